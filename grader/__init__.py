@@ -1,0 +1,3 @@
+"""An automated grader for machine-learning-systems exam problems."""
+
+__version__ = "0.1.0"

@@ -1,0 +1,71 @@
+"""What went wrong, where, and what to do: the errors a person can meet."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Location:
+    """A place in a file a person wrote; line and column count from 1."""
+
+    file: str
+    line: int | None = None
+    column: int | None = None
+
+    def __str__(self) -> str:
+        parts = [self.file, *(str(n) for n in (self.line, self.column) if n is not None)]
+        return ":".join(parts)
+
+
+class GraderError(Exception):
+    """An error with a sentence a person can act on; anything else is a bug of ours.
+
+    *what* is one line in lower case without a full stop; *fix* says what to do next.
+    """
+
+    def __init__(self, what: str, *, where: Location | str | None = None, fix: str | None = None):
+        super().__init__(what, where, fix)
+        self.what = what
+        self.where = where
+        self.fix = fix
+
+    def __reduce__(self) -> tuple[object, ...]:
+        # Keyword-only arguments would be lost on the way out of a worker process.
+        return _rebuild, (type(self), self.what, self.where, self.fix)
+
+    def __str__(self) -> str:
+        head = f"{self.where}: {self.what}" if self.where is not None else self.what
+        return f"{head}\n  fix: {self.fix}" if self.fix else head
+
+
+def _rebuild(
+    kind: type[GraderError], what: str, where: Location | str | None, fix: str | None
+) -> GraderError:
+    return kind(what, where=where, fix=fix)
+
+
+class SpecError(GraderError):
+    """For the author of a problem, a set or a roster."""
+
+
+class SubmissionError(GraderError):
+    """For the student: a submission that can't be read. Holds no key and no path of ours."""
+
+
+class SetupError(GraderError):
+    """For whoever runs the tool: something is missing on this machine or on the command line."""
+
+
+class SpecErrors(SpecError):
+    """Everything that is wrong with one file, or with several, at once."""
+
+    def __init__(self, errors: tuple[SpecError, ...]):
+        self.errors = errors
+        super().__init__(f"{len(errors)} errors" if len(errors) != 1 else "1 error")
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return SpecErrors, (self.errors,)
+
+    def __str__(self) -> str:
+        return "\n".join(str(error) for error in self.errors)

@@ -1,0 +1,101 @@
+"""What executing one submission produced: plain data, immutable, and never a verdict."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+# What the probe makes of a value in the kernel: strict JSON, tagged by "t" (see grader.probe).
+Raw = Mapping[str, object]
+
+
+class Outcome(StrEnum):
+    """Did it run?"""
+
+    FINISHED = "finished"
+    TIMEOUT = "timeout"
+    OUT_OF_MEMORY = "out_of_memory"
+    CRASHED = "crashed"
+    REFUSED = "refused"
+    """We could not start it; never the student's fault."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CellRun:
+    """How one code cell went."""
+
+    index: int
+    """Counting all cells of the notebook from 0."""
+    outcome: Outcome
+    seconds: float
+    error: str | None = None
+    """Such as "ZeroDivisionError: division by zero"; None when it raised nothing."""
+    line: int | None = None
+    """The line of the cell that raised, from 1."""
+    output: str = ""
+    """The start and the end of what it printed, cut to length when recorded."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Answer:
+    """What the kernel answered when asked for one name."""
+
+    name: str
+    raw: Raw | None
+    """None when the name was not defined."""
+    absent: str | None = None
+    """Why it was not defined, in words for the student, such as "cell 4 stopped ..."."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Submission:
+    """One notebook that came back, read but not trusted."""
+
+    student: str
+    path: str
+    sha256: str
+    """Of the file's bytes."""
+    received: str | None = None
+    """The file's time, ISO 8601 UTC; not proof of when it was handed in."""
+    refusal: str | None = None
+    """Why it can't be executed, in words for the student; None when it can."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Evidence:
+    """Everything that one execution left behind."""
+
+    submission_sha256: str
+    outcome: Outcome
+    answers: Mapping[str, Answer]
+    cells: tuple[CellRun, ...]
+    seconds: float
+    note: str | None = None
+    """For REFUSED, and for limits that were hit: what happened, in one sentence."""
+    environment: Mapping[str, object] = field(default_factory=dict)
+    """Interpreter, packages, limits, sandbox layers, host."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """What one submission may use."""
+
+    cell_seconds: float = 60.0
+    notebook_seconds: float = 600.0
+    memory_bytes: int | None = None
+    output_bytes: int = 64_000
+    """Kept per cell; the rest is counted and cut."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Job:
+    """One submission to execute; holds nothing secret, so it may cross to any worker."""
+
+    submission: Submission
+    names: tuple[str, ...]
+    """The variables to ask for."""
+    limits: Limits
+    sandbox: str = "auto"
+    seed: int = 0
+    """For random, numpy and torch in the kernel."""

@@ -1,0 +1,113 @@
+"""What a student is given: variants drawn from problems, placed on a paper, pinned by a release."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from grader.model.spec import ExamSet, Part, Problem
+from grader.quantity import Value
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Student:
+    """One line of a roster."""
+
+    id: str
+    name: str = ""
+    email: str = ""
+    section: str = ""
+
+
+# Item, such as "h100-sxm", to field, such as "memory_bandwidth", to what is known.
+Facts = Mapping[str, Mapping[str, Value]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Draw:
+    """What a kind may use to make a key: the names in scope, and the variant's own dice."""
+
+    scope: Mapping[str, Value]
+    facts: Facts
+    fill: Callable[[str, Mapping[str, Value]], str]
+    """A text with its placeholders filled in from a scope; Markdown stays Markdown."""
+    order: Callable[[str, int], tuple[int, ...]]
+    """A permutation of range(n) that depends on the variant's seed and a label alone."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Key:
+    """What is right for one part of a variant; secret. Every kind adds what it needs to judge."""
+
+    part: Part
+    draw: Draw
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Variant:
+    """A problem with its parameters drawn for one seed, and its keys. **Secret.**"""
+
+    problem: Problem
+    seed: bytes
+    draw: Draw
+    parameters: Mapping[str, Value]
+    """What was drawn; a parameter with a unit is a quantity."""
+    scope: Mapping[str, Value]
+    """Parameters, values, and each part's true answer under the part's id."""
+    keys: Mapping[str, Key]
+    """By part id."""
+    draws: int = 1
+    """How often parameters were drawn until every `where` held."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """A variant at its place on one student's paper."""
+
+    number: int
+    variant: Variant
+    points: Mapping[str, float]
+    """By part id, in this set."""
+    pooled: bool = False
+    """Whether other students may have another problem at this number."""
+
+    def name(self, part_id: str) -> str:
+        """The variable that holds the answer, such as `q3_per_gpu`."""
+        return f"q{self.number}_{part_id}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Paper:
+    """One student's exam. **Secret**, because its questions hold keys."""
+
+    student: Student
+    exam: ExamSet
+    release: str
+    """The release's id."""
+    questions: tuple[Question, ...]
+
+    @property
+    def max_points(self) -> float:
+        """All points on this paper."""
+        return sum(sum(q.points.values()) for q in self.questions)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Release:
+    """A set rendered for a roster: everything that grading needs, pinned. **Secret.**"""
+
+    id: str
+    """The first 16 hex digits of `sha256`; printed in notebooks."""
+    exam: ExamSet
+    problems: Mapping[str, Problem]
+    """By id, as they were when the release was made."""
+    digests: Mapping[str, str]
+    """SHA-256 of each problem's spec."""
+    facts: Facts
+    """The facts table as it was."""
+    students: Mapping[str, Student]
+    private_key: bytes
+    engine: str
+    """The version of this package that made it."""
+    sources: Mapping[str, object] = field(default_factory=dict)
+    """Each problem's spec as plain data, to be written out again."""

@@ -1,0 +1,177 @@
+"""What an author writes: problems, their parts, and the sets that use them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Annotated, ClassVar, Literal
+
+# Markers that `load` finds in the type hints: it parses every expression and compiles every
+# text when a file is read, so that a mistake has a line number and never waits for a student.
+Expr = Annotated[str | int | float | bool, "expression"]
+Text = Annotated[str, "text"]
+# A number that may be written as a percentage: 0.01 or "1%".
+Share = Annotated[str | int | float, "share"]
+Scalar = str | int | float | bool
+
+Family = Literal[
+    "memory-math",
+    "runtime-sanity",
+    "parallelism",
+    "cuda-threading",
+    "numerics",
+    "compression",
+    "training",
+    "profiling",
+    "foundations",
+]
+Level = Literal["recall", "apply", "analyse", "create"]
+
+STRICT = {"extra": "forbid", "strict": True, "allow_inf_nan": False}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Parameter:
+    """A number or word drawn for each student; give exactly one of choice, integer, real, rows."""
+
+    __pydantic_config__: ClassVar[dict[str, object]] = STRICT
+
+    choice: tuple[Scalar, ...] | None = None
+    """One of these."""
+    integer: tuple[int, int] | None = None
+    """From the first to the last, both included."""
+    real: tuple[float, float] | None = None
+    """From the first to the last, both included, in steps of `step`."""
+    rows: tuple[Mapping[str, Scalar], ...] | None = None
+    """One of these rows; each column becomes a name of its own."""
+    step: float | None = None
+    """The distance between the values of a range."""
+    unit: str | None = None
+    """The unit of the value, which makes it a quantity."""
+    units: Mapping[str, str] = field(default_factory=dict)
+    """With rows: the unit of each column that has one."""
+    label: str | None = None
+    """What the table of given values calls it; the name is used otherwise."""
+    labels: Mapping[str, str] = field(default_factory=dict)
+    """With rows: the label of each column."""
+    shown: bool = True
+    """Whether it stands in the table of given values."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tolerance:
+    """How far from the key an answer may lie; the widest of what is given counts."""
+
+    __pydantic_config__: ClassVar[dict[str, object]] = STRICT
+
+    relative: Share | None = None
+    """A share of the key's magnitude, such as 1%."""
+    absolute: Expr | None = None
+    """A distance, in the part's unit or with a unit of its own."""
+    significant_figures: int | None = None
+    """Half a unit in this significant digit of the key."""
+    factor: float | None = None
+    """From key / factor to key * factor, on the key's side of zero."""
+    input_rounding: tuple[str, ...] | Mapping[str, Expr] | None = None
+    """Parameters known only to their last printed digit (or to the half-width given for each)."""
+    because: str | None = None
+    """Why this width, in words the student reads after release."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mistake:
+    """A wrong answer that students really give, with what to say to it."""
+
+    __pydantic_config__: ClassVar[dict[str, object]] = STRICT
+
+    id: str
+    value: Expr
+    feedback: Text
+    credit: Share = 0.0
+    """The share of the part's points that this mistake keeps."""
+    when: Expr | None = None
+    """The mistake exists only for variants where this holds."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Carry:
+    """How an earlier answer of the student's own is carried into this part."""
+
+    __pydantic_config__: ClassVar[dict[str, object]] = STRICT
+
+    discount: Share = 0.0
+    """The share of the points that a carried answer loses."""
+    within: float = 100.0
+    """Not carried when the earlier answer is further than this factor from the true one."""
+    where: tuple[Expr, ...] = ()
+    """Not carried unless these hold for the student's earlier answer."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Part:
+    """The smallest thing that earns points; every kind adds its own fields to these."""
+
+    __pydantic_config__: ClassVar[dict[str, object]] = STRICT
+
+    id: str
+    kind: str
+    ask: Text
+    points: float = 1.0
+    uses: tuple[str, ...] = ()
+    """Earlier parts whose answers this part's expressions name."""
+    carry: Carry = field(default_factory=Carry)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Problem:
+    """One YAML spec: a family of variants with one or more parts."""
+
+    __pydantic_config__: ClassVar[dict[str, object]] = STRICT
+
+    id: str
+    title: str
+    family: Family
+    prompt: Text
+    parts: tuple[Part, ...]
+    topics: tuple[str, ...] = ()
+    concepts: tuple[str, ...] = ()
+    """Ids of the concept inventory that this examines."""
+    level: Level = "apply"
+    minutes: float = 5.0
+    parameters: Mapping[str, Parameter] = field(default_factory=dict)
+    where: tuple[Expr, ...] = ()
+    """Parameters are drawn again until all of these hold."""
+    values: Mapping[str, Expr] = field(default_factory=dict)
+    """Computed in order; may use parameters, units, facts and earlier values."""
+    given: Mapping[str, Expr] = field(default_factory=dict)
+    """Rows for the table of given values beside the parameters: label to expression."""
+    assumptions: tuple[Text, ...] = ()
+    """Conventions that the answers depend on, printed under the prompt."""
+    explanation: Text = ""
+    """The worked solution, with the student's own numbers."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Slot:
+    """One entry of a set: one problem, or a pool from which some are drawn."""
+
+    __pydantic_config__: ClassVar[dict[str, object]] = STRICT
+
+    problem: str | None = None
+    pool: tuple[str, ...] = ()
+    choose: int = 1
+    points: float | None = None
+    """What each problem of this slot is worth in this set; its own points otherwise."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExamSet:
+    """An exam or problem sheet: which problems, for how many points."""
+
+    __pydantic_config__: ClassVar[dict[str, object]] = STRICT
+
+    id: str
+    title: str
+    problems: tuple[str | Slot, ...]
+    minutes: float | None = None
+    instructions: Text = ""

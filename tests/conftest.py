@@ -1,0 +1,1 @@
+"""Fixtures that most tests share."""
