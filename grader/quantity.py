@@ -2,29 +2,210 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from operator import ge, gt, le, lt, mod
+from typing import Union, cast
 
 # Exponents of: information, computation, tokens, parameters, samples, time, energy, currency.
 Dimension = tuple[int, int, int, int, int, int, int, int]
 NAMES = ("information", "computation", "token", "param", "sample", "time", "energy", "currency")
+BASES = ("bit", "FLOP", "token", "param", "sample", "s", "J", "USD")
 ONE: Dimension = (0, 0, 0, 0, 0, 0, 0, 0)
+MAX_EXPONENT = 12
+
+_DESCRIPTIONS: dict[Dimension, str] = {
+    ONE: "a plain number",
+    (1, 0, 0, 0, 0, 0, 0, 0): "a size",
+    (1, 0, 0, 0, 0, -1, 0, 0): "a bandwidth",
+    (0, 1, 0, 0, 0, 0, 0, 0): "a number of operations",
+    (0, 1, 0, 0, 0, -1, 0, 0): "a computing speed",
+    (-1, 1, 0, 0, 0, 0, 0, 0): "an arithmetic intensity",
+    (0, 0, 1, 0, 0, 0, 0, 0): "a number of tokens",
+    (0, 0, 1, 0, 0, -1, 0, 0): "a token rate",
+    (0, 0, 0, 1, 0, 0, 0, 0): "a number of parameters",
+    (0, 0, 0, 0, 1, 0, 0, 0): "a number of samples",
+    (0, 0, 0, 0, 1, -1, 0, 0): "a sample rate",
+    (0, 0, 0, 0, 0, 1, 0, 0): "a time",
+    (0, 0, 0, 0, 0, -1, 0, 0): "a frequency",
+    (0, 0, 0, 0, 0, 0, 1, 0): "an energy",
+    (0, 0, 0, 0, 0, -1, 1, 0): "a power",
+    (0, 0, 0, 0, 0, 0, 0, 1): "an amount of money",
+    (0, 0, 0, 0, 0, -1, 0, 1): "a cost per time",
+    (1, 0, -1, 0, 0, 0, 0, 0): "a size per token",
+    (1, 0, 0, -1, 0, 0, 0, 0): "a size per parameter",
+    (0, 1, -1, 0, 0, 0, 0, 0): "a number of operations per token",
+    (0, 0, -1, 0, 0, 0, 1, 0): "an energy per token",
+    (0, 0, -1, 0, 0, 0, 0, 1): "a cost per token",
+}
 
 
 class DimensionError(ValueError):
     """Two dimensions that don't go together, in words."""
 
 
+def base_unit(dimension: Dimension) -> str:
+    """The unit of *dimension* spelled in base units, such as "bit/s"; empty for a plain number."""
+    over = [_power(n, e) for n, e in zip(BASES, dimension, strict=True) if e > 0]
+    under = [_power(n, -e) for n, e in zip(BASES, dimension, strict=True) if e < 0]
+    if not over and not under:
+        return ""
+    return "/".join(["*".join(over) or "1", *under])
+
+
+def describe(dimension: Dimension) -> str:
+    """What a quantity of *dimension* is called in a sentence, such as "a size".
+
+    >>> describe((0, 0, 0, 0, 0, 1, 0, 0))
+    'a time'
+    """
+    return _DESCRIPTIONS.get(dimension) or f"a quantity in {base_unit(dimension)}"
+
+
+def dimension_of(value: object) -> Dimension:
+    """The dimension of a quantity, and ONE for anything else."""
+    return value.dimension if isinstance(value, Quantity) else ONE
+
+
 @dataclass(frozen=True, slots=True)
 class Quantity:
     """A magnitude in base units (bit, FLOP, token, param, sample, s, J, USD) and its dimension.
 
-    Never dimensionless: arithmetic that cancels the dimension gives a plain number.
+    Never dimensionless: arithmetic that cancels the dimension gives a plain number. There is no
+    rounding and no whole division by a plain number, since both depend on the unit.
     """
 
     magnitude: int | float
     dimension: Dimension
-    unit: str | None = None
+    unit: str | None = field(default=None, compare=False)
     """The unit it was written in, used when it is printed; lost in arithmetic."""
 
+    def __add__(self, other: object) -> Quantity:
+        magnitude = self._same(other, "add", "and")
+        return Quantity(self.magnitude + magnitude, self.dimension)
 
+    def __radd__(self, other: object) -> Quantity:
+        return self.__add__(other)
+
+    def __sub__(self, other: object) -> Quantity:
+        magnitude = self._same(other, "subtract", "and")
+        return Quantity(self.magnitude - magnitude, self.dimension)
+
+    def __rsub__(self, other: object) -> Quantity:
+        magnitude = self._same(other, "subtract", "and")
+        return Quantity(magnitude - self.magnitude, self.dimension)
+
+    def __mul__(self, other: object) -> Number:
+        if isinstance(other, Quantity):
+            dimension = _combined(self.dimension, other.dimension, 1)
+            return _made(self.magnitude * other.magnitude, dimension)
+        if _is_plain(other):
+            return Quantity(self.magnitude * other, self.dimension)  # type: ignore[operator]
+        return NotImplemented
+
+    def __rmul__(self, other: object) -> Number:
+        return self.__mul__(other)
+
+    def __truediv__(self, other: object) -> Number:
+        if isinstance(other, Quantity):
+            dimension = _combined(self.dimension, other.dimension, -1)
+            return _made(self.magnitude / other.magnitude, dimension)
+        if _is_plain(other):
+            return Quantity(self.magnitude / other, self.dimension)  # type: ignore[operator]
+        return NotImplemented
+
+    def __rtruediv__(self, other: object) -> Number:
+        if _is_plain(other):
+            dimension = _combined(ONE, self.dimension, -1)
+            return Quantity(other / self.magnitude, dimension)  # type: ignore[operator]
+        return NotImplemented
+
+    def __floordiv__(self, other: object) -> int | float:
+        return self.magnitude // self._same(other, "divide whole", "by")
+
+    def __rfloordiv__(self, other: object) -> int | float:
+        return self._same(other, "divide whole", "by") // self.magnitude
+
+    def __mod__(self, other: object) -> Quantity:
+        return Quantity(
+            mod(self.magnitude, self._same(other, "divide whole", "by")), self.dimension
+        )
+
+    def __pow__(self, exponent: object) -> Number:
+        if not _is_plain(exponent):
+            raise DimensionError("an exponent must be a plain number")
+        # A float exponent serves square roots: (B**2) ** 0.5 is B again.
+        powers = [e * cast("float", exponent) for e in self.dimension]
+        if not all(math.isfinite(p) and p == int(p) for p in powers):
+            raise DimensionError(f"can't raise {describe(self.dimension)} to the power {exponent}")
+        dimension = _bounded([int(p) for p in powers])
+        magnitude = self.magnitude ** cast("float", exponent)
+        if isinstance(magnitude, complex):
+            raise DimensionError("can't take a root of a negative quantity")
+        return _made(magnitude, dimension)
+
+    def __rpow__(self, base: object) -> Number:
+        raise DimensionError("an exponent must be a plain number")
+
+    def __neg__(self) -> Quantity:
+        return Quantity(-self.magnitude, self.dimension, self.unit)
+
+    def __pos__(self) -> Quantity:
+        return self
+
+    def __abs__(self) -> Quantity:
+        return Quantity(abs(self.magnitude), self.dimension, self.unit)
+
+    def __lt__(self, other: object) -> bool:
+        return self._compare(other, lt)
+
+    def __le__(self, other: object) -> bool:
+        return self._compare(other, le)
+
+    def __gt__(self, other: object) -> bool:
+        return self._compare(other, gt)
+
+    def __ge__(self, other: object) -> bool:
+        return self._compare(other, ge)
+
+    def _compare(self, other: object, how: Callable[[float, float], bool]) -> bool:
+        # Zero is zero in every unit; "free_memory > 0" says what is meant.
+        if _is_plain(other) and other == 0:
+            return how(self.magnitude, 0)
+        return how(self.magnitude, self._same(other, "compare", "with"))
+
+    def _same(self, other: object, verb: str, link: str) -> int | float:
+        if isinstance(other, Quantity) and other.dimension == self.dimension:
+            return other.magnitude
+        if not isinstance(other, Quantity) and not _is_plain(other):
+            seen = "text" if isinstance(other, str) else f"a {type(other).__name__}"
+            raise DimensionError(f"can't {verb} {describe(self.dimension)} {link} {seen}")
+        mine, theirs = describe(self.dimension), describe(dimension_of(other))
+        raise DimensionError(f"can't {verb} {mine} {link} {theirs}")
+
+
+Number = Union[int, float, Quantity]  # noqa: UP007 - Quantity's methods name it before it exists
 Value = int | float | bool | str | Quantity
+
+
+def _power(name: str, exponent: int) -> str:
+    return name if exponent == 1 else f"{name}^{exponent}"
+
+
+def _is_plain(value: object) -> bool:
+    return isinstance(value, (int, float)) and not isinstance(value, bool)
+
+
+def _made(magnitude: float, dimension: Dimension) -> Number:
+    return magnitude if dimension == ONE else Quantity(magnitude, dimension)
+
+
+def _combined(one: Dimension, other: Dimension, sign: int) -> Dimension:
+    return _bounded([a + sign * b for a, b in zip(one, other, strict=True)])
+
+
+def _bounded(exponents: list[int]) -> Dimension:
+    if any(abs(e) > MAX_EXPONENT for e in exponents):
+        raise DimensionError(f"no quantity here has a power above {MAX_EXPONENT}")
+    return cast("Dimension", tuple(exponents))

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol, TypeVar
 
 from grader.model import Draw, Judgement, Key, Part, Raw
 from grader.quantity import Value
@@ -26,54 +27,108 @@ class Example:
 
     raw: Raw
     share: float | None
-    """Of the points; None for one that must be unreadable."""
+    """Of the points; None for one that must be unreadable, or must wait for a person."""
     why: str
+    mistake: str | None = None
+    """The id that the judgement must name; every mistake of the author's has an example."""
 
 
-class Kind(Protocol):
+P = TypeVar("P", bound=Part)
+K = TypeVar("K", bound=Key)
+V = TypeVar("V")
+
+
+class KindOf(Protocol[P, K, V]):
     """How one kind of answer is asked for, read and judged. Stateless.
 
     `key` is secret and made left of the wall; `read` never trusts its input; `judge` is pure.
     """
 
-    spec: type[Part]
+    spec: type[P]
     """The fields of the YAML, a frozen dataclass that extends Part."""
 
-    def key(self, part: Part, draw: Draw) -> Key:
+    def key(self, part: P, draw: Draw) -> K:
         """What is right for *part* in this scope. Raises SpecError or ValueError for a bad spec."""
 
-    def read(self, raw: Raw, key: Key) -> object:
+    def read(self, raw: Raw, key: K) -> V:
         """The value that the student meant. Raises Unreadable."""
 
-    def judge(self, value: object, key: Key) -> Judgement:
+    def judge(self, value: V, key: K) -> Judgement:
         """The verdict on a value that was read."""
 
-    def say(self, value: object, key: Key) -> str:
+    def say(self, value: V, key: K) -> str:
         """The value as we understood it, such as "28 GB", in one line of plain text."""
 
-    def examples(self, key: Key) -> tuple[Example, ...]:
+    def examples(self, key: K) -> tuple[Example, ...]:
         """Right, wrong and unreadable samples for this very key."""
 
-    def placeholder(self, key: Key) -> str:
+    def placeholder(self, key: K) -> str:
         """The Python expression the student's answer cell starts with, such as `...`."""
 
-    def how(self, key: Key) -> str:
+    def how(self, key: K) -> str:
         """How to write the answer, in one line for the answer cell; nothing of the key."""
 
-    def options(self, key: Key) -> str:
+    def options(self, key: K) -> str:
         """What is to be chosen from, as Markdown under the ask; empty when nothing is."""
 
-    def answer(self, key: Key) -> object:
+    def answer(self, key: K) -> object:
         """The right answer as plain JSON data, for `grader key`; None when a person grades it."""
 
-    def literal(self, key: Key) -> str:
+    def true(self, key: K) -> V | None:
+        """The right answer as `read` would return it; None when only a person can tell."""
+
+    def solved(self, answer: object, key: K) -> V:
+        """The value of this kind for what a solution file returned: ids rather than letters.
+
+        Raises ValueError when it is not an answer of this kind.
+        """
+
+    def sheet(self, key: K) -> Mapping[str, object]:
+        """What a reader of the answer must know, as public JSON data; nothing of the key.
+
+        It stands in the student's notebook, so that `grader check` works without the release.
+        """
+
+    def from_sheet(self, sheet: Mapping[str, object]) -> K:
+        """A key that `read` and `say` can use and nothing else: it knows no answer.
+
+        The sheet was in a student's hands; raises ValueError, KeyError or TypeError for nonsense.
+        """
+
+    def literal(self, key: K) -> str:
         """The right answer as a Python expression, for `grader solve`."""
 
-    def explain(self, key: Key) -> str:
+    def explain(self, key: K) -> str:
         """What was accepted and why, for the student after release, in Markdown."""
 
-    def carried(self, value: object, key: Key) -> Value | None:
+    def carried(self, value: V | None, key: K) -> Value | None:
         """What later parts that use this one compute with; None when it can't be carried."""
+
+
+# Whoever works with kinds in general knows neither part nor key nor value of any one of them.
+Kind = KindOf[Any, Any, Any]
+
+
+# For a key made from a sheet, where nothing was drawn.
+UNDRAWN = Draw(
+    scope={}, facts={}, fill=lambda text, _: text, order=lambda _, count: tuple(range(count))
+)
+
+
+class Usual:
+    """What most kinds do alike; a kind overrides what it does in its own way."""
+
+    def placeholder(self, key: Key) -> str:  # noqa: ARG002
+        """An ellipsis."""
+        return "..."
+
+    def options(self, key: Key) -> str:  # noqa: ARG002
+        """Nothing: the answer is not chosen from anything."""
+        return ""
+
+    def carried(self, value: object, key: Key) -> Value | None:  # noqa: ARG002
+        """None: there is no number or word to compute with."""
+        return None
 
 
 kinds: Registry[Kind] = Registry("kind", "grader.kinds")

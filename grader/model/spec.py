@@ -121,6 +121,10 @@ class Part:
     """Earlier parts whose answers this part's expressions name."""
     carry: Carry = field(default_factory=Carry)
 
+    def local_names(self) -> tuple[str, ...]:
+        """Names that this part binds for its own expressions, such as a table's row."""
+        return ()
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Problem:
@@ -175,3 +179,14 @@ class ExamSet:
     problems: tuple[str | Slot, ...]
     minutes: float | None = None
     instructions: Text = ""
+
+    @property
+    def slots(self) -> tuple[Slot, ...]:
+        """The entries, each as a Slot."""
+        return tuple(Slot(problem=e) if isinstance(e, str) else e for e in self.problems)
+
+    @property
+    def wanted(self) -> tuple[str, ...]:
+        """The ids of all problems that a student may be given, each once, in order."""
+        ids = (i for slot in self.slots for i in ((slot.problem,) if slot.problem else slot.pool))
+        return tuple(dict.fromkeys(ids))

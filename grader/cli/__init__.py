@@ -1,0 +1,110 @@
+"""The command `grader`: one module a command, loaded when it is asked for."""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+
+import click
+
+from grader import __version__
+from grader.errors import GraderError, SpecErrors
+
+# The sentences stand here so that `grader --help` loads none of the commands.
+_COMMANDS = {
+    "list": "List the problems of the bank.",
+    "show": "Show one problem as a student sees it.",
+    "verify": "Put problems through the gate.",
+    "coverage": "Say which concepts are examined, and by which problems.",
+    "new": "Write a commented skeleton of a problem and its solution.",
+    "schema": "Print the JSON Schema of problems or sets, for editors.",
+    "render": "Make a release: every student's notebook for a set.",
+    "key": "Print one student's key.",
+    "solve": "Write one student's notebook with every answer filled in.",
+    "check": "Check a notebook before it is handed in.",
+    "grade": "Execute and score submissions.",
+    "score": "Score stored evidence again, without executing anything.",
+    "report": "Write the class report and the feedback pages.",
+    "doctor": "Say what this machine offers.",
+    "demo": "Run a whole exam on made-up submissions.",
+}
+
+
+class _Commands(click.Group):
+    """Finds each command in the module of its name."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
+        return list(_COMMANDS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+        if cmd_name not in _COMMANDS:
+            return None
+        module = import_module(f"grader.cli.{cmd_name}_command")
+        command: click.Command = module.command
+        return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        from grader.registry import nearest
+
+        if args and args[0] not in _COMMANDS and not args[0].startswith("-"):
+            close = nearest(args[0], _COMMANDS)
+            fix = f"did you mean 'grader {close}'?" if close else "see `grader --help`"
+            raise GraderError(f"there is no command '{args[0]}'", fix=fix)
+        return super().resolve_command(ctx, args)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+        with formatter.section("Commands"):
+            formatter.write_dl(list(_COMMANDS.items()))
+
+
+@click.group(
+    cls=_Commands,
+    context_settings={"help_option_names": ["-h", "--help"]},
+    epilog="Start with `grader demo`, or see one problem with `grader show kv-cache-size`.",
+)
+@click.version_option(__version__, prog_name="grader")
+def grader() -> None:
+    """Grade machine-learning-systems exams: every student with numbers of their own."""
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Runs the command; exits 0 on success, 1 when something did not hold, 2 for wrong use."""
+    try:
+        code = grader.main(args=arguments, prog_name="grader", standalone_mode=False)
+    except click.exceptions.Exit as stop:
+        sys.exit(stop.exit_code)
+    except click.UsageError as error:
+        error.show()
+        sys.exit(2)
+    except click.ClickException as error:
+        error.show()
+        sys.exit(2)
+    except (click.Abort, KeyboardInterrupt):
+        _say("stopped; what was finished is kept")
+        sys.exit(130)
+    except GraderError as error:
+        _say(_screen(error))
+        sys.exit(2)
+    except BrokenPipeError:
+        # The reader of our output has seen enough, as in `grader list | head`.
+        sys.stderr.close()
+        sys.exit(0)
+    sys.exit(code if isinstance(code, int) else 0)
+
+
+MOST_ERRORS = 12
+
+
+def _screen(error: GraderError) -> str:
+    """The error on one screen."""
+    if isinstance(error, SpecErrors):
+        shown = [str(e) for e in error.errors[:MOST_ERRORS]]
+        left = len(error.errors) - len(shown)
+        return "\n".join([*shown, *([f"… and {left} more"] if left else [])])
+    return str(error)
+
+
+def _say(text: str) -> None:
+    click.echo(f"grader: {text}" if "\n" not in text else f"grader:\n{text}", err=True)

@@ -1,0 +1,36 @@
+"""`grader coverage`: which concepts of the inventory the bank examines."""
+
+from __future__ import annotations
+
+import click
+
+from grader.cli.options import bank_option, examples, json_option, print_json, table
+
+
+@click.command("coverage", epilog=examples("grader coverage", "grader coverage --missing --json"))
+@click.option("--missing", is_flag=True, help="List the concepts that no problem examines.")
+@bank_option
+@json_option
+def command(missing: bool, banks: tuple[str, ...], as_json: bool) -> int:
+    """Say which concepts of the inventory are examined, and by which problems."""
+    from grader.load import Bank
+    from grader.pipeline import coverage
+
+    found = coverage(Bank.open(banks))
+    if as_json:
+        print_json(found.as_data())
+        return 1 if found.unknown else 0
+    by_family = [
+        (family, str(have), str(total), f"{have / total:.0%}")
+        for family, (have, total) in sorted(found.by_family().items())
+    ]
+    have, total = len(found.examined), len(found.concepts)
+    by_family.append(("all", str(have), str(total), f"{have / total:.0%}" if total else "-"))
+    click.echo(table(("family", "examined", "of", "share"), by_family, right=(1, 2, 3)))
+    if missing:
+        click.echo("\nExamined by no problem:")
+        for name in sorted(set(found.concepts) - set(found.examined)):
+            click.echo(f"  {name}  {found.concepts[name].get('topic', '')}")
+    for name, problems in sorted(found.unknown.items()):
+        click.echo(f"unknown concept '{name}' in {', '.join(problems)}", err=True)
+    return 1 if found.unknown else 0

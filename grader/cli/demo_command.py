@@ -1,0 +1,84 @@
+"""`grader demo`: a whole exam, from roster to report."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from grader.cli.options import examples, jobs_option, table
+
+
+@click.command("demo", epilog=examples("grader demo", "grader demo --out /tmp/demo --jobs 4"))
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path, file_okay=False),
+    default=Path("demo"),
+    show_default=True,
+)
+@click.option("--set", "exam", default="midterm", show_default=True, metavar="SET")
+@jobs_option
+def command(out: Path, exam: str, jobs: int | None) -> None:
+    """Render an exam for a sample class of 30, make up their submissions, grade and report.
+
+    Every step is one of the other commands, printed as it runs.
+    """
+    from grader import demo
+    from grader.cli import grader
+    from grader.errors import SetupError
+    from grader.files import write_whole
+    from grader.load import Bank, load_release
+
+    if (out / "results").exists():
+        import shutil
+
+        if not (out / "release" / "release.json").exists():
+            raise SetupError(f"'{out}' is not a demo", fix="choose another folder for --out")
+        for name in ("release", "submissions", "results"):
+            shutil.rmtree(out / name, ignore_errors=True)
+
+    def run(*arguments: str) -> None:
+        click.secho("$ grader " + " ".join(arguments), bold=True)
+        grader.main(args=list(arguments), prog_name="grader", standalone_mode=False)
+
+    roster = out / "roster.csv"
+    write_whole(roster, demo.roster_csv().encode())
+    release, results = out / "release", out / "results"
+    run("render", exam, "--roster", str(roster), "--out", str(release), "--private-key", "demo")
+    pinned = load_release(release)
+    count = demo.write_submissions(pinned, Bank.open().templates, out / "submissions")
+    click.echo(f"{count} submissions made up, and one of a stranger.")
+    run(
+        "grade",
+        str(out / "submissions"),
+        "--release",
+        str(release / "release.json"),
+        "--out",
+        str(results),
+        "--cell-seconds",
+        str(demo.ENDLESS_SECONDS),
+        *(("--jobs", str(jobs)) if jobs else ()),
+    )
+    run("report", str(results), "--publish")
+    _table(results)
+    first = next(iter(pinned.students))
+    click.echo(f"\nThe class report:   {results / 'report' / 'index.html'}")
+    click.echo(f"{first}'s feedback:     {results / 'feedback' / f'{first}.html'}")
+    click.echo(f"{first}'s notebook:     {release / 'notebooks' / f'{first}.ipynb'}")
+
+
+def _table(results: Path) -> None:
+    import json
+
+    from grader import demo
+
+    rows = []
+    for student, (habit, _) in zip(demo.students(), demo.HABITS, strict=True):
+        grade = json.loads((results / "grades" / f"{student.id}.json").read_text("utf-8"))
+        marks = grade["marks"]
+        right = sum(m["verdict"] == "correct" for m in marks)
+        named = sum(m["verdict"] == "mistake" for m in marks)
+        score = f"{grade['score']:g}" + ("" if grade["complete"] else " +?")
+        rows.append((student.id, habit, score, f"{grade['max_score']:g}", str(right), str(named)))
+    header = ("student", "what they handed in", "score", "of", "right", "named mistakes")
+    click.echo("\n" + table(header, rows, right=(2, 3, 4, 5)))

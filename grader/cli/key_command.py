@@ -1,0 +1,37 @@
+"""`grader key`: one student's key."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from grader.cli.options import examples, json_option, print_json, release_argument, table
+
+
+@click.command(
+    "key",
+    epilog=examples("grader key release --student ada", "grader key release --student ada --json"),
+)
+@release_argument
+@click.option("--student", required=True, metavar="ID")
+@json_option
+def command(release: Path, student: str, as_json: bool) -> None:
+    """Print one student's key: every answer with its unit, points and kind. Secret."""
+    from grader.load import load_release
+    from grader.pipeline import key_data
+
+    keys = key_data(load_release(release), student)
+    if as_json:
+        print_json(keys)
+        return
+    rows = [(name, str(k["kind"]), f"{k['points']:g}", _shown(k)) for name, k in keys.items()]
+    click.echo(table(("answer", "kind", "points", "key"), rows, right=(2,)))
+
+
+def _shown(key: dict[str, object]) -> str:
+    return (
+        f"{key['value']} {key['unit']}".strip()
+        if key["value"] is not None
+        else "a person grades it"
+    )

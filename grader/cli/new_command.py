@@ -1,0 +1,33 @@
+"""`grader new`: a skeleton that already passes the gate."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from grader.cli.options import examples
+
+
+@click.command(
+    "new",
+    epilog=examples(
+        "grader new memory-math/optimizer-offload", "grader new numerics/ulp --into ~/course"
+    ),
+)
+@click.argument("name", metavar="FAMILY/ID")
+@click.option(
+    "--into",
+    type=click.Path(path_type=Path, file_okay=False),
+    default=Path(),
+    metavar="DIR",
+    help="The bank's folder; it gets problems/ and solutions/. Default: here.",
+)
+def command(name: str, into: Path) -> None:
+    """Write a commented skeleton of a problem and its solution, which already passes the gate."""
+    from grader.pipeline.skeleton import write_skeleton
+
+    problem, solution = write_skeleton(name, into)
+    click.echo(f"{problem}: the spec, with a comment for every key")
+    click.echo(f"{solution}: the second computation of its keys")
+    click.echo(f"\nNext: grader verify {problem.stem} --bank {into}")

@@ -1,0 +1,103 @@
+"""Options that several commands share, and how they talk to the screen."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def bank_option(command: F) -> F:
+    """--bank DIR, given again to search several."""
+    return click.option(
+        "--bank",
+        "banks",
+        multiple=True,
+        metavar="DIR",
+        help="A folder with problems/ and solutions/; may be given again. Default: GRADER_BANK, "
+        "and the bank that comes with this package.",
+    )(command)
+
+
+def json_option(command: F) -> F:
+    """--json, for machines."""
+    return click.option("--json", "as_json", is_flag=True, help="Print JSON, for machines.")(
+        command
+    )
+
+
+def jobs_option(command: F) -> F:
+    """--jobs N."""
+    return click.option(
+        "--jobs",
+        type=click.IntRange(min=1),
+        metavar="N",
+        help="How many to work on at once. Default: the number of CPUs.",
+    )(command)
+
+
+def examples(*lines: str) -> str:
+    """The epilog of a command's help: examples that can be copied."""
+    return "\b\nExamples:\n" + "\n".join(f"  {line}" for line in lines)
+
+
+def print_json(data: object) -> None:
+    """Writes *data* to stdout as JSON."""
+    click.echo(json.dumps(data, indent=2, ensure_ascii=False))
+
+
+def table(
+    header: Sequence[str], rows: Iterable[Sequence[str]], *, right: Iterable[int] = ()
+) -> str:
+    """A plain table that fits the columns to what is in them; *right* are aligned right."""
+    listed = [tuple(header), *(tuple(r) for r in rows)]
+    widths = [max(len(row[i]) for row in listed) for i in range(len(header))]
+    right = set(right)
+    lines = [
+        "  ".join(
+            cell.rjust(w) if i in right else cell.ljust(w)
+            for i, (cell, w) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in listed
+    ]
+    lines.insert(1, "  ".join("-" * w for w in widths))
+    return "\n".join(lines)
+
+
+@contextmanager
+def progress(what: str, total: int | None) -> Iterator[Callable[[str], None]]:
+    """A function that counts one more done; draws a bar with an estimate on a terminal only."""
+    if not sys.stderr.isatty() or not total:
+        yield lambda _note: None
+        return
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeRemainingColumn,
+    )
+
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+        TextColumn("{task.fields[note]}"),
+    )
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(what, total=total, note="")
+        yield lambda note: bar.update(task, advance=1, note=note[:40])
+
+
+def release_argument(command: F) -> F:
+    """DIR: the folder that `grader render` wrote."""
+    return click.argument("release", metavar="DIR", type=click.Path(path_type=Path))(command)

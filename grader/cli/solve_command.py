@@ -1,0 +1,23 @@
+"""`grader solve`: a notebook with every answer filled in."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from grader.cli.options import bank_option, examples, release_argument
+
+
+@click.command("solve", epilog=examples("grader solve release --student ada --out ada.ipynb"))
+@release_argument
+@click.option("--student", required=True, metavar="ID")
+@click.option("--out", required=True, type=click.Path(path_type=Path), metavar="NB")
+@bank_option
+def command(release: Path, student: str, out: Path, banks: tuple[str, ...]) -> None:
+    """Write one student's notebook with every answer filled in; it scores full marks. Secret."""
+    from grader.load import Bank, load_release
+    from grader.pipeline import solve
+
+    solve(load_release(release), student, out, Bank.open(banks))
+    click.echo(f"{out}: every answer filled in. Keep it private.")

@@ -1,0 +1,104 @@
+"""`grader verify`: the gate."""
+
+from __future__ import annotations
+
+import click
+
+from grader.cli.options import bank_option, examples, jobs_option, json_option, print_json, progress
+
+
+@click.command(
+    "verify",
+    epilog=examples(
+        "grader verify", "grader verify kv-cache-size --seeds 200", "grader verify --bank ~/course"
+    ),
+)
+@click.argument("problems", nargs=-1, metavar="[ID]...")
+@click.option(
+    "--seeds",
+    type=click.IntRange(min=1),
+    default=50,
+    show_default=True,
+    metavar="N",
+    help="How many variants of each problem.",
+)
+@click.option("--kernel/--no-kernel", default=True, help="Also run the reference in a real kernel.")
+@jobs_option
+@bank_option
+@json_option
+def command(
+    problems: tuple[str, ...],
+    seeds: int,
+    kernel: bool,
+    jobs: int | None,
+    banks: tuple[str, ...],
+    as_json: bool,
+) -> int:
+    """Put problems through the gate: all of the bank, or those named.
+
+    Exits 1 when anything does not hold. Every finding names file, line, seed and numbers.
+    """
+    from grader.load import Bank
+    from grader.verify import verify
+    from grader.verify.whole import run_references
+
+    total = len(problems) or len(Bank.open(banks).paths)
+    with progress("verifying", total) as done:
+        results = verify(
+            banks, problems, seeds=seeds, jobs=jobs, progress=lambda r: done(r.problem)
+        )
+    sound = [r.problem for r in results if r.holds]
+    ran = run_references(Bank.open(banks), problems or None, sound) if kernel and sound else ()
+    holds = all(r.holds for r in results) and not ran
+    if as_json:
+        print_json(_data(results, ran, holds))
+        return 0 if holds else 1
+    for result in results:
+        mark = "ok  " if result.holds else "FAIL"
+        click.echo(
+            f"{mark} {result.problem}  ({result.seeds} seeds, {result.distinct} different, "
+            f"hit rate {result.hit_rate:.0%}, {result.seconds:.1f} s)"
+        )
+        for line in (*result.errors, *map(str, result.findings)):
+            click.echo("     " + line.replace("\n", "\n     "))
+    for line in ran:
+        click.echo(f"FAIL {line}")
+    failed = sum(not r.holds for r in results) + len(ran)
+    click.echo(
+        f"\n{len(results) - failed} of {len(results)} problems hold."
+        if failed
+        else f"\nAll {len(results)} problems hold over {seeds} seeds."
+    )
+    return 0 if holds else 1
+
+
+def _data(results, ran, holds: bool) -> dict[str, object]:  # type: ignore[no-untyped-def]
+    return {
+        "holds": holds,
+        "kernel": list(ran),
+        "problems": [
+            {
+                "id": r.problem,
+                "holds": r.holds,
+                "seeds": r.seeds,
+                "different": r.distinct,
+                "hit_rate": r.hit_rate,
+                "seconds": round(r.seconds, 3),
+                "errors": list(r.errors),
+                "findings": [
+                    {
+                        "check": f.check,
+                        "file": f.where.file,
+                        "line": f.where.line,
+                        "column": f.where.column,
+                        "seed": f.seed,
+                        "values": f.values,
+                        "what": f.what,
+                        "fix": f.fix,
+                    }
+                    for f in r.findings
+                ],
+            }
+            for r in results
+        ],
+    }

@@ -1,0 +1,93 @@
+"""One submission to evidence: its cells run in order, and its answers asked for by name."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from contextlib import closing
+
+from grader import notebook
+from grader.errors import SubmissionError
+from grader.execute.run import NotebookRun
+from grader.kernels import NotStartedError, Session, Terms, kernels
+from grader.model import Answer, Evidence, Job, Outcome
+from grader.sandbox import choose
+
+__all__ = ["execute"]
+
+
+def execute(
+    job: Job, data: bytes, *, kernel: str = "cold", stop: Callable[[], bool] = bool
+) -> Evidence:
+    """What executing the notebook in *data* left behind, whatever the student did.
+
+    *stop* is asked twenty times a second; when it says True, StoppedError is raised and the
+    kernel is gone. Raises SetupError when the machine lacks the sandbox that the job demands.
+    """
+    began = time.monotonic()
+    try:
+        if job.submission.refusal is not None:
+            raise SubmissionError(job.submission.refusal)
+        cells = notebook.read(data).cells
+    except SubmissionError as error:
+        return _unreadable(job, error.what)
+    chosen = choose(job.sandbox)
+    terms = Terms(limits=job.limits, sandbox=chosen.sandbox, seed=job.seed, stop=stop)
+    try:
+        with closing(_opened(kernels.find(kernel), terms)) as session:
+            run = NotebookRun(job, cells, session)
+            run.all()
+    except NotStartedError as error:
+        return _refused(job, error, time.monotonic() - began)
+    return Evidence(
+        submission_sha256=job.submission.sha256,
+        outcome=run.outcome,
+        answers=run.answers(),
+        cells=run.cells,
+        seconds=round(time.monotonic() - began, 3),
+        note=run.note,
+        environment={
+            **session.about,
+            "kernel": kernel,
+            "seed": job.seed,
+            "restarts": run.restarts,
+            "limits": {
+                "cell_seconds": job.limits.cell_seconds,
+                "notebook_seconds": job.limits.notebook_seconds,
+                "memory_bytes": job.limits.memory_bytes,
+            },
+            "sandbox": chosen.describe(),
+        },
+    )
+
+
+def _opened(start: Callable[[Terms], Session], terms: Terms) -> Session:
+    """A session; a start that failed is tried once more."""
+    try:
+        return start(terms)
+    except NotStartedError:
+        return start(terms)
+
+
+def _unreadable(job: Job, why: str) -> Evidence:
+    """Evidence of a file that is not a notebook: nothing ran, and every answer says why."""
+    return Evidence(
+        submission_sha256=job.submission.sha256,
+        outcome=Outcome.CRASHED,
+        answers={name: Answer(name=name, raw=None, absent=why) for name in job.names},
+        cells=(),
+        seconds=0.0,
+        note=why,
+    )
+
+
+def _refused(job: Job, error: NotStartedError, seconds: float) -> Evidence:
+    """Evidence of our own failure, which must never cost the student anything."""
+    return Evidence(
+        submission_sha256=job.submission.sha256,
+        outcome=Outcome.REFUSED,
+        answers={},
+        cells=(),
+        seconds=round(seconds, 3),
+        note=f"we could not run this notebook; nothing is deducted ({error})",
+    )

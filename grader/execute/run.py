@@ -1,0 +1,195 @@
+"""Running the cells of one notebook: limits, restarts, replays, and the answers at the end."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from grader.execute.reasons import Code, Reasons
+from grader.kernels import NotStartedError, Ran, Session
+from grader.model import Answer, CellRun, Job, Outcome, Raw
+from grader.notebook import Cell
+
+MAX_RESTARTS = 3
+ASK_SECONDS = 10.0
+"""For the kernel to say what its names hold; not counted against the notebook's time."""
+
+_KEPT_CELLS = 16
+"""The output of a whole notebook is kept up to this many times the output of a cell."""
+_SEVERITY = (Outcome.FINISHED, Outcome.TIMEOUT, Outcome.OUT_OF_MEMORY, Outcome.CRASHED)
+
+
+@dataclass
+class _Found:
+    """Answers so far: what was seen after each cell, and what the last kernel said at the end."""
+
+    seen: dict[str, Raw] = field(default_factory=dict)
+    final: Mapping[str, Raw] = field(default_factory=dict)
+    garbled: frozenset[str] = frozenset()
+
+
+class NotebookRun:
+    """One run of one notebook, over as many kernels as it needs, up to a limit."""
+
+    def __init__(self, job: Job, cells: Sequence[Cell], session: Session):
+        self._job = job
+        self._session = session
+        code = ((i, c.source) for i, c in enumerate(cells) if c.type == "code" and c.source.strip())
+        # Numbered as Jupyter numbers them when all are run: empty cells don't count.
+        self._code = [Code(n, i, source) for n, (i, source) in enumerate(code, start=1)]
+        self._runs: dict[int, CellRun] = {}
+        self._found = _Found()
+        self._end = time.monotonic() + job.limits.notebook_seconds
+        self._room = job.limits.output_bytes * _KEPT_CELLS
+        self._alive = True
+        self._whole = True
+        self._unfit: set[int] = set()
+        self.restarts = 0
+
+    def all(self) -> None:
+        """Runs every cell and asks for every name. Raises NotStartedError when we fail."""
+        for code in self._code:
+            if self._left() <= 0:
+                used_up = f"because the notebook had used up {self._allowed()}"
+                self._not_run(code, Outcome.TIMEOUT, used_up)
+            elif not self._revived(code.number):
+                self._not_run(code, Outcome.CRASHED, "because the kernel had died too often")
+            else:
+                self._run(code)
+        self._ask_at_the_end()
+
+    @property
+    def cells(self) -> tuple[CellRun, ...]:
+        """How every code cell went."""
+        return tuple(self._runs.values())
+
+    @property
+    def outcome(self) -> Outcome:
+        """The worst that happened to any cell."""
+        return max((run.outcome for run in self.cells), key=_SEVERITY.index, default=_SEVERITY[0])
+
+    @property
+    def note(self) -> str | None:
+        """What was wrong with up to three cells that did not come to their end."""
+        failed = [
+            f"code cell {code.number} {self._runs[code.number].error}"
+            for code in self._code
+            if self._runs[code.number].outcome is not Outcome.FINISHED
+        ]
+        more = f"; and {len(failed) - 3} more" if len(failed) > 3 else ""
+        return "; ".join(failed[:3]) + more or None
+
+    def answers(self) -> dict[str, Answer]:
+        """An answer for every name that was asked for, with the reason where there is none."""
+        raws = self._raws()
+        reasons = Reasons(self._code, self._runs, self._job.names)
+        found: dict[str, Answer] = {}
+        for name in self._job.names:
+            raw, absent = raws.get(name), None
+            if raw is None and name in self._found.garbled:
+                absent = f"what the kernel said about {name} could not be read"
+            elif raw is None:
+                absent = reasons.why(name)
+            found[name] = Answer(name=name, raw=raw, absent=absent)
+        return found
+
+    def _raws(self) -> dict[str, Raw]:
+        if not self.restarts and self._alive:
+            return dict(self._found.final)
+        if self._whole and self._alive:
+            return {**self._found.seen, **self._found.final}
+        # The last kernel has not seen everything: what was seen earlier is nearer the truth.
+        return {**self._found.final, **self._found.seen}
+
+    # -- one cell
+
+    def _left(self) -> float:
+        return self._end - time.monotonic()
+
+    def _allowed(self) -> str:
+        return f"its {self._job.limits.notebook_seconds:g} s"
+
+    def _run(self, code: Code) -> None:
+        limits = self._job.limits
+        left = self._left()
+        keep = max(min(limits.output_bytes, self._room), 0)
+        ran = self._session.run(code.source, seconds=min(limits.cell_seconds, left), keep=keep)
+        self._alive = ran.alive
+        self._room -= len(ran.output)
+        self._runs[code.number] = CellRun(
+            index=code.index,
+            outcome=ran.outcome,
+            seconds=ran.seconds,
+            error=self._what(ran, left),
+            line=ran.line,
+            output=ran.output,
+        )
+        # A kernel may die at any moment, so that what it holds is asked for as it comes.
+        mentioned = tuple(n for n in self._job.names if re.search(rf"\b{n}\b", code.source))
+        if self._alive and mentioned:
+            self._ask(mentioned)
+
+    def _what(self, ran: Ran, left: float) -> str | None:
+        if ran.outcome is not Outcome.TIMEOUT or ran.error is not None:
+            return ran.error
+        if left < self._job.limits.cell_seconds:
+            return f"was stopped when the notebook had used up {self._allowed()}"
+        return f"ran longer than {self._job.limits.cell_seconds:g} s"
+
+    def _not_run(self, code: Code, outcome: Outcome, why: str) -> None:
+        self._runs[code.number] = CellRun(
+            index=code.index, outcome=outcome, seconds=0.0, error=f"was not run, {why}"
+        )
+
+    # -- kernels that died
+
+    def _revived(self, before: int) -> bool:
+        """Whether there is a kernel that has seen the cells before that number."""
+        while not self._alive and self.restarts < MAX_RESTARTS and self._left() > 0:
+            self.restarts += 1
+            try:
+                self._session.restart()
+            except NotStartedError:
+                self._session.restart()
+            self._alive = True
+            self._whole = self._replayed(before)
+        return self._alive
+
+    def _replayed(self, before: int) -> bool:
+        """Runs again what had come to its end; whether all of it did once more."""
+        whole = True
+        for code in self._code[: before - 1]:
+            run = self._runs[code.number]
+            if run.outcome is not Outcome.FINISHED:
+                continue
+            if code.number in self._unfit or self._left() <= 0 or not self._alive:
+                whole = False
+                continue
+            seconds = min(self._job.limits.cell_seconds, self._left())
+            ran = self._session.run(code.source, seconds=seconds, keep=0)
+            self._alive = ran.alive
+            if ran.outcome is not Outcome.FINISHED:
+                self._unfit.add(code.number)
+                whole = False
+        return whole
+
+    # -- answers
+
+    def _ask(self, names: tuple[str, ...]) -> None:
+        said = self._session.ask(names, seconds=ASK_SECONDS)
+        self._alive = said.alive
+        for name in names:
+            self._found.seen.pop(name, None)
+        self._found.seen.update(said.found)
+        self._found.garbled = (self._found.garbled - frozenset(names)) | said.garbled
+
+    def _ask_at_the_end(self) -> None:
+        names = self._job.names
+        if not self._alive and all(name in self._found.seen for name in names):
+            return
+        if names and self._revived(len(self._code) + 1):
+            said = self._session.ask(names, seconds=ASK_SECONDS)
+            self._alive = said.alive
+            self._found.final, self._found.garbled = said.found, said.garbled

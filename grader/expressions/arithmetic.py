@@ -1,0 +1,175 @@
+"""The operators of expressions: bounded, finite, and strict about what goes with what."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+
+from grader.expressions.fault import ExpressionError
+from grader.quantity import Quantity, Value, describe, dimension_of
+
+MAX_BITS = 1024
+# Every finite float lies within it too, so one comparison bounds both; nan and inf fail it.
+LIMIT = 1 << MAX_BITS
+NUMBERS = frozenset({int, float})
+_ARITHMETIC = NUMBERS | {Quantity}
+
+Operator = Callable[[Value, Value], Value]
+
+
+def kind_of(value: object) -> str:
+    """What a value is called in an error, such as "text"."""
+    if isinstance(value, bool):
+        return "a truth value"
+    if isinstance(value, str):
+        return "text"
+    if isinstance(value, tuple):
+        return "a list"
+    return describe(dimension_of(value))
+
+
+def bounded(value: Value) -> Value:
+    """*value* itself; raises ExpressionError when it is too large, or not a finite number."""
+    magnitude = value.magnitude if isinstance(value, Quantity) else value
+    if isinstance(magnitude, str) or -LIMIT < magnitude < LIMIT:
+        return value
+    raise ExpressionError("the result is too large", fix="check the powers and the units")
+
+
+def numeric(value: object, verb: str) -> int | float | Quantity:
+    """*value* when one can calculate with it; raises ExpressionError for text and truth values."""
+    if type(value) in _ARITHMETIC:
+        return value  # type: ignore[return-value]
+    if isinstance(value, bool):
+        fix = "write 'a if condition else b'"
+        raise ExpressionError(f"can't {verb} a truth value", fix=fix)
+    # A numpy scalar, say: made a plain number, or its own operators would have the word.
+    if isinstance(value, int):
+        return int(value)
+    if isinstance(value, float):
+        return float(value)
+    raise ExpressionError(f"can't {verb} {kind_of(value)}")
+
+
+def _operation(verb: str, operate: Callable[..., Value]) -> Operator:
+    def apply(a: Value, b: Value) -> Value:
+        if type(a) not in NUMBERS or type(b) not in NUMBERS:
+            a, b = numeric(a, verb), numeric(b, verb)
+        try:
+            result = operate(a, b)
+        except ZeroDivisionError:
+            raise ExpressionError("division by zero") from None
+        except OverflowError:
+            raise ExpressionError("the result is too large") from None
+        except ValueError as error:
+            raise ExpressionError(str(error)) from None
+        except TypeError:
+            raise ExpressionError(f"can't {verb} {kind_of(a)} and {kind_of(b)}") from None
+        if type(result) in NUMBERS and -LIMIT < result < LIMIT:  # type: ignore[operator]
+            return result
+        return bounded(result)
+
+    return apply
+
+
+def _power(a: Value, b: Value) -> Value:
+    assert isinstance(a, (int, float, Quantity))  # noqa: S101 - apply() saw to it
+    size = a.magnitude if isinstance(a, Quantity) else a
+    if not isinstance(b, (int, float)):
+        raise ExpressionError(f"an exponent must be a plain number, got {kind_of(b)}")
+    # Refused before it is computed: 9**9**9 has 370 million digits.
+    if isinstance(size, int) and isinstance(b, int) and size.bit_length() * abs(b) > 2 * MAX_BITS:
+        if b < 0:
+            size = float(size)
+        elif abs(size) > 1:
+            raise ExpressionError("the power is too large", fix=f"at most {MAX_BITS} bits")
+    result = a**b if isinstance(a, Quantity) else size**b
+    if isinstance(result, complex):
+        raise ExpressionError("can't take a root of a negative number")
+    return result  # type: ignore[no-any-return]
+
+
+BINARY: Mapping[str, Operator] = MappingProxyType(
+    {
+        "+": _operation("add", operator.add),
+        "-": _operation("subtract", operator.sub),
+        "*": _operation("multiply", operator.mul),
+        "/": _operation("divide", operator.truediv),
+        "//": _operation("divide whole", operator.floordiv),
+        "%": _operation("take the remainder of", operator.mod),
+        "**": _operation("raise to a power", _power),
+    }
+)
+
+
+def negative(a: Value) -> Value:
+    """-a."""
+    return -numeric(a, "negate")
+
+
+def positive(a: Value) -> Value:
+    """+a."""
+    return numeric(a, "put a plus before")
+
+
+def truth(value: object, place: str) -> bool:
+    """*value* when it is a truth value: a number for a condition is a mistake more often than not."""
+    if isinstance(value, bool):
+        return value
+    raise ExpressionError(
+        f"{place} must be true or false, got {kind_of(value)}", fix="write a comparison"
+    )
+
+
+def _ordered(compare: Callable[..., bool]) -> Callable[[object, object], bool]:
+    def apply(a: object, b: object) -> bool:
+        if type(a) not in NUMBERS or type(b) not in NUMBERS:
+            a, b = numeric(a, "order"), numeric(b, "order")
+        try:
+            return compare(a, b)
+        except ValueError as error:
+            raise ExpressionError(str(error)) from None
+
+    return apply
+
+
+def equal(a: object, b: object) -> bool:
+    """Whether two values are equal; raises ExpressionError when they never could be."""
+    if type(a) is type(b) and not isinstance(a, Quantity):
+        return bool(a == b)
+    if isinstance(a, (str, bool)) or isinstance(b, (str, bool)):
+        if type(a) is not type(b):
+            raise ExpressionError(f"can't compare {kind_of(a)} with {kind_of(b)}")
+        return bool(a == b)
+    left, right = numeric(a, "compare"), numeric(b, "compare")
+    if dimension_of(left) != dimension_of(right) and left != 0 and right != 0:
+        raise ExpressionError(f"can't compare {kind_of(left)} with {kind_of(right)}")
+    if left == 0 or right == 0:
+        return _magnitude(left) == _magnitude(right)
+    return left == right
+
+
+def _magnitude(value: float | Quantity) -> int | float:
+    return value.magnitude if isinstance(value, Quantity) else value
+
+
+def contains(a: object, b: object) -> bool:
+    """Whether *a* is equal to one of the tuple *b*."""
+    if not isinstance(b, tuple):
+        raise ExpressionError(f"'in' needs a list such as (1, 2), got {kind_of(b)}")
+    return any(equal(a, each) for each in b)
+
+
+COMPARISONS: Mapping[str, Callable[[object, object], bool]] = MappingProxyType(
+    {
+        "<": _ordered(operator.lt),
+        "<=": _ordered(operator.le),
+        ">": _ordered(operator.gt),
+        ">=": _ordered(operator.ge),
+        "==": equal,
+        "!=": lambda a, b: not equal(a, b),
+        "in": contains,
+        "not in": lambda a, b: not contains(a, b),
+    }
+)

@@ -1,0 +1,255 @@
+"""Expressions to values: parsed and compiled to closures once, then called per variant."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+from types import MappingProxyType
+from typing import NamedTuple
+
+from grader import units
+from grader.expressions import syntax
+from grader.expressions.arithmetic import (
+    BINARY,
+    COMPARISONS,
+    bounded,
+    negative,
+    positive,
+    truth,
+)
+from grader.expressions.fault import ExpressionError, shortened
+from grader.expressions.functions import FUNCTIONS, Facts, call
+from grader.quantity import Value
+from grader.registry import nearest
+
+Scope = Mapping[str, Value]
+Closure = Callable[[Scope, Facts], Value]
+
+NO_FACTS: Facts = MappingProxyType({})
+
+
+class Compiled(NamedTuple):
+    """An expression ready to be evaluated, and the names it needs in scope."""
+
+    run: Closure
+    names: frozenset[str]
+
+
+class _Piece(NamedTuple):
+    """A compiled part; constant ones are evaluated once, when they are compiled."""
+
+    run: Closure
+    constant: bool
+
+
+def names_in(source: str) -> frozenset[str]:
+    """The names in *source* that a scope must bind; neither units nor functions.
+
+    Raises ExpressionError for anything that is no expression.
+    """
+    return _compiled(source).names
+
+
+def evaluate(source: str | float | bool, scope: Scope, facts: Facts = NO_FACTS) -> Value:
+    """The value of *source* where *scope* binds its names.
+
+    A number or a truth value is its own value. Raises ExpressionError.
+    """
+    if not isinstance(source, str):
+        return bounded(source)
+    return _compiled(source).run(scope, facts)
+
+
+def holds(source: str | float | bool, scope: Scope, facts: Facts = NO_FACTS) -> bool:
+    """Whether the condition *source* is true; raises ExpressionError when it is no condition."""
+    return truth(evaluate(source, scope, facts), "a condition")
+
+
+def _compiled(source: str) -> Compiled:
+    if len(source) > syntax.MAX_LENGTH:
+        syntax.parse(source)  # refuses it, before it becomes the key of a cache
+    return _cached(source)
+
+
+@lru_cache(maxsize=8192)
+def _cached(source: str) -> Compiled:
+    tree = syntax.parse(source)
+    functions = {id(n.func) for n in ast.walk(tree) if isinstance(n, ast.Call)}
+    names = {n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and id(n) not in functions}
+    return Compiled(_piece(tree).run, frozenset(names - units.names().keys()))
+
+
+def _piece(node: ast.expr) -> _Piece:
+    piece = _COMPILERS[type(node)](node)
+    if not piece.constant or isinstance(node, (ast.Constant, ast.Tuple)):
+        return piece
+    try:
+        return _constant(piece.run({}, NO_FACTS))
+    except ExpressionError:
+        # Such as 1/0 in a branch never taken: it raises when it is reached, if ever.
+        return piece
+
+
+def _constant(value: Value) -> _Piece:
+    return _Piece(lambda _scope, _facts: value, constant=True)
+
+
+def _placed(error: ExpressionError, column: int) -> ExpressionError:
+    return ExpressionError(error.what, error.column or column, error.fix)
+
+
+def _of_constant(node: ast.Constant) -> _Piece:
+    return _constant(node.value)  # type: ignore[arg-type]
+
+
+def _of_name(node: ast.Name) -> _Piece:
+    name, column = node.id, node.col_offset
+    if name in units.names():
+        return _constant(units.names()[name])
+
+    def run(scope: Scope, _facts: Facts) -> Value:
+        try:
+            return scope[name]
+        except KeyError:
+            raise _unknown(name, scope, column) from None
+
+    return _Piece(run, constant=False)
+
+
+def _unknown(name: str, scope: Scope, column: int) -> ExpressionError:
+    if name in FUNCTIONS:
+        fix: str | None = f"write {FUNCTIONS[name].usage}"
+    else:
+        try:
+            units.unit(name)
+            fix = "write the unit as it stands in the reference of units"
+        except units.UnitError as error:
+            close = nearest(name[:100], [*scope, *units.names()])
+            fix = f"did you mean '{close}'?" if close else error.fix
+    return ExpressionError(f"unknown name '{shortened(name)}'", column, fix)
+
+
+def _of_binary(node: ast.BinOp) -> _Piece:
+    left, right = _piece(node.left), _piece(node.right)
+    apply, column = BINARY[syntax.BINARY[type(node.op)]], node.col_offset
+    a, b = left.run, right.run
+
+    def run(scope: Scope, facts: Facts) -> Value:
+        x, y = a(scope, facts), b(scope, facts)
+        try:
+            return apply(x, y)
+        except ExpressionError as error:
+            raise _placed(error, column) from None
+
+    return _Piece(run, left.constant and right.constant)
+
+
+def _of_unary(node: ast.UnaryOp) -> _Piece:
+    operand, column = _piece(node.operand), node.col_offset
+    if isinstance(node.op, ast.Not):
+        apply: Callable[[Value], Value] = lambda x: not truth(x, "what follows 'not'")  # noqa: E731
+    else:
+        apply = negative if isinstance(node.op, ast.USub) else positive
+
+    def run(scope: Scope, facts: Facts) -> Value:
+        try:
+            return apply(operand.run(scope, facts))
+        except ExpressionError as error:
+            raise _placed(error, column) from None
+
+    return _Piece(run, operand.constant)
+
+
+def _of_comparison(node: ast.Compare) -> _Piece:
+    pieces = [_piece(operand) for operand in (node.left, *node.comparators)]
+    steps = [
+        (COMPARISONS[syntax.COMPARISONS[type(op)]], piece.run)
+        for op, piece in zip(node.ops, pieces[1:], strict=True)
+    ]
+    first, column = pieces[0].run, node.col_offset
+
+    def run(scope: Scope, facts: Facts) -> Value:
+        x = first(scope, facts)
+        for compare, following in steps:
+            y = following(scope, facts)
+            try:
+                if not compare(x, y):
+                    return False
+            except ExpressionError as error:
+                raise _placed(error, column) from None
+            x = y
+        return True
+
+    return _Piece(run, all(p.constant for p in pieces))
+
+
+def _of_boolean(node: ast.BoolOp) -> _Piece:
+    pieces = [_piece(value) for value in node.values]
+    stops_at, column = isinstance(node.op, ast.Or), node.col_offset
+    place = f"both sides of '{'or' if stops_at else 'and'}'"
+
+    def run(scope: Scope, facts: Facts) -> Value:
+        for piece in pieces:
+            try:
+                if truth(piece.run(scope, facts), place) is stops_at:
+                    return stops_at
+            except ExpressionError as error:
+                raise _placed(error, column) from None
+        return not stops_at
+
+    return _Piece(run, all(p.constant for p in pieces))
+
+
+def _of_condition(node: ast.IfExp) -> _Piece:
+    test, then, other = _piece(node.test), _piece(node.body), _piece(node.orelse)
+    column = node.test.col_offset
+
+    def run(scope: Scope, facts: Facts) -> Value:
+        try:
+            holds_here = truth(test.run(scope, facts), "what follows 'if'")
+        except ExpressionError as error:
+            raise _placed(error, column) from None
+        return (then if holds_here else other).run(scope, facts)
+
+    return _Piece(run, test.constant and then.constant and other.constant)
+
+
+def _of_call(node: ast.Call) -> _Piece:
+    assert isinstance(node.func, ast.Name)  # noqa: S101 - syntax saw to it
+    function, column = FUNCTIONS[node.func.id], node.col_offset
+    pieces = [_piece(argument) for argument in node.args]
+    runs = [piece.run for piece in pieces]
+
+    def run(scope: Scope, facts: Facts) -> Value:
+        try:
+            return bounded(call(function, facts, [each(scope, facts) for each in runs]))
+        except ExpressionError as error:
+            raise _placed(error, column) from None
+
+    return _Piece(run, all(p.constant for p in pieces) and not function.takes_facts)
+
+
+def _of_tuple(node: ast.Tuple) -> _Piece:
+    pieces = [_piece(element) for element in node.elts]
+    runs = [piece.run for piece in pieces]
+    # Seen by 'in' alone, so it never becomes a value of an expression.
+    return _Piece(
+        lambda scope, facts: tuple(each(scope, facts) for each in runs),  # type: ignore[arg-type,return-value]
+        all(p.constant for p in pieces),
+    )
+
+
+_COMPILERS: Mapping[type[ast.expr], Callable[..., _Piece]] = MappingProxyType(
+    {
+        ast.BinOp: _of_binary,
+        ast.BoolOp: _of_boolean,
+        ast.Call: _of_call,
+        ast.Compare: _of_comparison,
+        ast.Constant: _of_constant,
+        ast.IfExp: _of_condition,
+        ast.Name: _of_name,
+        ast.Tuple: _of_tuple,
+        ast.UnaryOp: _of_unary,
+    }
+)

@@ -1,0 +1,139 @@
+"""The filters that texts may use, as in {{ state | unit("GB", 4) }}."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from grader import units
+from grader.expressions.arithmetic import BINARY, kind_of
+from grader.expressions.fault import ExpressionError
+from grader.expressions.functions import FUNCTIONS
+from grader.quantity import Quantity, Value
+
+_MAX_JOINED = 10_000
+
+
+@dataclass(frozen=True, slots=True)
+class Filter:
+    """One filter: what to call, with how many arguments behind the value, and how it is written."""
+
+    call: Callable[..., Value]
+    most: int
+    usage: str
+    least: int = 0
+
+
+def shown(value: object) -> str:
+    """How a placeholder prints its value: quantities with their unit, 24.0 as 24."""
+    if isinstance(value, float) and not math.isfinite(value):
+        raise ExpressionError("the value is not a finite number")
+    if isinstance(value, (bool, str, int, float, Quantity)):
+        return units.show(value)
+    raise ExpressionError(f"can't print {_seen(value)}", fix="print its pieces in a loop")
+
+
+def _seen(value: object) -> str:
+    return "a list" if isinstance(value, (list, tuple, range)) else "nothing"
+
+
+def _plain(value: object, name: str) -> int | float:
+    if isinstance(value, Quantity):
+        fix = f'write | unit("...") for a quantity, or number(x, "...") | {name}'
+        raise ExpressionError(f"'{name}' needs a plain number, got {kind_of(value)}", fix=fix)
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        raise ExpressionError(f"'{name}' needs a number, got {_kind(value)}")
+    return value
+
+
+def _kind(value: object) -> str:
+    return kind_of(value) if isinstance(value, (bool, str)) else _seen(value)
+
+
+def _digits(digits: object) -> int:
+    if isinstance(digits, bool) or not isinstance(digits, int) or not 1 <= digits <= 17:
+        raise ExpressionError("the number of digits is a whole number from 1 to 17")
+    return digits
+
+
+def _unit(value: Value, unit: object, digits: object = 6) -> str:
+    if not isinstance(unit, str):
+        raise ExpressionError("'unit' needs a unit in quotes", fix='write | unit("GB")')
+    return units.show(value, unit, _digits(digits))
+
+
+def _number(value: Value, digits: object = 6) -> str:
+    return units.number(_plain(value, "number"), _digits(digits))
+
+
+def _thousands(value: Value, digits: object = 6) -> str:
+    # The separator is English, like the notebooks; "1,200 MB" is also what answers may use.
+    text = units.number(_plain(value, "thousands"), _digits(digits))
+    whole, point, rest = text.partition(".")
+    return f"{int(whole):,}{point}{rest}" if whole.lstrip("-").isdigit() else text
+
+
+def _percent(value: Value, digits: object = 6) -> str:
+    share = units.magnitude(_plain(value, "percent"), "%")
+    return units.number(share, _digits(digits)) + "%"
+
+
+_RAISED = str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")
+
+
+def _scientific(value: Value, digits: object = 6) -> str:
+    x = _plain(value, "scientific")
+    mantissa, exponent = f"{x:.{_digits(digits) - 1}e}".split("e")
+    short = mantissa.rstrip("0").rstrip(".") if "." in mantissa else mantissa
+    # Reads alike in plain text, Markdown and between dollar signs.
+    return f"{short} × 10{str(int(exponent)).translate(_RAISED)}"
+
+
+def _round(value: Value, digits: Value = 0, method: object = "common") -> Value:
+    if method == "common":
+        return FUNCTIONS["round"].call(_plain(value, "round"), digits)
+    if method not in {"ceil", "floor"}:
+        raise ExpressionError("'round' rounds by 'common', 'ceil' or 'floor'")
+    scale = BINARY["**"](10, digits)
+    scaled = BINARY["*"](_plain(value, "round"), scale)
+    return BINARY["/"](FUNCTIONS[str(method)].call(scaled), scale)
+
+
+def _join(values: object, separator: object = "") -> str:
+    if not isinstance(values, (list, tuple, range)) or not isinstance(separator, str):
+        raise ExpressionError("'join' needs a list and a text between its pieces")
+    joined = separator.join(shown(v) for v in values)
+    if len(joined) > _MAX_JOINED:
+        raise ExpressionError("'join' makes a text that is too long")
+    return joined
+
+
+def _on_text(name: str) -> Callable[[Value], str]:
+    def apply(value: Value) -> str:
+        if not isinstance(value, str):
+            raise ExpressionError(f"'{name}' needs text, got {_kind(value)}")
+        return str(getattr(value, {"trim": "strip"}.get(name, name))())
+
+    return apply
+
+
+FILTERS: Mapping[str, Filter] = MappingProxyType(
+    {
+        "abs": Filter(lambda x: FUNCTIONS["abs"].call(x), 0, "x | abs"),
+        "capitalize": Filter(_on_text("capitalize"), 0, "x | capitalize"),
+        "int": Filter(lambda x: int(_plain(x, "int")), 0, "x | int"),
+        "join": Filter(_join, 1, 'list | join(", ")'),
+        "lower": Filter(_on_text("lower"), 0, "x | lower"),
+        "number": Filter(_number, 1, "x | number or x | number(digits)"),
+        "percent": Filter(_percent, 1, "x | percent or x | percent(digits)"),
+        "round": Filter(_round, 2, "x | round or x | round(digits)"),
+        "scientific": Filter(_scientific, 1, "x | scientific or x | scientific(digits)"),
+        "thousands": Filter(_thousands, 1, "x | thousands or x | thousands(digits)"),
+        "title": Filter(_on_text("title"), 0, "x | title"),
+        "trim": Filter(_on_text("trim"), 0, "x | trim"),
+        "unit": Filter(_unit, 2, 'x | unit("GB") or x | unit("GB", digits)', least=1),
+        "upper": Filter(_on_text("upper"), 0, "x | upper"),
+    }
+)

@@ -1,0 +1,247 @@
+"""The functions that expressions and texts may call."""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from grader import units
+from grader.expressions.arithmetic import BINARY, COMPARISONS, MAX_BITS, equal, kind_of, numeric
+from grader.expressions.fault import ExpressionError, shortened
+from grader.quantity import Quantity, Value, dimension_of
+from grader.registry import nearest
+
+Facts = Mapping[str, Mapping[str, Value]]
+
+
+@dataclass(frozen=True, slots=True)
+class Function:
+    """One function: what to call, with how many arguments, and how it is written."""
+
+    call: Callable[..., Value]
+    least: int
+    most: int | None
+    usage: str
+    takes_facts: bool = False
+
+
+def _plain(value: Value, name: str) -> int | float:
+    found = numeric(value, f"use {name}() on")
+    if isinstance(found, Quantity):
+        raise ExpressionError(
+            f"{name}() needs a plain number, got {kind_of(found)}",
+            fix=f'write {name}(number(..., "{units.show(found).split(" ", 1)[1]}"))',
+        )
+    return found
+
+
+def _whole(value: Value, name: str) -> int:
+    found = _plain(value, name)
+    if isinstance(found, float):
+        if not found.is_integer():
+            raise ExpressionError(f"{name}() needs whole numbers, got {units.number(found)}")
+        return int(found)
+    return found
+
+
+def _alike(values: tuple[Value, ...], name: str) -> None:
+    first = dimension_of(numeric(values[0], f"use {name}() on"))
+    for value in values[1:]:
+        if dimension_of(numeric(value, f"use {name}() on")) != first:
+            raise ExpressionError(f"{name}() got {kind_of(values[0])} and {kind_of(value)}")
+
+
+def _absolute(x: Value) -> Value:
+    return abs(numeric(x, "use abs() on"))
+
+
+def _smallest(*values: Value) -> Value:
+    _alike(values, "min")
+    return min(values)  # type: ignore[type-var]
+
+
+def _largest(*values: Value) -> Value:
+    _alike(values, "max")
+    return max(values)  # type: ignore[type-var]
+
+
+def _sum(*values: Value) -> Value:
+    return functools.reduce(BINARY["+"], values)
+
+
+def _clamp(x: Value, low: Value, high: Value) -> Value:
+    _alike((x, low, high), "clamp")
+    if COMPARISONS[">"](low, high):
+        raise ExpressionError("clamp() got a lower bound above its upper bound")
+    return min(max(x, low), high)  # type: ignore[type-var]
+
+
+def _round(x: Value, digits: Value = 0) -> Value:
+    places = _whole(digits, "round")
+    if abs(places) > 300:
+        raise ExpressionError("round() takes at most 300 digits")
+    found = _plain(x, "round")
+    return round(found, places) if places else round(found)
+
+
+def _floor(x: Value) -> Value:
+    return math.floor(_plain(x, "floor"))
+
+
+def _ceil(x: Value) -> Value:
+    return math.ceil(_plain(x, "ceil"))
+
+
+def _sqrt(x: Value) -> Value:
+    found = numeric(x, "use sqrt() on")
+    if (found.magnitude if isinstance(found, Quantity) else found) < 0:
+        raise ExpressionError("sqrt() of a negative number")
+    return BINARY["**"](found, 0.5) if isinstance(found, Quantity) else math.sqrt(found)
+
+
+def _exp(x: Value) -> Value:
+    return math.exp(_plain(x, "exp"))
+
+
+def _positive(x: Value, name: str) -> int | float:
+    found = _plain(x, name)
+    if found <= 0:
+        raise ExpressionError(f"{name}() needs a number above zero, got {units.number(found)}")
+    return found
+
+
+def _log(x: Value, base: Value | None = None) -> Value:
+    if base is None:
+        return math.log(_positive(x, "log"))
+    below = _positive(base, "log")
+    if below == 1:
+        raise ExpressionError("log() has no base 1")
+    return math.log(_positive(x, "log"), below)
+
+
+def _gcd(*values: Value) -> Value:
+    return math.gcd(*(_whole(v, "gcd") for v in values))
+
+
+def _lcm(*values: Value) -> Value:
+    return math.lcm(*(_whole(v, "lcm") for v in values))
+
+
+def _comb(n: Value, k: Value) -> Value:
+    total, taken = _whole(n, "comb"), _whole(k, "comb")
+    if total < 0 or taken < 0:
+        raise ExpressionError("comb() needs numbers from zero up")
+    # The work grows with the smaller side and the length of n.
+    if min(taken, abs(total - taken)) * total.bit_length() > 16 * MAX_BITS:
+        raise ExpressionError("comb() of numbers this large")
+    return math.comb(total, taken)
+
+
+def _factorial(n: Value) -> Value:
+    found = _whole(n, "factorial")
+    if not 0 <= found <= 170:
+        raise ExpressionError(f"factorial() takes 0 to 170, got {units.number(found)}")
+    return math.factorial(found)
+
+
+def _significant(x: Value, digits: Value) -> Value:
+    places = _whole(digits, "significant")
+    if not 1 <= places <= 17:
+        raise ExpressionError("significant() takes 1 to 17 digits")
+    found = _plain(x, "significant")
+    if isinstance(found, int):
+        return round(found, places - len(str(abs(found))))
+    return float(f"{found:.{places - 1}e}")
+
+
+def _number(x: Value, unit: Value) -> Value:
+    if not isinstance(unit, str):
+        raise ExpressionError('number() needs a unit in quotes, as in number(size, "GB")')
+    try:
+        return units.magnitude(x, unit)
+    except units.UnitError as error:
+        raise ExpressionError(error.what, fix=error.fix) from None
+
+
+def _pick(key: Value, *pairs: Value) -> Value:
+    if len(pairs) % 2:
+        raise ExpressionError("pick() has a case without a value", fix=FUNCTIONS["pick"].usage)
+    for case, value in zip(pairs[::2], pairs[1::2], strict=True):
+        if equal(key, case):
+            return value
+    cases = ", ".join(units.show(case) for case in pairs[::2])
+    raise ExpressionError(f"pick() has no case for '{units.show(key)}'", fix=f"it has {cases}")
+
+
+def look_up(facts: Facts, item: Value, field: Value) -> Value:
+    """The fact *field* of *item*; raises ExpressionError with a near miss."""
+    for name, known, noun in ((item, facts, "item"), (field, facts.get(str(item), {}), "field")):
+        if not isinstance(name, str):
+            raise ExpressionError("fact() needs names in quotes", fix=FUNCTIONS["fact"].usage)
+        if name not in known:
+            close = nearest(name[:100], known)
+            where = f" of '{shortened(str(item))}'" if noun == "field" else ""
+            raise ExpressionError(
+                f"the facts have no {noun} '{shortened(name)}'{where}",
+                fix=f"did you mean '{close}'?" if close else "see problems/facts",
+            )
+    return facts[str(item)][str(field)]
+
+
+FUNCTIONS: Mapping[str, Function] = MappingProxyType(
+    {
+        "abs": Function(_absolute, 1, 1, "abs(x)"),
+        "ceil": Function(_ceil, 1, 1, "ceil(x)"),
+        "clamp": Function(_clamp, 3, 3, "clamp(x, low, high)"),
+        "comb": Function(_comb, 2, 2, "comb(n, k)"),
+        "exp": Function(_exp, 1, 1, "exp(x)"),
+        "fact": Function(look_up, 2, 2, 'fact("h100-sxm", "memory_bandwidth")', takes_facts=True),
+        "factorial": Function(_factorial, 1, 1, "factorial(n)"),
+        "floor": Function(_floor, 1, 1, "floor(x)"),
+        "gcd": Function(_gcd, 1, None, "gcd(a, b)"),
+        "lcm": Function(_lcm, 1, None, "lcm(a, b)"),
+        "log": Function(_log, 1, 2, "log(x) or log(x, base)"),
+        "log2": Function(lambda x: math.log2(_positive(x, "log2")), 1, 1, "log2(x)"),
+        "log10": Function(lambda x: math.log10(_positive(x, "log10")), 1, 1, "log10(x)"),
+        "max": Function(_largest, 1, None, "max(a, b)"),
+        "min": Function(_smallest, 1, None, "min(a, b)"),
+        "number": Function(_number, 2, 2, 'number(size, "GB")'),
+        "pick": Function(_pick, 3, None, 'pick(key, "a", 1, "b", 2)'),
+        "round": Function(_round, 1, 2, "round(x) or round(x, digits)"),
+        "significant": Function(_significant, 2, 2, "significant(x, digits)"),
+        "sqrt": Function(_sqrt, 1, 1, "sqrt(x)"),
+        "sum": Function(_sum, 1, None, "sum(a, b)"),
+    }
+)
+
+
+def check_call(name: str, count: int) -> Function:
+    """The function *name*; raises ExpressionError when it isn't one or takes another number."""
+    function = FUNCTIONS.get(name)
+    if function is None:
+        close = nearest(name[:100], FUNCTIONS)
+        fix = f"did you mean '{close}'?" if close else "it has " + ", ".join(FUNCTIONS)
+        raise ExpressionError(f"unknown function '{shortened(name)}'", fix=fix)
+    if count < function.least or (function.most is not None and count > function.most):
+        raise ExpressionError(
+            f"{name}() with {count} argument{'' if count == 1 else 's'}",
+            fix=f"write {function.usage}",
+        )
+    return function
+
+
+def call(function: Function, facts: Facts, arguments: list[Value]) -> Value:
+    """What *function* gives; whatever goes wrong in it is an ExpressionError."""
+    try:
+        if function.takes_facts:
+            return function.call(facts, *arguments)
+        return function.call(*arguments)
+    except ExpressionError:
+        raise
+    except OverflowError:
+        raise ExpressionError("the result is too large") from None
+    except ValueError as error:
+        raise ExpressionError(str(error)) from None

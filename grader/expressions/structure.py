@@ -1,0 +1,191 @@
+"""What a text's placeholders may be made of: a template's syntax tree, checked and rewritten."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from jinja2 import nodes
+from jinja2.visitor import NodeTransformer
+
+from grader import units
+from grader.expressions.fault import ExpressionError, TextError, shortened
+from grader.expressions.filters import FILTERS
+from grader.expressions.functions import check_call
+from grader.registry import nearest
+
+MAX_DEPTH = 40
+MAX_NODES = 1500
+MAX_LOOP = 100
+MAX_LOOPS = 2
+TESTS = frozenset({"even", "odd", "divisibleby"})
+CALLED = "_called_"
+COMPARED = "_compared_"
+
+_ALLOWED = (
+    *(nodes.Template, nodes.Output, nodes.TemplateData, nodes.If, nodes.For),
+    *(nodes.Name, nodes.Const, nodes.List, nodes.Tuple, nodes.Call, nodes.Filter, nodes.Test),
+    *(nodes.Keyword, nodes.Getattr, nodes.CondExpr, nodes.Compare, nodes.Operand),
+    *(nodes.And, nodes.Or, nodes.Not, nodes.Neg, nodes.Pos),
+    *(nodes.Add, nodes.Sub, nodes.Mul, nodes.Div, nodes.FloorDiv, nodes.Mod, nodes.Pow),
+)
+_NOT_HERE: dict[type[nodes.Node], tuple[str, str]] = {
+    nodes.Assign: ("{% set %}", "compute it under 'values'"),
+    nodes.AssignBlock: ("{% set %}", "compute it under 'values'"),
+    nodes.Concat: ("'~'", "write one placeholder behind the other"),
+    nodes.Getitem: ("an index in brackets", "print names, or loop over a list"),
+    nodes.Dict: ("a brace behind '{{'", "put a space between LaTeX's brace and '{{'"),
+}
+
+
+def check(tree: nodes.Template) -> None:
+    """Raises TextError for the first thing that may not be in a text, with its line."""
+    stack: list[tuple[nodes.Node, int, int]] = [(tree, 0, 0)]
+    count = 0
+    while stack:
+        node, depth, loops = stack.pop()
+        count += 1
+        loops += isinstance(node, nodes.For)
+        if depth > MAX_DEPTH or count > MAX_NODES or loops > MAX_LOOPS:
+            raise TextError("the text has too much in its placeholders", node.lineno, "split it")
+        _check_node(node)
+        called = node.node if isinstance(node, nodes.Call) else None
+        stack += [(c, depth + 1, loops) for c in node.iter_child_nodes() if c is not called]
+
+
+def _check_node(node: nodes.Node) -> None:
+    if not isinstance(node, _ALLOWED):
+        seen, fix = _NOT_HERE.get(type(node), (f"'{type(node).__name__.lower()}'", "leave it out"))
+        raise TextError(f"{seen} is not allowed in a text", node.lineno, fix)
+    special = _CHECKS.get(type(node))
+    if special:
+        special(node)
+
+
+def _check_output(node: nodes.Output) -> None:
+    for child in node.nodes:
+        constant = isinstance(child, nodes.Const) and not isinstance(child, nodes.TemplateData)
+        if constant and not isinstance(child.value, str):  # type: ignore[attr-defined]
+            value = shortened(str(child.value))  # type: ignore[attr-defined]
+            raise TextError(
+                f"'{{{{{value}}}}}' would print '{value}' without braces",
+                child.lineno,
+                f"for LaTeX write '{{ {{{value}}} }}'",
+            )
+
+
+def _check_constant(node: nodes.Const) -> None:
+    value = node.value
+    if isinstance(value, (int, float)) and not -(1 << 1024) < value < 1 << 1024:
+        raise TextError("the number is too large", node.lineno)
+
+
+def _check_for(node: nodes.For) -> None:
+    listed = isinstance(node.iter, (nodes.List, nodes.Tuple))
+    if node.recursive or not (listed or _is_range(node.iter)):
+        fix = "write {% for n in [1, 2, 4] %} or {% for i in range(4) %}"
+        raise TextError("a loop runs over a list or a range", node.lineno, fix)
+    if listed and len(node.iter.items) > MAX_LOOP:  # type: ignore[attr-defined]
+        raise TextError(f"a loop has at most {MAX_LOOP} rounds", node.lineno)
+
+
+def _is_range(node: nodes.Node) -> bool:
+    return isinstance(node, nodes.Call) and getattr(node.node, "name", None) == "range"
+
+
+def _check_call(node: nodes.Call) -> None:
+    if not isinstance(node.node, nodes.Name) or node.kwargs or node.dyn_args or node.dyn_kwargs:
+        raise TextError("only functions by name can be called", node.lineno, "see the reference")
+    if node.node.name == "range":
+        if not 1 <= len(node.args) <= 3:
+            raise TextError("range() takes one to three numbers", node.lineno)
+        return
+    try:
+        check_call(node.node.name, len(node.args))
+    except ExpressionError as error:
+        raise TextError(error.what, node.lineno, error.fix) from None
+
+
+def _check_filter(node: nodes.Filter) -> None:
+    known = FILTERS.get(node.name)
+    if known is None:
+        close = nearest(node.name[:100], FILTERS)
+        fix = f"did you mean '{close}'?" if close else "it has " + ", ".join(FILTERS)
+        raise TextError(f"unknown filter '{shortened(node.name)}'", node.lineno, fix)
+    count = len(node.args) + len(node.kwargs)
+    named = all(k.key == "digits" for k in node.kwargs)
+    dynamic = node.dyn_args or node.dyn_kwargs
+    if node.node is None or dynamic or not named or not known.least <= count <= known.most:
+        what = f"the filter '{node.name}' got the wrong arguments"
+        raise TextError(what, node.lineno, f"write {known.usage}")
+    if node.name == "unit" and node.args and isinstance(node.args[0], nodes.Const):
+        try:
+            units.unit(str(node.args[0].value))
+        except units.UnitError as error:
+            raise TextError(error.what, node.lineno, error.fix) from None
+
+
+def _check_test(node: nodes.Test) -> None:
+    if node.name not in TESTS:
+        fix = "undefined names are errors; write a comparison"
+        raise TextError(f"the test 'is {shortened(node.name)}' is not allowed", node.lineno, fix)
+
+
+def _check_getattr(node: nodes.Getattr) -> None:
+    known = {"index", "index0", "first", "last", "length"}
+    if not isinstance(node.node, nodes.Name) or node.node.name != "loop" or node.attr not in known:
+        raise TextError("a '.' behind a name is not allowed in a text", node.lineno, "print a name")
+
+
+def _check_condition(node: nodes.CondExpr) -> None:
+    if node.expr2 is None:
+        raise TextError("an 'if' without its 'else'", node.lineno, "write: a if condition else b")
+
+
+def _check_compare(node: nodes.Compare) -> None:
+    if len(node.ops) != 1:
+        raise TextError("a chained comparison", node.lineno, "join two comparisons with 'and'")
+
+
+_CHECKS: dict[type[nodes.Node], Any] = {
+    nodes.Output: _check_output,
+    nodes.Const: _check_constant,
+    nodes.For: _check_for,
+    nodes.Call: _check_call,
+    nodes.Filter: _check_filter,
+    nodes.Test: _check_test,
+    nodes.Getattr: _check_getattr,
+    nodes.CondExpr: _check_condition,
+    nodes.Compare: _check_compare,
+}
+
+
+class _Rewrite(NodeTransformer):
+    """Functions by a name of their own, and comparisons by ours.
+
+    "min" is a minute as a name and a function when it is called; and Jinja2 would find a size
+    and a number unequal where our expressions refuse to compare them.
+    """
+
+    def visit_Call(self, node: nodes.Call) -> nodes.Node:  # noqa: N802
+        self.generic_visit(node)
+        node.node = _named(CALLED + node.node.name, node)  # type: ignore[attr-defined]
+        return node
+
+    def visit_Compare(self, node: nodes.Compare) -> nodes.Node:  # noqa: N802
+        self.generic_visit(node)
+        operand = node.ops[0]
+        function = _named(COMPARED + operand.op, node)
+        call = nodes.Call(function, [node.expr, operand.expr], [], None, None)
+        return call.set_lineno(node.lineno)
+
+
+def _named(name: str, node: nodes.Node) -> nodes.Name:
+    function = nodes.Name(name, "load")
+    function.set_lineno(node.lineno)
+    function.set_environment(node.environment)  # type: ignore[arg-type]
+    return function
+
+
+def rewritten(tree: nodes.Template) -> nodes.Template:
+    """*tree* with functions and comparisons under names that no author can bind."""
+    return _Rewrite().visit(tree)  # type: ignore[no-any-return]

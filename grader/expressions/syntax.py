@@ -1,0 +1,229 @@
+"""The text of an expression to a small checked syntax tree."""
+
+from __future__ import annotations
+
+import ast
+import re
+from typing import Any
+
+from grader import units
+from grader.expressions.arithmetic import LIMIT
+from grader.expressions.fault import ExpressionError, shortened
+from grader.expressions.functions import check_call
+
+MAX_LENGTH = 2000
+MAX_DEPTH = 50
+MAX_NODES = 400
+
+BINARY: dict[type[ast.operator], str] = {
+    ast.Add: "+",
+    ast.Sub: "-",
+    ast.Mult: "*",
+    ast.Div: "/",
+    ast.FloorDiv: "//",
+    ast.Mod: "%",
+    ast.Pow: "**",
+}
+COMPARISONS: dict[type[ast.cmpop], str] = {
+    ast.Lt: "<",
+    ast.LtE: "<=",
+    ast.Gt: ">",
+    ast.GtE: ">=",
+    ast.Eq: "==",
+    ast.NotEq: "!=",
+    ast.In: "in",
+    ast.NotIn: "not in",
+}
+_ALLOWED = (
+    *(ast.BinOp, ast.UnaryOp, ast.Compare, ast.BoolOp, ast.IfExp),
+    *(ast.Call, ast.Name, ast.Constant, ast.Tuple),
+)
+_NOT_HERE = {
+    ast.Attribute: "a '.' behind a name",
+    ast.Subscript: "an index in brackets",
+    ast.Lambda: "a lambda",
+    ast.ListComp: "a comprehension",
+    ast.SetComp: "a comprehension",
+    ast.DictComp: "a comprehension",
+    ast.GeneratorExp: "a comprehension",
+    ast.JoinedStr: "an f-string",
+    ast.List: "a list",
+    ast.Dict: "a dictionary",
+    ast.Set: "a set",
+    ast.NamedExpr: "an assignment",
+    ast.Starred: "a '*' before an argument",
+}
+
+
+def parse(source: str) -> ast.expr:
+    """The checked tree of *source*; raises ExpressionError.
+
+    Nothing is handed to Python's parser that could keep it busy or make it warn.
+    """
+    if len(source) > MAX_LENGTH:
+        raise ExpressionError(
+            f"the expression is {len(source)} characters long, at most {MAX_LENGTH} are read",
+            fix="split it over several 'values'",
+        )
+    line = re.sub(r"\s", " ", source).rstrip()
+    start = len(line) - len(line.lstrip())
+    line = line.strip()
+    if not line:
+        raise ExpressionError("the expression is empty", fix="write a number or a formula")
+    _scan(line, start)
+    try:
+        tree = ast.parse(line, mode="eval").body
+    except SyntaxError as error:
+        # The offset is where Python's parser gave up, which its versions don't agree on.
+        raise _unreadable(line, (error.offset or 1) - 1, start) from None
+    except (ValueError, MemoryError, RecursionError):
+        raise ExpressionError("the expression can't be read", fix="make it simpler") from None
+    _Check(line, start).check(tree)
+    return tree
+
+
+def _unreadable(line: str, offset: int, start: int) -> ExpressionError:
+    offset = max(0, min(offset, len(line)))
+    near = shortened(line[offset:])
+    what = f"can't read the expression at '{near}'" if near else "the expression breaks off"
+    fix = "check operators, quotes and brackets"
+    if re.search(r"(?<![<>=!])=(?!=)", line):
+        fix = "write '==' to compare"
+    return ExpressionError(what, start + offset + 1, fix)
+
+
+_TOKENS = re.compile(
+    r"""(?P<string>'[^']*'|"[^"]*")
+      | (?P<name>[^\W\d]\w*)
+      | (?P<number>(?:\d|\.\d)[\w.]*)
+      | (?P<open>[(\[{]) | (?P<close>[)\]}])
+      | (?P<prefix>[-+~])
+      | (?P<other>[^\s])""",
+    re.VERBOSE,
+)
+_NUMBER = re.compile(r"[0-9][0-9_]*\.?[0-9_]*(?:[eE][0-9_]*)?|\.[0-9][0-9_]*(?:[eE][0-9_]*)?")
+_HEX = re.compile(r"0[xX][0-9a-fA-F_]+")
+_INSTEAD = {
+    "×": "write '*' to multiply",
+    "·": "write '*' to multiply",
+    "−": "write '-'",
+    "÷": "write '/' to divide",
+    "≤": "write '<='",
+    "≥": "write '>='",
+    "≠": "write '!='",
+    "^": "write '**' for a power",
+    "²": "write '**2'",
+    "&": "write 'and'",
+    "|": "write 'or'",
+    "!": "write 'not' or '!='",
+    "#": "comments belong in the YAML, not in the expression",
+    "\\": None,
+    "'": "close the quote",
+    '"': "close the quote",
+}
+
+
+def _scan(line: str, start: int) -> None:
+    """Raises ExpressionError for what must not reach Python's parser."""
+    depth = prefixes = 0
+    for match in _TOKENS.finditer(line):
+        kind, token, column = match.lastgroup, match[0], start + match.start() + 1
+        prefixes = prefixes + 1 if kind == "prefix" or token == "not" else 0
+        depth += (kind == "open") - (kind == "close")
+        if max(depth, prefixes) > MAX_DEPTH:
+            raise _too_deep(column)
+        if kind == "number" and not (_NUMBER.fullmatch(token) or _HEX.fullmatch(token)):
+            # "1if x" is legal Python, with a warning that depends on its version.
+            what = f"'{shortened(token)}' is not a number"
+            raise ExpressionError(what, column, "write 2 * x for 2x, and spaces around words")
+        if kind == "other" and (token in _INSTEAD or not token.isascii()) and token != "!":
+            fix = _INSTEAD.get(token)
+            raise ExpressionError(f"'{shortened(token)}' means nothing here", column, fix)
+
+
+def _too_deep(column: int) -> ExpressionError:
+    what = f"the expression is nested more than {MAX_DEPTH} deep"
+    return ExpressionError(what, column, "split it over several 'values'")
+
+
+class _Check:
+    """Walks a tree once: only what is allowed, and not too much of it."""
+
+    def __init__(self, line: str, start: int):
+        self.line = line.encode()
+        self.start = start
+        self.nodes = 0
+
+    def check(self, tree: ast.expr) -> None:
+        """Raises ExpressionError for the first thing that may not be there; numbers columns."""
+        stack: list[tuple[ast.expr, int, bool]] = [(tree, 1, False)]
+        while stack:
+            node, depth, listed = stack.pop()
+            # Python counts bytes from 0, people count characters from 1.
+            before = self.line[: node.col_offset].decode(errors="replace")
+            node.col_offset = self.start + len(before) + 1
+            self.nodes += 1
+            if depth > MAX_DEPTH:
+                raise _too_deep(node.col_offset)
+            if self.nodes > MAX_NODES:
+                what = f"the expression has more than {MAX_NODES} pieces"
+                raise ExpressionError(what, node.col_offset, "split it over several 'values'")
+            _check_node(node, listed)
+            stack += [(child, depth + 1, where) for child, where in _children(node)]
+
+
+def _children(node: ast.expr) -> list[tuple[ast.expr, bool]]:
+    """The parts of *node* that are expressions, and whether each may be a list."""
+    if isinstance(node, ast.Compare):
+        listed = [isinstance(op, (ast.In, ast.NotIn)) for op in node.ops]
+        return [(node.left, False), *zip(node.comparators, listed, strict=True)]
+    if isinstance(node, ast.Call):
+        return [(argument, False) for argument in node.args]
+    return [(c, False) for c in ast.iter_child_nodes(node) if isinstance(c, ast.expr)]
+
+
+def _check_node(node: ast.expr, listed: bool) -> None:
+    column = node.col_offset
+    if not isinstance(node, _ALLOWED):
+        seen = _NOT_HERE.get(type(node), "this")
+        raise ExpressionError(
+            f"{seen} is not allowed in an expression", column, "see the reference"
+        )
+    if isinstance(node, ast.Tuple) and not listed:
+        raise ExpressionError(
+            "a list stands only behind 'in'", column, "write a decimal point, or a function"
+        )
+    if isinstance(node, ast.Constant):
+        _check_constant(node.value, column)
+    elif isinstance(node, ast.BinOp) and type(node.op) not in BINARY:
+        raise ExpressionError("this operator is not allowed", column, "a power is written '**'")
+    elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Invert):
+        raise ExpressionError("'~' is not allowed", column, "write 'not'")
+    elif isinstance(node, ast.Compare) and any(type(op) not in COMPARISONS for op in node.ops):
+        raise ExpressionError("'is' is not allowed", column, "write '=='")
+    elif isinstance(node, ast.Call):
+        _check_function(node, column)
+
+
+def _check_constant(value: Any, column: int) -> None:
+    if isinstance(value, (bool, str)):
+        return
+    if not isinstance(value, (int, float)):
+        raise ExpressionError(f"'{shortened(str(value))}' is not allowed", column)
+    if not -LIMIT < value < LIMIT:
+        raise ExpressionError("the number is too large", column)
+
+
+def _check_function(node: ast.Call, column: int) -> None:
+    if not isinstance(node.func, ast.Name):
+        raise ExpressionError("only functions by name can be called", column)
+    if node.keywords or any(isinstance(a, ast.Starred) for a in node.args):
+        raise ExpressionError(f"{shortened(node.func.id)}() takes its arguments by place", column)
+    try:
+        check_call(node.func.id, len(node.args))
+        if node.func.id == "number" and isinstance(node.args[1], ast.Constant):
+            units.unit(str(node.args[1].value))
+    except ExpressionError as error:
+        raise ExpressionError(error.what, column, error.fix) from None
+    except units.UnitError as error:
+        raise ExpressionError(error.what, column, error.fix) from None

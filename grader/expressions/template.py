@@ -1,0 +1,199 @@
+"""Jinja2 cut down to what cannot run away: checked templates, compiled once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from functools import lru_cache, partial
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+import jinja2
+from jinja2 import meta, nodes
+from jinja2.runtime import Context
+from jinja2.sandbox import SandboxedEnvironment
+
+from grader import units
+from grader.expressions import structure
+from grader.expressions.arithmetic import BINARY, COMPARISONS, negative, positive
+from grader.expressions.fault import ExpressionError, TextError, shortened
+from grader.expressions.filters import FILTERS, shown
+from grader.expressions.functions import FUNCTIONS, Facts, call
+from grader.quantity import DimensionError, Value
+from grader.registry import nearest
+
+MAX_OUTPUT = 200_000
+
+
+class _Environment(SandboxedEnvironment):
+    """Jinja2's sandbox with the arithmetic of our expressions."""
+
+    intercepted_binops = frozenset(BINARY)
+    intercepted_unops = frozenset("-+")
+
+    def call_binop(self, context: Context, operator: str, left: Any, right: Any) -> Any:  # noqa: ARG002
+        """What the operator makes of two values."""
+        return BINARY[operator](left, right)
+
+    def call_unop(self, context: Context, operator: str, arg: Any) -> Any:  # noqa: ARG002
+        """What the sign makes of a value."""
+        return negative(arg) if operator == "-" else positive(arg)
+
+
+@lru_cache(maxsize=1)
+def _environment() -> _Environment:
+    environment = _Environment(
+        undefined=jinja2.StrictUndefined,
+        autoescape=False,
+        finalize=shown,
+        keep_trailing_newline=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        optimized=False,
+        cache_size=0,
+    )
+    environment.globals.clear()
+    environment.filters = {name: each.call for name, each in FILTERS.items()}
+    environment.tests = {n: t for n, t in environment.tests.items() if n in structure.TESTS}
+    return environment
+
+
+def _range(*bounds: Value) -> range:
+    if not all(isinstance(b, int) and not isinstance(b, bool) for b in bounds):
+        raise ExpressionError("range() needs whole numbers", fix="write range(x | int)")
+    try:
+        rounds = range(*bounds)  # type: ignore[arg-type]
+        length = len(rounds)
+    except (ValueError, OverflowError):
+        length = structure.MAX_LOOP + 1
+    if length > structure.MAX_LOOP:
+        raise ExpressionError(f"a loop has at most {structure.MAX_LOOP} rounds")
+    return rounds
+
+
+def _member(compare: Callable[[object, object], bool]) -> Callable[[object, object], bool]:
+    return lambda a, b: compare(a, tuple(b) if isinstance(b, (list, range)) else b)
+
+
+_OPERATORS = {
+    "eq": COMPARISONS["=="],
+    "ne": COMPARISONS["!="],
+    "lt": COMPARISONS["<"],
+    "lteq": COMPARISONS["<="],
+    "gt": COMPARISONS[">"],
+    "gteq": COMPARISONS[">="],
+    "in": _member(COMPARISONS["in"]),
+    "notin": _member(COMPARISONS["not in"]),
+}
+
+
+def _function(name: str, *arguments: Value, facts: Facts) -> Value:
+    return call(FUNCTIONS[name], facts, list(arguments))
+
+
+def _constants(names: frozenset[str]) -> dict[str, object]:
+    """Of *names*, those that mean the same in every scope: units, comparisons, and range()."""
+    constants: dict[str, object] = {n: units.names()[n] for n in names & units.names().keys()}
+    for name in names:
+        if name.startswith(structure.COMPARED):
+            constants[name] = _OPERATORS[name.removeprefix(structure.COMPARED)]
+    if structure.CALLED + "range" in names:
+        constants[structure.CALLED + "range"] = _range
+    return constants
+
+
+class Compiled(NamedTuple):
+    """A text ready to be filled in."""
+
+    template: jinja2.Template
+    names: frozenset[str]
+    """What a scope must bind."""
+    constants: Mapping[str, object]
+    functions: tuple[str, ...]
+    """The functions that it calls."""
+    lines: Mapping[str, int]
+    """Where each name first stands."""
+
+    def fill(self, scope: Mapping[str, Value], facts: Facts) -> str:
+        """The text with *scope*'s values in place; raises TextError."""
+        variables = dict(self.constants)
+        for name in self.names:
+            if name not in scope:
+                raise self._unknown(name, scope)
+            variables[name] = scope[name]
+        for name in self.functions:
+            variables[structure.CALLED + name] = partial(_function, name, facts=facts)
+        context = self.template.new_context(variables, shared=True)
+        try:
+            return "".join(_cut(self.template.root_render_func(context)))
+        except TextError:
+            raise
+        except (ExpressionError, units.UnitError) as error:
+            raise TextError(error.what, self._line(error), error.fix) from None
+        except (DimensionError, jinja2.TemplateError) as error:
+            raise TextError(str(error), self._line(error)) from None
+        except (ArithmeticError, TypeError, ValueError) as error:
+            # What is left is a value of the wrong sort, such as "even" of a text.
+            what = f"a placeholder can't be filled in: {error}"
+            raise TextError(what, self._line(error), "check its types") from None
+
+    def _unknown(self, name: str, scope: Mapping[str, Value]) -> TextError:
+        close = nearest(name[:100], [*scope, *units.names()])
+        fix = f"did you mean '{close}'?" if close else "name a parameter or a value"
+        if name in FUNCTIONS:
+            fix = f"write {FUNCTIONS[name].usage}"
+        return TextError(f"unknown name '{shortened(name)}'", self.lines.get(name), fix)
+
+    def _line(self, error: Exception) -> int | None:
+        """The template's line that raised *error*."""
+        trace, line = error.__traceback__, None
+        while trace is not None:
+            if trace.tb_frame.f_code.co_filename == "<template>":
+                line = self.template.get_corresponding_lineno(trace.tb_lineno)
+            trace = trace.tb_next
+        return line
+
+
+def _cut(pieces: Iterator[str]) -> Iterator[str]:
+    length = 0
+    for piece in pieces:
+        length += len(piece)
+        if length > MAX_OUTPUT:
+            raise TextError(f"the text grows beyond {MAX_OUTPUT} characters", fix="shorten it")
+        yield piece
+
+
+@lru_cache(maxsize=8192)
+def compiled(text: str) -> Compiled:
+    """*text* checked and compiled; raises TextError."""
+    environment = _environment()
+    try:
+        tree = environment.parse(text)
+        structure.check(tree)
+        lines = {n.name: n.lineno for n in reversed(list(tree.find_all(nodes.Name)))}
+        tree = structure.rewritten(tree)
+        declared = frozenset(meta.find_undeclared_variables(tree))
+        code = environment.compile(tree)
+    except jinja2.TemplateSyntaxError as error:
+        raise _unreadable(error) from None
+    except (RecursionError, MemoryError, SyntaxError, ValueError, OverflowError) as error:
+        if isinstance(error, TextError):
+            raise
+        raise TextError("the text can't be read", fix="make its placeholders simpler") from None
+    template = jinja2.Template.from_code(environment, code, {})
+    constants = _constants(declared)
+    called = (n.removeprefix(structure.CALLED) for n in declared if n.startswith(structure.CALLED))
+    return Compiled(
+        template=template,
+        names=frozenset(
+            n for n in declared - constants.keys() if not n.startswith(structure.CALLED)
+        ),
+        constants=MappingProxyType(constants),
+        functions=tuple(sorted(set(called) - {"range"})),
+        lines=MappingProxyType(lines),
+    )
+
+
+def _unreadable(error: jinja2.TemplateSyntaxError) -> TextError:
+    message = shortened((error.message or "bad syntax").split(". ")[0], 80).rstrip(".")
+    what = f"can't read a placeholder: {message[:1].lower()}{message[1:]}"
+    return TextError(what, error.lineno, "write {{ name }}, with a space before LaTeX's own braces")

@@ -1,0 +1,40 @@
+"""Files that are either wholly written or not there."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from pathlib import Path
+
+
+def write_whole(path: Path, data: bytes, *, durable: bool = False) -> None:
+    """Puts *data* at *path* in one step: a reader sees the old file or the new, never a part.
+
+    *durable* also waits until it would survive a power cut.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    # Not named after the target: that may already be as long as a file name may be.
+    temporary = path.parent / f".tmp-{os.getpid()}-{secrets.token_hex(8)}"
+    try:
+        with temporary.open("xb") as file:
+            file.write(data)
+            if durable:
+                file.flush()
+                os.fsync(file.fileno())
+        temporary.replace(path)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+    if durable:
+        _sync_folder(path.parent)
+
+
+def _sync_folder(folder: Path) -> None:
+    # Without this the new name itself may be lost; Windows can't open a folder and needs not.
+    if not hasattr(os, "O_DIRECTORY"):
+        return
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

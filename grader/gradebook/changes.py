@@ -1,0 +1,100 @@
+"""What differs between two sets of grades: who changes, by how much, and why."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from grader.model import Grade, Mark, Verdict
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MarkChange:
+    """One mark before and after; None where it did not exist."""
+
+    name: str
+    before: Mark | None
+    after: Mark | None
+
+    @property
+    def points(self) -> float | None:
+        """What the student gains; None when one side is unsettled."""
+        before = 0.0 if self.before is None else self.before.points
+        after = 0.0 if self.after is None else self.after.points
+        return None if before is None or after is None else round(after - before, 6)
+
+    @property
+    def why(self) -> str:
+        """The reason in a few words, such as "incorrect became mistake (not-sharded)"."""
+        if self.before is None:
+            return "new on the paper"
+        if self.after is None:
+            return "no longer on the paper"
+        return _why(self.before, self.after)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Difference:
+    """One student's grade before and after; None where there was none."""
+
+    student: str
+    before: Grade | None
+    after: Grade | None
+    marks: tuple[MarkChange, ...]
+
+    @property
+    def points(self) -> float:
+        """What the total gains, counting settled marks."""
+        after = self.after.score if self.after else 0.0
+        before = self.before.score if self.before else 0.0
+        return round(after - before, 6)
+
+
+def difference(before: Grade | None, after: Grade | None) -> Difference | None:
+    """What one student would see change in points, verdicts or feedback; None when nothing does."""
+    one = before or after
+    if one is None:
+        return None
+    old = {mark.name: mark for mark in before.marks} if before else {}
+    new = {mark.name: mark for mark in after.marks} if after else {}
+    changed = tuple(
+        MarkChange(name=name, before=old.get(name), after=new.get(name))
+        for name in dict.fromkeys([*old, *new])
+        if old.get(name) != new.get(name)
+    )
+    if not changed and (before is None) == (after is None):
+        return None
+    return Difference(student=one.student, before=before, after=after, marks=changed)
+
+
+def differences(before: Iterable[Grade], after: Iterable[Grade]) -> Iterator[Difference]:
+    """The difference of every student that has one, those of *after* first, in its order."""
+    left = {grade.student: grade for grade in before}
+    for grade in after:
+        found = difference(left.pop(grade.student, None), grade)
+        if found:
+            yield found
+    for gone in left.values():
+        found = difference(gone, None)
+        if found:
+            yield found
+
+
+def _why(before: Mark, after: Mark) -> str:
+    if _verdict(before) != _verdict(after):
+        return f"{_verdict(before)} became {_verdict(after)}"
+    if before.answer != after.answer:
+        return f"read as {after.answer or 'nothing'}, before as {before.answer or 'nothing'}"
+    if before.max_points != after.max_points:
+        return f"worth {after.max_points:g}, before {before.max_points:g}"
+    if before.points != after.points:
+        return f"credit for {_verdict(after)} changed"
+    if before.problem != after.problem:
+        return f"problem {before.problem} became {after.problem}"
+    return "only the feedback changed"
+
+
+def _verdict(mark: Mark) -> str:
+    if mark.verdict is Verdict.MISTAKE and mark.mistake:
+        return f"{mark.verdict} ({mark.mistake})"
+    return mark.verdict.value

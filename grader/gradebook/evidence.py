@@ -1,0 +1,180 @@
+"""Evidence to JSON and back: strict, canonical, and finite numbers only."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Mapping
+from typing import NoReturn
+
+from grader.errors import GraderError
+from grader.model import Answer, CellRun, Evidence, Outcome
+
+FORMAT = 1
+
+
+def evidence_to_json(evidence: Evidence) -> bytes:
+    """The same bytes for equal evidence, in ASCII, so that any text a student made survives.
+
+    Raises GraderError when something in it is not JSON or not finite.
+    """
+    plain = {
+        "format": FORMAT,
+        "submission_sha256": evidence.submission_sha256,
+        "outcome": evidence.outcome.value,
+        "seconds": evidence.seconds,
+        "note": evidence.note,
+        "environment": evidence.environment,
+        "cells": [
+            {
+                "index": cell.index,
+                "outcome": cell.outcome.value,
+                "seconds": cell.seconds,
+                "error": cell.error,
+                "line": cell.line,
+                "output": cell.output,
+            }
+            for cell in evidence.cells
+        ],
+        "answers": {
+            name: {"name": answer.name, "raw": answer.raw, "absent": answer.absent}
+            for name, answer in evidence.answers.items()
+        },
+    }
+    try:
+        text = json.dumps(
+            plain, allow_nan=False, sort_keys=True, separators=(",", ":"), default=_plain
+        )
+    except (TypeError, ValueError, RecursionError) as error:
+        raise GraderError(
+            f"evidence of submission {evidence.submission_sha256[:12]} can't be written: {error}"
+        ) from None
+    return text.encode("ascii")
+
+
+def evidence_from_json(data: bytes, *, where: str | None = None) -> Evidence:
+    """The evidence that *data* holds.
+
+    Raises GraderError, naming *where*, for anything but what `evidence_to_json` writes.
+    """
+    try:
+        return _evidence(
+            json.loads(
+                data,
+                parse_constant=_refuse_constant,
+                parse_float=_finite,
+                object_pairs_hook=_unique,
+            )
+        )
+    except (ValueError, RecursionError) as error:
+        raise GraderError(
+            f"evidence is damaged: {error}",
+            where=where,
+            fix="delete the file and run `grader grade` again; the notebook is executed anew",
+        ) from None
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, Mapping):
+        return dict(value)
+    raise TypeError(f"{type(value).__name__} is not plain data")
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not a finite number")
+
+
+def _finite(text: str) -> float:
+    number = float(text)
+    if not math.isfinite(number):
+        raise ValueError(f"{text} is not a finite number")
+    return number
+
+
+def _unique(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    found = dict(pairs)
+    if len(found) != len(pairs):
+        raise ValueError("a name appears twice")
+    return found
+
+
+def _evidence(plain: object) -> Evidence:
+    names = {"format", "submission_sha256", "outcome", "seconds", "note", "environment"}
+    top = _fields(plain, names | {"cells", "answers"}, "the file")
+    if top["format"] != FORMAT:
+        raise ValueError(f"format {top['format']!r} is not known")
+    cells, answers = top["cells"], top["answers"]
+    if not isinstance(cells, list):
+        raise ValueError("'cells' is not a list")
+    return Evidence(
+        submission_sha256=_text(top, "submission_sha256"),
+        outcome=Outcome(_text(top, "outcome")),
+        seconds=_number(top, "seconds"),
+        note=_optional_text(top, "note"),
+        environment=_mapping(top["environment"], "environment"),
+        cells=tuple(_cell(cell) for cell in cells),
+        answers={name: _answer(name, a) for name, a in _mapping(answers, "answers").items()},
+    )
+
+
+def _cell(plain: object) -> CellRun:
+    cell = _fields(plain, {"index", "outcome", "seconds", "error", "line", "output"}, "a cell")
+    return CellRun(
+        index=_whole(cell, "index"),
+        outcome=Outcome(_text(cell, "outcome")),
+        seconds=_number(cell, "seconds"),
+        error=_optional_text(cell, "error"),
+        line=None if cell["line"] is None else _whole(cell, "line"),
+        output=_text(cell, "output"),
+    )
+
+
+def _answer(name: str, plain: object) -> Answer:
+    answer = _fields(plain, {"name", "raw", "absent"}, f"answer '{name}'")
+    if answer["name"] != name:
+        raise ValueError(f"answer '{name}' is filed under another name")
+    raw = answer["raw"]
+    return Answer(
+        name=name,
+        raw=None if raw is None else _mapping(raw, f"answer '{name}'"),
+        absent=_optional_text(answer, "absent"),
+    )
+
+
+def _fields(plain: object, names: set[str], what: str) -> dict[str, object]:
+    found = _mapping(plain, what)
+    if found.keys() != names:
+        odd = ", ".join(sorted(found.keys() ^ names))
+        raise ValueError(f"{what} has missing or unknown fields: {odd}")
+    return found
+
+
+def _mapping(plain: object, what: str) -> dict[str, object]:
+    if not isinstance(plain, dict):
+        raise ValueError(f"{what} is not an object")
+    return plain
+
+
+def _text(fields: Mapping[str, object], name: str) -> str:
+    value = fields[name]
+    if not isinstance(value, str):
+        raise ValueError(f"'{name}' is not text")
+    return value
+
+
+def _optional_text(fields: Mapping[str, object], name: str) -> str | None:
+    return None if fields[name] is None else _text(fields, name)
+
+
+def _number(fields: Mapping[str, object], name: str) -> float:
+    value = fields[name]
+    if isinstance(value, bool) or not isinstance(value, int | float) or value < 0:
+        raise ValueError(f"'{name}' is not a number of at least 0")
+    return value
+
+
+def _whole(fields: Mapping[str, object], name: str) -> int:
+    value = fields[name]
+    if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+        raise ValueError(f"'{name}' is not a whole number of at least 0")
+    return value

@@ -1,0 +1,72 @@
+"""The folder of evidence: one file an execution, named by the SHA-256 of its bytes."""
+
+from __future__ import annotations
+
+import hashlib
+from pathlib import Path
+
+from grader.errors import GraderError
+from grader.files import write_whole
+from grader.gradebook.evidence import evidence_from_json, evidence_to_json
+from grader.model import CellRun, Evidence, Outcome
+
+_AGAIN = "run `grader grade` again; the notebook is executed anew"
+
+
+class EvidenceFiles:
+    """Evidence under one folder; nothing there ever changes."""
+
+    def __init__(self, folder: Path):
+        self.folder = folder
+
+    def path(self, digest: str) -> Path:
+        """Where evidence with this digest lies."""
+        return self.folder / f"{digest}.json"
+
+    def whole(self, digest: str, size: int) -> bool:
+        """Whether the file is there in its full length."""
+        try:
+            return self.path(digest).stat().st_size == size
+        except FileNotFoundError:
+            return False
+
+    def write(self, evidence: Evidence) -> dict[str, object]:
+        """What a table should know of the evidence, once it is safe on disk."""
+        data = evidence_to_json(evidence)
+        digest = hashlib.sha256(data).hexdigest()
+        write_whole(self.path(digest), data, durable=True)
+        failed = [cell for cell in evidence.cells if _failed(cell)]
+        return {
+            "submission_sha256": evidence.submission_sha256,
+            "digest": digest,
+            "size": len(data),
+            "outcome": evidence.outcome.value,
+            "seconds": evidence.seconds,
+            "note": evidence.note,
+            "failed_cells": len(failed),
+            "first_error": _say(failed[0]) if failed else None,
+        }
+
+    def read(self, digest: str, size: int) -> Evidence:
+        """The evidence. Raises GraderError, naming the file, when it is gone or damaged."""
+        path = self.path(digest)
+        try:
+            data = path.read_bytes()
+        except FileNotFoundError:
+            raise GraderError("an evidence file is missing", where=str(path), fix=_AGAIN) from None
+        if hashlib.sha256(data).hexdigest() != digest:
+            seen = "other content" if len(data) == size else f"{len(data)} bytes instead of {size}"
+            raise GraderError(
+                f"evidence is damaged: the file has {seen}",
+                where=str(path),
+                fix=f"delete the file and {_AGAIN}",
+            )
+        return evidence_from_json(data, where=str(path))
+
+
+def _failed(cell: CellRun) -> bool:
+    return cell.outcome is not Outcome.FINISHED or cell.error is not None
+
+
+def _say(cell: CellRun) -> str:
+    return f"cell {cell.index + 1}: {cell.error or cell.outcome.value.replace('_', ' ')}"[:300]

@@ -1,0 +1,84 @@
+"""Opens the file of a gradebook, or says why this version can't use it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from sqlalchemy import Connection, Engine, insert, inspect, select
+from sqlalchemy.exc import DatabaseError
+
+from grader.errors import SetupError
+from grader.gradebook import schema
+
+
+def open_file(path: Path, *, create: bool) -> Engine:
+    """An engine for the gradebook at *path*, made when it is not there and *create* is set.
+
+    Raises SetupError when there is none, or one that this version can't use.
+    """
+    if not path.exists():
+        if not create:
+            raise SetupError(
+                "there is no gradebook here",
+                where=str(path),
+                fix="name the folder that `grader grade ... --out` wrote",
+            )
+        path.parent.mkdir(parents=True, exist_ok=True)
+    engine = schema.open_engine(f"sqlite:///{path}")
+    try:
+        _check_version(_version_of(engine, path), path)
+    except BaseException:
+        engine.dispose()
+        raise
+    return engine
+
+
+def _version_of(engine: Engine, path: Path) -> int:
+    try:
+        with engine.begin() as connection:
+            version = _version(connection)
+        return _create(engine) if version is None else version
+    except DatabaseError as error:
+        raise SetupError(
+            f"this file is not a gradebook: {error.orig}",
+            where=str(path),
+            fix="restore it from a copy, or move it away and grade again",
+        ) from None
+
+
+def _create(engine: Engine) -> int:
+    with engine.execution_options(writes=True).begin() as connection:
+        version = _version(connection)
+        if version is not None:  # another process was quicker
+            return version
+        schema.metadata.create_all(connection)
+        connection.execute(insert(schema.schema_version), {"version": schema.VERSION})
+    return schema.VERSION
+
+
+def _version(connection: Connection) -> int | None:
+    """The schema's version; None for an empty file, 0 when the tables are somebody else's."""
+    tables = inspect(connection).get_table_names()
+    if schema.schema_version.name not in tables:
+        return 0 if tables else None
+    return connection.scalar(select(schema.schema_version.c.version)) or 0
+
+
+def _check_version(version: int, path: Path) -> None:
+    if version == schema.VERSION:
+        return
+    if version == 0:
+        raise SetupError(
+            "this file is not a gradebook: its tables are not ours",
+            where=str(path),
+            fix="move it away and grade again",
+        )
+    newer = version > schema.VERSION
+    old = "use the version that wrote it, or grade into a new folder"
+    raise SetupError(
+        f"the gradebook has schema {version} and was written by"
+        f" {'a newer' if newer else 'an older'} version of grader; this one uses schema"
+        f" {schema.VERSION}",
+        where=str(path),
+        fix="upgrade grader" if newer else old,
+    )

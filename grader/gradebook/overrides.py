@@ -1,0 +1,57 @@
+"""Overrides to rows of their table and back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from sqlalchemy import ColumnElement, Connection, delete, insert, select, update
+
+from grader.gradebook import schema
+from grader.gradebook.rows import storable
+from grader.model import Override
+
+_TABLE = schema.overrides
+
+
+def put(connection: Connection, override: Override) -> float | None:
+    """The points of the override that this one replaces, or None."""
+    mine = _of(override.student, override.name)
+    before = connection.scalar(select(_TABLE.c.points).where(mine))
+    line: dict[str, object] = {
+        "student": override.student,
+        "name": override.name,
+        "points": override.points,
+        "reason": storable(override.reason),
+        "by": override.by,
+        "at": override.at,
+    }
+    if before is None:
+        connection.execute(insert(_TABLE), line)
+    else:
+        connection.execute(update(_TABLE).where(mine).values(line))
+    return before
+
+
+def withdraw(connection: Connection, student: str, name: str) -> float | None:
+    """The points of the override that was taken back; None when there was none."""
+    mine = _of(student, name)
+    before = connection.scalar(select(_TABLE.c.points).where(mine))
+    connection.execute(delete(_TABLE).where(mine))
+    return before
+
+
+def read(connection: Connection) -> Iterator[Override]:
+    """All of them, in order of student and mark."""
+    for row in connection.execute(select(_TABLE).order_by(_TABLE.c.student, _TABLE.c.name)):
+        yield Override(
+            student=row.student,
+            name=row.name,
+            points=row.points,
+            reason=row.reason,
+            by=row.by,
+            at=row.at,
+        )
+
+
+def _of(student: str, name: str) -> ColumnElement[bool]:
+    return (_TABLE.c.student == student) & (_TABLE.c.name == name)

@@ -1,0 +1,221 @@
+"""Grades to rows of the tables and back."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from itertools import groupby
+from operator import itemgetter
+from typing import Any
+
+from sqlalchemy import ColumnElement, Connection, insert, select, update
+
+from grader.errors import GraderError
+from grader.gradebook import schema
+from grader.model import Grade, Mark, Verdict
+
+_CHUNK = 200
+_Asked = tuple[str, str, str, str, float]
+_VERDICTS = {verdict.value: verdict for verdict in Verdict}
+
+
+def storable(text: str) -> str:
+    """*text* with what is not Unicode text written out, as student code can make such strings."""
+    return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode("utf-8")
+
+
+def to_json(value: object) -> str:
+    """*value* as JSON, the same for equal values. Raises GraderError when it is not plain data."""
+    try:
+        return json.dumps(value, allow_nan=False, sort_keys=True, default=_plain)
+    except (TypeError, ValueError, RecursionError) as error:
+        raise GraderError(f"the gradebook can't hold this: {error}") from None
+
+
+def _plain(value: object) -> object:
+    if isinstance(value, Mapping):
+        return dict(value)
+    raise TypeError(f"{type(value).__name__} is not plain data")
+
+
+def digest(text: str) -> str:
+    """The SHA-256 of *text*."""
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
+
+
+def file_grades(connection: Connection, grades: Iterable[Grade], *, run: int, at: str) -> int:
+    """How many of *grades* were new; those equal to what is current are left alone."""
+    filed = 0
+    for chunk in _chunks(grades):
+        filed += _file_chunk(connection, chunk, run=run, at=at)
+    return filed
+
+
+def _chunks(grades: Iterable[Grade]) -> Iterator[list[Grade]]:
+    chunk: dict[str, Grade] = {}
+    for grade in grades:
+        if grade.student in chunk or len(chunk) == _CHUNK:
+            yield list(chunk.values())
+            chunk = {}
+        chunk[grade.student] = grade
+    if chunk:
+        yield list(chunk.values())
+
+
+def _file_chunk(connection: Connection, chunk: list[Grade], *, run: int, at: str) -> int:
+    heads = {grade.student: _head(grade, run=run, at=at) for grade in chunk}
+    t = schema.grades
+    mine = t.c.student.in_(list(heads)) & t.c.current.is_(True)
+    rows = connection.execute(select(t.c.student, t.c.digest).where(mine))
+    for student, known in rows.tuples().all():
+        if heads[student]["digest"] == known:
+            del heads[student]
+    if not heads:
+        return 0
+    changed = [grade for grade in chunk if grade.student in heads]
+    _keep_environments(connection, changed)
+    asked = _keep_asked(connection, changed)
+    mine = t.c.student.in_(list(heads)) & t.c.current.is_(True)
+    connection.execute(update(t).where(mine).values(current=False))
+    numbers = connection.scalars(
+        insert(t).returning(t.c.number, sort_by_parameter_order=True),
+        [heads[grade.student] for grade in changed],
+    ).all()
+    lines = [
+        {"grade": number, "position": position, "asked": asked[_asked(mark)]} | _found(mark)
+        for number, grade in zip(numbers, changed, strict=True)
+        for position, mark in enumerate(grade.marks)
+    ]
+    if lines:
+        connection.execute(insert(schema.marks), lines)
+    return len(changed)
+
+
+def _head(grade: Grade, *, run: int, at: str) -> dict[str, object]:
+    head: dict[str, object] = {
+        "student": grade.student,
+        "exam": grade.exam,
+        "submission_sha256": grade.submission_sha256,
+        "engine": grade.engine,
+        "release": grade.release,
+        "environment": digest(to_json(grade.environment)),
+    }
+    marks = [[*_asked(mark), *_found(mark).values()] for mark in grade.marks]
+    return head | {
+        "digest": digest(to_json([head, marks])),
+        "run": run,
+        "at": at,
+        "current": True,
+    }
+
+
+def _asked(mark: Mark) -> _Asked:
+    return mark.problem, mark.part, mark.name, mark.kind, mark.max_points
+
+
+def _found(mark: Mark) -> dict[str, object]:
+    return {
+        "points": mark.points,
+        "verdict": mark.verdict.value,
+        "mistake": mark.mistake,
+        "answer": None if mark.answer is None else storable(mark.answer),
+        "feedback": storable(mark.feedback),
+    }
+
+
+def _keep_asked(connection: Connection, grades: list[Grade]) -> dict[_Asked, int]:
+    wanted = dict.fromkeys(_asked(mark) for grade in grades for mark in grade.marks)
+    known = _known_asked(connection)
+    new = [
+        dict(zip(("problem", "part", "name", "kind", "max_points"), one, strict=True))
+        for one in wanted
+        if one not in known
+    ]
+    if new:
+        connection.execute(insert(schema.asked), new)
+        known = _known_asked(connection)
+    return known
+
+
+def _known_asked(connection: Connection) -> dict[_Asked, int]:
+    t = schema.asked
+    query = select(t.c.number, t.c.problem, t.c.part, t.c.name, t.c.kind, t.c.max_points)
+    return {(row[1], row[2], row[3], row[4], row[5]): row[0] for row in connection.execute(query)}
+
+
+def _keep_environments(connection: Connection, grades: list[Grade]) -> None:
+    texts = {digest(text): text for text in (to_json(grade.environment) for grade in grades)}
+    t = schema.environments
+    known = set(connection.scalars(select(t.c.digest).where(t.c.digest.in_(list(texts)))))
+    new = [{"digest": key, "json": text} for key, text in texts.items() if key not in known]
+    if new:
+        connection.execute(insert(t), new)
+
+
+def read_grades(
+    connection: Connection, which: ColumnElement[bool]
+) -> Iterator[tuple[int, str, Grade]]:
+    """Run number, time and grade, for the grades for which *which* holds, by student and age.
+
+    Two statements, so the caller gives a connection that is in a transaction.
+    """
+    g, e, m = schema.grades, schema.environments, schema.marks
+    heads = connection.execute(
+        select(g, e.c.json)
+        .join(e, e.c.digest == g.c.environment)
+        .where(which)
+        .order_by(g.c.student, g.c.number)
+    )
+    lines = connection.execute(
+        select(m.c.grade, m.c.asked, m.c.points, m.c.verdict, m.c.mistake, m.c.answer, m.c.feedback)
+        .join(g, g.c.number == m.c.grade)
+        .where(which)
+        .order_by(g.c.student, g.c.number, m.c.position)
+    )
+    yield from _assemble(connection, heads, lines)
+
+
+def _assemble(
+    connection: Connection, heads: Iterable[Any], lines: Iterable[Sequence[Any]]
+) -> Iterator[tuple[int, str, Grade]]:
+    asked = {number: one for one, number in _known_asked(connection).items()}
+    # Equal feedback is kept once: a class of thousands repeats a few hundred sentences.
+    shared: dict[str, str] = {}
+    environments: dict[str, dict[str, object]] = {}
+    groups = groupby(lines, key=itemgetter(0))
+    number, group = next(groups, (None, iter(())))
+    for head in heads:
+        marks: tuple[Mark, ...] = ()
+        if number == head.number:
+            marks = tuple(_mark(line, asked, shared) for line in group)
+            number, group = next(groups, (None, iter(())))
+        if head.environment not in environments:
+            environments[head.environment] = json.loads(head.json)
+        grade = Grade(
+            student=head.student,
+            exam=head.exam,
+            submission_sha256=head.submission_sha256,
+            marks=marks,
+            engine=head.engine,
+            release=head.release,
+            environment=environments[head.environment],
+        )
+        yield head.run, head.at, grade
+
+
+def _mark(line: Sequence[Any], asked: dict[int, _Asked], shared: dict[str, str]) -> Mark:
+    _, number, points, verdict, mistake, answer, feedback = line
+    problem, part, name, kind, max_points = asked[number]
+    return Mark(
+        problem=problem,
+        part=part,
+        name=name,
+        kind=kind,
+        points=points,
+        max_points=max_points,
+        verdict=_VERDICTS[verdict],
+        mistake=mistake,
+        answer=answer,
+        feedback=shared.setdefault(feedback, feedback),
+    )

@@ -1,0 +1,217 @@
+"""The tables of the gradebook, in SQLAlchemy Core, and how an engine for them is opened."""
+
+from __future__ import annotations
+
+from sqlalchemy import (
+    DDL,
+    Boolean,
+    Column,
+    Connection,
+    Engine,
+    Float,
+    ForeignKey,
+    Index,
+    Integer,
+    MetaData,
+    Table,
+    Text,
+    UniqueConstraint,
+    create_engine,
+    event,
+)
+from sqlalchemy.engine.interfaces import DBAPIConnection
+from sqlalchemy.pool import ConnectionPoolEntry
+
+VERSION = 1
+
+metadata = MetaData()
+
+schema_version = Table("schema_version", metadata, Column("version", Integer, primary_key=True))
+
+settings = Table(
+    "settings",
+    metadata,
+    Column("name", Text, primary_key=True),
+    Column("value", Text, nullable=False),  # JSON
+)
+
+students = Table(
+    "students",
+    metadata,
+    Column("id", Text, primary_key=True),
+    Column("name", Text, nullable=False),
+    Column("email", Text, nullable=False),
+    Column("section", Text, nullable=False),
+)
+
+submissions = Table(
+    "submissions",
+    metadata,
+    Column("number", Integer, primary_key=True),
+    Column("student", Text, ForeignKey("students.id"), nullable=False),
+    Column("sha256", Text, nullable=False),
+    Column("path", Text, nullable=False),
+    Column("received", Text),
+    Column("refusal", Text),
+    Column("added", Text, nullable=False),
+    Column("seen", Integer, nullable=False),  # grows each time it is handed in
+    UniqueConstraint("student", "sha256", "path"),
+)
+
+evidence = Table(
+    "evidence",
+    metadata,
+    Column("number", Integer, primary_key=True),
+    Column("submission_sha256", Text, nullable=False, index=True),
+    Column("fingerprint", Text, nullable=False),
+    Column("digest", Text, nullable=False),  # of the file's bytes, and its name
+    Column("size", Integer, nullable=False),
+    Column("outcome", Text, nullable=False),
+    Column("seconds", Float, nullable=False),
+    Column("note", Text),
+    Column("failed_cells", Integer, nullable=False),
+    Column("first_error", Text),
+    Column("stored", Text, nullable=False),
+)
+
+runs = Table(
+    "runs",
+    metadata,
+    Column("number", Integer, primary_key=True),
+    Column("at", Text, nullable=False),
+    Column("why", Text, nullable=False),
+)
+
+# A class shares a handful of environments, so each is kept once.
+environments = Table(
+    "environments",
+    metadata,
+    Column("digest", Text, primary_key=True),
+    Column("json", Text, nullable=False),
+)
+
+grades = Table(
+    "grades",
+    metadata,
+    Column("number", Integer, primary_key=True),
+    Column("run", Integer, ForeignKey("runs.number"), nullable=False),
+    Column("student", Text, ForeignKey("students.id"), nullable=False),
+    Column("exam", Text, nullable=False),
+    Column("submission_sha256", Text),
+    Column("engine", Text, nullable=False),
+    Column("release", Text, nullable=False),
+    Column("environment", Text, ForeignKey("environments.digest"), nullable=False),
+    Column("digest", Text, nullable=False),  # of everything in the grade
+    Column("at", Text, nullable=False),
+    Column("current", Boolean, nullable=False),
+)
+
+Index(
+    "one_current_grade_a_student",
+    grades.c.student,
+    unique=True,
+    sqlite_where=grades.c.current.is_(True),
+    postgresql_where=grades.c.current.is_(True),
+)
+Index("grades_of_a_student", grades.c.student, grades.c.number)
+
+# What was asked; a class shares it, so each mark only points to it.
+asked = Table(
+    "asked",
+    metadata,
+    Column("number", Integer, primary_key=True),
+    Column("problem", Text, nullable=False),
+    Column("part", Text, nullable=False),
+    Column("name", Text, nullable=False),
+    Column("kind", Text, nullable=False),
+    Column("max_points", Float, nullable=False),
+    UniqueConstraint("problem", "part", "name", "kind", "max_points"),
+)
+
+marks = Table(
+    "marks",
+    metadata,
+    Column("grade", Integer, ForeignKey("grades.number"), primary_key=True),
+    Column("position", Integer, primary_key=True),
+    Column("asked", Integer, ForeignKey("asked.number"), nullable=False),
+    Column("points", Float),  # null while unsettled
+    Column("verdict", Text, nullable=False),
+    Column("mistake", Text),
+    Column("answer", Text),
+    Column("feedback", Text, nullable=False),
+    sqlite_with_rowid=False,  # kept in the order it is read in
+)
+
+# For people who look into the file with other tools.
+event.listen(
+    metadata,
+    "after_create",
+    DDL(  # type: ignore[no-untyped-call]
+        "CREATE VIEW current_marks AS SELECT g.student, a.problem, a.part, a.name, a.kind,"
+        " m.points, a.max_points, m.verdict, m.mistake, m.answer, m.feedback"
+        " FROM grades g JOIN marks m ON m.grade = g.number JOIN asked a ON a.number = m.asked"
+        " WHERE g.current"
+    ),
+)
+
+overrides = Table(
+    "overrides",
+    metadata,
+    Column("student", Text, ForeignKey("students.id"), primary_key=True),
+    Column("name", Text, primary_key=True),
+    Column("points", Float, nullable=False),
+    Column("reason", Text, nullable=False),
+    Column("by", Text, nullable=False),
+    Column("at", Text, nullable=False),
+)
+
+audit = Table(
+    "audit",
+    metadata,
+    Column("number", Integer, primary_key=True),
+    Column("at", Text, nullable=False),
+    Column("what", Text, nullable=False),
+    Column("who", Text, nullable=False),
+    Column("why", Text, nullable=False),
+    Column("detail", Text, nullable=False),  # JSON
+)
+
+for _deed in ("UPDATE", "DELETE"):
+    event.listen(
+        audit,
+        "after_create",
+        DDL(  # type: ignore[no-untyped-call]
+            f"CREATE TRIGGER audit_refuses_{_deed.lower()} BEFORE {_deed} ON audit "
+            "BEGIN SELECT RAISE(ABORT, 'the audit log only grows'); END"
+        ).execute_if(dialect="sqlite"),
+    )
+
+
+def open_engine(url: str) -> Engine:
+    """An engine whose transactions are explicit; those that write say so and queue for the lock."""
+    engine = create_engine(url)
+    if engine.dialect.name == "sqlite":
+        event.listen(engine, "connect", _prepare_sqlite)
+        event.listen(engine, "begin", _begin_sqlite)
+    return engine
+
+
+def _prepare_sqlite(connection: DBAPIConnection, _: ConnectionPoolEntry) -> None:
+    # The driver would start transactions on its own, too late for table changes to be in them.
+    connection.isolation_level = None
+    cursor = connection.cursor()
+    for pragma in (
+        "busy_timeout = 30000",
+        "journal_mode = WAL",
+        "synchronous = FULL",
+        "foreign_keys = ON",
+        "cache_size = -65536",
+    ):
+        cursor.execute(f"PRAGMA {pragma}")
+    cursor.close()
+
+
+def _begin_sqlite(connection: Connection) -> None:
+    # A reader that turns into a writer half way fails at once instead of waiting its turn.
+    writes = connection.get_execution_options().get("writes", False)
+    connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")

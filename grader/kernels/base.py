@@ -1,0 +1,87 @@
+"""What execution asks of a kernel, whether it starts cold or is forked from a warm one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from grader.model import Limits, Outcome, Raw
+from grader.registry import Registry
+from grader.sandbox import Sandbox
+
+
+class NotStartedError(Exception):
+    """No kernel could be started: our fault, never the student's."""
+
+
+class StoppedError(Exception):
+    """The caller asked to stop, as on Ctrl-C; the kernel is gone and nothing was recorded."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Terms:
+    """What a kernel is started with."""
+
+    limits: Limits
+    sandbox: Sandbox
+    seed: int = 0
+    """For random, numpy and torch."""
+    stop: Callable[[], bool] = bool
+    """Asked twenty times a second; True ends whatever runs with StoppedError."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ran:
+    """How one piece of code went."""
+
+    outcome: Outcome
+    seconds: float
+    alive: bool
+    """Whether the kernel is still there; when it isn't, only `restart` and `close` are left."""
+    error: str | None = None
+    """What it raised, such as "NameError: ..."; or, when the kernel died, what the cell did."""
+    line: int | None = None
+    output: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Said:
+    """What a kernel said when asked for names; checked for its form, and true or not."""
+
+    found: Mapping[str, Raw] = field(default_factory=dict)
+    """A name that is not here was not defined."""
+    garbled: frozenset[str] = frozenset()
+    """Names whose answer had not the form that the probe gives."""
+    alive: bool = True
+    """False when the kernel died or had to be killed while it was asked."""
+
+
+class Session(Protocol):
+    """One kernel in its sandbox, and its successors. Used by one thread; close it at the end."""
+
+    def run(self, source: str, *, seconds: float, keep: int) -> Ran:
+        """Runs one cell for at most *seconds*, interrupts it then, and kills it if that fails.
+
+        Of its output at most *keep* bytes are kept.
+        """
+
+    def ask(self, names: tuple[str, ...], *, seconds: float) -> Said:
+        """The values of *names*, without a trace in the notebook."""
+
+    def restart(self) -> None:
+        """Puts a fresh kernel in a fresh folder in the place of this one.
+
+        Raises NotStartedError.
+        """
+
+    def close(self) -> None:
+        """Ends the kernel with all its processes, and removes its folder."""
+
+    @property
+    def about(self) -> Mapping[str, object]:
+        """Interpreter, platform and packages, as the kernel told before any student's code."""
+
+
+# Each starts a kernel, or raises NotStartedError.
+kernels: Registry[Callable[[Terms], Session]] = Registry("kernel", "grader.kernels")

@@ -1,0 +1,87 @@
+"""What a kernel's process runs first: limits on itself, seeds, and then ipykernel.
+
+The text of this module is the kernel's command line, so it imports nothing of ours. Its one
+argument is JSON: `{"rlimits": {"RLIMIT_CPU": 660}, "seed": 0}`; the rest is for ipykernel.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Callable, Mapping
+from typing import Any
+
+# Module to what seeds it.
+_SEEDED: dict[str, Callable[[Any, int], Any]] = {
+    "numpy.random": lambda module, seed: module.seed(seed),
+    "torch": lambda module, seed: module.manual_seed(seed),
+}
+
+
+class SeedOnImport:
+    """Finds numpy.random and torch when they are first imported, and seeds them then.
+
+    Importing them here would cost every notebook a second that most don't need.
+    """
+
+    def __init__(self, seed: int):
+        self._seed = seed % 2**32
+        self._waiting = set(_SEEDED)
+
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
+        """The spec that the other finders give, with the seeding after it has loaded."""
+        if name not in self._waiting:
+            return None
+        self._waiting.discard(name)
+        others = (finder for finder in sys.meta_path if finder is not self)
+        for finder in others:
+            spec = finder.find_spec(name, path, target)
+            if spec is not None and spec.loader is not None:
+                self._after(spec.loader, name)
+                return spec
+        return None
+
+    def _after(self, loader: Any, name: str) -> None:
+        load = loader.exec_module
+
+        def exec_module(module: Any) -> None:
+            load(module)
+            _SEEDED[name](module, self._seed)
+
+        loader.exec_module = exec_module
+
+
+def limit(rlimits: Mapping[str, int]) -> None:
+    """Sets resource limits on this process, as far as the system knows them."""
+    if sys.platform == "win32":
+        return
+    import resource
+
+    for name, wanted in rlimits.items():
+        kind = getattr(resource, name, None)
+        if kind is None:
+            continue
+        hard = resource.getrlimit(kind)[1]
+        most = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+        # The CPU limit warns at the soft limit, which names the signal, and kills at the hard one.
+        slack = 5 if name == "RLIMIT_CPU" and most == wanted else 0
+        resource.setrlimit(kind, (most, most + slack if slack else most))
+
+
+def main() -> None:
+    """Becomes an ipykernel."""
+    settings = json.loads(sys.argv[1])
+    os.umask(0o077)
+    limit(settings["rlimits"])
+    sys.meta_path.insert(0, SeedOnImport(settings["seed"]))
+    sys.argv = ["ipykernel_launcher", *sys.argv[2:]]
+    if sys.path[0] == "":  # so that a file of the student's can't take the place of a library
+        del sys.path[0]
+    from ipykernel import kernelapp
+
+    kernelapp.launch_new_instance()
+
+
+if __name__ == "__main__":
+    main()

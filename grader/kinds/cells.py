@@ -1,0 +1,67 @@
+"""Answers made of several: each is judged alone, so that one that is blank costs only itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import TypeVar
+
+from grader.kinds.base import Unreadable
+from grader.model import Raw
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Unread:
+    """One of several that can't be read, and why."""
+
+    sentence: str
+
+
+def read_cell(read: Callable[[], T]) -> T | Unread | None:
+    """What *read* returns, None when it finds a blank, or why it can't be read."""
+    try:
+        return read()
+    except Unreadable as reason:
+        return None if reason.blank else Unread(reason.sentence)
+
+
+def require_some(cells: Iterable[object]) -> None:
+    """Nothing, if one of *cells* can be read; otherwise raises Unreadable."""
+    unread: Unread | None = None
+    for cell in cells:
+        if isinstance(cell, Unread):
+            unread = unread or cell
+        elif cell is not None:
+            return
+    if unread:
+        raise Unreadable(unread.sentence)
+    raise Unreadable("Nothing was filled in.", blank=True)
+
+
+def raw_items(raw: Raw) -> list[Raw]:
+    """The items of a list or a tuple; of anything else, none."""
+    items = raw.get("v")
+    if raw.get("t") not in ("list", "array") or not isinstance(items, list):
+        return []
+    return [as_raw(item) for item in items]
+
+
+def raw_pairs(raw: Raw) -> list[tuple[Raw, Raw]]:
+    """The keys and values of a dict; of anything else, none."""
+    pairs = raw.get("v")
+    if raw.get("t") != "dict" or not isinstance(pairs, list):
+        return []
+    return [
+        (as_raw(pair[0]), as_raw(pair[1]))
+        for pair in pairs
+        if isinstance(pair, list) and len(pair) == 2
+    ]
+
+
+def as_raw(item: object) -> Raw:
+    """An item as a Raw. Rows of an array come as bare lists; what is neither is unreadable."""
+    if isinstance(item, dict):
+        return item
+    return {"t": "list", "v": item} if isinstance(item, list) else {}

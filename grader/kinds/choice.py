@@ -1,0 +1,178 @@
+"""One of several options, by its letter."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+from grader.kinds import lettered
+from grader.kinds.base import UNDRAWN, Example, Usual, kinds
+from grader.kinds.lettered import Lettered
+from grader.kinds.options import Option, feedback, named, option_id, options_for, right_ids
+from grader.kinds.shares import share
+from grader.model import Draw, Judgement, Key, Part, Raw, Verdict
+from grader.model.spec import STRICT
+from grader.quantity import Value
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Choice(Part):
+    """One of several options."""
+
+    __pydantic_config__: ClassVar[dict[str, object]] = STRICT
+
+    kind: Literal["choice"] = "choice"
+    options: tuple[Option, ...]
+    """What to choose from; exactly one is right in every variant."""
+    shuffle: bool = True
+    """Whether each student sees them in another order."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ChoiceKey(Key):
+    """The options as this student sees them, and the letter of the right one."""
+
+    part: Choice
+    choices: tuple[Lettered, ...]
+    right: str
+
+
+class ChoiceKind(Usual):
+    """One of several options, by its letter."""
+
+    spec = Choice
+
+    def key(self, part: Choice, draw: Draw) -> ChoiceKey:
+        """The options in this variant's order; ValueError unless exactly one is right."""
+        choices = options_for(part.options, draw, label=part.id, shuffle=part.shuffle)
+        right = right_ids(part.options, draw)
+        if len(right) != 1:
+            saw = " and ".join(f"'{i}'" for i in right) or "none"
+            raise ValueError(f"exactly one option must be correct, but {saw} is")
+        letter = lettered.letter_of(choices, right[0])
+        return ChoiceKey(part=part, draw=draw, choices=choices, right=letter)
+
+    def read(self, raw: Raw, key: ChoiceKey) -> str:
+        """The letter, from a letter in any dress or the option's whole text."""
+        return lettered.read_letter(raw, key.choices, _wanted(key))
+
+    def judge(self, value: str, key: ChoiceKey) -> Judgement:
+        """Right, a mistake named by the option's id, or wrong."""
+        if value == key.right:
+            return Judgement(share=1.0, verdict=Verdict.CORRECT)
+        option = _option(key, value)
+        if not named(option):
+            return Judgement(share=0.0, verdict=Verdict.INCORRECT, note="This is not the option.")
+        return Judgement(
+            share=share(option.credit),
+            verdict=Verdict.MISTAKE,
+            note=feedback(option, key.draw, key.part.id, _right_id(key)),
+            mistake=option_id(option),
+        )
+
+    def say(self, value: str, key: ChoiceKey) -> str:
+        """The letter and the option's text."""
+        choice = lettered.by_letter(key.choices, value)
+        return f"{choice.letter} ({lettered.one_line(choice.text)})"
+
+    def examples(self, key: ChoiceKey) -> tuple[Example, ...]:
+        """Every option, the right one in several forms, and what is no option."""
+        right = lettered.by_letter(key.choices, key.right)
+        forms = (key.right, key.right.lower(), f" {key.right}) ", f"({key.right})", right.text)
+        return (
+            *(Example(raw=_raw(form), share=1.0, why="the right option") for form in forms),
+            *_wrong(key),
+            *(Example(raw=_raw(t), share=None, why="no letter") for t in ("?", "AB", "")),
+            *NOT_LETTERS,
+        )
+
+    def how(self, key: ChoiceKey) -> str:
+        """Which letters there are."""
+        return f"{_wanted(key)}, in quotes"
+
+    def options(self, key: ChoiceKey) -> str:
+        """The options as a list."""
+        return lettered.shown(key.choices)
+
+    def answer(self, key: ChoiceKey) -> object:
+        """The letter."""
+        return key.right
+
+    def true(self, key: ChoiceKey) -> str | None:
+        """The letter."""
+        return key.right
+
+    def solved(self, answer: object, key: ChoiceKey) -> str:
+        """The letter of the option with the id that the solution returned."""
+        return lettered.letter_of(key.choices, answer)
+
+    def sheet(self, key: ChoiceKey) -> Mapping[str, object]:
+        """The options as this student sees them."""
+        return {"options": lettered.sheet(key.choices)}
+
+    def from_sheet(self, sheet: Mapping[str, object]) -> ChoiceKey:
+        """The options, and no right one."""
+        part = Choice(id="", ask="", options=())
+        choices = lettered.from_sheet(sheet, "options")
+        return ChoiceKey(part=part, draw=UNDRAWN, choices=choices, right="")
+
+    def literal(self, key: ChoiceKey) -> str:
+        """The letter in quotes."""
+        return f'"{key.right}"'
+
+    def explain(self, key: ChoiceKey) -> str:
+        """The right option."""
+        return f"**{key.right}.** {lettered.by_letter(key.choices, key.right).text}"
+
+    def carried(self, value: str | None, key: ChoiceKey) -> Value | None:
+        """The option's id."""
+        return lettered.by_letter(key.choices, value).id if value else None
+
+
+NOT_LETTERS: tuple[Example, ...] = tuple(
+    Example(raw=sample, share=None, why=why)
+    for sample, why in (
+        ({"t": "ellipsis"}, "the untouched placeholder"),
+        ({"t": "none"}, "None"),
+        ({"t": "int", "v": "1"}, "a number"),
+        ({"t": "float", "v": "nan"}, "NaN"),
+        ({"t": "bool", "v": True}, "a truth value"),
+        ({"t": "object", "type": "builtins.function"}, "a function"),
+    )
+)
+
+
+def _wanted(key: ChoiceKey) -> str:
+    return f"one letter, {lettered.span(key.choices)}"
+
+
+def _option(key: ChoiceKey, letter: str) -> Option:
+    part = key.part
+    chosen = lettered.by_letter(key.choices, letter).id
+    return next(o for o in part.options if option_id(o) == chosen)
+
+
+def _right_id(key: ChoiceKey) -> str:
+    return lettered.by_letter(key.choices, key.right).id
+
+
+def _wrong(key: ChoiceKey) -> Iterator[Example]:
+    for choice in key.choices:
+        if choice.letter == key.right:
+            continue
+        option = _option(key, choice.letter)
+        feedback(option, key.draw, key.part.id, _right_id(key))
+        yield Example(
+            raw=_raw(choice.letter),
+            share=share(option.credit),
+            why=f"the option '{choice.id}'",
+            mistake=choice.id if named(option) else None,
+        )
+
+
+def _raw(text: str) -> Raw:
+    return {"t": "str", "v": text, "cut": False}
+
+
+kinds.add("choice")(ChoiceKind())

@@ -1,0 +1,208 @@
+"""Things to choose from under letters: how they are shown, and how a student's letters are read."""
+
+from __future__ import annotations
+
+import re
+import string
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from grader.kinds.base import Unreadable
+from grader.kinds.scalars import quoted, refusal, text
+from grader.model import Draw, Raw, Text
+from grader.model.spec import STRICT
+
+LETTERS = string.ascii_uppercase
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Item:
+    """Something to be put in order, or to be matched with."""
+
+    __pydantic_config__: ClassVar[dict[str, object]] = STRICT
+
+    id: str
+    text: Text
+
+
+@dataclass(frozen=True, slots=True)
+class Lettered:
+    """Something to choose, under the letter that this student sees."""
+
+    letter: str
+    id: str
+    text: str
+
+
+def lettered(things: Sequence[tuple[str, str]], order: Sequence[int]) -> tuple[Lettered, ...]:
+    """Things, given as id and text, in *order* and under letters from A.
+
+    Raises ValueError when a student could not tell them apart.
+    """
+    if not 2 <= len(things) <= len(LETTERS):
+        raise ValueError(f"{len(things)} is no number of things to choose from; give 2 to 26")
+    _check_apart([i for i, _ in things], "have the id")
+    _check_apart([_folded(t) for _, t in things], "read")
+    for _, written in things:
+        if len(written.strip()) == 1 and written.strip().upper() in LETTERS[: len(things)]:
+            raise ValueError(f"the text '{written.strip()}' can be taken for a letter to choose by")
+    return tuple(Lettered(LETTERS[at], *things[index]) for at, index in enumerate(order))
+
+
+def _check_apart(texts: Sequence[str], verb: str) -> None:
+    seen: set[str] = set()
+    for written in texts:
+        if written in seen:
+            raise ValueError(f"two of the things to choose from {verb} '{written}'")
+        seen.add(written)
+
+
+def filled(items: Sequence[Item], draw: Draw) -> list[tuple[str, str]]:
+    """Each item's id, and its text with the variant's numbers."""
+    return [(item.id, fill(item.text, draw)) for item in items]
+
+
+def fill(written: str, draw: Draw) -> str:
+    """A text with the variant's numbers."""
+    return draw.fill(written, draw.scope).strip()
+
+
+def shown(things: Sequence[Lettered]) -> str:
+    """The things as a Markdown list."""
+    return "\n".join(f"- **{t.letter}.** {indented(t.text)}" for t in things)
+
+
+def indented(written: str) -> str:
+    """A text of several lines, so that it stays inside its point of a list."""
+    return written.replace("\n", "\n  ")
+
+
+def sheet(things: Sequence[Lettered]) -> list[list[str]]:
+    """Letters and texts, as the student sees them; ids may say too much."""
+    return [[thing.letter, thing.text] for thing in things]
+
+
+def from_sheet(sheet: Mapping[str, object], name: str) -> tuple[Lettered, ...]:
+    """The things that *sheet* lists under *name*; raises ValueError for nonsense."""
+    listed = sheet[name]
+    if not isinstance(listed, list) or not 2 <= len(listed) <= len(LETTERS):
+        raise ValueError(f"'{name}' should be a list of 2 to 26")
+    return tuple(
+        Lettered(letter, "", str(text))
+        for letter, (_, text) in zip(LETTERS, listed, strict=False)
+    )
+
+
+def span(things: Sequence[Lettered]) -> str:
+    """The letters in words: "A to D", or "A or B"."""
+    joint = " or " if len(things) == 2 else " to "
+    return things[0].letter + joint + things[-1].letter
+
+
+def by_letter(things: Sequence[Lettered], letter: str) -> Lettered:
+    """The thing under a letter."""
+    return things[LETTERS.index(letter)]
+
+
+def letter_of(things: Sequence[Lettered], thing_id: object) -> str:
+    """The letter of the thing with an id; raises ValueError when there is none."""
+    for thing in things:
+        if thing.id == thing_id:
+            return thing.letter
+    raise ValueError(f"{thing_id!r} is none of " + ", ".join(repr(t.id) for t in things))
+
+
+def one_line(written: str, limit: int = 60) -> str:
+    """A text in one line, shortened."""
+    line = " ".join(written.split())
+    return line if len(line) <= limit else line[: limit - 1] + "…"
+
+
+_MARKED = re.compile(r"\(?\s*([A-Za-z])\s*[).:]?\s*(.*)", re.DOTALL)
+_BARE = re.compile(r"\(?\s*[A-Za-z]\s*[).:]?")
+
+
+def letter_in(written: str, things: Sequence[Lettered]) -> str | None:
+    """The letter that is meant by "B", "b", "(B)", "B)", "B) its text" or its text."""
+    written = written.strip()
+    letters = {t.letter for t in things}
+    folded = _folded(written)
+    if _BARE.fullmatch(written):
+        letter = written.strip("(). :\t").upper()
+        return letter if letter in letters else None
+    for thing in things:
+        if folded == _folded(thing.text):
+            return thing.letter
+    marked = _MARKED.fullmatch(written)
+    if marked is None or marked[1].upper() not in letters:
+        return None
+    named = by_letter(things, marked[1].upper())
+    return named.letter if _folded(marked[2]) == _folded(named.text) else None
+
+
+def _folded(written: str) -> str:
+    return " ".join(re.sub(r"[`*$]", "", written).casefold().split())
+
+
+def read_letter(raw: Raw, things: Sequence[Lettered], wanted: str) -> str:
+    """The one letter that *raw* gives; raises Unreadable."""
+    written = text(raw, wanted)
+    letter = letter_in(written, things)
+    if letter is None:
+        raise Unreadable(f"{quoted(written)} is none of the letters {span(things)}; give {wanted}.")
+    return letter
+
+
+_BETWEEN = re.compile(r"\s*(?:,|;|->|→|>|<|&|\+|/|\band\b|\bthen\b|\s)\s*", re.IGNORECASE)
+
+
+def read_letters(raw: Raw, things: Sequence[Lettered], wanted: str) -> list[str]:
+    """The letters in the order in which *raw* gives them; raises Unreadable.
+
+    A list (or tuple) of letters, or a text such as "AC", "A, C" or "a and c".
+    """
+    items = raw.get("v")
+    if raw.get("t") == "list" and isinstance(items, list):
+        return _read_items(items, things, wanted)
+    written = text(raw, wanted)
+    whole = letter_in(written, things)
+    if whole is not None:
+        return [whole]
+    found: list[str] = []
+    for piece in filter(None, _BETWEEN.split(written)):
+        letter = letter_in(piece, things)
+        if letter is None and not _all_letters(piece, things):
+            raise Unreadable(
+                f"{quoted(piece)} in {quoted(written)} is none of the letters {span(things)}; "
+                f"give {wanted}."
+            )
+        found += [letter] if letter else list(piece.upper())
+    return found
+
+
+def _all_letters(piece: str, things: Sequence[Lettered]) -> bool:
+    letters = {t.letter for t in things}
+    return len(piece) <= len(LETTERS) and all(c.upper() in letters for c in piece)
+
+
+def _read_items(items: Sequence[object], things: Sequence[Lettered], wanted: str) -> list[str]:
+    raws: list[Raw] = [i if isinstance(i, dict) else {} for i in items]
+    if raws and all(r.get("t") == "ellipsis" for r in raws):
+        raise refusal({"t": "ellipsis"}, wanted)
+    found: list[str] = []
+    for item in raws:
+        if item.get("t") != "str":
+            raise Unreadable(_not_letter(item, wanted))
+        try:
+            found.append(read_letter(item, things, wanted))
+        except Unreadable as error:
+            raise Unreadable(error.sentence) from None  # one empty place does not make it blank
+    return found
+
+
+def _not_letter(item: Raw, wanted: str) -> str:
+    if item.get("t") == "ellipsis":
+        return f"One place in the list is still `...`; give {wanted}."
+    sentence = refusal(item, wanted).sentence
+    return sentence.replace("The answer is", "The list holds", 1)

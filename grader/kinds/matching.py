@@ -1,0 +1,279 @@
+"""Numbered things, each matched with a lettered one; part credit for each."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+from grader.kinds import lettered
+from grader.kinds.base import UNDRAWN, Example, Unreadable, Usual, kinds
+from grader.kinds.cells import Unread, raw_items, raw_pairs, read_cell, require_some
+from grader.kinds.lettered import Item, Lettered
+from grader.kinds.scalars import quoted, refusal, text
+from grader.model import Draw, Judgement, Key, Part, Raw, Text, Verdict
+from grader.model.spec import STRICT
+
+Matched = tuple[str | Unread | None, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MatchItem:
+    """Something to be matched."""
+
+    __pydantic_config__: ClassVar[dict[str, object]] = STRICT
+
+    id: str
+    text: Text
+    match: str
+    """The id of the target that belongs to it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Matching(Part):
+    """Things to be matched with others."""
+
+    __pydantic_config__: ClassVar[dict[str, object]] = STRICT
+
+    kind: Literal["matching"] = "matching"
+    items: tuple[MatchItem, ...]
+    """What to match, numbered from 1 in this order."""
+    targets: tuple[Item, ...]
+    """What to match with, shuffled under letters; may be more than are needed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MatchingKey(Key):
+    """The things as this student sees them, and each item's letter."""
+
+    part: Matching
+    items: tuple[str, ...]
+    """The items' texts in order."""
+    choices: tuple[Lettered, ...]
+    right: tuple[str, ...]
+
+
+class MatchingKind(Usual):
+    """Numbered things, each matched with a lettered one."""
+
+    spec = Matching
+
+    def key(self, part: Matching, draw: Draw) -> MatchingKey:
+        """The targets in this variant's order; ValueError when an item's target is not there."""
+        order = draw.order(part.id, len(part.targets))
+        choices = lettered.lettered(lettered.filled(part.targets, draw), order)
+        if not part.items:
+            raise ValueError("there are no items to match")
+        return MatchingKey(
+            part=part,
+            draw=draw,
+            items=tuple(lettered.fill(item.text, draw) for item in part.items),
+            choices=choices,
+            right=tuple(lettered.letter_of(choices, item.match) for item in part.items),
+        )
+
+    def read(self, raw: Raw, key: MatchingKey) -> Matched:
+        """A letter for each item; None where nothing was filled in."""
+        found: list[str | Unread | None] = [None] * len(key.items)
+        for index, item in _entries(raw, key):
+            found[index] = read_cell(lambda item=item: _letter(item, key))  # type: ignore[misc]
+        require_some(found)
+        return tuple(found)
+
+    def judge(self, value: Matched, key: MatchingKey) -> Judgement:
+        """The share of the items that are matched rightly."""
+        cells = {str(n): _verdict(v, r) for n, (v, r) in enumerate(zip(value, key.right), 1)}  # noqa: B905
+        count = sum(v is Verdict.CORRECT for v in cells.values())
+        share = count / len(key.right)
+        verdict = Verdict.CORRECT if share == 1 else Verdict.PARTIAL if share else Verdict.INCORRECT
+        notes = [f"Item {n}: {v.sentence}" for n, v in enumerate(value, 1) if isinstance(v, Unread)]
+        if share < 1:
+            notes.insert(0, f"{count} of {len(key.right)} are matched rightly.")
+        return Judgement(share=share, verdict=verdict, note=" ".join(notes), cells=cells)
+
+    def say(self, value: Matched, key: MatchingKey) -> str:  # noqa: ARG002
+        """Every item's letter."""
+        return ", ".join(f"{n}: {_said(v)}" for n, v in enumerate(value, 1))
+
+    def examples(self, key: MatchingKey) -> tuple[Example, ...]:
+        """Right and wrong matches in several forms, blanks, and what is no answer."""
+        right, count = key.right, len(key.right)
+        other = next(c.letter for c in key.choices if c.letter != right[0])
+        one_wrong = _list((other, *right[1:]))
+        pairs = "  ".join(f"{n}{letter}" for n, letter in enumerate(right, 1))
+        less = (count - 1) / count
+        return (
+            Example(raw=_dict(dict(enumerate(right, 1))), share=1.0, why="the right matches"),
+            Example(raw=_list(right), share=1.0, why="the letters in the items' order"),
+            Example(raw=_text(pairs), share=1.0, why="the right matches as text"),
+            Example(raw=one_wrong, share=less, why="one wrong match"),
+            *_blanks(key, less),
+            Example(raw=_text(""), share=None, why="an empty text"),
+            Example(raw=_dict({0: right[0]}), share=None, why="an item that is not there"),
+            Example(raw=_list((*right, "A")), share=None, why="too many letters"),
+            Example(raw=_list(("?",) * count), share=None, why="no letters"),
+            Example(raw={"t": "ellipsis"}, share=None, why="an ellipsis"),
+            Example(raw={"t": "none"}, share=None, why="None"),
+            Example(raw={"t": "int", "v": "1"}, share=None, why="a number"),
+            Example(raw={"t": "object", "type": "builtins.function"}, share=None, why="a function"),
+        )
+
+    def placeholder(self, key: MatchingKey) -> str:
+        """A dict with a place for each item."""
+        return "{" + ", ".join(f"{n}: ..." for n in range(1, len(key.items) + 1)) + "}"
+
+    def how(self, key: MatchingKey) -> str:
+        """Which letters there are."""
+        return _wanted(key)
+
+    def options(self, key: MatchingKey) -> str:
+        """The items by number and the targets by letter."""
+        items = "\n".join(f"{n}. {lettered.indented(t)}" for n, t in enumerate(key.items, 1))
+        return f"{items}\n\n{lettered.shown(key.choices)}"
+
+    def answer(self, key: MatchingKey) -> object:
+        """Each item's letter, by its number as text."""
+        return {str(n): letter for n, letter in enumerate(key.right, 1)}
+
+    def true(self, key: MatchingKey) -> Matched | None:
+        """Each item's letter."""
+        return key.right
+
+    def solved(self, answer: object, key: MatchingKey) -> Matched:
+        """The letters of the target ids that the solution returned by item id."""
+        ids = [item.id for item in key.part.items]
+        if not isinstance(answer, Mapping) or set(answer) != set(ids):
+            raise ValueError(f"{answer!r} is no dict with the items {', '.join(ids)}")
+        return tuple(lettered.letter_of(key.choices, answer[i]) for i in ids)
+
+    def sheet(self, key: MatchingKey) -> Mapping[str, object]:
+        """Items and targets as this student sees them."""
+        return {"items": list(key.items), "targets": lettered.sheet(key.choices)}
+
+    def from_sheet(self, sheet: Mapping[str, object]) -> MatchingKey:
+        """Items and targets, and no matches."""
+        items = sheet["items"]
+        if not isinstance(items, list):
+            raise ValueError("'items' should be a list")
+        return MatchingKey(
+            part=Matching(id="", ask="", items=(), targets=()),
+            draw=UNDRAWN,
+            items=tuple(str(item) for item in items),
+            choices=lettered.from_sheet(sheet, "targets"),
+            right=(),
+        )
+
+    def literal(self, key: MatchingKey) -> str:
+        """A dict from number to letter."""
+        pairs = (f'{n}: "{letter}"' for n, letter in enumerate(key.right, 1))
+        return "{" + ", ".join(pairs) + "}"
+
+    def explain(self, key: MatchingKey) -> str:
+        """Each item with its target."""
+        lines = [f"**{self.say(key.right, key)}**; every item counts the same", ""]
+        for n, (item, letter) in enumerate(zip(key.items, key.right, strict=True), 1):
+            target = lettered.by_letter(key.choices, letter)
+            lines.append(f"{n}. {lettered.indented(item)}: **{letter}.** {target.text}")
+        return "\n".join(lines)
+
+
+def _wanted(key: MatchingKey) -> str:
+    return f"for each of 1 to {len(key.items)} one letter, {lettered.span(key.choices)}, in quotes"
+
+
+def _entries(raw: Raw, key: MatchingKey) -> Iterator[tuple[int, Raw]]:
+    """Each item's place and what was given for it; raises Unreadable."""
+    tag = raw.get("t")
+    if tag == "dict":
+        for name, value in raw_pairs(raw):
+            yield _index(name, key), value
+    elif tag == "list":
+        items = raw_items(raw)
+        if len(items) > len(key.items):
+            raise Unreadable(f"{len(items)} are given for {len(key.items)} items.")
+        yield from enumerate(items)
+    elif tag == "str":
+        yield from _from_text(text(raw, _wanted(key)), key)
+    else:
+        raise refusal(raw, _wanted(key))
+
+
+def _index(name: Raw, key: MatchingKey) -> int:
+    written = str(name.get("v", "")).strip()
+    if written.isascii() and written.isdigit() and len(written) < 4:
+        number = int(written)
+        if 1 <= number <= len(key.items):
+            return number - 1
+    raise Unreadable(
+        f"There is no item {quoted(written)}; the items are numbered 1 to {len(key.items)}."
+    )
+
+
+_PAIR = re.compile(r"\(?\s*(\d{1,3})\s*(?:[).:=→-]|->)*\s*([A-Za-z])\s*\)?[\s,;]*")
+
+
+def _from_text(written: str, key: MatchingKey) -> Iterator[tuple[int, Raw]]:
+    """From "1C 2A", or "CA": the letters in the items' order."""
+    if re.fullmatch(r"[A-Za-z]+", written) and len(written) == len(key.items):
+        yield from enumerate(_text(letter) for letter in written)
+        return
+    end = 0
+    while end < len(written):
+        pair = _PAIR.match(written, end)
+        if pair is None:
+            raise Unreadable(f"{quoted(written)} can't be read; give {_wanted(key)}.")
+        yield _index(_text(pair[1]), key), _text(pair[2])
+        end = pair.end()
+
+
+def _letter(raw: Raw, key: MatchingKey) -> str:
+    wanted = f"one letter, {lettered.span(key.choices)}"
+    if raw.get("t") == "none":
+        raise Unreadable("Nothing was filled in.", blank=True)
+    return lettered.read_letter(raw, key.choices, wanted)
+
+
+def _verdict(value: str | Unread | None, right: str) -> Verdict:
+    if value is None:
+        return Verdict.ABSENT
+    if isinstance(value, Unread):
+        return Verdict.UNREADABLE
+    return Verdict.CORRECT if value == right else Verdict.INCORRECT
+
+
+def _said(value: str | Unread | None) -> str:
+    return value if isinstance(value, str) else "blank" if value is None else "unreadable"
+
+
+def _blanks(key: MatchingKey, less: float) -> Iterator[Example]:
+    right = key.right
+    blank = {n: ... for n in range(1, len(right) + 1)}
+    yield Example(raw=_dict(blank), share=None, why="the untouched placeholder")
+    yield Example(raw=_dict({}), share=None, why="an empty dict")
+    if len(right) > 1:
+        rest = dict(list(enumerate(right, 1))[1:])
+        yield Example(raw=_dict(rest), share=less, why="one item missing")
+        yield Example(raw=_dict({1: ..., **rest}), share=less, why="one item left blank")
+        yield Example(raw=_dict({1: "?", **rest}), share=less, why="one item unreadable")
+
+
+def _text(written: str) -> Raw:
+    return {"t": "str", "v": written, "cut": False}
+
+
+def _list(letters: Sequence[str]) -> Raw:
+    return {"t": "list", "v": [_text(letter) for letter in letters]}
+
+
+def _dict(letters: Mapping[int, object]) -> Raw:
+    return {
+        "t": "dict",
+        "v": [
+            [{"t": "int", "v": str(n)}, {"t": "ellipsis"} if v is ... else _text(str(v))]
+            for n, v in letters.items()
+        ],
+    }
+
+
+kinds.add("matching")(MatchingKind())

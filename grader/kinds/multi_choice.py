@@ -1,0 +1,220 @@
+"""Several of several options, by their letters, with a named rule for part credit."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+from grader.kinds import lettered
+from grader.kinds.base import UNDRAWN, Example, Usual, kinds
+from grader.kinds.choice import NOT_LETTERS
+from grader.kinds.lettered import Lettered
+from grader.kinds.options import Option, feedback, option_id, options_for, right_ids
+from grader.kinds.shares import share
+from grader.model import Draw, Judgement, Key, Part, Raw, Verdict
+from grader.model.spec import STRICT
+
+Rule = Literal["all-or-nothing", "each-option", "net-correct"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MultiChoice(Part):
+    """Several of several options, or none of them."""
+
+    __pydantic_config__: ClassVar[dict[str, object]] = STRICT
+
+    kind: Literal["multi_choice"] = "multi_choice"
+    options: tuple[Option, ...]
+    """What to choose from; any number of them may be right."""
+    rule: Rule = "all-or-nothing"
+    """How part credit is given; see the table in the reference."""
+    shuffle: bool = True
+    """Whether each student sees them in another order."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MultiChoiceKey(Key):
+    """The options as this student sees them, and the letters of the right ones."""
+
+    part: MultiChoice
+    choices: tuple[Lettered, ...]
+    right: frozenset[str]
+
+
+def all_or_nothing(chosen: frozenset[str], right: frozenset[str], count: int) -> float:  # noqa: ARG001
+    """1 for exactly the right options, otherwise 0."""
+    return float(chosen == right)
+
+
+def each_option(chosen: frozenset[str], right: frozenset[str], count: int) -> float:
+    """The share of the options that are rightly chosen or rightly left out."""
+    return 1 - len(chosen ^ right) / count
+
+
+def net_correct(chosen: frozenset[str], right: frozenset[str], count: int) -> float:  # noqa: ARG001
+    """Right ones chosen less wrong ones chosen, over all right ones; never below 0."""
+    if not right:
+        return float(not chosen)
+    return max(0.0, (len(chosen & right) - len(chosen - right)) / len(right))
+
+
+_RULES: Mapping[Rule, Callable[[frozenset[str], frozenset[str], int], float]] = {
+    "all-or-nothing": all_or_nothing,
+    "each-option": each_option,
+    "net-correct": net_correct,
+}
+
+
+class MultiChoiceKind(Usual):
+    """Several of several options, by their letters."""
+
+    spec = MultiChoice
+
+    def key(self, part: MultiChoice, draw: Draw) -> MultiChoiceKey:
+        """The options in this variant's order, and which are right."""
+        if any(share(o.credit) for o in part.options):
+            raise ValueError("an option of a multi_choice has no credit of its own: 'rule' decides")
+        choices = options_for(part.options, draw, label=part.id, shuffle=part.shuffle)
+        right = frozenset(lettered.letter_of(choices, i) for i in right_ids(part.options, draw))
+        return MultiChoiceKey(part=part, draw=draw, choices=choices, right=right)
+
+    def read(self, raw: Raw, key: MultiChoiceKey) -> frozenset[str]:
+        """The letters chosen; an empty list chooses none of them."""
+        if raw.get("t") == "set":
+            raw = {**raw, "t": "list"}
+        if raw.get("t") == "str" and str(raw.get("v")).strip().casefold() == "none":
+            return frozenset()
+        return frozenset(lettered.read_letters(raw, key.choices, _wanted(key)))
+
+    def judge(self, value: frozenset[str], key: MultiChoiceKey) -> Judgement:
+        """What the rule gives, and what is to be said to options chosen wrongly."""
+        part = key.part
+        earned = _RULES[part.rule](value, key.right, len(key.choices))
+        if earned == 1:
+            return Judgement(share=1.0, verdict=Verdict.CORRECT)
+        spoken = [o for o in _wrongly_chosen(value, key) if o.feedback]
+        mistake = option_id(spoken[0]) if spoken else None
+        note = " ".join(feedback(o, key.draw, part.id, None) for o in spoken)
+        if earned > 0:
+            return Judgement(
+                share=earned,
+                verdict=Verdict.PARTIAL,
+                note=note or "Not exactly these options.",
+                mistake=mistake,
+            )
+        return Judgement(
+            share=0.0,
+            verdict=Verdict.MISTAKE if mistake else Verdict.INCORRECT,
+            note=note or "Not these options.",
+            mistake=mistake,
+        )
+
+    def say(self, value: frozenset[str], key: MultiChoiceKey) -> str:  # noqa: ARG002
+        """The letters."""
+        return ", ".join(sorted(value)) or "none of them"
+
+    def examples(self, key: MultiChoiceKey) -> tuple[Example, ...]:
+        """The right letters in several forms, each single fault, and what is no answer."""
+        right = sorted(key.right)
+        return (
+            Example(raw=_raws("list", right), share=1.0, why="the right options"),
+            Example(raw=_raws("set", right), share=1.0, why="the right options as a set"),
+            Example(raw=_text("".join(right) or "none"), share=1.0, why="as one text"),
+            Example(raw=_text(" and ".join(right).lower() or "None"), share=1.0, why="in words"),
+            *_one_fault(key),
+            Example(raw=_text("?"), share=None, why="no letter"),
+            Example(raw=_text(""), share=None, why="an empty text"),
+            Example(
+                raw={"t": "list", "v": [{"t": "ellipsis"}]}, share=None, why="a list left blank"
+            ),
+            Example(
+                raw={"t": "list", "v": [{"t": "int", "v": "1"}]}, share=None, why="a list of numbers"
+            ),
+            *NOT_LETTERS,
+        )
+
+    def how(self, key: MultiChoiceKey) -> str:
+        """Which letters there are."""
+        return _wanted(key)
+
+    def options(self, key: MultiChoiceKey) -> str:
+        """The options as a list."""
+        return lettered.shown(key.choices)
+
+    def answer(self, key: MultiChoiceKey) -> object:
+        """The letters."""
+        return sorted(key.right)
+
+    def true(self, key: MultiChoiceKey) -> frozenset[str] | None:
+        """The letters."""
+        return key.right
+
+    def solved(self, answer: object, key: MultiChoiceKey) -> frozenset[str]:
+        """The letters of the options with the ids that the solution returned."""
+        if not isinstance(answer, (list, tuple, set, frozenset)):
+            raise ValueError(f"{answer!r} is no list or set of option ids")
+        return frozenset(lettered.letter_of(key.choices, i) for i in answer)
+
+    def sheet(self, key: MultiChoiceKey) -> Mapping[str, object]:
+        """The options as this student sees them."""
+        return {"options": lettered.sheet(key.choices)}
+
+    def from_sheet(self, sheet: Mapping[str, object]) -> MultiChoiceKey:
+        """The options, and no right one."""
+        part = MultiChoice(id="", ask="", options=())
+        choices = lettered.from_sheet(sheet, "options")
+        return MultiChoiceKey(part=part, draw=UNDRAWN, choices=choices, right=frozenset())
+
+    def literal(self, key: MultiChoiceKey) -> str:
+        """The letters as a list."""
+        return "[" + ", ".join(f'"{letter}"' for letter in sorted(key.right)) + "]"
+
+    def explain(self, key: MultiChoiceKey) -> str:
+        """The right options, and the rule."""
+        part = key.part
+        texts = [f"**{c.letter}.** {c.text}" for c in key.choices if c.letter in key.right]
+        return f"{'; '.join(texts) or '**None of them**'} ({_SAID[part.rule]})"
+
+
+_SAID: Mapping[Rule, str] = {
+    "all-or-nothing": "exactly these earn the points",
+    "each-option": "every option rightly chosen or left out counts the same",
+    "net-correct": "each right one counts, and each wrong one takes a right one away",
+}
+
+
+def _wanted(key: MultiChoiceKey) -> str:
+    return f"a list of letters from {lettered.span(key.choices)}; [] for none of them"
+
+
+def _wrongly_chosen(chosen: frozenset[str], key: MultiChoiceKey) -> Iterator[Option]:
+    part = key.part
+    ids = {c.id for c in key.choices if c.letter in chosen - key.right}
+    return (o for o in part.options if option_id(o) in ids)
+
+
+def _one_fault(key: MultiChoiceKey) -> Iterator[Example]:
+    part = key.part
+    for choice in key.choices:
+        chosen = key.right ^ {choice.letter}
+        spoken = [o for o in _wrongly_chosen(chosen, key) if o.feedback]
+        for option in spoken:
+            feedback(option, key.draw, part.id, None)
+        yield Example(
+            raw=_raws("list", sorted(chosen)),
+            share=_RULES[part.rule](chosen, key.right, len(key.choices)),
+            why=f"all right but for the option '{choice.id}'",
+            mistake=option_id(spoken[0]) if spoken else None,
+        )
+
+
+def _text(written: str) -> Raw:
+    return {"t": "str", "v": written, "cut": False}
+
+
+def _raws(tag: str, letters: list[str]) -> Raw:
+    return {"t": tag, "v": [_text(letter) for letter in letters]}
+
+
+kinds.add("multi_choice")(MultiChoiceKind())

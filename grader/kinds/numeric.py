@@ -1,0 +1,359 @@
+"""A number with a unit, accepted within a tolerance."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import ClassVar, Literal
+
+from grader import units
+from grader.expressions import TextError, evaluate, holds
+from grader.kinds import slips, tolerance
+from grader.kinds.base import UNDRAWN, Example, Usual, kinds
+from grader.kinds.scalars import number
+from grader.kinds.shares import share
+from grader.kinds.slips import Slips
+from grader.model import Draw, Expr, Judgement, Key, Mistake, Part, Raw, Tolerance, Verdict
+from grader.model.spec import STRICT
+from grader.quantity import Value
+from grader.units.convert import with_unit
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NumberPart(Part):
+    """What every part has that asks for one number."""
+
+    __pydantic_config__: ClassVar[dict[str, object]] = STRICT
+
+    answer: Expr
+    """What is right; its dimension must be that of `unit`."""
+    unit: str = ""
+    """The unit that a bare number is read in; empty for a plain number."""
+    tolerance: Tolerance = tolerance.DEFAULT
+    """How far from the key an answer may lie."""
+    mistakes: tuple[Mistake, ...] = ()
+    """Wrong answers that students really give."""
+    slips: Slips | Literal[False] = field(default_factory=Slips)
+    """What a unit slip keeps; false when slips are what the part examines."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Numeric(NumberPart):
+    """A number with a unit, accepted within 1 % of the key unless `tolerance` says otherwise."""
+
+    kind: Literal["numeric"] = "numeric"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class NumericKey(Key):
+    """A number, and what is accepted for it; all in the part's unit."""
+
+    part: NumberPart
+    value: int | float
+    low: int | float
+    high: int | float
+    reason: str
+
+    @property
+    def unit(self) -> str:
+        """The unit of all its numbers."""
+        return self.part.unit
+
+    @property
+    def interval(self) -> tolerance.Interval:
+        """What is accepted, both ends included."""
+        return tolerance.Interval(self.low, self.high, self.reason)
+
+
+LARGEST = 1e300
+"""Of keys; leaves room to multiply."""
+
+CORRECT = Judgement(share=1.0, verdict=Verdict.CORRECT)
+INLARGEST = 1e300
+"""Of keys; leaves room to multiply."""
+
+CORRECT = Judgement(
+    share=0.0, verdict=Verdict.INCORRECT, note="This is outside the accepted interval."
+)
+
+
+def computed(answer: Expr, unit: str, draw: Draw, scope: Mapping[str, Value]) -> int | float:
+    """The value of *answer* as a number in *unit*; raises ValueError for what is not a number."""
+    value = units.magnitude(evaluate(answer, scope, draw.facts), unit)
+    if not -LARGEST <= value <= LARGEST:
+        raise ValueError(f"'{answer}' is too large to be an answer")
+    return value
+
+
+def key_for(part: NumberPart, draw: Draw, value: float) -> NumericKey:
+    """The key of a part whose value is known."""
+    accepted = tolerance.interval(
+        value,
+        part.tolerance,
+        unit=part.unit,
+        draw=draw,
+        compute=lambda scope: computed(part.answer, part.unit, draw, scope),
+    )
+    return NumericKey(
+        part=part,
+        draw=draw,
+        value=value,
+        low=accepted.low,
+        high=accepted.high,
+        reason=accepted.reason,
+    )
+
+
+def judge(value: float, key: NumericKey) -> Judgement:
+    """The verdict on a number: accepted, a mistake of the author's, a unit slip, or none of them.
+
+    Mistakes are not evaluated for a right answer: nearly all that are judged are right.
+    """
+    if tolerance.within(value, key.low, key.high):
+        return CORRECT
+    return _mistaken(value, key) or _slipped(value, key) or INCORRECT
+
+
+def _mistaken(value: float, key: NumericKey) -> Judgement | None:
+    nearest: tuple[float, Mistake] | None = None
+    for mistake in key.part.mistakes:
+        try:
+            centre = mistake_value(mistake, key)
+        except ValueError:
+            # Only in a scope with a student's own earlier answer; the gate tries all others.
+            continue
+        if centre is None or not tolerance.within(value, *_around(centre, key)):
+            continue
+        distance = abs(value - centre)
+        if nearest is None or distance < nearest[0]:
+            nearest = distance, mistake
+    return _named(nearest[1], key) if nearest else None
+
+
+def mistake_value(mistake: Mistake, key: NumericKey) -> int | float | None:
+    """What the mistake comes to for this key, or None when its `when` does not hold."""
+    scope, facts = key.draw.scope, key.draw.facts
+    if mistake.when is not None and not holds(mistake.when, scope, facts):
+        return None
+    return computed(mistake.value, key.unit, key.draw, scope)
+
+
+def _around(centre: float, key: NumericKey) -> tuple[float, float]:
+    return tolerance.scaled(key.interval, key.value, centre)
+
+
+def _named(mistake: Mistake, key: NumericKey) -> Judgement:
+    try:
+        note = feedback(mistake, key)
+    except TextError:
+        note = ""  # as above: only with a student's own earlier answer
+    return Judgement(
+        share=share(mistake.credit), verdict=Verdict.MISTAKE, note=note, mistake=mistake.id
+    )
+
+
+def feedback(mistake: Mistake, key: NumericKey) -> str:
+    """What is said to a mistake; it may name the part's own true answer."""
+    names = {**key.draw.scope, key.part.id: carried(key.value, key)}
+    return key.draw.fill(mistake.feedback, names).strip()
+
+
+def _slipped(value: float, key: NumericKey) -> Judgement | None:
+    part = key.part
+    if part.slips is False or key.value == 0:
+        return None
+    slip = slips.find(
+        float(value),
+        float(key.value),
+        unit=key.unit,
+        scope=key.draw.scope,
+        width=float(key.high - key.low) / 2 / abs(float(key.value)),
+    )
+    if slip is None:
+        return None
+    return Judgement(
+        share=share(part.slips.credit),
+        verdict=Verdict.MISTAKE,
+        note=slip.sentence,
+        mistake=slip.id,
+    )
+
+
+def carried(value: float, key: NumericKey) -> Value:
+    """A number as a quantity of the part's unit."""
+    return units.quantity(value, key.unit) if key.unit else value
+
+
+def enough_digits(key: NumericKey) -> int:
+    """How many digits tell the ends of the interval from the key."""
+    width = float(key.high - key.low)
+    if width <= 0 or key.value == 0:
+        return 6
+    return min(15, max(6, 3 - math.floor(math.log10(width / abs(float(key.value))))))
+
+
+def explain(key: NumericKey) -> str:
+    """The key, and from where to where answers were accepted and why."""
+    digits = enough_digits(key)
+    right = f"**{with_unit(key.value, key.unit, digits)}**"
+    if key.low == key.high:
+        return f"{right}; nothing else is accepted ({key.reason})"
+    low, high = units.number(key.low, digits), with_unit(key.high, key.unit, digits)
+    return f"{right}; accepted from {low} to {high} ({key.reason})"
+
+
+def wrong_number(key: NumericKey) -> int | float:
+    """A number that is neither accepted nor a mistake nor a slip."""
+    start = max(abs(key.low), abs(key.high), 1)
+    whole = isinstance(key.value, int)
+    for step in range(1, 200):
+        # The golden ratio's powers are near no ratio of units or counts.
+        candidate = start * 1.618**step + step
+        if judge(value := math.ceil(candidate) if whole else candidate, key) is INCORRECT:
+            return value
+    raise ValueError("every number seems to be accepted or a mistake; narrow the tolerance")
+
+
+def raw(value: float) -> Raw:
+    """A number as the kernel would send it."""
+    if isinstance(value, int):
+        return {"t": "int", "v": str(value)}
+    return {"t": "float", "v": repr(value)}
+
+
+def mistake_examples(key: NumericKey) -> Iterator[Example]:
+    """A sample of every mistake that exists for this key; raises when one can't be evaluated."""
+    for mistake in key.part.mistakes:
+        value = mistake_value(mistake, key)
+        if value is None:
+            continue
+        feedback(mistake, key)
+        yield Example(
+            raw=raw(value),
+            share=share(mistake.credit),
+            why=f"the mistake '{mistake.id}'",
+            mistake=mistake.id,
+        )
+
+
+NOT_NUMBERS: tuple[Example, ...] = tuple(
+    Example(raw=sample, share=None, why=why)
+    for sample, why in (
+        ({"t": "ellipsis"}, "the untouched placeholder"),
+        ({"t": "none"}, "None"),
+        ({"t": "float", "v": "nan"}, "NaN"),
+        ({"t": "float", "v": "inf"}, "infinity"),
+        ({"t": "float", "v": "-inf"}, "minus infinity"),
+        ({"t": "complex", "v": "(1+2j)"}, "a complex number"),
+        ({"t": "bool", "v": True}, "a truth value"),
+        ({"t": "int", "digits": 5000}, "a huge integer"),
+        ({"t": "array", "shape": [1], "dtype": "float64", "v": [1.0]}, "an array of one element"),
+        ({"t": "list", "v": [{"t": "int", "v": "1"}]}, "a list"),
+        ({"t": "dict", "v": []}, "a dict"),
+        ({"t": "object", "type": "builtins.function"}, "a function"),
+        ({"t": "str", "v": "", "cut": False}, "an empty text"),
+        ({"t": "str", "v": "about that much", "cut": False}, "words"),
+        ({"t": "str", "v": "9" * 10_000, "cut": True}, "a text that is too long"),
+    )
+)
+
+
+class NumericKind(Usual):
+    """A number with a unit, accepted within a tolerance."""
+
+    spec: type[NumberPart] = Numeric
+
+    def key(self, part: NumberPart, draw: Draw) -> NumericKey:
+        """The value and the accepted interval."""
+        return key_for(part, draw, computed(part.answer, part.unit, draw, draw.scope))
+
+    def read(self, raw: Raw, key: NumericKey) -> int | float:
+        """The number in the part's unit."""
+        return number(raw, key.unit, self.wanted(key.unit))
+
+    def wanted(self, unit: str) -> str:
+        """What is asked for, in words."""
+        return f"a number in {unit}" if unit else "a plain number"
+
+    def judge(self, value: float, key: NumericKey) -> Judgement:
+        """Accepted, a mistake, a unit slip, or outside."""
+        return judge(value, key)
+
+    def say(self, value: float, key: NumericKey) -> str:
+        """The number with its unit."""
+        return with_unit(value, key.unit)
+
+    def examples(self, key: NumericKey) -> tuple[Example, ...]:
+        """The key in several forms, both ends of the interval, mistakes, and what is no number."""
+        text = f"{key.value!r} {key.unit}".rstrip()
+        from_numpy = {**raw(key.value), "from": "numpy.number"}
+        return (
+            Example(raw=raw(key.value), share=1.0, why="the key"),
+            Example(raw=from_numpy, share=1.0, why="the key from numpy"),
+            Example(
+                raw={"t": "str", "v": text, "cut": False}, share=1.0, why="the key with its unit"
+            ),
+            *(
+                Example(raw=raw(end), share=1.0, why="an end of the accepted interval")
+                for end in self.ends(key)
+            ),
+            Example(raw=raw(wrong_number(key)), share=0.0, why="a wrong number"),
+            *mistake_examples(key),
+            *NOT_NUMBERS,
+        )
+
+    def ends(self, key: NumericKey) -> tuple[int | float, int | float]:
+        """The smallest and the largest number that are accepted."""
+        return key.low, key.high
+
+    def how(self, key: NumericKey) -> str:
+        """The unit asked for."""
+        wanted = self.wanted(key.unit)
+        return f"{wanted}, or a text with its unit" if key.unit else wanted
+
+    def answer(self, key: NumericKey) -> object:
+        """The number."""
+        return key.value
+
+    def true(self, key: NumericKey) -> int | float | None:
+        """The number."""
+        return key.value
+
+    def solved(self, answer: object, key: NumericKey) -> int | float:  # noqa: ARG002
+        """The number as it is, in the part's unit; numpy's are taken too."""
+        if isinstance(answer, (bool, str)):
+            raise ValueError(f"{answer!r} is not a number")
+        value = answer if isinstance(answer, int) else float(answer)  # type: ignore[arg-type]
+        if not math.isfinite(value):
+            raise ValueError(f"{value} is not a finite number")
+        return value
+
+    def sheet(self, key: NumericKey) -> Mapping[str, object]:
+        """The unit."""
+        return {"unit": key.unit}
+
+    def from_sheet(self, sheet: Mapping[str, object]) -> NumericKey:
+        """A key that knows the unit and accepts nothing."""
+        unit = str(sheet["unit"])
+        units.unit(unit)
+        part = self.spec(id="", kind="", ask="", answer=0, unit=unit)
+        nothing = float("nan")
+        return NumericKey(
+            part=part, draw=UNDRAWN, value=nothing, low=nothing, high=nothing, reason=""
+        )
+
+    def literal(self, key: NumericKey) -> str:
+        """The number in full precision."""
+        return repr(key.value)
+
+    def explain(self, key: NumericKey) -> str:
+        """The key and the accepted interval."""
+        return explain(key)
+
+    def carried(self, value: float | None, key: NumericKey) -> Value | None:
+        """The number as a quantity of the part's unit."""
+        return None if value is None else carried(value, key)
+
+
+kinds.add("numeric")(NumericKind())

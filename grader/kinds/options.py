@@ -1,0 +1,91 @@
+"""The options of a choice: written out or computed, and which of them are right in a variant."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+from grader import units
+from grader.expressions import evaluate, holds
+from grader.kinds.lettered import Lettered, fill, lettered
+from grader.kinds.shares import share
+from grader.model import Draw, Expr, Share, Text
+from grader.model.spec import STRICT
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Option:
+    """Something to choose: a text, or a value that is computed and printed with its unit."""
+
+    __pydantic_config__: ClassVar[dict[str, object]] = STRICT
+
+    id: str | None = None
+    """Made from the text unless given; computed options and texts with placeholders need one."""
+    text: Text | None = None
+    """What stands there; give this or `value`."""
+    value: Expr | None = None
+    """What stands there, computed from the variant's own numbers."""
+    unit: str = ""
+    """With `value`: the unit to print it in."""
+    digits: int = 4
+    """With `value`: how many significant digits to print."""
+    correct: Expr = False
+    """Whether it is right: true, false, or a condition on the variant's numbers."""
+    credit: Share = 0.0
+    """The share of the points that choosing it keeps, although it is wrong."""
+    feedback: Text = ""
+    """What is said to whoever chooses it wrongly; makes it a named mistake."""
+
+
+def option_id(option: Option) -> str:
+    """The option's id, or one made from its text."""
+    if option.id:
+        return option.id
+    if option.text is None or "{" in option.text:
+        raise ValueError("an option that is computed needs an 'id'")
+    slug = re.sub(r"[^a-z0-9]+", "-", option.text.casefold()).strip("-")
+    if not slug:
+        raise ValueError(f"the option '{option.text}' needs an 'id'")
+    return slug
+
+
+def options_for(
+    options: Sequence[Option], draw: Draw, *, label: str, shuffle: bool
+) -> tuple[Lettered, ...]:
+    """The options under their letters; raises ValueError when they can't be told apart."""
+    order = draw.order(label, len(options)) if shuffle else range(len(options))
+    return lettered([(option_id(o), _text(o, draw)) for o in options], tuple(order))
+
+
+def _text(option: Option, draw: Draw) -> str:
+    if (option.text is None) == (option.value is None):
+        raise ValueError("an option needs either 'text' or 'value'")
+    if option.text is not None:
+        return fill(option.text, draw)
+    assert option.value is not None  # noqa: S101 - exactly one of the two is there
+    value = evaluate(option.value, draw.scope, draw.facts)
+    return units.show(value, option.unit or None, option.digits)
+
+
+def right_ids(options: Sequence[Option], draw: Draw) -> tuple[str, ...]:
+    """The ids of the options that are right for these numbers."""
+    return tuple(option_id(o) for o in options if _holds(o.correct, draw))
+
+
+def _holds(condition: Expr, draw: Draw) -> bool:
+    if isinstance(condition, bool):
+        return condition
+    return holds(condition, draw.scope, draw.facts)
+
+
+def named(option: Option) -> bool:
+    """Whether choosing it wrongly is a mistake with a name."""
+    return bool(option.feedback) or share(option.credit) > 0
+
+
+def feedback(option: Option, draw: Draw, part_id: str, true: object) -> str:
+    """What is said to whoever chooses it; it may name the part's own true answer."""
+    scope = {**draw.scope, part_id: true} if isinstance(true, str) else draw.scope
+    return draw.fill(option.feedback, scope).strip()

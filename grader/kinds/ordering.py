@@ -1,0 +1,271 @@
+"""Things put in order, where several orders may be right."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import ClassVar, Literal
+
+from grader.kinds import lettered
+from grader.kinds.base import UNDRAWN, Example, Unreadable, Usual, kinds
+from grader.kinds.choice import NOT_LETTERS
+from grader.kinds.lettered import Item, Lettered
+from grader.model import Draw, Judgement, Key, Part, Raw, Verdict
+from grader.model.spec import STRICT
+
+Rule = Literal["all-or-nothing", "longest-run", "pairs"]
+Pairs = frozenset[tuple[str, str]]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ordering(Part):
+    """Things to be put in order."""
+
+    __pydantic_config__: ClassVar[dict[str, object]] = STRICT
+
+    kind: Literal["ordering"] = "ordering"
+    items: tuple[Item, ...]
+    """What to put in order; every student sees it in another one."""
+    order: tuple[tuple[str, ...], ...]
+    """Chains of item ids: each stands before the next. What no chain orders may stand anywhere."""
+    credit: Rule = "all-or-nothing"
+    """How part credit is given; see the table in the reference."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OrderingKey(Key):
+    """The things as this student sees them, and which letter must stand before which."""
+
+    part: Ordering
+    choices: tuple[Lettered, ...]
+    before: Pairs
+    """Every pair that is ordered, directly or through others."""
+    right: tuple[str, ...]
+    """One right order."""
+
+
+def all_or_nothing(order: Sequence[str], before: Pairs) -> float:
+    """1 when no pair is the wrong way round, otherwise 0."""
+    return float(not any((b, a) in before for i, a in enumerate(order) for b in order[i + 1 :]))
+
+
+def longest_run(order: Sequence[str], before: Pairs) -> float:
+    """The longest stretch without a pair the wrong way round, over all; a single one is none."""
+    longest = start = 0
+    for end, last in enumerate(order):
+        for i in range(end - 1, start - 1, -1):
+            if (last, order[i]) in before:
+                start = i + 1
+                break
+        longest = max(longest, end + 1 - start)
+    return longest / len(order) if longest > 1 else 0.0
+
+
+def pairs(order: Sequence[str], before: Pairs) -> float:
+    """The share of the ordered pairs that stand the right way round."""
+    at = {letter: i for i, letter in enumerate(order)}
+    return sum(at[a] < at[b] for a, b in before) / len(before)
+
+
+_RULES: Mapping[Rule, Callable[[Sequence[str], Pairs], float]] = {
+    "all-or-nothing": all_or_nothing,
+    "longest-run": longest_run,
+    "pairs": pairs,
+}
+_SAID: Mapping[Rule, str] = {
+    "all-or-nothing": "the whole order earns the points",
+    "longest-run": "the longest stretch in a right order counts",
+    "pairs": "every pair the right way round counts the same",
+}
+
+
+class OrderingKind(Usual):
+    """Things put in order, where several orders may be right."""
+
+    spec = Ordering
+
+    def key(self, part: Ordering, draw: Draw) -> OrderingKey:
+        """The things in this variant's order; ValueError when no order is right."""
+        ids = [item.id for item in part.items]
+        before = _closed(_pairs(part, ids), ids)
+        right = _sorted(ids, before)
+        shown = _shuffled(part, draw, before)
+        choices = lettered.lettered(lettered.filled(part.items, draw), shown)
+        letters = {c.id: c.letter for c in choices}
+        return OrderingKey(
+            part=part,
+            draw=draw,
+            choices=choices,
+            before=frozenset((letters[a], letters[b]) for a, b in before),
+            right=tuple(letters[i] for i in right),
+        )
+
+    def read(self, raw: Raw, key: OrderingKey) -> tuple[str, ...]:
+        """The letters in order, each once."""
+        if raw.get("t") == "set":
+            raise Unreadable("A set has no order; give a list.")
+        found = lettered.read_letters(raw, key.choices, _wanted(key.choices))
+        for letter in found:
+            if found.count(letter) > 1:
+                raise Unreadable(f"{letter} stands there twice; give every letter once.")
+        missing = [c.letter for c in key.choices if c.letter not in found]
+        if missing:
+            verb = "is" if len(missing) == 1 else "are"
+            raise Unreadable(f"{', '.join(missing)} {verb} missing; give every letter once.")
+        return tuple(found)
+
+    def judge(self, value: tuple[str, ...], key: OrderingKey) -> Judgement:
+        """What the rule gives."""
+        if all_or_nothing(value, key.before) == 1:
+            return Judgement(share=1.0, verdict=Verdict.CORRECT)
+        earned = _RULES[key.part.credit](value, key.before)
+        if earned > 0:
+            note = "Some of this order is right."
+            return Judgement(share=earned, verdict=Verdict.PARTIAL, note=note)
+        return Judgement(share=0.0, verdict=Verdict.INCORRECT, note="This is not a right order.")
+
+    def say(self, value: tuple[str, ...], key: OrderingKey) -> str:  # noqa: ARG002
+        """The letters in order."""
+        return ", ".join(value)
+
+    def examples(self, key: OrderingKey) -> tuple[Example, ...]:
+        """Right and wrong orders in several forms, and what is no order."""
+        right = key.right
+        return (
+            Example(raw=_list(right), share=1.0, why="a right order"),
+            Example(raw=_text("".join(right).lower()), share=1.0, why="a right order as text"),
+            Example(raw=_text(" > ".join(right)), share=1.0, why="a right order with arrows"),
+            *_wrong_orders(key),
+            Example(raw=_list(right[1:]), share=None, why="a letter missing"),
+            Example(raw=_list((*right, right[0])), share=None, why="a letter twice"),
+            Example(raw=_list(("?", *right[1:])), share=None, why="no letter"),
+            Example(raw={**_list(right), "t": "set"}, share=None, why="a set"),
+            Example(raw=_text(""), share=None, why="an empty text"),
+            *NOT_LETTERS,
+        )
+
+    def how(self, key: OrderingKey) -> str:
+        """Which letters there are."""
+        return _wanted(key.choices)
+
+    def options(self, key: OrderingKey) -> str:
+        """The things as a list."""
+        return lettered.shown(key.choices)
+
+    def answer(self, key: OrderingKey) -> object:
+        """One right order."""
+        return list(key.right)
+
+    def true(self, key: OrderingKey) -> tuple[str, ...] | None:
+        """One right order."""
+        return key.right
+
+    def solved(self, answer: object, key: OrderingKey) -> tuple[str, ...]:
+        """The letters of the item ids that the solution returned in order."""
+        if not isinstance(answer, (list, tuple)) or len(answer) != len(key.choices):
+            raise ValueError(f"{answer!r} is no list of all item ids")
+        found = tuple(lettered.letter_of(key.choices, i) for i in answer)
+        if len(set(found)) < len(found):
+            raise ValueError(f"{answer!r} has an item twice")
+        return found
+
+    def sheet(self, key: OrderingKey) -> Mapping[str, object]:
+        """The things as this student sees them."""
+        return {"items": lettered.sheet(key.choices)}
+
+    def from_sheet(self, sheet: Mapping[str, object]) -> OrderingKey:
+        """The things, and no order of them."""
+        return OrderingKey(
+            part=Ordering(id="", ask="", items=(), order=()),
+            draw=UNDRAWN,
+            choices=lettered.from_sheet(sheet, "items"),
+            before=frozenset(),
+            right=(),
+        )
+
+    def literal(self, key: OrderingKey) -> str:
+        """The letters as a list."""
+        return "[" + ", ".join(f'"{letter}"' for letter in key.right) + "]"
+
+    def explain(self, key: OrderingKey) -> str:
+        """A right order, whether it is the only one, and the rule."""
+        steps = (lettered.by_letter(key.choices, letter) for letter in key.right)
+        lines = "\n".join(f"{n}. **{s.letter}.** {s.text}" for n, s in enumerate(steps, 1))
+        count = len(key.choices)
+        only = len(key.before) == count * (count - 1) // 2
+        head = f"**{', '.join(key.right)}**"
+        others = "" if only else "; other orders that respect the same dependencies are right too"
+        return f"{head}{others} ({_SAID[key.part.credit]})\n\n{lines}"
+
+
+def _wanted(choices: Sequence[Lettered]) -> str:
+    return f"the letters {lettered.span(choices)} in order, as a list or as one text"
+
+
+def _pairs(part: Ordering, ids: Sequence[str]) -> set[tuple[str, str]]:
+    for chain in part.order:
+        for item in chain:
+            if item not in ids:
+                raise ValueError(f"'order' names '{item}', which is none of the items")
+        if len(chain) < 2:
+            raise ValueError("a chain in 'order' needs at least two item ids")
+    if not part.order:
+        raise ValueError("'order' is empty: every order would be right")
+    return {pair for chain in part.order for pair in pairwise(chain)}
+
+
+def _closed(before: set[tuple[str, str]], ids: Sequence[str]) -> set[tuple[str, str]]:
+    """Every pair that follows from the given ones; ValueError for a circle."""
+    closed = set(before)
+    for middle in ids:
+        firsts = [a for a, b in closed if b == middle]
+        lasts = [b for a, b in closed if a == middle]
+        closed |= {(a, b) for a in firsts for b in lasts}
+    for item in ids:
+        if (item, item) in closed:
+            raise ValueError(f"'order' puts '{item}' before itself")
+    return closed
+
+
+def _sorted(ids: Sequence[str], before: set[tuple[str, str]]) -> list[str]:
+    """A right order: the author's own as far as possible."""
+    left, order = list(ids), []
+    while left:
+        first = next(i for i in left if not any((j, i) in before for j in left))
+        left.remove(first)
+        order.append(first)
+    return order
+
+
+def _shuffled(part: Ordering, draw: Draw, before: set[tuple[str, str]]) -> tuple[int, ...]:
+    """The order to show them in: not a right one, or reading down would be an answer."""
+    shown: tuple[int, ...] = ()
+    for attempt in range(20):
+        label = part.id if attempt == 0 else f"{part.id}/{attempt}"
+        shown = draw.order(label, len(part.items))
+        if not all_or_nothing([part.items[i].id for i in shown], frozenset(before)):
+            break
+    return shown
+
+
+def _wrong_orders(key: OrderingKey) -> Iterator[Example]:
+    wrong = [(tuple(reversed(key.right)), "backwards")]
+    for i, (a, b) in enumerate(pairwise(key.right)):
+        if (a, b) in key.before:
+            swapped = (*key.right[:i], b, a, *key.right[i + 2 :])
+            wrong.append((swapped, f"{a} and {b} swapped"))
+    for order, why in wrong:
+        share = _RULES[key.part.credit](order, key.before)
+        yield Example(raw=_list(order), share=share, why=why)
+
+
+def _text(written: str) -> Raw:
+    return {"t": "str", "v": written, "cut": False}
+
+
+def _list(letters: Sequence[str]) -> Raw:
+    return {"t": "list", "v": [_text(letter) for letter in letters]}
+
+
+kinds.add("ordering")(OrderingKind())

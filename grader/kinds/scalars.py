@@ -1,0 +1,152 @@
+"""What came out of the kernel to one number or one text, with a sentence for everything else."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping
+
+from grader import units
+from grader.kinds.base import Unreadable
+from grader.model import Raw
+
+MAX_DIGITS = 300
+"""Of a whole number; a float can hold any such number, and no answer is larger."""
+MAX_TEXT = 200
+"""Characters of a number written as text with its unit."""
+
+
+def number(raw: Raw, unit: str, wanted: str) -> int | float:
+    """The number in *raw*, in *unit*; a text may carry a unit of its own.
+
+    Raises Unreadable, each time with what was seen and that *wanted* is asked.
+    """
+    tag = raw.get("t")
+    if tag == "float":
+        try:
+            value = float(raw["v"])  # type: ignore[arg-type]
+        except (KeyError, TypeError, ValueError):
+            raise refusal({}, wanted) from None
+        if math.isfinite(value):
+            return value
+    elif tag == "int":
+        digits = raw.get("v")
+        if isinstance(digits, str) and len(digits) <= MAX_DIGITS + 1:
+            try:
+                return int(digits)
+            except ValueError:
+                raise refusal({}, wanted) from None
+    elif tag == "str":
+        return _from_text(raw, unit, wanted)
+    raise refusal(raw, wanted)
+
+
+def _from_text(raw: Raw, unit: str, wanted: str) -> int | float:
+    written = text(raw, wanted)
+    if len(written) > MAX_TEXT:
+        raise Unreadable(f"The text has {len(written)} characters; give {wanted}.")
+    try:
+        return units.read(written, unit).value
+    except units.ReadError as error:
+        raise Unreadable(str(error)) from None
+
+
+def text(raw: Raw, wanted: str) -> str:
+    """The text in *raw* without space around it; raises Unreadable, blank when it is empty."""
+    written = raw.get("v")
+    if raw.get("t") != "str" or not isinstance(written, str):
+        raise refusal(raw, wanted)
+    if not written.strip():
+        raise Unreadable("Nothing was filled in: the text is empty.", blank=True)
+    if raw.get("cut"):
+        raise Unreadable(f"The text is too long; give {wanted}.")
+    return written.strip()
+
+
+def refusal(raw: Raw, wanted: str) -> Unreadable:
+    """Why *raw* is not *wanted*, in a sentence for the student."""
+    tag = raw.get("t")
+    if tag == "ellipsis":
+        return Unreadable("Nothing was filled in: the answer is still `...`.", blank=True)
+    say = _SEEN.get(tag) if isinstance(tag, str) else None
+    seen = say(raw) if say else "The answer came back in a form that can't be read"
+    return Unreadable(f"{seen}; give {wanted}.")
+
+
+def quoted(written: object, limit: int = 40) -> str:
+    """Text of the student's in one line, shortened, in quotes."""
+    line = " ".join(str(written)[: 4 * limit].split())
+    return f'"{line}"' if len(line) <= limit else f'"{line[: limit - 1]}…"'
+
+
+def _int(raw: Raw) -> str:
+    if raw.get("digits") is not None:
+        return f"The answer is a whole number of {_count(raw.get('digits'))} digits, far too large"
+    digits = str(raw.get("v", "")).lstrip("-")
+    if len(digits) > MAX_DIGITS:
+        return f"The answer is a whole number of {len(digits)} digits, far too large"
+    return f"The answer is the number {_short(raw)}"
+
+
+def _float(raw: Raw) -> str:
+    value = str(raw.get("v", "")).casefold()
+    if value == "nan":
+        return "The answer is NaN, which is what 0/0 and inf - inf give"
+    if value in ("inf", "-inf"):
+        return f"The answer is {'minus ' * value.startswith('-')}infinity"
+    return f"The answer is the number {_short(raw)}"
+
+
+def _array(raw: Raw) -> str:
+    shape = raw.get("shape")
+    sizes = [_count(n) for n in shape] if isinstance(shape, list) else []
+    written = f"({', '.join(sizes)}{',' * (len(sizes) == 1)})"
+    seen = f"The answer is an array of shape {written}"
+    if sizes and all(n == "1" for n in sizes):
+        return seen + ": take its one element out with .item()"
+    return seen
+
+
+def _object(raw: Raw) -> str:
+    kind = str(raw.get("type", "object"))
+    if raw.get("large"):
+        return "The answer is too large to be read"
+    name = quoted(kind.removeprefix("builtins."))
+    if "function" in kind or "method" in kind:
+        return "The answer is a function, not what it returns: call it"
+    return f"The answer is an object of the type {name}"
+
+
+def _several(noun: str) -> Callable[[Raw], str]:
+    def say(raw: Raw) -> str:
+        items = raw.get("v")
+        count = len(items) if isinstance(items, list) else 0
+        return f"The answer is a {noun} of {count}"
+
+    return say
+
+
+def _bool(raw: Raw) -> str:
+    return f"The answer is {raw.get('v') is True}, a truth value"
+
+
+def _short(raw: Raw) -> str:
+    return quoted(raw.get("v", ""))[1:-1]
+
+
+def _count(n: object) -> str:
+    return str(n) if isinstance(n, int) else "?"
+
+
+_SEEN: Mapping[str, Callable[[Raw], str]] = {
+    "int": _int,
+    "float": _float,
+    "bool": _bool,
+    "none": lambda _: "The answer is None, which is what print() and a call without return give",
+    "complex": lambda raw: f"The answer is the complex number {_short(raw)}",
+    "str": lambda raw: f"The answer is the text {quoted(raw.get('v', ''))}",
+    "list": _several("list"),
+    "set": _several("set"),
+    "dict": _several("dict"),
+    "array": _array,
+    "object": _object,
+}

@@ -1,0 +1,429 @@
+"""A grid of numbers, each cell judged as a number of its own; part credit for each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import ClassVar, Literal
+
+from grader import units
+from grader.expressions import evaluate
+from grader.kinds import numeric, tolerance
+from grader.kinds.base import UNDRAWN, Example, Unreadable, Usual, kinds
+from grader.kinds.cells import Unread, raw_items, raw_pairs, read_cell, require_some
+from grader.kinds.lettered import fill, one_line
+from grader.kinds.numeric import Numeric, NumericKey
+from grader.kinds.scalars import number, quoted, refusal
+from grader.kinds.slips import Slips
+from grader.model import (
+    Draw,
+    Expr,
+    Judgement,
+    Key,
+    Mistake,
+    Part,
+    Raw,
+    Text,
+    Tolerance,
+    Verdict,
+)
+from grader.model.spec import STRICT
+from grader.quantity import Value
+from grader.units.convert import with_unit
+
+Cell = int | float | Unread | None
+Grid = tuple[tuple[Cell, ...], ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Column:
+    """One column of numbers; its expressions may name the row."""
+
+    __pydantic_config__: ClassVar[dict[str, object]] = STRICT
+
+    id: str
+    title: Text
+    """What stands above it."""
+    answer: Expr
+    """What is right in a row."""
+    unit: str = ""
+    """The unit that a bare number is read in; empty for a plain number."""
+    tolerance: Tolerance = tolerance.DEFAULT
+    """How far from the key a cell may lie; 1 % of the key unless given."""
+    mistakes: tuple[Mistake, ...] = ()
+    """Wrong answers that students really give."""
+    slips: Slips | Literal[False] = field(default_factory=Slips)
+    """What a unit slip keeps; false when slips are what the part examines."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Table(Part):
+    """A grid of numbers to fill in."""
+
+    __pydantic_config__: ClassVar[dict[str, object]] = STRICT
+
+    kind: Literal["table"] = "table"
+    row: str
+    """The name that expressions have for the row's value, such as `batch`."""
+    rows: tuple[Expr, ...]
+    """The values of the rows."""
+    columns: tuple[Column, ...]
+    """What to fill in for each row."""
+
+    def local_names(self) -> tuple[str, ...]:
+        """The name of the row's value."""
+        return (self.row,)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableKey(Key):
+    """Every cell's key, and what stands beside and above them."""
+
+    part: Table
+    rows: tuple[str, ...]
+    """The rows' labels."""
+    titles: tuple[str, ...]
+    """The columns' titles."""
+    units: tuple[str, ...]
+    """The columns' units."""
+    cells: tuple[tuple[NumericKey, ...], ...]
+    """By row and column; empty in a key made from a sheet."""
+
+
+class TableKind(Usual):
+    """A grid of numbers, each cell judged as a number of its own."""
+
+    spec = Table
+
+    def key(self, part: Table, draw: Draw) -> TableKey:
+        """Every cell's value and interval; ValueError when two rows have the same label."""
+        if not part.rows or not part.columns:
+            raise ValueError("a table needs at least one row and one column")
+        values = [evaluate(row, draw.scope, draw.facts) for row in part.rows]
+        labels = tuple(units.show(value) for value in values)
+        if len({_folded(label) for label in labels}) < len(labels):
+            raise ValueError(f"two rows have the same label: {', '.join(labels)}")
+        return TableKey(
+            part=part,
+            draw=draw,
+            rows=labels,
+            titles=tuple(one_line(fill(c.title, draw)) for c in part.columns),
+            units=tuple(c.unit for c in part.columns),
+            cells=tuple(_row_of_keys(part, value, draw) for value in values),
+        )
+
+    def read(self, raw: Raw, key: TableKey) -> Grid:
+        """The numbers, each in its column's unit; None where nothing was filled in."""
+        rows: list[tuple[Cell, ...]] = [(None,) * len(key.titles)] * len(key.rows)
+        for index, row in _rows(raw, key):
+            rows[index] = _cells_of(row, key)
+        require_some(cell for row in rows for cell in row)
+        return tuple(rows)
+
+    def judge(self, value: Grid, key: TableKey) -> Judgement:
+        """The mean of what the cells earn, and what is to be said to each."""
+        judged = {
+            label: _judged(cell, cell_key) for label, cell, cell_key in _labelled(value, key)
+        }
+        share = sum(j.share or 0.0 for j in judged.values()) / len(judged)
+        right = sum(j.verdict is Verdict.CORRECT for j in judged.values())
+        if right == len(judged):
+            share, verdict = 1.0, Verdict.CORRECT
+        elif share > 0:
+            verdict = Verdict.PARTIAL
+        else:
+            verdict = Verdict.INCORRECT
+        mistakes = list(dict.fromkeys(j.mistake for j in judged.values() if j.mistake))
+        if mistakes and verdict is Verdict.INCORRECT:
+            verdict = Verdict.MISTAKE
+        return Judgement(
+            share=share,
+            verdict=verdict,
+            note=_note(judged, right),
+            mistake=mistakes[0] if mistakes else None,
+            cells={label: j.verdict for label, j in judged.items()},
+        )
+
+    def say(self, value: Grid, key: TableKey) -> str:
+        """Every row's numbers."""
+        return "; ".join(
+            f"{label}: {', '.join(map(_said, row, key.units))}"
+            for label, row in zip(key.rows, value, strict=True)
+        )
+
+    def examples(self, key: TableKey) -> tuple[Example, ...]:
+        """The right grid in several forms, with one cell wrong or blank, and what is no grid."""
+        right = [[numeric.raw(cell.value) for cell in row] for row in key.cells]
+        missing: Raw = {"t": "ellipsis"}
+        one, all_cells = 1 / sum(map(len, right)), len(right) * len(right[0])
+        less = 1 - one
+        wrong = numeric.raw(numeric.wrong_number(key.cells[0][0]))
+        samples = [
+            Example(raw=_dict(key.rows, right), share=1.0, why="the right numbers by row"),
+            Example(raw=_list([_list(row) for row in right]), share=1.0, why="rows in order"),
+            Example(raw=_grid(right, wrong), share=_close(less), why="one cell wrong"),
+            Example(raw=_dict((*key.rows[1:], "no such row"), right), share=None, why="no such row"),
+            Example(raw=_list([_list(r) for r in (*right, right[0])]), share=None, why="more rows"),
+            Example(raw=_blank(key), share=None, why="the untouched placeholder"),
+            Example(raw=missing, share=None, why="an ellipsis"),
+            *(Example(raw=raw, share=None, why="no grid") for raw in _NO_GRIDS),
+        ]
+        if all_cells > 1:
+            nan: Raw = {"t": "float", "v": "nan"}
+            samples += [
+                Example(raw=_grid(right, missing), share=_close(less), why="one cell left blank"),
+                Example(raw=_grid(right, nan), share=_close(less), why="one cell unreadable"),
+            ]
+        return (*samples, *_mistakes(key, right))
+
+    def placeholder(self, key: TableKey) -> str:
+        """A dict with a line for each row, under a comment with the columns' titles."""
+        blank = ", ".join(["..."] * len(key.titles))
+        lines = (f"    {_python(label)}: [{blank}]," for label in key.rows)
+        return "\n".join(("{", f"    # {key.part.row}: [{_heads(key)}]", *lines, "}"))
+
+    def how(self, key: TableKey) -> str:
+        """What stands in a row."""
+        return f"for each {key.part.row} a list: [{_heads(key)}]"
+
+    def answer(self, key: TableKey) -> object:
+        """Each row's numbers, by label."""
+        return {
+            label: [cell.value for cell in row]
+            for label, row in zip(key.rows, key.cells, strict=True)
+        }
+
+    def true(self, key: TableKey) -> Grid | None:
+        """Each row's numbers."""
+        return tuple(tuple(cell.value for cell in row) for row in key.cells)
+
+    def solved(self, answer: object, key: TableKey) -> Grid:
+        """The numbers that the solution returned: a list of rows."""
+        if not isinstance(answer, (list, tuple)) or len(answer) != len(key.rows):
+            raise ValueError(f"{answer!r} is no list of {len(key.rows)} rows")
+        return tuple(_solved_row(row, cells) for row, cells in zip(answer, key.cells, strict=True))
+
+    def sheet(self, key: TableKey) -> Mapping[str, object]:
+        """Labels, titles and units."""
+        return {
+            "row": key.part.row,
+            "rows": list(key.rows),
+            "columns": [list(c) for c in zip(key.titles, key.units, strict=True)],
+        }
+
+    def from_sheet(self, sheet: Mapping[str, object]) -> TableKey:
+        """Labels, titles and units, and no numbers."""
+        rows, columns = sheet["rows"], sheet["columns"]
+        if not isinstance(rows, list) or not isinstance(columns, list):
+            raise ValueError("'rows' and 'columns' should be lists")
+        titles, of_columns = zip(*((str(title), str(unit)) for title, unit in columns), strict=True)
+        for unit in of_columns:
+            units.unit(unit)
+        return TableKey(
+            part=Table(id="", ask="", row=str(sheet["row"]), rows=(), columns=()),
+            draw=UNDRAWN,
+            rows=tuple(str(row) for row in rows),
+            titles=titles,
+            units=of_columns,
+            cells=(),
+        )
+
+    def literal(self, key: TableKey) -> str:
+        """A dict with a line for each row."""
+        lines = (
+            f"    {_python(label)}: {[cell.value for cell in row]!r},"
+            for label, row in zip(key.rows, key.cells, strict=True)
+        )
+        return "\n".join(("{", *lines, "}"))
+
+    def explain(self, key: TableKey) -> str:
+        """A table of what was accepted in each cell."""
+        lines = [
+            "Every cell counts the same.",
+            "",
+            f"| {key.part.row} | {' | '.join(key.titles)} |",
+            "|---" * (len(key.titles) + 1) + "|",
+        ]
+        for label, row in zip(key.rows, key.cells, strict=True):
+            lines.append(f"| {label} | {' | '.join(map(numeric.explain, row))} |")
+        return "\n".join(lines)
+
+
+def _row_of_keys(part: Table, value: Value, draw: Draw) -> tuple[NumericKey, ...]:
+    draw = replace(draw, scope={**draw.scope, part.row: value})
+    found = []
+    for column in part.columns:
+        cell = Numeric(
+            id=column.id,
+            ask=column.title,
+            answer=column.answer,
+            unit=column.unit,
+            tolerance=column.tolerance,
+            mistakes=column.mistakes,
+            slips=column.slips,
+        )
+        computed = numeric.computed(cell.answer, cell.unit, draw, draw.scope)
+        found.append(numeric.key_for(cell, draw, computed))
+    return tuple(found)
+
+
+def _rows(raw: Raw, key: TableKey) -> Iterator[tuple[int, Raw]]:
+    """Each row's place and what was given for it; raises Unreadable."""
+    tag = raw.get("t")
+    if tag == "dict":
+        places = {_folded(label): index for index, label in enumerate(key.rows)}
+        for name, row in raw_pairs(raw):
+            index = places.get(_label(name))
+            if index is None:
+                raise Unreadable(
+                    f"There is no row {quoted(name.get('v', ''))}; "
+                    f"the rows are {', '.join(key.rows)}."
+                )
+            yield index, row
+    elif tag in ("list", "array") and isinstance(raw.get("v"), list):
+        rows = raw_items(raw)
+        if len(rows) > len(key.rows):
+            raise Unreadable(f"{len(rows)} rows are given, and the table has {len(key.rows)}.")
+        yield from enumerate(rows)
+    else:
+        wanted = f"a dict from {key.part.row} to a list, or a list of {len(key.rows)} lists"
+        raise refusal(raw, wanted)
+
+
+def _label(raw: Raw) -> str:
+    """A row's name as it would stand in the table."""
+    written = str(raw.get("v", ""))
+    if raw.get("t") in ("int", "float"):
+        try:
+            return units.number(int(written) if raw["t"] == "int" else float(written))
+        except ValueError:
+            return ""
+    return _folded(written)
+
+
+def _folded(label: str) -> str:
+    return " ".join(label.casefold().split())
+
+
+def _cells_of(row: Raw, key: TableKey) -> tuple[Cell, ...]:
+    count = len(key.titles)
+    if row.get("t") in ("ellipsis", "none"):
+        return (None,) * count
+    if row.get("t") in ("list", "array"):
+        cells = raw_items(row)
+    else:
+        # With one column, a row may be its bare number.
+        cells = [row] if count == 1 else []
+    if not cells or len(cells) > count:
+        sentence = f"A row is a list of {count}: [{_heads(key)}]."
+        return (Unread(sentence),) * count
+    found = [read_cell(lambda c=c, u=u: _number(c, u)) for c, u in zip(cells, key.units)]  # type: ignore[misc]  # noqa: B905
+    return (*found, *([None] * (count - len(found))))
+
+
+def _number(raw: Raw, unit: str) -> int | float:
+    if raw.get("t") == "none":
+        raise Unreadable("Nothing was filled in.", blank=True)
+    return number(raw, unit, f"a number in {unit}" if unit else "a plain number")
+
+
+def _labelled(value: Grid, key: TableKey) -> Iterator[tuple[str, Cell, NumericKey]]:
+    for label, row, keys in zip(key.rows, value, key.cells, strict=True):
+        for title, cell, cell_key in zip(key.titles, row, keys, strict=True):
+            yield f"{label} / {title}", cell, cell_key
+
+
+_BLANK = Judgement(share=0.0, verdict=Verdict.ABSENT)
+
+
+def _judged(cell: Cell, key: NumericKey) -> Judgement:
+    if cell is None:
+        return _BLANK
+    if isinstance(cell, Unread):
+        return Judgement(share=0.0, verdict=Verdict.UNREADABLE, note=cell.sentence)
+    return numeric.judge(cell, key)
+
+
+def _note(judged: Mapping[str, Judgement], right: int) -> str:
+    """What is to be said to the cells; what holds for several is said once."""
+    if right == len(judged):
+        return ""
+    said: dict[str, list[str]] = {}
+    for label, judgement in judged.items():
+        if judgement.note and judgement.verdict in (Verdict.MISTAKE, Verdict.UNREADABLE):
+            said.setdefault(judgement.note, []).append(label)
+    notes = [f"{', '.join(labels)}: {note}" for note, labels in said.items()]
+    return " ".join([f"{right} of {len(judged)} cells are right.", *notes])
+
+
+def _said(cell: Cell, unit: str) -> str:
+    if isinstance(cell, Unread):
+        return "unreadable"
+    return "blank" if cell is None else with_unit(cell, unit)
+
+
+def _heads(key: TableKey) -> str:
+    pairs = zip(key.titles, key.units, strict=True)
+    return ", ".join(f"{title} in {unit}" if unit else title for title, unit in pairs)
+
+
+def _python(label: str) -> str:
+    """A row's label as a Python expression: a number where it is one."""
+    return label if label.isascii() and label.isdigit() else repr(label)
+
+
+def _solved_row(row: object, cells: Sequence[NumericKey]) -> tuple[int | float, ...]:
+    if not isinstance(row, (list, tuple)) or len(row) != len(cells):
+        raise ValueError(f"{row!r} is no list of {len(cells)} numbers")
+    kind = numeric.NumericKind()
+    return tuple(kind.solved(value, cell) for value, cell in zip(row, cells, strict=True))
+
+
+_NO_GRIDS: tuple[Raw, ...] = (
+    {"t": "none"},
+    {"t": "int", "v": "1"},
+    {"t": "bool", "v": True},
+    {"t": "str", "v": "1 2 3", "cut": False},
+    {"t": "object", "type": "pandas.core.frame.DataFrame"},
+    {"t": "list", "v": []},
+)
+
+
+def _close(share: float) -> float:
+    return max(0.0, share)
+
+
+def _list(items: Sequence[Raw]) -> Raw:
+    return {"t": "list", "v": list(items)}
+
+
+def _dict(labels: Sequence[str], rows: Sequence[Sequence[Raw]]) -> Raw:
+    names = ({"t": "str", "v": label, "cut": False} for label in labels)
+    return {"t": "dict", "v": [[n, _list(row)] for n, row in zip(names, rows, strict=True)]}
+
+
+def _blank(key: TableKey) -> Raw:
+    blank: list[Raw] = [{"t": "ellipsis"}] * len(key.titles)
+    return _dict(key.rows, [blank] * len(key.rows))
+
+
+def _grid(right: Sequence[Sequence[Raw]], first: Raw) -> Raw:
+    """The right numbers, but for the first cell."""
+    return _list([_list([first, *right[0][1:]]), *(_list(row) for row in right[1:])])
+
+
+def _mistakes(key: TableKey, right: Sequence[Sequence[Raw]]) -> Iterator[Example]:
+    """The first row's mistakes, each in its own cell of an otherwise right grid."""
+    count = len(right) * len(right[0])
+    for index, cell in enumerate(key.cells[0]):
+        for sample in numeric.mistake_examples(cell):
+            row = [*right[0][:index], sample.raw, *right[0][index + 1 :]]
+            yield Example(
+                raw=_list([_list(row), *(_list(r) for r in right[1:])]),
+                share=(count - 1 + (sample.share or 0.0)) / count,
+                why=f"{sample.why} in '{key.titles[index]}'",
+                mistake=sample.mistake,
+            )
+
+
+kinds.add("table")(TableKind())

@@ -1,0 +1,206 @@
+"""A key and its tolerance to the accepted interval, and the reason for its width."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+
+from grader import units
+from grader.expressions import evaluate
+from grader.kinds.shares import share
+from grader.model import Draw, Expr, Tolerance
+from grader.quantity import Quantity, Value
+
+DEFAULT = Tolerance(relative=0.01)
+EXACT = Tolerance(absolute=0)
+SLACK = 1e-9
+"""Relative; so that a value computed in another order still lies on the boundary."""
+
+
+@dataclass(frozen=True, slots=True)
+class Interval:
+    """What is accepted, both ends included."""
+
+    low: int | float
+    high: int | float
+    reason: str
+    """Why this width, as the student may read it after release."""
+
+    def __contains__(self, value: float) -> bool:
+        return within(value, self.low, self.high)
+
+
+def within(value: float, low: float, high: float) -> bool:
+    """Whether *value* lies between *low* and *high*, ends included, but for rounding errors."""
+    if low <= value <= high:
+        return True
+    if isinstance(low, int) and isinstance(high, int):
+        return False  # whole numbers have no rounding errors, however large they are
+    slack = SLACK * max(abs(low), abs(high))
+    if low < high:
+        slack = min(slack, 1e-3 * (high - low))
+    return low - slack <= value <= high + slack
+
+
+def scaled(interval: Interval, key: float, centre: float) -> tuple[float, float]:
+    """The ends of an interval of the same relative width around another value than the key."""
+    low, high = interval.low, interval.high
+    if low == high:
+        return centre, centre
+    if key == 0:
+        return centre + low, centre + high
+    ends = (low * (centre / key), high * (centre / key))
+    return min(ends), max(ends)
+
+
+def interval(
+    key: float,
+    tolerance: Tolerance,
+    *,
+    unit: str,
+    draw: Draw,
+    compute: Callable[[Mapping[str, Value]], float],
+) -> Interval:
+    """The values accepted for *key*: the union of what each rule of *tolerance* accepts.
+
+    *compute* gives the answer in another scope; only rounded inputs need it. Raises ValueError
+    for a tolerance that makes no sense.
+    """
+    # The usual cases, without the machinery for several rules.
+    if tolerance is DEFAULT:
+        return _relative(key, 0.01)
+    if tolerance is EXACT:
+        return _absolute(key, 0, unit)
+    found = list(_intervals(key, tolerance, unit, draw, compute))
+    if not found:
+        found = [_relative(key, 0.01)]
+    low = min(i.low for i in found)
+    high = max(i.high for i in found)
+    widest = [i for i in found if i.low == low and i.high == high]
+    needed = widest[:1] or [i for i in found if i.low == low or i.high == high]
+    reason = " or ".join(dict.fromkeys(i.reason for i in needed))
+    if tolerance.because:
+        reason = f"{reason}; {tolerance.because.strip().rstrip('.')}"
+    return Interval(low, high, reason)
+
+
+def _intervals(
+    key: float,
+    tolerance: Tolerance,
+    unit: str,
+    draw: Draw,
+    compute: Callable[[Mapping[str, Value]], float],
+) -> Iterator[Interval]:
+    if tolerance.relative is not None:
+        yield _relative(key, share(tolerance.relative))
+    if tolerance.absolute is not None:
+        yield _absolute(key, _distance(tolerance.absolute, unit, draw), unit)
+    if tolerance.significant_figures is not None:
+        yield _significant(key, tolerance.significant_figures)
+    if tolerance.factor is not None:
+        yield _factor(key, tolerance.factor)
+    if tolerance.input_rounding is not None:
+        yield _rounding(key, tolerance.input_rounding, draw, compute)
+
+
+def _relative(key: float, width: float) -> Interval:
+    if key == 0:
+        return Interval(key, key, "a share of 0 has no width")
+    if width == 0:
+        return Interval(key, key, "an exact value is asked")
+    half = width * abs(key)
+    return Interval(key - half, key + half, f"within {units.number(100 * width)} % of the key")
+
+
+def _absolute(key: float, distance: float, unit: str) -> Interval:
+    if distance == 0:
+        return Interval(key, key, "an exact value is asked")
+    shown = f"{units.number(distance)} {unit}".strip()
+    return Interval(key - distance, key + distance, f"within {shown} of the key")
+
+
+def _significant(key: float, figures: int) -> Interval:
+    if figures < 1:
+        raise ValueError(f"significant_figures must be at least 1, not {figures}")
+    if key == 0:
+        return Interval(key, key, "0 has no significant figures")
+    half = 0.5 * 10.0 ** (math.floor(math.log10(abs(key))) - figures + 1)
+    noun = "figure" if figures == 1 else "figures"
+    return Interval(key - half, key + half, f"the key to {figures} significant {noun}")
+
+
+def _factor(key: float, factor: float) -> Interval:
+    if not factor > 1:
+        raise ValueError(f"the factor of a tolerance must be more than 1, not {factor}")
+    if key == 0:
+        return Interval(key, key, "a factor has no width at 0")
+    ends = (key / factor, key * factor)
+    return Interval(min(ends), max(ends), f"within a factor of {units.number(factor)} of the key")
+
+
+def _distance(written: Expr, unit: str, draw: Draw) -> int | float:
+    """A distance as a number in *unit*; a plain number is in *unit* already."""
+    value = evaluate(written, draw.scope, draw.facts)
+    if isinstance(value, Quantity):
+        value = units.magnitude(value, unit)
+    if isinstance(value, (bool, str)) or value < 0:
+        raise ValueError(f"an absolute tolerance must be a number of at least 0, not {value}")
+    return value
+
+
+def _rounding(
+    key: float,
+    inputs: tuple[str, ...] | Mapping[str, Expr],
+    draw: Draw,
+    compute: Callable[[Mapping[str, Value]], float],
+) -> Interval:
+    below = above = 0.0
+    reasons = []
+    for name in inputs:
+        half = inputs[name] if isinstance(inputs, Mapping) else None
+        given = _given(name, draw.scope.get(name))
+        width = _half_width(given, half, draw)
+        moved = [
+            compute(_moved(draw, name, given.at(given.number + d))) - key for d in (-width, width)
+        ]
+        below += max(0.0, -min(moved))
+        above += max(0.0, *moved)
+        step = f"{units.number(2 * width)} {given.unit}".strip()
+        reasons.append(f"{name.replace('_', ' ')} is given to the nearest {step}")
+    return Interval(key - below, key + above, " and ".join(reasons))
+
+
+@dataclass(frozen=True, slots=True)
+class _Given:
+    """A parameter as it is printed: a number and its unit."""
+
+    number: int | float
+    unit: str
+
+    def at(self, number: float) -> Value:
+        return units.quantity(number, self.unit) if self.unit else number
+
+
+def _given(name: str, value: Value | None) -> _Given:
+    if isinstance(value, Quantity) and value.unit:
+        return _Given(units.magnitude(value, value.unit), value.unit)
+    if value is None or isinstance(value, (bool, str, Quantity)):
+        raise ValueError(f"input_rounding names '{name}', which is not a number that was given")
+    return _Given(value, "")
+
+
+def _half_width(given: _Given, written: Expr | None, draw: Draw) -> float:
+    """Half a unit in the last printed digit, or what the author wrote, in the input's unit."""
+    if written is not None:
+        return float(_distance(written, given.unit, draw))
+    exponent = Decimal(units.number(given.number)).as_tuple().exponent
+    return 0.5 * 10.0 ** int(exponent)
+
+
+def _moved(draw: Draw, name: str, value: Value) -> Mapping[str, Value]:
+    """The scope with one input at another value, and what is computed from it computed again."""
+    vary = getattr(draw, "vary", None)
+    computed: Mapping[str, Value] = vary({name: value}) if vary is not None else {}
+    return {**draw.scope, **computed, name: value}

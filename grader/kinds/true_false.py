@@ -1,0 +1,154 @@
+"""Whether a claim is true."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+from grader.expressions import evaluate
+from grader.kinds.base import UNDRAWN, Example, Unreadable, Usual, kinds
+from grader.kinds.scalars import quoted, refusal, text
+from grader.model import Draw, Expr, Judgement, Key, Part, Raw, Text, Verdict
+from grader.model.spec import STRICT
+from grader.quantity import Value
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrueFalse(Part):
+    """Whether the claim in `ask` is true."""
+
+    __pydantic_config__: ClassVar[dict[str, object]] = STRICT
+
+    kind: Literal["true_false"] = "true_false"
+    answer: Expr
+    """True, false, or a condition on the variant's numbers."""
+    feedback: Text = ""
+    """What is said to a wrong answer."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TrueFalseKey(Key):
+    """Whether the claim is true."""
+
+    part: TrueFalse
+    right: bool
+
+
+_WORDS = {
+    "true": True,
+    "t": True,
+    "yes": True,
+    "y": True,
+    "false": False,
+    "f": False,
+    "no": False,
+    "n": False,
+}
+_WANTED = "True or False"
+
+
+class TrueFalseKind(Usual):
+    """Whether a claim is true."""
+
+    spec = TrueFalse
+
+    def key(self, part: TrueFalse, draw: Draw) -> TrueFalseKey:
+        """Whether the claim holds; ValueError when the answer is no truth value."""
+        right = evaluate(part.answer, draw.scope, draw.facts)
+        if not isinstance(right, bool):
+            raise ValueError(f"'{part.answer}' is {right!r}; a true_false needs true or false")
+        return TrueFalseKey(part=part, draw=draw, right=right)
+
+    def read(self, raw: Raw, key: TrueFalseKey) -> bool:  # noqa: ARG002
+        """The truth value. 1 and 0 are numbers, and are not taken for one."""
+        if raw.get("t") == "bool" and isinstance(raw.get("v"), bool):
+            return raw["v"] is True
+        if raw.get("t") != "str":
+            raise refusal(raw, _WANTED)
+        written = text(raw, _WANTED)
+        word = _WORDS.get(written.rstrip(".!").casefold())
+        if word is None:
+            raise Unreadable(f"{quoted(written)} is neither true nor false; give {_WANTED}.")
+        return word
+
+    def judge(self, value: bool, key: TrueFalseKey) -> Judgement:
+        """Right or wrong."""
+        if value is key.right:
+            return Judgement(share=1.0, verdict=Verdict.CORRECT)
+        return Judgement(share=0.0, verdict=Verdict.INCORRECT, note=_feedback(key))
+
+    def say(self, value: bool, key: TrueFalseKey) -> str:  # noqa: ARG002
+        """True or False."""
+        return str(value)
+
+    def examples(self, key: TrueFalseKey) -> tuple[Example, ...]:
+        """Both answers in several forms, and what is neither."""
+        _feedback(key)
+        right, wrong = ("Yes", "f") if key.right else ("no", "T")
+        return (
+            Example(raw={"t": "bool", "v": key.right}, share=1.0, why="the truth"),
+            Example(raw=_text(str(key.right)), share=1.0, why="the truth as text"),
+            Example(raw=_text(right), share=1.0, why="the truth in a word"),
+            Example(raw={"t": "bool", "v": not key.right}, share=0.0, why="the opposite"),
+            Example(raw=_text(wrong), share=0.0, why="the opposite as text"),
+            Example(raw=_text("maybe"), share=None, why="a word that is neither"),
+            Example(raw=_text(""), share=None, why="an empty text"),
+            Example(raw={"t": "int", "v": "1"}, share=None, why="the number 1"),
+            Example(raw={"t": "int", "v": "0"}, share=None, why="the number 0"),
+            Example(raw={"t": "none"}, share=None, why="None"),
+            Example(raw={"t": "ellipsis"}, share=None, why="the untouched placeholder"),
+        )
+
+    def how(self, key: TrueFalseKey) -> str:  # noqa: ARG002
+        """The two words."""
+        return _WANTED
+
+    def answer(self, key: TrueFalseKey) -> object:
+        """The truth value."""
+        return key.right
+
+    def true(self, key: TrueFalseKey) -> bool | None:
+        """The truth value."""
+        return key.right
+
+    def solved(self, answer: object, key: TrueFalseKey) -> bool:  # noqa: ARG002
+        """The truth value as it is; numpy's own is taken too."""
+        if type(answer).__name__ not in ("bool", "bool_"):
+            raise ValueError(f"{answer!r} is not True or False")
+        return bool(answer)
+
+    def sheet(self, key: TrueFalseKey) -> Mapping[str, object]:  # noqa: ARG002
+        """Nothing."""
+        return {}
+
+    def from_sheet(self, sheet: Mapping[str, object]) -> TrueFalseKey:  # noqa: ARG002
+        """A key that is never judged by."""
+        part = TrueFalse(id="", ask="", answer=False)
+        return TrueFalseKey(part=part, draw=UNDRAWN, right=False)
+
+    def literal(self, key: TrueFalseKey) -> str:
+        """True or False."""
+        return str(key.right)
+
+    def explain(self, key: TrueFalseKey) -> str:
+        """True or False."""
+        return f"**{key.right}**"
+
+    def carried(self, value: bool | None, key: TrueFalseKey) -> Value | None:  # noqa: ARG002
+        """The truth value."""
+        return value
+
+
+def _feedback(key: TrueFalseKey) -> str:
+    part = key.part
+    if not part.feedback:
+        return "It is the other way round."
+    return key.draw.fill(part.feedback, {**key.draw.scope, part.id: key.right}).strip()
+
+
+def _text(written: str) -> Raw:
+    return {"t": "str", "v": written, "cut": False}
+
+
+kinds.add("true_false")(TrueFalseKind())

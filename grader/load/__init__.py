@@ -1,0 +1,23 @@
+"""YAML, CSV and JSON that people keep, to the records of the model."""
+
+from grader.load.bank import Bank, own_bank
+from grader.load.exam import load_exam
+from grader.load.problem import digest, load_problem, parameter_names
+from grader.load.release import extended, load_release, new_release, release_bytes
+from grader.load.roster import load_roster
+from grader.load.schema import json_schema
+
+__all__ = [
+    "Bank",
+    "digest",
+    "extended",
+    "json_schema",
+    "load_exam",
+    "load_problem",
+    "load_release",
+    "load_roster",
+    "new_release",
+    "own_bank",
+    "parameter_names",
+    "release_bytes",
+]

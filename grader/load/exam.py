@@ -1,0 +1,93 @@
+"""A set's YAML to an ExamSet whose problems all exist."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+from pathlib import Path
+
+from grader.errors import SpecError, SpecErrors
+from grader.load.shape import shape
+from grader.load.yaml12 import Located, Path_, read_yaml
+from grader.model import ExamSet, Slot
+from grader.registry import nearest
+
+_ID = re.compile(r"[A-Za-z0-9]+(?:[-_.][A-Za-z0-9]+)*\Z")
+
+
+def load_exam(path: Path, known: Collection[str]) -> ExamSet:
+    """The set in the YAML file at *path*; raises SpecErrors."""
+    return exam_from(read_yaml(path), known)
+
+
+def exam_from(source: Located, known: Collection[str]) -> ExamSet:
+    """The set that *source* describes; *known* are the ids of problems that exist."""
+    exam, errors = shape(ExamSet, source.data, source, ())
+    if exam is not None:
+        errors += _check(exam, source, known)
+    if errors or not isinstance(exam, ExamSet):
+        raise SpecErrors(tuple(errors))
+    return exam
+
+
+def _check(exam: ExamSet, source: Located, known: Collection[str]) -> list[SpecError]:
+    errors: list[SpecError] = []
+    if not _ID.match(exam.id):
+        errors.append(
+            SpecError(
+                f"'{exam.id}' can't be an id",
+                where=source.at(("id",)),
+                fix="use letters, digits and single hyphens",
+            )
+        )
+    if not exam.problems:
+        errors.append(
+            SpecError("the set has no problems", where=source.at(("problems",)), fix="list some")
+        )
+    seen: set[str] = set()
+    for index, slot in enumerate(exam.slots):
+        errors += _check_slot(slot, source, ("problems", index), known, seen)
+    return errors
+
+
+def _check_slot(
+    slot: Slot, source: Located, at: Path_, known: Collection[str], seen: set[str]
+) -> list[SpecError]:
+    if bool(slot.problem) == bool(slot.pool):
+        return [
+            SpecError(
+                "an entry names one problem or one pool",
+                where=source.at(at),
+                fix="write {problem: ID} or {pool: [ID, …], choose: 1}",
+            )
+        ]
+    errors = []
+    for name in (slot.problem,) if slot.problem else slot.pool:
+        if name not in known:
+            close = nearest(str(name), known)
+            fix = f"did you mean '{close}'?" if close else "see `grader list`"
+            errors.append(SpecError(f"there is no problem '{name}'", where=source.at(at), fix=fix))
+        if name in seen:
+            errors.append(
+                SpecError(
+                    f"the problem '{name}' stands in this set twice",
+                    where=source.at(at),
+                    fix="keep one, so that no student meets it twice",
+                )
+            )
+        seen.add(str(name))
+    if slot.pool and not 1 <= slot.choose <= len(slot.pool):
+        errors.append(
+            SpecError(
+                f"can't choose {slot.choose} of a pool of {len(slot.pool)}",
+                where=source.at((*at, "choose")),
+                fix=f"choose 1 to {len(slot.pool)}",
+            )
+        )
+    if slot.points is not None and slot.points <= 0:
+        errors.append(
+            SpecError(
+                "points must be more than 0", where=source.at((*at, "points")), fix="change it"
+            )
+        )
+    return errors

@@ -1,0 +1,158 @@
+"""A release to and from its private `release.json`, which pins everything that grading needs."""
+
+from __future__ import annotations
+
+import base64
+import dataclasses
+import hashlib
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from grader import __version__
+from grader.errors import Location, SetupError, SpecError
+from grader.load.bank import Bank
+from grader.load.exam import exam_from
+from grader.load.facts import facts_data, facts_item
+from grader.load.problem import digest, problem_from
+from grader.load.yaml12 import Located
+from grader.model import ExamSet, Release, Student
+
+SCHEMA = "systems-grader/release/v1"
+
+
+def new_release(
+    bank: Bank, exam: ExamSet, students: tuple[Student, ...], private_key: bytes
+) -> Release:
+    """A release of *exam* for *students*, with every spec and fact as the bank has it now."""
+    sources = {name: bank.located(name)[1].data for name in exam.wanted}
+    return _release(
+        exam,
+        sources,
+        facts_data(bank.facts),
+        {s.id: s for s in students},
+        private_key,
+        __version__,
+    )
+
+
+def extended(release: Release, students: tuple[Student, ...]) -> Release:
+    """The release with more students; nobody who is in it changes."""
+    merged = {**release.students, **{s.id: s for s in students}}
+    return dataclasses.replace(release, students=merged)
+
+
+def release_bytes(release: Release) -> bytes:
+    """What `release.json` holds: the same bytes for the same release."""
+    data = {
+        "schema": SCHEMA,
+        "private": "This file holds the answers. Keep it away from students.",
+        "id": release.id,
+        "engine": release.engine,
+        "private_key": base64.b64encode(release.private_key).decode(),
+        "set": _plain(dataclasses.asdict(release.exam)),
+        "digests": dict(release.digests),
+        "problems": _plain(release.sources),
+        "facts": facts_data(release.facts),
+        "students": [dataclasses.asdict(s) for s in release.students.values()],
+    }
+    return (json.dumps(data, indent=1, ensure_ascii=False) + "\n").encode()
+
+
+def load_release(path: Path) -> Release:
+    """The release in *path* (the file, or the folder that holds it); raises SetupError."""
+    file = path / "release.json" if path.is_dir() else path
+    fix = "name the release.json that `grader render` wrote"
+    try:
+        data = json.loads(file.read_bytes())
+    except OSError as error:
+        raise SetupError(
+            f"can't read the release: {error.strerror}", where=Location(str(file)), fix=fix
+        ) from None
+    except ValueError:
+        raise SetupError("this is not JSON", where=Location(str(file)), fix=fix) from None
+    if not isinstance(data, dict) or data.get("schema") != SCHEMA:
+        seen = data.get("schema") if isinstance(data, dict) else None
+        raise SetupError(
+            f"this is not a release (its schema is {seen!r}, not {SCHEMA!r})",
+            where=Location(str(file)),
+            fix=fix,
+        )
+    return _parse(data, file)
+
+
+def _parse(data: Mapping[str, Any], file: Path) -> Release:
+    try:
+        exam_data = {k: v for k, v in data["set"].items() if v is not None}
+        sources = _tuples(data["problems"])
+        exam = exam_from(_located(_tuples(_drop_none(exam_data)), file), set(sources))
+        release = _release(
+            exam,
+            sources,
+            data["facts"],
+            {s["id"]: Student(**s) for s in data["students"]},
+            base64.b64decode(data["private_key"]),
+            data["engine"],
+        )
+    except (KeyError, TypeError, ValueError, AttributeError, SpecError) as error:
+        raise SetupError(
+            f"the release is damaged: {error}",
+            where=Location(str(file)),
+            fix="restore the file that `grader render` wrote",
+        ) from None
+    if release.id != data["id"]:
+        raise SetupError(
+            "the release was changed after it was made",
+            where=Location(str(file)),
+            fix="restore the file that `grader render` wrote; to correct a problem, edit its "
+            "YAML and run `grader score --specs current`",
+        )
+    return release
+
+
+def _release(
+    exam: ExamSet,
+    sources: Mapping[str, Any],
+    facts: Mapping[str, Mapping[str, Any]],
+    students: Mapping[str, Student],
+    private_key: bytes,
+    engine: str,
+) -> Release:
+    problems = {name: problem_from(_located(source, name)) for name, source in sources.items()}
+    digests = {name: digest(source) for name, source in sources.items()}
+    # Students are left out: adding one to a release must not make it another release.
+    pinned = digest([_plain(dataclasses.asdict(exam)), digests, facts, private_key.hex()])
+    return Release(
+        id=hashlib.sha256(pinned.encode()).hexdigest()[:16],
+        exam=exam,
+        problems=problems,
+        digests=digests,
+        facts={item: facts_item(fields) for item, fields in facts.items()},
+        students=students,
+        private_key=private_key,
+        engine=engine,
+        sources=sources,
+    )
+
+
+def _located(data: object, file: Path | str) -> Located:
+    """Data without places, for specs that were checked when the release was made."""
+    return Located(str(file), data, {(): (1, 1)}, {})
+
+
+def _plain(data: Any) -> Any:
+    return json.loads(json.dumps(data))
+
+
+def _drop_none(data: Any) -> Any:
+    if isinstance(data, dict):
+        return {k: _drop_none(v) for k, v in data.items() if v is not None}
+    return [_drop_none(v) for v in data] if isinstance(data, list) else data
+
+
+def _tuples(data: Any) -> Any:
+    """Lists as the tuples that the YAML reader makes, so that both go through one loader."""
+    if isinstance(data, dict):
+        return {key: _tuples(value) for key, value in data.items()}
+    return tuple(_tuples(item) for item in data) if isinstance(data, list) else data

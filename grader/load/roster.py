@@ -1,0 +1,101 @@
+"""A roster's CSV to students."""
+
+from __future__ import annotations
+
+import csv
+import io
+from pathlib import Path
+
+from grader.errors import Location, SpecError, SpecErrors
+from grader.model import Student
+from grader.registry import nearest
+
+# What the systems that classes live in call these columns when they export a roster.
+_COLUMNS = {
+    "id": ("id", "student", "student_id", "username", "github_username", "login", "sis login id"),
+    "name": ("name", "student name", "full name", "full_name"),
+    "email": ("email", "e-mail", "email address"),
+    "section": ("section", "group", "class"),
+}
+MAX_ID = 100
+
+
+def load_roster(path: Path) -> tuple[Student, ...]:
+    """The students in the CSV file at *path*, in its order; raises SpecErrors.
+
+    The first row names the columns; only one for the id is needed. Commas or semicolons.
+    """
+    try:
+        text = path.read_text(encoding="utf-8-sig", errors="strict")
+    except OSError as error:
+        raise SpecError(
+            f"can't read the roster: {error.strerror}", where=Location(str(path)), fix="check it"
+        ) from None
+    except UnicodeDecodeError:
+        raise SpecError(
+            "the roster is not UTF-8", where=Location(str(path)), fix="save it as 'CSV UTF-8'"
+        ) from None
+    return parse_roster(text, str(path))
+
+
+def parse_roster(text: str, file: str) -> tuple[Student, ...]:
+    """The students in CSV text."""
+    first = text.split("\n", 1)[0]
+    delimiter = ";" if first.count(";") > first.count(",") else ","
+    rows = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
+    header = next(rows, [])
+    columns = _columns(header, file)
+    students: dict[str, Student] = {}
+    folded: dict[str, str] = {}
+    errors: list[SpecError] = []
+    for row in rows:
+        if not any(cell.strip() for cell in row):
+            continue
+        where = Location(file, rows.line_num)
+        student = Student(**{k: row[i].strip() for k, i in columns.items() if i < len(row)})
+        problem = _problem(student, folded)
+        if problem:
+            errors.append(SpecError(problem, where=where, fix="give every student one id"))
+        else:
+            students[student.id] = student
+            folded[student.id.casefold()] = student.id
+    if errors:
+        raise SpecErrors(tuple(errors))
+    if not students:
+        raise SpecError("the roster has no students", where=Location(file), fix="add a row each")
+    return tuple(students.values())
+
+
+def _problem(student: Student, folded: dict[str, str]) -> str | None:
+    name = student.id
+    if not name:
+        return "this row has no id"
+    if (
+        len(name) > MAX_ID
+        or not name.isprintable()
+        or set(name) & set('/\\:*?"<>|')
+        or name[0] in ".-"
+    ):
+        return f"the id '{name[:MAX_ID]}' can't be a file's name"
+    if name.casefold() in folded:
+        return f"the id '{name}' stands here twice"
+    return None
+
+
+def _columns(header: list[str], file: str) -> dict[str, int]:
+    names = [cell.strip().casefold() for cell in header]
+    found = {
+        field: names.index(alias)
+        for field, aliases in reversed(_COLUMNS.items())
+        for alias in reversed(aliases)
+        if alias in names
+    }
+    if "id" not in found:
+        seen = ", ".join(cell.strip() for cell in header) or "nothing"
+        close = next((c for c in header if nearest(c.strip(), _COLUMNS["id"])), None)
+        raise SpecError(
+            f"the roster has no column 'id'; its first row is: {seen}",
+            where=Location(file, 1),
+            fix=f"rename '{close}' to 'id'" if close else "name the columns: id, name, email",
+        )
+    return found

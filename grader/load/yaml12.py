@@ -1,0 +1,202 @@
+"""YAML 1.2 text to plain data, with the place of every key and value."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from grader.errors import Location, SpecError
+
+MAX_BYTES = 1_000_000
+MAX_DEPTH = 40
+MAX_NODES = 100_000
+
+# The core schema of YAML 1.2: `3e8` is a number, `no` and `12:30` are text.
+_INTEGER = re.compile(r"[-+]?[0-9]+\Z")
+_BASED = re.compile(r"0(?:o[0-7]+|x[0-9a-fA-F]+)\Z")
+_REAL = re.compile(r"[-+]?(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?)(?:[eE][-+]?[0-9]+)?\Z")
+_WORDS: Mapping[str, object] = {
+    **dict.fromkeys(("", "~", "null", "Null", "NULL"), None),
+    **dict.fromkeys(("true", "True", "TRUE"), True),
+    **dict.fromkeys(("false", "False", "FALSE"), False),
+    **dict.fromkeys((".inf", ".Inf", ".INF", "+.inf"), float("inf")),
+    "-.inf": float("-inf"),
+    **dict.fromkeys((".nan", ".NaN", ".NAN"), float("nan")),
+}
+
+Path_ = tuple[str | int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Located:
+    """Plain data (dict, tuple, str, int, float, bool, None) and where each piece stands."""
+
+    file: str
+    data: Any
+    values: Mapping[Path_, tuple[int, int]]
+    """Path to (line, column) of a value, from 1."""
+    keys: Mapping[Path_, tuple[int, int]]
+    """Path to (line, column) of the key that names the value."""
+
+    def at(self, path: Path_, *, key: bool = False) -> Location:
+        """The place of *path*, or of the nearest thing around it that the file has."""
+        wanted = tuple(path)
+        while wanted:
+            for places in (self.keys, self.values) if key else (self.values, self.keys):
+                if wanted in places:
+                    return Location(self.file, *places[wanted])
+            wanted = wanted[:-1]
+        return Location(self.file, *self.values.get((), (1, 1)))
+
+
+def scalar(text: str) -> object:
+    """What a plain scalar means in YAML 1.2.
+
+    >>> scalar("3e8"), scalar("no"), scalar("12:30")
+    (300000000.0, 'no', '12:30')
+    """
+    if text in _WORDS:
+        return _WORDS[text]
+    if _INTEGER.match(text):
+        # int() refuses very long digits with a message about a setting nobody knows.
+        return int(text) if len(text) <= 400 else float("inf")
+    if _BASED.match(text):
+        return int(text, 0) if len(text) <= 400 else float("inf")
+    if _REAL.match(text):
+        return float(text)
+    return text
+
+
+def read_yaml(path: Path) -> Located:
+    """The data of the YAML file at *path*; raises SpecError with file, line and column."""
+    try:
+        size = path.stat().st_size
+        if size > MAX_BYTES:
+            raise SpecError(
+                f"the file has {size:,} bytes, more than {MAX_BYTES:,}",
+                where=Location(str(path)),
+                fix="split it into several files",
+            )
+        raw = path.read_bytes()
+    except OSError as error:
+        raise SpecError(
+            f"can't read the file: {error.strerror}",
+            where=Location(str(path)),
+            fix="check the path and its permissions",
+        ) from None
+    return parse_yaml(raw, str(path))
+
+
+def parse_yaml(raw: bytes, file: str) -> Located:
+    """The data of YAML text; raises SpecError with file, line and column."""
+    try:
+        text = raw.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = raw[: error.start].count(b"\n") + 1
+        raise SpecError(
+            f"the byte 0x{raw[error.start]:02x} is not UTF-8",
+            where=Location(file, line),
+            fix="save the file as UTF-8",
+        ) from None
+    try:
+        return _Builder(text, file).build()
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        raise SpecError(
+            f"not YAML: {error.problem or error.context}",
+            where=Location(file, mark.line + 1, mark.column + 1) if mark else Location(file),
+            fix=_advice(error.problem or ""),
+        ) from None
+    except yaml.reader.ReaderError as error:
+        line = text[: error.position].count("\n") + 1
+        raise SpecError(
+            "a control character stands in the text", where=Location(file, line), fix="remove it"
+        ) from None
+    except yaml.YAMLError as error:
+        raise SpecError(f"not YAML: {error}", where=Location(file), fix="check the file") from None
+
+
+def _advice(problem: str) -> str:
+    if "\\t" in problem or "tab" in problem:
+        return "indent with spaces, not with tabs"
+    if "mapping values are not allowed" in problem:
+        return "put a text that contains ': ' in quotes, and check the indentation"
+    if "expected <block end>" in problem or "did not find expected" in problem:
+        return "check the indentation, and put a text that starts with a quote or a brace in quotes"
+    return "put texts with special characters in quotes, or write them as a block after '|'"
+
+
+class _Builder:
+    """Builds data from the parser's events with a stack of its own, so that depth is bounded."""
+
+    def __init__(self, text: str, file: str):
+        loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+        self._events = yaml.parse(text, Loader=loader)
+        self._file = file
+        self._values: dict[Path_, tuple[int, int]] = {}
+        self._keys: dict[Path_, tuple[int, int]] = {}
+        self._nodes = 0
+
+    def build(self) -> Located:
+        data = None
+        for event in self._events:
+            if isinstance(event, yaml.DocumentStartEvent):
+                data = self._node(next(self._events), ())
+            elif isinstance(event, yaml.DocumentEndEvent):
+                self._only_one()
+        return Located(self._file, data, self._values, self._keys)
+
+    def _only_one(self) -> None:
+        for event in self._events:
+            if isinstance(event, yaml.DocumentStartEvent):
+                self._refuse("a second document starts here", event, "one file holds one document")
+
+    def _refuse(self, what: str, event: yaml.Event, fix: str) -> None:
+        mark = event.start_mark
+        raise SpecError(what, where=Location(self._file, mark.line + 1, mark.column + 1), fix=fix)
+
+    def _node(self, event: yaml.Event, path: Path_) -> object:
+        self._nodes += 1
+        if self._nodes > MAX_NODES:
+            self._refuse(f"more than {MAX_NODES:,} values in one file", event, "split the file")
+        if len(path) > MAX_DEPTH:
+            self._refuse(f"nested more than {MAX_DEPTH} deep", event, "flatten it")
+        if isinstance(event, yaml.AliasEvent) or getattr(event, "anchor", None):
+            self._refuse(
+                "anchors and aliases (& and *) are not used here", event, "write it out in full"
+            )
+        tag = getattr(event, "tag", None)
+        if tag and tag != "!":
+            self._refuse(f"the tag '{tag}' is not known", event, "remove it; quote text instead")
+        self._values[path] = (event.start_mark.line + 1, event.start_mark.column + 1)
+        if isinstance(event, yaml.ScalarEvent):
+            plain = event.style in (None, "") and not tag
+            return scalar(event.value) if plain else event.value
+        if isinstance(event, yaml.SequenceStartEvent):
+            return self._sequence(path)
+        return self._mapping(path)
+
+    def _sequence(self, path: Path_) -> tuple[object, ...]:
+        items: list[object] = []
+        while not isinstance(event := next(self._events), yaml.SequenceEndEvent):
+            items.append(self._node(event, (*path, len(items))))
+        return tuple(items)
+
+    def _mapping(self, path: Path_) -> dict[str, object]:
+        entries: dict[str, object] = {}
+        while not isinstance(event := next(self._events), yaml.MappingEndEvent):
+            if not isinstance(event, yaml.ScalarEvent):
+                self._refuse("a key must be a plain word", event, "write it as text")
+            # Keys stay as written: `1:` in a table is the text "1", and so is `no:`.
+            key: str = event.value
+            if key in entries:
+                self._refuse(f"the key '{key}' is given twice", event, "keep one of them")
+            place = (event.start_mark.line + 1, event.start_mark.column + 1)
+            self._keys[(*path, key)] = place
+            entries[key] = self._node(next(self._events), (*path, key))
+        return entries

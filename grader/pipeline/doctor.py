@@ -1,0 +1,113 @@
+"""What this machine offers to whoever grades on it."""
+
+from __future__ import annotations
+
+import os
+import platform
+import shutil
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+
+from grader import __version__
+from grader.execute import execute
+from grader.model import Job, Limits, Outcome, Submission
+from grader.notebook import Cell, write
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """One thing that was looked at: fine, missing, or (None) not needed."""
+
+    what: str
+    ok: bool | None
+    seen: str
+    fix: str = ""
+
+
+_PACKAGES = ("nbclient", "ipykernel", "jupyter_client", "nbformat", "numpy", "sqlalchemy")
+
+
+def examine(*, kernel: bool = True) -> tuple[Finding, ...]:
+    """Everything that grading needs or can use here."""
+    return tuple(_findings(kernel))
+
+
+def _findings(kernel: bool) -> Iterator[Finding]:
+    yield Finding(
+        what="grader",
+        ok=sys.version_info >= (3, 11),
+        seen=f"{__version__} on Python {platform.python_version()}, {platform.system()} "
+        f"{platform.machine()}, {os.cpu_count()} CPUs",
+    )
+    missing = [p for p in _PACKAGES if _version(p) is None]
+    yield Finding(
+        what="packages",
+        ok=not missing,
+        seen=", ".join(f"{p} {_version(p) or 'missing'}" for p in _PACKAGES),
+        fix=f"pip install {' '.join(missing)}" if missing else "",
+    )
+    torch = _version("torch")
+    yield Finding(
+        what="torch",
+        ok=True if torch else None,
+        seen=torch or "not installed: notebooks that import torch will fail here",
+        fix="" if torch else "pip install torch, when a set needs it",
+    )
+    yield _cuda()
+    yield from _sandbox()
+    free = shutil.disk_usage(tempfile.gettempdir()).free
+    yield Finding(
+        what="scratch space",
+        ok=free > 1_000_000_000,
+        seen=f"{free / 1e9:.0f} GB free in {tempfile.gettempdir()}",
+        fix="" if free > 1_000_000_000 else "free some space, or set TMPDIR",
+    )
+    if kernel:
+        yield _kernel()
+
+
+def _version(package: str) -> str | None:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None
+
+
+def _cuda() -> Finding:
+    device = Path("/dev/nvidia0")
+    seen = "a CUDA device is there" if device.exists() else "none: parts that need CUDA wait"
+    return Finding(what="GPU", ok=True if device.exists() else None, seen=seen)
+
+
+def _sandbox() -> Iterator[Finding]:
+    from grader.sandbox import survey
+
+    for layer in survey():
+        yield Finding(
+            what=f"sandbox: {layer.name}",
+            ok=True if layer.works else None,
+            seen=layer.seen,
+            fix=layer.fix,
+        )
+
+
+def _kernel() -> Finding:
+    data = write([Cell(type="code", id="a", source="answer = 6 * 7")], {})
+    submission = Submission(student="doctor", path="doctor.ipynb", sha256="0" * 64)
+    job = Job(submission=submission, names=("answer",), limits=Limits(cell_seconds=30))
+    started = time.perf_counter()
+    evidence = execute(job, data)
+    seconds = time.perf_counter() - started
+    answer = evidence.answers.get("answer")
+    fine = evidence.outcome is Outcome.FINISHED and bool(answer and answer.raw)
+    return Finding(
+        what="kernel",
+        ok=fine,
+        seen=f"a notebook ran in {seconds:.1f} s" if fine else evidence.note or "no answer",
+        fix="" if fine else "pip install --force-reinstall ipykernel",
+    )

@@ -1,0 +1,210 @@
+"""Making a release, and what an instructor asks of one: notebooks, keys, solved notebooks."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import secrets
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+from grader import units
+from grader.draw import draw, paper, points_of
+from grader.errors import SetupError
+from grader.files import write_whole
+from grader.kinds import kinds
+from grader.load import Bank, extended, load_release, new_release, release_bytes
+from grader.model import ExamSet, Key, Paper, Question, Release, Slot, Student
+from grader.notebook import Cell, write
+from grader.pipeline.papers import Papers
+from grader.render import metadata, named_keys, render, solution
+from grader.verify.case import gate_seed
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Made:
+    """A release on disk, and what its maker should know."""
+
+    release: Release
+    notes: tuple[str, ...] = ()
+
+
+def make_release(
+    bank: Bank,
+    wanted: str,
+    students: tuple[Student, ...],
+    out: Path,
+    private_key: str | None = None,
+) -> Made:
+    """The release in *out*: a new one, or the one that is there with more students."""
+    exam = bank.exam(wanted)
+    file = out / "release.json"
+    key = _private_key(private_key)
+    if not file.exists():
+        release = new_release(bank, exam, students, key or secrets.token_bytes(32))
+        notes: tuple[str, ...] = ()
+    else:
+        release, notes = _grown(load_release(file), bank, exam, students, key, file)
+    out.mkdir(parents=True, exist_ok=True)
+    write_whole(file, release_bytes(release))
+    # Whoever shares the folder should not be able to read the answers by accident.
+    os.chmod(file, 0o600)  # noqa: PTH101 - Path.chmod does the same
+    return Made(release=release, notes=notes)
+
+
+def _private_key(text: str | None) -> bytes | None:
+    return hashlib.sha256(text.encode()).digest() if text is not None else None
+
+
+def _grown(
+    old: Release,
+    bank: Bank,
+    exam: ExamSet,
+    students: tuple[Student, ...],
+    key: bytes | None,
+    file: Path,
+) -> tuple[Release, tuple[str, ...]]:
+    """The release that is there with more students; its problems stay as they were pinned."""
+    if old.exam.id != exam.id:
+        raise SetupError(
+            f"'{file.parent}' holds a release of the set '{old.exam.id}', not of '{exam.id}'",
+            fix="choose another folder for --out",
+        )
+    if key is not None and key != old.private_key:
+        raise SetupError(
+            f"the release in '{file.parent}' was made with another private key",
+            fix="choose another folder for --out, or leave --private-key out",
+        )
+    notes = []
+    new = [s for s in students if s.id not in old.students]
+    if new:
+        notes.append(f"{len(new)} students added to release {old.id}")
+    current = {name: bank.digest(name) for name in exam.wanted}
+    moved = [n for n in current if current[n] != old.digests.get(n)]
+    if moved or exam != old.exam:
+        what = ", ".join(moved) or "the set"
+        notes.append(
+            f"changed since this release was made, and left as it was here: {what}; "
+            "render into another folder to use the change"
+        )
+    return extended(old, students), tuple(notes)
+
+
+def write_notebooks(
+    release: Release,
+    students: tuple[Student, ...],
+    out: Path,
+    bank: Bank,
+    done: Callable[[str], None] = lambda _: None,
+) -> list[Path]:
+    """The notebooks of *students*, one after the other, so that memory does not grow."""
+    folder = out / "notebooks"
+    folder.mkdir(parents=True, exist_ok=True)
+    written = []
+    for student in students:
+        mine = paper(release, release.students[student.id])
+        target = folder / f"{student.id}.ipynb"
+        data = write(render(mine, bank.templates), metadata(mine))
+        if not target.exists() or target.read_bytes() != data:
+            write_whole(target, data)
+        written.append(target)
+        done(student.id)
+    return written
+
+
+def solve(release: Release, student: str, out: Path, bank: Bank) -> None:
+    """Writes the student's notebook with every answer filled in."""
+    mine = Papers(release=release).of(student)
+    cells = render(mine, bank.templates, solution(mine))
+    out.parent.mkdir(parents=True, exist_ok=True)
+    write_whole(out, write(cells, metadata(mine)))
+
+
+def key_data(release: Release, student: str) -> dict[str, dict[str, object]]:
+    """The student's key as plain data: answer's name to value, unit, points and kind."""
+    mine = Papers(release=release).of(student)
+    return {
+        question.name(part_id): key_entry(question, part_id, key)
+        for question in mine.questions
+        for part_id, key in question.variant.keys.items()
+    }
+
+
+def key_entry(question: Question, part_id: str, key: Key) -> dict[str, object]:
+    """One part's key as plain data."""
+    kind = kinds.find(key.part.kind)
+    entry: dict[str, object] = {
+        "value": kind.answer(key),
+        "unit": getattr(key.part, "unit", None) or "",
+        "points": question.points[part_id],
+        "kind": key.part.kind,
+        "problem": question.variant.problem.id,
+        "part": part_id,
+        "literal": kind.literal(key),
+    }
+    low, high = getattr(key, "low", None), getattr(key, "high", None)
+    if low is not None and high is not None:
+        entry["accepted"] = [low, high]
+    return entry
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Preview:
+    """One problem for one seed, as a student would see it."""
+
+    paper: Paper
+    cells: tuple[Cell, ...]
+    seed: int
+
+    def as_data(self, *, key: bool) -> dict[str, object]:
+        """Plain data; with the key when asked for."""
+        question = self.paper.questions[0]
+        data: dict[str, object] = {
+            "id": question.variant.problem.id,
+            "seed": self.seed,
+            "parameters": {n: units.show(v) for n, v in question.variant.parameters.items()},
+            "cells": [{"type": c.type, "source": c.source} for c in self.cells],
+        }
+        if key:
+            data["key"] = {
+                question.name(p): key_entry(question, p, k)
+                for p, k in question.variant.keys.items()
+            }
+            data["explanation"] = self._explanation()
+        return data
+
+    def as_markdown(self, *, key: bool) -> str:
+        """Markdown, with the key and the worked solution below when asked for."""
+        blocks = [
+            cell.source if cell.type == "markdown" else f"```python\n{cell.source}\n```"
+            for cell in self.cells
+        ]
+        if key:
+            blocks.append("---\n\n## Key")
+            for name, one in named_keys(self.paper):
+                blocks.append(f"- `{name}`: {kinds.find(one.part.kind).explain(one)}")
+            blocks.append("### Worked solution\n\n" + self._explanation())
+        return "\n\n".join(blocks)
+
+    def _explanation(self) -> str:
+        variant = self.paper.questions[0].variant
+        return variant.draw.fill(variant.problem.explanation, variant.scope).strip()
+
+
+def preview(bank: Bank, wanted: str, seed: int) -> Preview:
+    """The problem for the gate's seed of that number, so that a finding can be looked at."""
+    problem = bank.problem(wanted)
+    variant = draw(problem, gate_seed(problem.id, seed), bank.facts)
+    points = points_of(problem, Slot(problem=problem.id))
+    mine = Paper(
+        student=Student(id=f"seed-{seed}"),
+        exam=ExamSet(id="preview", title=problem.title, problems=(problem.id,)),
+        release="preview",
+        questions=(Question(number=1, variant=variant, points=points),),
+    )
+    cells = tuple(c for c in render(mine, bank.templates) if c.id not in _FRAME)
+    return Preview(paper=mine, cells=cells, seed=seed)
+
+
+_FRAME = ("title", "closing", "closing-check")

@@ -1,0 +1,203 @@
+"""A paper to the cells of a student's notebook."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from grader import units
+from grader.errors import SpecError
+from grader.expressions import evaluate
+from grader.kinds import kinds
+from grader.model import Key, Paper, Question, Variant
+from grader.notebook import Cell
+
+if TYPE_CHECKING:
+    from jinja2 import Environment, Template
+
+SCHEMA = "systems-grader/notebook/v1"
+
+
+def render(
+    paper: Paper, templates: tuple[Path, ...], answers: Mapping[str, str] | None = None
+) -> tuple[Cell, ...]:
+    """The cells of the notebook for *paper*.
+
+    *answers* puts a Python expression into the named answer cells; nothing of the keys is in the
+    notebook without it.
+    """
+    return tuple(_cells(paper, _templates(templates), answers or {}))
+
+
+def metadata(paper: Paper) -> dict[str, object]:
+    """The notebook's metadata: whose it is, for people; grading never trusts it."""
+    return {
+        "grader": {
+            "schema": SCHEMA,
+            "set": paper.exam.id,
+            "release": paper.release,
+            "student": paper.student.id,
+            "answers": [
+                {"name": name, "kind": key.part.kind, **kinds.find(key.part.kind).sheet(key)}
+                for name, key in named_keys(paper)
+            ],
+        },
+        "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
+        "language_info": {"name": "python"},
+    }
+
+
+def named_keys(paper: Paper) -> Iterator[tuple[str, Key]]:
+    """Every answer's variable and key, in the paper's order."""
+    for question in paper.questions:
+        for part_id, key in question.variant.keys.items():
+            yield question.name(part_id), key
+
+
+def solution(paper: Paper) -> dict[str, str]:
+    """Every answer's variable to the right answer as a Python expression. **Secret.**"""
+    return {name: kinds.find(key.part.kind).literal(key) for name, key in named_keys(paper)}
+
+
+def given(variant: Variant) -> list[tuple[str, str]]:
+    """The table of given values: label and value as text."""
+    rows: list[tuple[str, str]] = []
+    for name, parameter in variant.problem.parameters.items():
+        if not parameter.shown:
+            continue
+        if parameter.rows:
+            for column in parameter.rows[0]:
+                label = parameter.labels.get(column, column.replace("_", " "))
+                rows.append((label, units.show(variant.parameters[column])))
+        else:
+            label = parameter.label or name.replace("_", " ")
+            rows.append((label, units.show(variant.parameters[name])))
+    for label, expression in variant.problem.given.items():
+        rows.append((label, units.show(evaluate(expression, variant.scope, variant.draw.facts))))
+    return rows
+
+
+def _cells(
+    paper: Paper, templates: Mapping[str, Template], answers: Mapping[str, str]
+) -> Iterator[Cell]:
+    yield Cell(type="markdown", id="title", source=_title(paper, templates))
+    names: list[str] = []
+    for question in paper.questions:
+        yield from _question(question, templates, answers)
+        names += [question.name(part_id) for part_id in question.variant.keys]
+    yield Cell(type="markdown", id="closing", source=_fill(templates["closing.md"]))
+    code = _fill(templates["closing.py"], names="\n".join(names))
+    yield Cell(type="code", id="closing-check", source=code)
+
+
+def _title(paper: Paper, templates: Mapping[str, Template]) -> str:
+    first = paper.questions[0] if paper.questions else None
+    return _fill(
+        templates["title.md"],
+        exam=paper.exam,
+        student=paper.student,
+        instructions=paper.exam.instructions.strip(),
+        questions=len(paper.questions),
+        points=units.number(paper.max_points),
+        first_part=next(iter(first.variant.keys)) if first else "answer",
+    )
+
+
+def _question(
+    question: Question, templates: Mapping[str, Template], answers: Mapping[str, str]
+) -> Iterator[Cell]:
+    variant, problem, number = question.variant, question.variant.problem, question.number
+    dice = variant.draw
+    yield Cell(
+        type="markdown",
+        id=f"q{number}",
+        source=_fill(
+            templates["question.md"],
+            number=number,
+            title=problem.title,
+            points=units.number(sum(question.points.values())),
+            prompt=dice.fill(problem.prompt, dice.scope).strip(),
+            given=given(variant),
+            assumptions=[dice.fill(a, dice.scope).strip() for a in problem.assumptions],
+        ),
+    )
+    for index, (part_id, key) in enumerate(variant.keys.items()):
+        kind, name = kinds.find(key.part.kind), question.name(part_id)
+        letter = letter_of(index)
+        yield Cell(
+            type="markdown",
+            id=f"ask-{name}"[:64].replace("_", "-"),
+            source=_fill(
+                templates["ask.md"],
+                number=number,
+                letter=letter,
+                points=units.number(question.points[part_id]),
+                ask=dice.fill(key.part.ask, dice.scope).strip(),
+                options=kind.options(key).strip(),
+            ),
+        )
+        yield Cell(
+            type="code",
+            id=name[:64].replace("_", "-"),
+            source=_fill(
+                templates["answer.py"],
+                number=number,
+                letter=letter,
+                how=kind.how(key),
+                name=name,
+                value=answers.get(name) or kind.placeholder(key),
+            ),
+        )
+
+
+def letter_of(index: int) -> str:
+    """The letter of a part within its problem: a, b, ..., z, aa.
+
+    >>> letter_of(0), letter_of(25), letter_of(26)
+    ('a', 'z', 'aa')
+    """
+    letters = ""
+    index += 1
+    while index:
+        index, rest = divmod(index - 1, 26)
+        letters = chr(ord("a") + rest) + letters
+    return letters
+
+
+def _fill(template: Template, **names: object) -> str:
+    return template.render(**names).strip("\n")
+
+
+_NAMES = ("title.md", "question.md", "ask.md", "answer.py", "closing.md", "closing.py")
+
+
+@lru_cache(maxsize=8)
+def _templates(folders: tuple[Path, ...]) -> Mapping[str, Template]:
+    """The templates of a notebook's cells, compiled once; each file makes one cell."""
+    from jinja2 import TemplateError
+
+    environment = _environment(folders)
+    try:
+        return {name: environment.get_template(f"notebook/{name}.j2") for name in _NAMES}
+    except TemplateError as error:
+        raise SpecError(
+            f"a template of the notebook can't be used: {error}",
+            where=", ".join(str(f) for f in folders),
+            fix="a bank's templates/ folder overrides ours; compare it with ours",
+        ) from None
+
+
+def _environment(folders: tuple[Path, ...]) -> Environment:
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+    environment = Environment(
+        loader=FileSystemLoader(list(folders)),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        autoescape=False,  # noqa: S701 - what comes out is Markdown and Python, never HTML
+    )
+    environment.filters["plain"] = units.number
+    return environment

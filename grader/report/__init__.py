@@ -1,0 +1,57 @@
+"""Writes what people read: grades as CSV and JSON, feedback pages and the class report."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from pathlib import Path
+
+from grader.files import write_whole
+from grader.model.result import Feedback, Row
+from grader.report.names import file_name
+from grader.report.pages import class_page, feedback_page
+from grader.report.summary import ClassSummary, summarise
+from grader.report.tables import grade_json, grades_csv
+
+__all__ = [
+    "ClassSummary",
+    "class_page",
+    "feedback_page",
+    "file_name",
+    "grade_json",
+    "grades_csv",
+    "summarise",
+    "write_class_report",
+    "write_csv",
+    "write_feedback",
+    "write_grade_json",
+]
+
+
+def write_csv(results: Path, rows: Iterable[Row], *, pooled: Collection[int] = ()) -> Path:
+    """`grades.csv` in the folder *results*."""
+    return _write(results / "grades.csv", grades_csv(rows, pooled=pooled))
+
+
+def write_grade_json(results: Path, row: Row, *, exam: str, engine: str, release: str) -> Path:
+    """`grades/STUDENT.json`; the keywords are used where the row has no grade to say them."""
+    path = results / "grades" / file_name(row.student.id, ".json")
+    return _write(path, grade_json(row, exam=exam, engine=engine, release=release))
+
+
+def write_feedback(
+    results: Path, feedback: Feedback, templates: tuple[Path, ...], *, engine: str = ""
+) -> Path:
+    """`feedback/STUDENT.html`."""
+    path = results / "feedback" / file_name(feedback.student.id, ".html")
+    return _write(path, feedback_page(feedback, templates, engine=engine))
+
+
+def write_class_report(results: Path, summary: ClassSummary, templates: tuple[Path, ...]) -> Path:
+    """`report/index.html`."""
+    return _write(results / "report" / "index.html", class_page(summary, templates))
+
+
+def _write(path: Path, text: str) -> Path:
+    # Strings made by student code may hold what is not Unicode text.
+    write_whole(path, text.encode("utf-8", "backslashreplace"))
+    return path

@@ -1,0 +1,79 @@
+"""LaTeX formulas to MathML that a page can hold as it is, or to code where that can't be done."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from html import escape, unescape
+from xml.etree.ElementTree import Element
+
+# What may stand in a page. Everything else, such as links and styles, is left out.
+_TAGS = frozenset(
+    re.findall(
+        r"\w+",
+        "math mrow mi mn mo mtext mspace mfrac msqrt mroot msub msup msubsup munder mover"
+        " munderover mtable mtr mtd mstyle mpadded mphantom menclose",
+    )
+)
+_ATTRIBUTES = frozenset(
+    re.findall(
+        r"\w+",
+        "xmlns display displaystyle scriptlevel mathvariant stretchy fence form separator largeop"
+        " movablelimits symmetric lspace rspace minsize maxsize accent accentunder linethickness"
+        " width height depth columnalign columnlines rowlines columnspacing rowspacing notation",
+    )
+)
+_CHILDREN = {"mfrac": 2, "mroot": 2, "msub": 2, "msup": 2, "munder": 2, "mover": 2}
+_CHILDREN |= {"msubsup": 3, "munderover": 3}
+
+_LONGEST = 1000
+_DEEPEST = 40
+# Definitions can grow without bound when they are used.
+_REFUSED = re.compile(r"\\(newcommand|renewcommand|providecommand|def|let|href|require|style)\b")
+
+
+@lru_cache(maxsize=4096)
+def formula(latex: str, *, block: bool = False) -> str:
+    """HTML for *latex*: MathML, or its source as code when it can't be converted.
+
+    Safe for any text.
+    """
+    try:
+        return _convert(latex, block=block)
+    # The converter raises many kinds of errors for broken formulas, IndexError among them.
+    except Exception:  # noqa: BLE001
+        return f'<code class="latex">{escape(latex)}</code>'
+
+
+def _convert(latex: str, *, block: bool) -> str:
+    from latex2mathml.converter import convert_to_element
+
+    if len(latex) > _LONGEST or _depth(latex) > _DEEPEST or _REFUSED.search(latex):
+        raise ValueError(latex)
+    return _write(convert_to_element(latex, display="block" if block else "inline"))
+
+
+def _depth(latex: str) -> int:
+    deepest = depth = 0
+    for character in latex:
+        depth += (character == "{") - (character == "}")
+        deepest = max(deepest, depth)
+    return deepest
+
+
+def _write(element: Element) -> str:
+    # Not the converter's own text: that is unescaped, so \text{<script>} would be a script.
+    if element.tag not in _TAGS or len(element) < _CHILDREN.get(element.tag, 0):
+        raise ValueError(element.tag)
+    attributes = "".join(
+        f' {name}="{escape(value)}"' for name, value in element.items() if name in _ATTRIBUTES
+    )
+    text = unescape(element.text or "")
+    if text.startswith("\\") and len(text) > 1:
+        raise ValueError(text)
+    inside = escape(text) + "".join(_write(child) + _tail(child) for child in element)
+    return f"<{element.tag}{attributes}>{inside}</{element.tag}>"
+
+
+def _tail(element: Element) -> str:
+    return escape(unescape(element.tail or ""))

@@ -1,0 +1,37 @@
+"""A student's id as a file name: readable where it can be, unique always."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+
+_UNSAFE = re.compile(r'[\x00-\x1f\x7f-\x9f<>:"/\\|?*%\ud800-\udfff]')
+_RESERVED = re.compile(r"(con|prn|aux|nul|com[0-9]|lpt[0-9])(\.|$)", re.IGNORECASE)
+_LONGEST = 120
+
+
+def file_name(student: str, ending: str = "") -> str:
+    """The name of the student's file; different ids have different names, and none is refused.
+
+    >>> file_name("ada", ".json"), file_name("../etc/passwd", ".json")
+    ('ada.json', '%2E.%2Fetc%2Fpasswd.json')
+    """
+    name = _UNSAFE.sub(_encode, student)
+    if not name:
+        name = "%"
+    # A leading dot would hide it, dots and spaces at the end get lost on Windows, and so do
+    # the names of devices.
+    if name[0] in ". " or _RESERVED.match(name):
+        name = _encode(name[0]) + name[1:]
+    if name[-1] in ". ":
+        name = name[:-1] + _encode(name[-1])
+    if len(name.encode()) > _LONGEST:
+        mark = hashlib.sha256(student.encode("utf-8", "surrogatepass")).hexdigest()[:16]
+        kept = name.encode()[: _LONGEST - 20].decode(errors="ignore").rstrip("%")
+        name = f"{kept}%~{mark}"
+    return name + ending
+
+
+def _encode(found: re.Match[str] | str) -> str:
+    character = found if isinstance(found, str) else found[0]
+    return "".join(f"%{byte:02X}" for byte in character.encode("utf-8", "surrogatepass"))

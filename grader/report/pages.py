@@ -1,0 +1,138 @@
+"""Records to HTML pages: a student's feedback and the class report."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from grader.errors import SpecError
+from grader.model import Outcome, Verdict
+from grader.model.result import Feedback, ShownPart, Standing
+from grader.report.markdown import author_text, feedback_text
+from grader.report.names import file_name
+from grader.report.summary import ClassSummary
+from grader.report.tables import points
+
+if TYPE_CHECKING:
+    from jinja2 import Environment, Template
+
+VERDICTS = {
+    Verdict.CORRECT: "Correct",
+    Verdict.PARTIAL: "Partly right",
+    Verdict.MISTAKE: "Known mistake",
+    Verdict.INCORRECT: "Not right",
+    Verdict.ABSENT: "No answer",
+    Verdict.UNREADABLE: "Can't be read",
+    Verdict.UNSETTLED: "Open",
+}
+OUTCOMES = {
+    Outcome.FINISHED: "ran to the end",
+    Outcome.TIMEOUT: "ran out of time",
+    Outcome.OUT_OF_MEMORY: "used too much memory",
+    Outcome.CRASHED: "kernel stopped",
+    Outcome.REFUSED: "could not be started by us",
+}
+
+
+def feedback_page(feedback: Feedback, templates: tuple[Path, ...], *, engine: str = "") -> str:
+    """The page of one student, complete in itself. *templates* are folders, the first one wins."""
+    return _template(templates, "report/feedback.html.j2").render(
+        feedback=feedback, engine=engine, waits=_waits(feedback)
+    )
+
+
+def class_page(summary: ClassSummary, templates: tuple[Path, ...]) -> str:
+    """The class report, complete in itself; it links to the feedback pages beside it."""
+    return _template(templates, "report/class.html.j2").render(report=summary)
+
+
+def _waits(feedback: Feedback) -> str:
+    """Such as "2 parts wait for a person"; empty when nothing is open."""
+    parts = [p for problem in feedback.problems for p in problem.parts if p.points is None]
+    if not parts:
+        return ""
+    noun = "part" if len(parts) == 1 else "parts"
+    if all(_for_a_person(part) for part in parts):
+        return f"{len(parts)} {noun} {'waits' if len(parts) == 1 else 'wait'} for a person"
+    return f"{len(parts)} {noun} {'is' if len(parts) == 1 else 'are'} not settled yet"
+
+
+def _for_a_person(part: ShownPart) -> bool:
+    return part.kind == "explanation"
+
+
+def percent(share: float | None) -> str:
+    """A share as a whole percentage; "n/a" when there is none."""
+    return "n/a" if share is None else f"{100 * share:.0f} %"
+
+
+def seconds(number: float) -> str:
+    """A time as people say it.
+
+    >>> seconds(0.25), seconds(12.34), seconds(312)
+    ('0.25 s', '12.3 s', '5 min 12 s')
+    """
+    if number < 1:
+        return f"{number:.2f} s"
+    if number < 100:
+        return f"{number:.1f} s"
+    minutes, rest = divmod(round(number), 60)
+    return f"{minutes} min {rest} s"
+
+
+def letter(place: int) -> str:
+    """The letter of a part within its problem, counted from 1; numbers once there are no more.
+
+    >>> letter(1), letter(26), letter(27)
+    ('a', 'z', '27')
+    """
+    return chr(ord("a") + place - 1) if place <= 26 else str(place)
+
+
+def _cut(text: str, length: int) -> str:
+    return text if len(text) <= length else text[:length] + " … (cut)"
+
+
+def _template(folders: tuple[Path, ...], name: str) -> Template:
+    from jinja2 import TemplateError
+
+    try:
+        return _environment(folders).get_template(name)
+    except TemplateError as error:
+        raise SpecError(
+            f"the template {name} can't be used: {error}",
+            where=", ".join(str(folder) for folder in folders),
+            fix="a bank's templates/ folder overrides ours; compare it with ours",
+        ) from None
+
+
+@lru_cache(maxsize=8)
+def _environment(folders: tuple[Path, ...]) -> Environment:
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+    environment = Environment(
+        loader=FileSystemLoader(list(folders)),
+        undefined=StrictUndefined,
+        autoescape=True,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        auto_reload=False,
+    )
+    environment.filters |= {
+        "author_text": author_text,
+        "cut": _cut,
+        "feedback_text": feedback_text,
+        "file_name": file_name,
+        "letter": letter,
+        "percent": percent,
+        "points": points,
+        "seconds": seconds,
+    }
+    environment.globals |= {
+        "VERDICTS": VERDICTS,
+        "OUTCOMES": OUTCOMES,
+        "Standing": Standing,
+        "Verdict": Verdict,
+    }
+    return environment

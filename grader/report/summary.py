@@ -1,0 +1,292 @@
+"""Rows of a class to the numbers of its report."""
+
+from __future__ import annotations
+
+import re
+from array import array
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from grader.model import Mark, Outcome, Verdict
+from grader.model.result import EvidenceSummary, Row, Standing
+from grader.report.numbers import correlation, histogram, mean, quartiles
+
+_SLOWEST = 10
+_FAILED = 50
+_MISTAKES = 12
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Totals:
+    """The class in a few numbers; of the totals, as shares of the maximum from 0 to 1."""
+
+    students: int
+    standings: Mapping[Standing, int]
+    open_totals: int
+    open_marks: int
+    max_score: float | None
+    """None when papers are worth different amounts."""
+    mean: float | None
+    quartiles: tuple[float, float, float] | None
+    """A quarter, half and three quarters of the students are at or below these."""
+    lowest: float | None
+    highest: float | None
+    bins: tuple[int, ...]
+    """Students by tenth of the maximum."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MistakeLine:
+    """One named mistake: how many made it, and what one of them read."""
+
+    id: str
+    students: int
+    share: float
+    feedback: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PartLine:
+    """One part over the whole class."""
+
+    problem: str
+    part: str
+    names: tuple[str, ...]
+    """The variables it was asked under; several when it comes from a pool."""
+    kind: str
+    max_points: float
+    students: int
+    settled: int
+    share_correct: float | None
+    mean_share: float | None
+    """Of the points, over settled marks."""
+    mix: Mapping[Verdict, int]
+    discrimination: float | None
+    """Correlation with the rest of the paper; None when it is undefined."""
+    mistakes: tuple[MistakeLine, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RunLine:
+    """How one notebook ran, and whose it is."""
+
+    students: tuple[str, ...]
+    run: EvidenceSummary
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StudentLine:
+    """One line of the table of students."""
+
+    id: str
+    name: str
+    section: str
+    standing: Standing
+    score: float
+    max_score: float
+    complete: bool
+    unsettled: int
+    overrides: int
+    stale: int
+    refusal: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClassSummary:
+    """Everything that the class report says."""
+
+    exam: str
+    title: str
+    release: str
+    engine: str
+    published: bool
+    totals: Totals
+    parts: tuple[PartLine, ...]
+    run_seconds: tuple[float, float] | None
+    """The median and the sum of the notebooks' running times."""
+    slowest: tuple[RunLine, ...]
+    failed: tuple[RunLine, ...]
+    failed_count: int
+    same_file: tuple[tuple[str, ...], ...]
+    """Students who handed in the very same file."""
+    notices: tuple[str, ...]
+    students: tuple[StudentLine, ...]
+
+
+def summarise(
+    rows: Iterable[Row],
+    *,
+    exam: str,
+    title: str,
+    release: str,
+    engine: str,
+    published: bool,
+    evidence: Mapping[str, EvidenceSummary] | None = None,
+    notices: Sequence[str] = (),
+) -> ClassSummary:
+    """The report's numbers. Reads *rows* once and keeps none of their marks.
+
+    *evidence* is how the latest execution of each file went, by the file's SHA-256.
+    """
+    students: list[StudentLine] = []
+    owners: dict[str, list[str]] = {}
+    parts: dict[tuple[str, str], _Part] = {}
+    for row in rows:
+        students.append(_student(row))
+        if row.grade is not None:
+            if row.grade.submission_sha256:
+                owners.setdefault(row.grade.submission_sha256, []).append(row.student.id)
+            _add_marks(parts, row.marks)
+    students.sort(key=lambda line: line.id)
+    runs = [
+        RunLine(students=tuple(sorted(owners[sha])), run=run)
+        for sha, run in (evidence or {}).items()
+        if sha in owners
+    ]
+    failed = sorted((line for line in runs if _failed(line.run)), key=_how_bad)
+    seconds = sorted(line.run.seconds for line in runs)
+    quarters = quartiles(seconds)
+    return ClassSummary(
+        exam=exam,
+        title=title,
+        release=release,
+        engine=engine,
+        published=published,
+        totals=_totals(students),
+        parts=tuple(part.line() for part in sorted(parts.values(), key=_Part.place)),
+        run_seconds=(quarters[1], sum(seconds)) if quarters else None,
+        slowest=tuple(sorted(runs, key=lambda line: (-line.run.seconds, line.students))[:_SLOWEST]),
+        failed=tuple(failed[:_FAILED]),
+        failed_count=len(failed),
+        same_file=tuple(sorted(tuple(sorted(ids)) for ids in owners.values() if len(ids) > 1)),
+        notices=tuple(notices),
+        students=tuple(students),
+    )
+
+
+def _student(row: Row) -> StudentLine:
+    return StudentLine(
+        id=row.student.id,
+        name=row.student.name,
+        section=row.student.section,
+        standing=row.standing,
+        score=row.score,
+        max_score=row.max_score,
+        complete=row.complete,
+        unsettled=row.unsettled,
+        overrides=len(row.overrides),
+        stale=len(row.stale),
+        refusal=row.refusal,
+    )
+
+
+def _totals(students: Sequence[StudentLine]) -> Totals:
+    graded = [line for line in students if line.standing is Standing.GRADED]
+    shares = sorted(line.score / line.max_score if line.max_score else 0.0 for line in graded)
+    worth = {line.max_score for line in graded}
+    return Totals(
+        students=len(students),
+        standings={one: sum(line.standing is one for line in students) for one in Standing},
+        open_totals=sum(not line.complete for line in graded),
+        open_marks=sum(line.unsettled for line in graded),
+        max_score=worth.pop() if len(worth) == 1 else None,
+        mean=mean(shares),
+        quartiles=quartiles(shares),
+        lowest=shares[0] if shares else None,
+        highest=shares[-1] if shares else None,
+        bins=histogram(shares, 10),
+    )
+
+
+def _failed(run: EvidenceSummary) -> bool:
+    return run.outcome is not Outcome.FINISHED or run.failed_cells > 0
+
+
+def _how_bad(line: RunLine) -> tuple[bool, int, tuple[str, ...]]:
+    return line.run.outcome is Outcome.FINISHED, -line.run.failed_cells, line.students
+
+
+@dataclass(slots=True)
+class _Part:
+    """One part while the class is being read."""
+
+    mark: Mark
+    order: int
+    names: dict[str, None] = field(default_factory=dict)
+    mix: dict[Verdict, int] = field(default_factory=dict)
+    shares: array[float] = field(default_factory=lambda: array("d"))
+    pairs: tuple[array[float], array[float]] = field(
+        default_factory=lambda: (array("d"), array("d"))
+    )
+    """For discrimination: the share earned here, and of the rest of the paper."""
+    mistakes: dict[str, list[str]] = field(default_factory=dict)
+    counts: dict[str, int] = field(default_factory=dict)
+
+    def add(self, mark: Mark, points: float, max_points: float) -> None:
+        """Takes in one student's mark; the two numbers are over all the student's settled marks."""
+        self.names[mark.name] = None
+        self.mix[mark.verdict] = self.mix.get(mark.verdict, 0) + 1
+        if mark.mistake is not None:
+            self.counts[mark.mistake] = self.counts.get(mark.mistake, 0) + 1
+            self.mistakes.setdefault(mark.mistake, [mark.feedback])
+        if mark.points is None:
+            return
+        share = mark.points / mark.max_points if mark.max_points else 0.0
+        self.shares.append(share)
+        rest = max_points - mark.max_points
+        if rest > 0 and mark.max_points:
+            self.pairs[0].append(share)
+            # Rounded, so that equal shares are equal whatever order they were added in.
+            self.pairs[1].append(round((points - mark.points) / rest, 9))
+
+    def place(self) -> tuple[int, str, int]:
+        """Where it stands in the report."""
+        found = re.match(r"q(\d+)_", min(self.names, key=_number))
+        return int(found[1]) if found else 0, self.mark.problem, self.order
+
+    def line(self) -> PartLine:
+        """The part's numbers."""
+        students, settled = sum(self.mix.values()), len(self.shares)
+        correct = self.mix.get(Verdict.CORRECT, 0)
+        common = sorted(self.counts, key=lambda id_: (-self.counts[id_], id_))[:_MISTAKES]
+        return PartLine(
+            problem=self.mark.problem,
+            part=self.mark.part,
+            names=tuple(sorted(self.names, key=_number)),
+            kind=self.mark.kind,
+            max_points=self.mark.max_points,
+            students=students,
+            settled=settled,
+            share_correct=correct / settled if settled else None,
+            mean_share=mean(self.shares),
+            mix={one: self.mix[one] for one in Verdict if one in self.mix},
+            discrimination=correlation(*self.pairs),
+            mistakes=tuple(
+                MistakeLine(
+                    id=id_,
+                    students=self.counts[id_],
+                    share=self.counts[id_] / students,
+                    feedback=self.mistakes[id_][0],
+                )
+                for id_ in common
+            ),
+        )
+
+
+def _number(name: str) -> tuple[int, str]:
+    found = re.match(r"q(\d+)_", name)
+    return int(found[1]) if found else 0, name
+
+
+def _add_marks(parts: dict[tuple[str, str], _Part], marks: Sequence[Mark]) -> None:
+    points = max_points = 0.0
+    for mark in marks:
+        if mark.points is not None:
+            points += mark.points
+            max_points += mark.max_points
+    for order, mark in enumerate(marks):
+        key = mark.problem, mark.part
+        part = parts.get(key)
+        if part is None:
+            part = parts[key] = _Part(mark, order)
+        part.add(mark, points, max_points)

@@ -1,0 +1,116 @@
+"""Rows as CSV and as JSON, for machines and spreadsheets."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+from collections.abc import Collection, Iterable
+
+from grader.model import Mark
+from grader.model.result import Row
+
+# What a spreadsheet would take for a formula when a cell starts with it.
+_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
+
+
+def grades_csv(rows: Iterable[Row], *, pooled: Collection[int] = ()) -> str:
+    """A header and a line for every row, by student id: student, total, max, then every part.
+
+    An unsettled mark and a part that was not on the student's paper are empty cells. *pooled*
+    are the problem numbers at which students may have different problems.
+    """
+    lines: list[tuple[str, float, float, dict[tuple[str, str], float | None]]] = []
+    columns: dict[tuple[str, str], tuple[int, str, int]] = {}
+    for row in rows:
+        points = {}
+        for position, mark in enumerate(row.marks):
+            key = mark.name, mark.problem
+            points[key] = mark.points
+            if key not in columns:
+                columns[key] = (_number(mark), mark.problem, position)
+        lines.append((row.student.id, row.score, row.max_score, points))
+    lines.sort(key=lambda line: line[0])
+    keys = sorted(columns, key=lambda key: columns[key])
+    several = _several(keys)
+    text = io.StringIO(newline="")
+    out = csv.writer(text, lineterminator="\n")
+    out.writerow(
+        ["student", "total", "max"]
+        + [
+            _text(
+                f"{name} ({problem})"
+                if columns[name, problem][0] in pooled or name in several
+                else name
+            )
+            for name, problem in keys
+        ]
+    )
+    for student, total, most, points in lines:
+        cells = [_cell(points.get(key)) for key in keys]
+        out.writerow([_text(student), _cell(total), _cell(most), *cells])
+    return text.getvalue()
+
+
+def grade_json(row: Row, *, exam: str, engine: str, release: str) -> str:
+    """One student's grade as JSON; the three arguments stand in for a grade that there is not."""
+    grade = row.grade
+    plain = {
+        "student": row.student.id,
+        "set": grade.exam if grade else exam,
+        "submission_sha256": grade.submission_sha256 if grade else None,
+        "score": row.score,
+        "max_score": row.max_score,
+        "complete": row.complete,
+        "marks": [_mark(mark) for mark in row.marks],
+        "engine": grade.engine if grade else engine,
+        "release": grade.release if grade else release,
+        "environment": dict(grade.environment) if grade else {},
+    }
+    return json.dumps(plain, ensure_ascii=False, allow_nan=False, indent=2) + "\n"
+
+
+def points(number: float | None) -> str:
+    """Points as people write them, such as 2 or 1.5; nothing while unsettled.
+
+    >>> points(2.0), points(1.5), points(1 / 3), points(None)
+    ('2', '1.5', '0.333333', '')
+    """
+    if number is None:
+        return ""
+    text = f"{number:.6f}".rstrip("0").rstrip(".")
+    return "0" if text == "-0" else text
+
+
+_cell = points
+
+
+def _text(value: str) -> str:
+    return f"'{value}" if value.startswith(_FORMULA) else value
+
+
+def _number(mark: Mark) -> int:
+    found = re.match(r"q(\d+)_", mark.name)
+    return int(found[1]) if found else 0
+
+
+def _several(keys: Iterable[tuple[str, str]]) -> set[str]:
+    """Names under which more than one problem was asked."""
+    names = [name for name, _ in keys]
+    return {name for name in names if names.count(name) > 1}
+
+
+def _mark(mark: Mark) -> dict[str, object]:
+    return {
+        "problem": mark.problem,
+        "part": mark.part,
+        "name": mark.name,
+        "kind": mark.kind,
+        "points": mark.points,
+        "max_points": mark.max_points,
+        "verdict": mark.verdict.value,
+        "mistake": mark.mistake,
+        "answer": mark.answer,
+        "feedback": mark.feedback,
+    }

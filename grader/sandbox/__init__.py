@@ -1,0 +1,6 @@
+"""What keeps a student's process from everything else: the second of the four seams."""
+
+from grader.sandbox.bare import Bare
+from grader.sandbox.base import WANTED, Chosen, Layer, Place, Sandbox, choose, sandboxes
+
+__all__ = ["WANTED", "Bare", "Chosen", "Layer", "Place", "Sandbox", "choose", "sandboxes"]

@@ -1,0 +1,87 @@
+"""No wall: a clean environment, a private folder and resource limits, for notebooks you trust."""
+
+from __future__ import annotations
+
+import math
+import os
+import site
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from grader.model import Limits
+from grader.sandbox.base import WANTED, Layer, Place, sandboxes
+
+THREADS = 1
+"""Of numerical libraries in one kernel; fixed, so that sums round the same way everywhere."""
+
+_GIB = 2**30
+_THREAD_VARIABLES = (
+    "OMP_NUM_THREADS",
+    "MKL_NUM_THREADS",
+    "OPENBLAS_NUM_THREADS",
+    "NUMEXPR_NUM_THREADS",
+    "VECLIB_MAXIMUM_THREADS",
+)
+# What an interpreter may need to find its libraries and its devices, and nothing that names a
+# person, a token or a folder of the grader.
+_KEPT = ("LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "CUDA_HOME", "CUDA_VISIBLE_DEVICES", "SYSTEMROOT")
+
+
+class Bare:
+    """The same user and the same file system as the grader's own."""
+
+    def layers(self) -> tuple[Layer, ...]:
+        """What is here everywhere, and all that is wanted and missing."""
+        limited = sys.platform != "win32"
+        return (
+            Layer("environment", True, "no variable of the grader's environment is inherited"),
+            Layer("scratch", True, "home, working and temporary folder are private and removed"),
+            Layer("rlimits", limited, "CPU time, memory, file size and open files are limited"),
+            *(Layer(name, False, f"not there: {what}") for name, what in WANTED.items()),
+        )
+
+    def rlimits(self, limits: Limits) -> Mapping[str, int]:
+        """CPU time as a last resort behind the wall clock; memory where a limit is given.
+
+        Processes are not limited: the system counts them by user, not by notebook.
+        """
+        found = {
+            "RLIMIT_CORE": 0,
+            "RLIMIT_CPU": math.ceil(limits.notebook_seconds) * (os.cpu_count() or 1) + 60,
+            "RLIMIT_FSIZE": _GIB,
+            "RLIMIT_NOFILE": 1024,
+        }
+        if limits.memory_bytes is not None:
+            # Not RLIMIT_AS: CUDA and torch reserve far more addresses than they ever use.
+            found["RLIMIT_DATA"] = limits.memory_bytes
+        return found
+
+    def wrap(self, command: Sequence[str], place: Place) -> list[str]:
+        """The command as it is."""
+        del place
+        return list(command)
+
+    def environment(self, place: Place) -> Mapping[str, str]:
+        """Paths inside *place*, a fixed hash seed, fixed threads, UTC and UTF-8."""
+        kept = {name: os.environ[name] for name in _KEPT if name in os.environ}
+        if site.ENABLE_USER_SITE:  # a new HOME would hide packages installed with --user
+            kept["PYTHONUSERBASE"] = site.getuserbase()
+        home = str(place.home)
+        return {
+            **kept,
+            **dict.fromkeys(_THREAD_VARIABLES, str(THREADS)),
+            "PATH": os.pathsep.join((str(Path(sys.executable).parent), os.defpath)),
+            "HOME": home,
+            "TMPDIR": str(place.temporary),
+            "IPYTHONDIR": str(place.home / ".ipython"),
+            "LANG": "C.UTF-8",
+            "TZ": "UTC",
+            "PYTHONHASHSEED": "0",
+            "PYDEVD_DISABLE_FILE_VALIDATION": "1",
+            # The kernel ends by itself when this process is gone.
+            "JPY_PARENT_PID": str(os.getpid()),
+        }
+
+
+sandboxes.add("off")(Bare())

@@ -1,0 +1,117 @@
+"""What a sandbox must be able to do, and how one is chosen by what the machine offers."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from grader.errors import SetupError
+from grader.model import Limits
+from grader.registry import Registry
+
+# What `required` insists on, and what it means.
+WANTED: Mapping[str, str] = {
+    "files": "a view of the file system without other people's files",
+    "network": "a network of its own, without the outside",
+    "processes": "process numbers of its own, so that none can be signalled or left behind",
+    "system-calls": "a filter that refuses system calls a notebook has no use for",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Layer:
+    """One protection, and whether this machine offers it."""
+
+    name: str
+    present: bool
+    detail: str
+    """What it does; or, when it is absent, why it is not there."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """The private folder of one kernel, removed when it has ended."""
+
+    root: Path
+
+    @property
+    def home(self) -> Path:
+        """HOME of the kernel."""
+        return self.root / "home"
+
+    @property
+    def work(self) -> Path:
+        """Where the notebook runs, and where relative paths lead."""
+        return self.root / "work"
+
+    @property
+    def temporary(self) -> Path:
+        """TMPDIR of the kernel."""
+        return self.root / "tmp"
+
+    @property
+    def wire(self) -> Path:
+        """The sockets between kernel and grader, and the file that says where they are."""
+        return self.root / "wire"
+
+
+class Sandbox(Protocol):
+    """One way to lock a kernel in. Stateless; the same object serves many kernels at once."""
+
+    def layers(self) -> tuple[Layer, ...]:
+        """Every layer this sandbox knows, present or not on this machine; quick to ask."""
+
+    def rlimits(self, limits: Limits) -> Mapping[str, int]:
+        """Resource limits by their name in `resource`, set in the kernel before anything else."""
+
+    def wrap(self, command: Sequence[str], place: Place) -> list[str]:
+        """The command to run instead of *command*, so that the kernel starts inside."""
+
+    def environment(self, place: Place) -> Mapping[str, str]:
+        """The whole environment of the kernel: nothing else is inherited."""
+
+
+sandboxes: Registry[Sandbox] = Registry("sandbox", "grader.sandboxes")
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """A sandbox, and how it came to be chosen."""
+
+    mode: str
+    name: str
+    sandbox: Sandbox
+
+    def describe(self) -> dict[str, object]:
+        """What goes into the evidence: the layers that were there, and those that were not."""
+        layers = self.sandbox.layers()
+        return {
+            "mode": self.mode,
+            "name": self.name,
+            "layers": [layer.name for layer in layers if layer.present],
+            "missing": [layer.name for layer in layers if not layer.present],
+        }
+
+
+def choose(mode: str) -> Chosen:
+    """The sandbox for *mode*: `off`, `auto` (the strongest there is), `required`, or a name.
+
+    Raises SetupError when `required` finds none with every wanted layer.
+    """
+    if mode not in ("auto", "required"):
+        return Chosen(mode, mode, sandboxes.find(mode))
+    name = max(sandboxes, key=lambda name: len(_present(sandboxes.find(name))))
+    sandbox = sandboxes.find(name)
+    missing = [layer for layer in WANTED if layer not in _present(sandbox)]
+    if mode == "required" and missing:
+        raise SetupError(
+            "no sandbox on this machine has all layers; missing: " + ", ".join(missing),
+            fix="pass --sandbox auto to use the strongest there is, for notebooks you trust",
+        )
+    return Chosen(mode, name, sandbox)
+
+
+def _present(sandbox: Sandbox) -> set[str]:
+    return {layer.name for layer in sandbox.layers() if layer.present}

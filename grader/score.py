@@ -1,0 +1,215 @@
+"""A paper and the evidence of one submission to a grade: a pure function, without kernel or file."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from grader import __version__
+from grader.expressions import ExpressionError, holds
+from grader.kinds import Kind, Unreadable, kinds, share
+from grader.model import (
+    Answer,
+    Evidence,
+    Grade,
+    Judgement,
+    Key,
+    Mark,
+    Outcome,
+    Paper,
+    Question,
+    Submission,
+    Verdict,
+)
+from grader.quantity import Quantity, Value
+
+
+def score(paper: Paper, evidence: Evidence) -> Grade:
+    """The grade that *evidence* earns on *paper*. The same arguments give the same grade."""
+    if evidence.outcome is Outcome.REFUSED:
+        note = evidence.note or "we could not run this notebook"
+        return _whole(paper, evidence.submission_sha256, Verdict.UNSETTLED, None, note)
+    marks: list[Mark] = []
+    for question in paper.questions:
+        marks += _marks(question, evidence.answers)
+    return _grade(paper, evidence.submission_sha256, tuple(marks), evidence.environment)
+
+
+def score_refused(paper: Paper, submission: Submission) -> Grade:
+    """The grade of a submission that is not a notebook: unreadable throughout, and says why."""
+    reason = submission.refusal or "the notebook can't be read"
+    return _whole(paper, submission.sha256, Verdict.UNREADABLE, 0.0, reason)
+
+
+def _whole(
+    paper: Paper, sha256: str | None, verdict: Verdict, points: float | None, feedback: str
+) -> Grade:
+    marks = tuple(
+        _mark(question, key, points=points, verdict=verdict, feedback=feedback)
+        for question in paper.questions
+        for key in question.variant.keys.values()
+    )
+    return _grade(paper, sha256, marks, {})
+
+
+def _grade(
+    paper: Paper, sha256: str | None, marks: tuple[Mark, ...], environment: Mapping[str, object]
+) -> Grade:
+    return Grade(
+        student=paper.student.id,
+        exam=paper.exam.id,
+        submission_sha256=sha256,
+        marks=marks,
+        engine=__version__,
+        release=paper.release,
+        environment=environment,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Own:
+    """A student's own answer to an earlier part, as later parts may use it."""
+
+    value: Value
+    shown: str
+    right: bool
+
+
+def _marks(question: Question, answers: Mapping[str, Answer]) -> Iterator[Mark]:
+    own: dict[str, _Own] = {}
+    for part_id, key in question.variant.keys.items():
+        kind = kinds.find(key.part.kind)
+        answer = answers.get(question.name(part_id))
+        if answer is None or answer.raw is None:
+            why = (
+                answer.absent
+                if answer and answer.absent
+                else f"no cell sets {question.name(part_id)}"
+            )
+            yield _mark(question, key, verdict=Verdict.ABSENT, feedback=f"No answer: {why}.")
+            continue
+        try:
+            value = kind.read(answer.raw, key)
+        except Unreadable as reason:
+            verdict = Verdict.ABSENT if reason.blank else Verdict.UNREADABLE
+            yield _mark(question, key, verdict=verdict, feedback=reason.sentence)
+            continue
+        judgement = kind.judge(value, key)
+        shown = kind.say(value, key)
+        yield _judged(question, key, shown, _best(question, kind, value, key, judgement, own))
+        carried = kind.carried(value, key)
+        if carried is not None:
+            own[part_id] = _Own(carried, shown, judgement.share == 1)
+
+
+def _judged(question: Question, key: Key, shown: str, judgement: Judgement) -> Mark:
+    points = None
+    if judgement.share is not None:
+        points = round(judgement.share * question.points[key.part.id], 6)
+    return _mark(
+        question,
+        key,
+        points=points,
+        verdict=judgement.verdict,
+        mistake=judgement.mistake,
+        answer=shown,
+        feedback=judgement.note,
+    )
+
+
+def _mark(
+    question: Question,
+    key: Key,
+    *,
+    verdict: Verdict,
+    feedback: str,
+    points: float | None = 0.0,
+    mistake: str | None = None,
+    answer: str | None = None,
+) -> Mark:
+    return Mark(
+        problem=question.variant.problem.id,
+        part=key.part.id,
+        name=question.name(key.part.id),
+        kind=key.part.kind,
+        points=points,
+        max_points=question.points[key.part.id],
+        verdict=verdict,
+        mistake=mistake,
+        answer=answer,
+        feedback=feedback,
+    )
+
+
+def _best(
+    question: Question,
+    kind: Kind,
+    value: object,
+    key: Key,
+    judgement: Judgement,
+    own: Mapping[str, _Own],
+) -> Judgement:
+    """The judgement by the true key, or by the student's own earlier answers if that is better."""
+    if judgement.share is None or judgement.share >= 1 or not key.part.uses:
+        return judgement
+    wrong = {p: own[p] for p in key.part.uses if p in own and not own[p].right}
+    if not wrong or not all(_plausible(a.value, key, p) for p, a in wrong.items()):
+        return judgement
+    carried = _carried_key(kind, key, {p: a.value for p, a in wrong.items()})
+    if carried is None:
+        return judgement
+    again = kind.judge(value, carried)
+    kept = (again.share or 0.0) * (1 - share(key.part.carry.discount))
+    if again.share is None or kept <= judgement.share:
+        return judgement
+    names = " and ".join(f"{question.name(p)} = {a.shown}" for p, a in wrong.items())
+    return replace(
+        again,
+        share=kept,
+        verdict=Verdict.CORRECT if kept == 1 else Verdict.PARTIAL,
+        note=_carried_note(names, kind.say(kind.true(carried), carried), again, kept),
+    )
+
+
+def _carried_note(names: str, followed: str, again: Judgement, kept: float) -> str:
+    note = f"Carried forward: judged by your own {names}, from which {followed} follows."
+    if again.share == 1 and kept < 1:
+        note += f" A carried answer earns {kept:.0%} of the points here."
+    return f"{note} {again.note}".strip()
+
+
+def _carried_key(kind: Kind, key: Key, changes: Mapping[str, Value]) -> Key | None:
+    """The key recomputed from the student's own answers; None where a guard forbids it."""
+    scope = {**key.draw.scope, **changes}
+    try:
+        if not all(holds(c, scope, key.draw.facts) for c in key.part.carry.where):
+            return None
+        carried = kind.key(key.part, replace(key.draw, scope=scope))
+    except (ExpressionError, ValueError):
+        return None  # no answer follows from theirs, such as a division by zero
+    trivial = _number(kind.true(carried)) == 0 and _number(kind.true(key)) != 0
+    return None if trivial else carried
+
+
+def _plausible(value: Value, key: Key, part_id: str) -> bool:
+    """Whether an earlier answer is near enough to the true one to be worth working with.
+
+    Zero, another sign, or many orders of magnitude away would make the later part trivial.
+    """
+    mine, true = _number(value), _number(key.draw.scope.get(part_id))
+    if mine is None or true is None:
+        return True  # words and options have no distance
+    if true == 0:
+        return mine != 0
+    ratio = mine / true
+    within = key.part.carry.within
+    return math.isfinite(ratio) and 1 / within <= ratio <= within
+
+
+def _number(value: object) -> float | None:
+    if isinstance(value, Quantity):
+        return float(value.magnitude)
+    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        return float(value)
+    return None

@@ -1,0 +1,23 @@
+"""Units of machine-learning systems: read, converted, printed, and kept apart by dimension."""
+
+from grader.quantity import DimensionError, describe
+from grader.units.convert import magnitude, names, number, quantity, same_dimension, show
+from grader.units.parse import Unit, UnitError, unit
+from grader.units.read import ReadError, Reading, read
+
+__all__ = [
+    "DimensionError",
+    "ReadError",
+    "Reading",
+    "Unit",
+    "UnitError",
+    "describe",
+    "magnitude",
+    "names",
+    "number",
+    "quantity",
+    "read",
+    "same_dimension",
+    "show",
+    "unit",
+]

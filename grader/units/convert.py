@@ -1,0 +1,143 @@
+"""Values to numbers in a unit, to text, and back."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from functools import lru_cache
+from types import MappingProxyType
+
+from grader.quantity import (
+    ONE,
+    Dimension,
+    DimensionError,
+    Quantity,
+    Value,
+    base_unit,
+    describe,
+    dimension_of,
+)
+from grader.units.parse import Unit, unit
+from grader.units.table import FITTING, NAMES, SYMBOLS
+
+_MAX_POSITIONAL = 10**15
+
+
+@lru_cache(maxsize=1)
+def names() -> Mapping[str, Value]:
+    """Every unit that an expression may name, such as GB, as one of it."""
+    return MappingProxyType({name: quantity(1, name) for name in NAMES if name in SYMBOLS})
+
+
+def quantity(number: float, unit_text: str) -> Value:
+    """*number* of a unit, which is remembered for printing; a plain number when it is "" or %."""
+    one = unit(unit_text)
+    magnitude = scaled(number, one.numerator, one.denominator)
+    return magnitude if one.dimension == ONE else Quantity(magnitude, one.dimension, one.text)
+
+
+def magnitude(value: Value, unit_text: str) -> int | float:
+    """*value* as a number of a unit; raises DimensionError when it doesn't fit.
+
+    Plain zero is zero in every unit.
+    """
+    one = unit(unit_text)
+    if isinstance(value, (bool, str)):
+        seen = "text" if isinstance(value, str) else "a truth value"
+        raise DimensionError(f"expected {describe(one.dimension)}, got {seen}")
+    if dimension_of(value) != one.dimension and value != 0:
+        wanted, seen = describe(one.dimension), describe(dimension_of(value))
+        inside = f" in {one.text}" if one.text else ""
+        raise DimensionError(f"expected {wanted}{inside}, got {seen}")
+    base = value.magnitude if isinstance(value, Quantity) else value
+    return _exactly(base, one)
+
+
+def _exactly(base: float, one: Unit) -> int | float:
+    found = scaled(base, one.denominator, one.numerator)
+    if isinstance(found, float):
+        # 0.3 ms is 0.3 again, not 0.30000000000000004, where both are the same magnitude.
+        short = float(f"{found:.15g}")
+        if short != found and scaled(short, one.numerator, one.denominator) == base:
+            return short
+    return found
+
+
+def scaled(number: float, numerator: int, denominator: int) -> int | float:
+    """number * numerator / denominator; an int stays one when it comes out whole."""
+    if isinstance(number, int):
+        whole, rest = divmod(number * numerator, denominator)
+        return whole if not rest else number * numerator / denominator
+    if denominator == 1:
+        return number * numerator
+    return number * numerator / denominator
+
+
+def number(x: float, digits: int = 6) -> str:
+    """*x* with that many significant digits, its whole part always in full.
+
+    >>> number(28.0), number(1 / 3), number(1.2e15), number(1234567.8)
+    ('28', '0.333333', '1.2e+15', '1234568')
+    """
+    if x == 0:
+        return "0"  # never "-0"
+    size = abs(x)
+    if isinstance(x, int) and size < _MAX_POSITIONAL:
+        return str(x)
+    if size >= 1e308:
+        return _huge(x, digits)
+    if 10**digits <= size < _MAX_POSITIONAL:
+        return f"{x:.0f}"
+    text = f"{x:.{digits}g}"
+    # Rounding may carry into one digit more than fits, as 999999.5 does.
+    return f"{x:.0f}" if "e+" in text and size < _MAX_POSITIONAL else text
+
+
+def _huge(x: float, digits: int) -> str:
+    try:
+        return f"{float(x):.{digits}g}"
+    except OverflowError:
+        return f"about {'-' if x < 0 else ''}10^{int(math.log10(abs(x)))}"
+
+
+def show(value: Value, unit_text: str | None = None, digits: int = 6) -> str:
+    """*value* for a person, such as "28 GB".
+
+    Without a unit a quantity is printed in the one it was written in, or in one that fits its size.
+    """
+    if isinstance(value, (bool, str)):
+        return str(value)
+    if unit_text is None:
+        unit_text = _own_unit(value) if isinstance(value, Quantity) else ""
+    return with_unit(magnitude(value, unit_text), unit_text, digits)
+
+
+def with_unit(x: float, unit_text: str, digits: int = 6) -> str:
+    """The number with its unit behind it, such as "28 GB", "25%" or "28"."""
+    text = unit(unit_text).text
+    space = "" if text in {"", "%"} else " "
+    return f"{number(x, digits)}{space}{text}"
+
+
+def _own_unit(value: Quantity) -> str:
+    return value.unit if value.unit is not None else _fitting(value)
+
+
+def _fitting(value: Quantity) -> str:
+    candidates = FITTING.get(value.dimension)
+    if candidates is None:
+        return base_unit(value.dimension)
+    size = abs(value.magnitude)
+    fitting = [c for c in candidates if size >= unit(c).scale]
+    # Zero is printed in the plain unit of its family, such as "0 B".
+    plain = "B" if "B" in candidates else candidates[0]
+    return fitting[-1] if fitting else plain if size == 0 else candidates[0]
+
+
+def same_dimension(one: Value | Dimension, other: Value | Dimension) -> bool:
+    """Whether two values or dimensions may be added and compared."""
+    return _dimension(one) == _dimension(other)
+
+
+def _dimension(thing: Value | Dimension) -> Dimension:
+    return thing if isinstance(thing, tuple) else dimension_of(thing)

@@ -1,0 +1,145 @@
+"""The text of a unit, such as "TFLOP/s", to what it measures."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import lru_cache
+
+from grader.quantity import ONE, Dimension
+from grader.registry import nearest
+from grader.units.table import INFORMATION, SUGGESTED, SYMBOLS, TIME, Measure
+
+MAX_LENGTH = 40
+_MAX_SCALE = 10**60
+_MAX_POWER = 4
+
+
+class UnitError(ValueError):
+    """A text that is no unit of ours, in one line; `fix` says what to write instead."""
+
+    def __init__(self, what: str, fix: str | None = None):
+        super().__init__(what, fix)
+        self.what = what
+        self.fix = fix
+
+    def __str__(self) -> str:
+        return f"{self.what} ({self.fix})" if self.fix else self.what
+
+
+class Flops(StrEnum):
+    """What the ambiguous FLOPS is read as; nothing, unless the asked unit settles it."""
+
+    REFUSED = "refused"
+    COUNT = "count"
+    RATE = "rate"
+
+
+@dataclass(frozen=True, slots=True)
+class Unit:
+    """A unit as it was written: numerator / denominator base units of a dimension."""
+
+    text: str
+    numerator: int
+    denominator: int
+    dimension: Dimension
+
+    @property
+    def scale(self) -> float:
+        """How many base units one of these is."""
+        return self.numerator / self.denominator
+
+
+@lru_cache(maxsize=4096)
+def unit(text: str, flops: Flops = Flops.REFUSED) -> Unit:
+    """The unit that *text* names; "" and "1" are the unit of a plain number.
+
+    Raises UnitError with a suggestion.
+
+    >>> unit("GB/s").scale
+    8000000000.0
+    """
+    if len(text) > MAX_LENGTH:
+        raise UnitError("a unit this long can't be read", "write it like 'GB/s'")
+    written = text.strip()
+    top, bottom, dimension = 1, 1, list(ONE)
+    for sign, symbol, power in _factors(written):
+        measure = _measure(symbol, flops)
+        exponent = sign * power
+        up, down = (measure[0], measure[1]) if exponent > 0 else (measure[1], measure[0])
+        top *= up ** abs(exponent)
+        bottom *= down ** abs(exponent)
+        dimension = [d + exponent * m for d, m in zip(dimension, measure.dimension, strict=True)]
+    if max(top, bottom) > _MAX_SCALE:
+        raise UnitError(f"'{written}' has too many powers to be a unit here")
+    return Unit("" if written == "1" else written, top, bottom, tuple(dimension))  # type: ignore[arg-type]
+
+
+_PER = re.compile(r"\s+per\s+", re.IGNORECASE)
+_SEPARATOR = re.compile(r"\s*([*·⋅/])\s*")
+_FACTOR = re.compile(r"([^\d^*/]+|1)(?:\^([+-]?\d))?")
+
+
+def _factors(written: str) -> list[tuple[int, str, int]]:
+    """Each factor's sign, symbol and power, from left to right."""
+    if not written:
+        return []
+    pieces = _SEPARATOR.split(_PER.sub("/", written))
+    factors = []
+    for index in range(0, len(pieces), 2):
+        match = _FACTOR.fullmatch(pieces[index])
+        if not match:
+            raise UnitError(f"unknown unit '{written}'", "write it like 'GB/s'")
+        power = int(match[2] or 1)
+        if abs(power) > _MAX_POWER:
+            raise UnitError(f"'{written}' has too many powers to be a unit here")
+        sign = -1 if index and pieces[index - 1] == "/" else 1
+        factors.append((sign, match[1].strip(), power))
+    return factors
+
+
+_FLOPS = re.compile(r"([kKMGTPEZ]?)(?:FLOPS|FLOPs|Flops|OPS|OPs)|([kmgtpez]?)flops?")
+_FLOPS_WORD = re.compile(r"(kilo|mega|giga|tera|peta|exa|zetta)flops", re.IGNORECASE)
+
+
+def _measure(symbol: str, flops: Flops) -> Measure:
+    joined = "-".join(symbol.split())
+    # Words may start a sentence; symbols may not change case, or Gb and GB were the same.
+    known = SYMBOLS.get(symbol) or SYMBOLS.get(joined) or _word(joined)
+    if known:
+        return known
+    ambiguous = _FLOPS.fullmatch(symbol) or _FLOPS_WORD.fullmatch(symbol)
+    if ambiguous:
+        return _read_flops(symbol, flops)
+    if symbol.endswith("ps") and SYMBOLS.get(symbol[:-2], Measure(1, 1, ONE))[2] == INFORMATION:
+        top, bottom, _ = SYMBOLS[symbol[:-2]]
+        return Measure(top, bottom, (1, 0, 0, 0, 0, -1, 0, 0))
+    raise UnitError(f"unknown unit '{symbol}'", _suggestion(symbol))
+
+
+def _word(symbol: str) -> Measure | None:
+    lower = symbol.lower()
+    return SYMBOLS.get(lower) if len(lower) > 4 and symbol[1:] == lower[1:] else None
+
+
+def _read_flops(symbol: str, flops: Flops) -> Measure:
+    lower = symbol.lower()
+    word = _FLOPS_WORD.fullmatch(lower)
+    letter = word[1][0] if word else lower[0] if lower[0] not in "fo" else ""
+    prefix = "k" if letter == "k" else letter.upper()
+    if flops is Flops.REFUSED and not lower.endswith("flop"):
+        fix = f"write '{prefix}FLOP' for a count or '{prefix}FLOP/s' for a speed"
+        raise UnitError(f"'{symbol}' may be a count or a speed", fix)
+    top, bottom, dimension = SYMBOLS[f"{prefix}FLOP"]
+    if flops is Flops.RATE and not lower.endswith("flop"):
+        dimension = tuple(d - t for d, t in zip(dimension, TIME, strict=True))  # type: ignore[assignment]
+    return Measure(top, bottom, dimension)
+
+
+def _suggestion(symbol: str) -> str | None:
+    alike = [n for n in SUGGESTED if n.casefold() == symbol.casefold() and n != symbol]
+    if alike:
+        return "write " + " or ".join(f"'{n}'" for n in alike)
+    close = nearest(symbol, SUGGESTED) if len(symbol) > 1 else None
+    return f"did you mean '{close}'?" if close else None

@@ -1,0 +1,243 @@
+"""A student's text, such as "1.2e9 B", to a number in the unit that was asked for."""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass
+
+from grader.quantity import ONE, describe
+from grader.units.convert import number, scaled, with_unit
+from grader.units.parse import Flops, Unit, UnitError, unit
+
+MAX_LENGTH = 100
+
+
+class ReadError(ValueError):
+    """Not a number we can read: one line that says what was seen and how to write it."""
+
+    def __init__(self, sentence: str):
+        super().__init__(sentence)
+        self.sentence = sentence
+
+
+@dataclass(frozen=True, slots=True)
+class Reading:
+    """What a text was read as."""
+
+    value: int | float
+    """In the unit that was asked for."""
+    shown: str
+    """For "read as ...": "28 GB", or "26.1 GiB = 28.0247 GB" when the unit was another."""
+
+
+def read(text: str, unit_text: str) -> Reading:
+    """The number in *text*, in the unit *unit_text*; a bare number is in that unit already.
+
+    Never evaluates anything, and takes no longer for hostile text. Raises ReadError.
+
+    >>> read("26.1 GiB", "GB").shown
+    '26.1 GiB = 28.0247 GB'
+    """
+    asked = unit(unit_text)
+    example = f"'{with_unit(28, unit_text)}'"
+    if len(text) > MAX_LENGTH:
+        raise ReadError(f"the text is {len(text)} characters long; write a number like {example}")
+    cleaned = _cleaned(text)
+    if not cleaned:
+        raise ReadError(f"the text is empty; write a number like {example}")
+    found, rest = _split(cleaned, example)
+    if not rest:
+        return Reading(found, with_unit(found, unit_text))
+    if asked.dimension == ONE:
+        return _read_plain(found, rest, asked)
+    given = _unit_of(rest, asked, example)
+    if given.dimension != asked.dimension:
+        raise ReadError(
+            f"expected {describe(asked.dimension)} such as {example}, "
+            f"got '{quoted(cleaned)}', which is {describe(given.dimension)}"
+        )
+    value = _finite(scaled(found, *_ratio(given, asked)), cleaned)
+    shown = with_unit(value, unit_text)
+    if (given.numerator, given.denominator) != (asked.numerator, asked.denominator):
+        shown = f"{number(found)} {given.text} = {shown}"
+    return Reading(value, shown)
+
+
+def _read_plain(found: float, rest: str, asked: Unit) -> Reading:
+    """For an answer without a dimension: a percentage, a factor such as "3.2x", and no unit."""
+    if rest in {"x", "×", "times"} and asked.text != "%":
+        return Reading(found, number(found))
+    if rest not in {"%", "percent"}:
+        seen = quoted(rest)
+        kind = "percentage" if asked.text == "%" else "plain number"
+        raise ReadError(f"the answer is a {kind} without a unit, got '{seen}' behind the number")
+    if asked.text == "%":
+        return Reading(found, with_unit(found, "%"))
+    value = scaled(found, 1, 100)
+    return Reading(value, f"{number(found)}% = {number(value)}")
+
+
+def quoted(text: str) -> str:
+    """*text* cut to a length and without control characters, to be shown back."""
+    safe = "".join(c if c.isprintable() else "?" for c in text[:32])
+    return f"{safe}..." if len(text) > 32 else safe
+
+
+_SUPERSCRIPTS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺", "0123456789-+")
+_LOOKALIKES = str.maketrans(
+    {"−": "-", "–": "-", "×": "x", "·": "*", "⋅": "*", "∗": "*", "\u00a0": " ", "\u202f": " "}
+)
+
+
+def _cleaned(text: str) -> str:
+    raised = re.sub(r"[⁻⁺⁰¹²³⁴⁵⁶⁷⁸⁹]+", lambda m: "^" + m[0].translate(_SUPERSCRIPTS), text)
+    joined = " ".join(raised.translate(_LOOKALIKES).split())
+    if joined.startswith("$"):
+        # "$12/h": the sign stands before the number, the unit behind it.
+        sign, money = "", joined[1:].lstrip()
+        match = re.match(r"[-+]?[\d.,_eE]+", money)
+        end = match.end() if match else 0
+        joined = f"{sign}{money[:end]} USD{money[end:]}"
+    # A sentence's full stop, but not "28."
+    return joined[:-1] if joined.endswith(".") and joined[-2:-1].isalpha() else joined
+
+
+_DIGITS = r"\d+(?:_\d+)*"
+_NUMBER = re.compile(
+    rf"""(?P<sign>[-+]?)\s?
+    (?P<mantissa> \d{{1,3}}(?:,\d{{3}})+(?![\d,])(?:\.\d*)?      # 1,200.5
+      | {_DIGITS}(?:\.(?:{_DIGITS})?)? | \.{_DIGITS} )            # 1_200.5  28.  .5
+    (?P<exponent>[eE][-+]?\d+)?
+    (?: \s?(?:x|\*)\s?10\s?(?:\^|\*\*)\s?(?P<ten>[-+]?\d+) )?     # x 10^9
+    """,
+    re.VERBOSE | re.ASCII,
+)
+_POWER = re.compile(r"(?P<sign>[-+]?)(?P<base>10|2)\s?(?:\^|\*\*)\s?(?P<power>[-+]?\d+)", re.ASCII)
+_FRACTION = re.compile(rf"\s?/\s?({_DIGITS}(?:\.\d+)?)(?![\d.,_^*/eE])", re.ASCII)
+_SCALES = {"thousand": 10**3, "million": 10**6, "billion": 10**9, "trillion": 10**12}
+_SCALE = re.compile(rf"\s?({'|'.join(_SCALES)})s?\b", re.IGNORECASE)
+
+
+def _split(text: str, example: str) -> tuple[int | float, str]:
+    """The number at the start of *text*, and what follows it."""
+    power = _POWER.match(text)
+    if power:
+        found: int | float = _raised(int(power["base"]), power["power"], text)
+        found, end = (-found if power["sign"] == "-" else found), power.end()
+    else:
+        match = _NUMBER.match(text)
+        if not match:
+            raise ReadError(_why_no_number(text, example))
+        found, end = _value(match, text), match.end()
+        divided = _FRACTION.match(text, end)
+        if divided:
+            found, end = _quotient(found, divided[1], text), divided.end()
+    word = _SCALE.match(text, end)
+    if word:
+        found, end = found * _SCALES[word[1].lower()], word.end()
+    rest = text[end:].strip()
+    _refuse_more(text, end, rest, example)
+    return _finite(found, text), rest
+
+
+def _value(match: re.Match[str], text: str) -> int | float:
+    mantissa = match["mantissa"]
+    if mantissa.startswith("0,"):
+        raise ReadError(_decimal_comma(text))
+    plain = match["sign"] + mantissa.replace(",", "").replace("_", "")
+    found: int | float = float(plain + (match["exponent"] or ""))
+    if not match["exponent"] and "." not in plain:
+        found = int(plain)
+    if match["ten"]:
+        # The exponent is text for float(), which is never slow, whatever its size.
+        _finite(found, text)
+        found = float(f"{plain}{match['exponent'] or 'e0'}") * _raised(10, match["ten"], text)
+        if not match["exponent"]:
+            found = float(f"{plain}e{match['ten']}")
+    return found
+
+
+def _raised(base: int, exponent: str, text: str) -> int | float:
+    if len(exponent) > 5 or abs(int(exponent)) > 1000:
+        raise ReadError(f"the number '{quoted(text)}' is too large or too small to be an answer")
+    power = int(exponent)
+    # Exact where it can be: 2^30 is an int, 10^-3 the nearest float.
+    return base**power if power >= 0 else float(f"1e{power}") if base == 10 else 2.0**power
+
+
+def _quotient(found: float, divisor: str, text: str) -> int | float:
+    below = float(divisor.replace("_", ""))
+    if below == 0:
+        raise ReadError(f"'{quoted(text)}' divides by zero")
+    return found / below
+
+
+def _finite(found: float, text: str) -> int | float:
+    # An int too large for a float is no answer either, and would overflow where it is compared.
+    if not -1.7e308 < found < 1.7e308:
+        raise ReadError(f"the number '{quoted(text)}' is too large to be an answer")
+    return found
+
+
+def _decimal_comma(text: str) -> str:
+    return (
+        f"'{quoted(text)}' has a comma that doesn't group thousands; "
+        "write the decimals behind a point, as in '1.5'"
+    )
+
+
+def _refuse_more(text: str, end: int, rest: str, example: str) -> None:
+    """Raises ReadError when more than a unit follows the number."""
+    if rest.startswith(",") or (text[:end][-1:].isdigit() and re.match(r",\s?\d", rest)):
+        raise ReadError(_decimal_comma(text))
+    if re.match(r"[*^+(x-]\s*[\d(.]|/\s*[\d(.]|\*\*", rest) or re.search(r"\s[-+*]\s", rest):
+        raise ReadError(
+            f"'{quoted(text)}' is a calculation; write its result as a number like {example}"
+        )
+    if re.match(r"\d(?!/)|\d/\d|[._]|['’]\d", rest):
+        raise ReadError(
+            f"'{quoted(text)}' is not one number; write it without spaces, like {example}"
+        )
+    if any(c.isdigit() and not c.isascii() for c in rest):
+        raise ReadError(f"'{quoted(text)}' has digits other than 0 to 9")
+
+
+_NOT_A_NUMBER = {"nan", "inf", "infinity", "+inf", "-inf", "-infinity", "none", "null", "∞", "n/a"}
+
+
+def _why_no_number(text: str, example: str) -> str:
+    seen = quoted(text)
+    first = text.split(maxsplit=1)[0].casefold().rstrip(".,")
+    if first in _NOT_A_NUMBER:
+        return f"'{seen}' is not a finite number; write one like {example}"
+    if any(c.isdigit() and not c.isascii() for c in text):
+        return f"'{seen}' has digits other than 0 to 9; write a number like {example}"
+    if re.search(r"[0-9]", text) and re.match(r"[^\W\d_]|[~≈<>≤≥±=]", text):
+        return f"'{seen}' doesn't start with its number; write one number like {example}"
+    return f"'{seen}' is not a number; write one like {example}"
+
+
+def _unit_of(rest: str, asked: Unit, example: str) -> Unit:
+    written = f"1{rest}" if rest.startswith("/") else rest
+    try:
+        given = unit(written, Flops.COUNT)
+        if given.dimension == asked.dimension:
+            return given
+        as_rate = unit(written, Flops.RATE)
+        return as_rate if as_rate.dimension == asked.dimension else unit(written)
+    except UnitError as error:
+        raise ReadError(_unknown(error, rest, example)) from None
+
+
+def _unknown(error: UnitError, rest: str, example: str) -> str:
+    if len(rest) > 16 or " " in rest:
+        return f"can't read '{quoted(rest)}' as a unit; write the answer like {example}"
+    return f"{error.what}; {error.fix or f'write the answer like {example}'}"
+
+
+def _ratio(given: Unit, asked: Unit) -> tuple[int, int]:
+    top = given.numerator * asked.denominator
+    bottom = given.denominator * asked.numerator
+    common = math.gcd(top, bottom)
+    return top // common, bottom // common

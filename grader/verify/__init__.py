@@ -1,0 +1,6 @@
+"""The gate that a problem must pass before a student sees it."""
+
+from grader.verify.case import Finding, Given
+from grader.verify.gate import Verified, verify, verify_problem
+
+__all__ = ["Finding", "Given", "Verified", "verify", "verify_problem"]

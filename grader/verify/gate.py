@@ -1,0 +1,208 @@
+"""The gate: every check on every variant of every problem, in parallel."""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+
+from grader.draw import MAX_DRAWS
+from grader.errors import GraderError, Location, SetupError, SpecErrors
+from grader.load import Bank
+from grader.model import Problem, Variant
+from grader.quantity import Quantity
+from grader.verify.case import Case, Finding, Solve, load_solve
+from grader.verify.checks import CHECKS, drawable
+
+# Fewer different variants than this, and neighbours in a room share their numbers.
+FEWEST_VARIANTS = 8
+LOWEST_HIT_RATE = 0.02
+MOST_OF_A_KIND = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Verified:
+    """What the gate found for one problem."""
+
+    problem: str
+    seeds: int
+    findings: tuple[Finding, ...]
+    seconds: float
+    distinct: int = 0
+    """How many different sets of numbers the seeds drew."""
+    hit_rate: float = 1.0
+    """The share of draws that satisfied `where`."""
+    errors: tuple[str, ...] = ()
+    """Errors of the spec itself, ready to print; nothing else was checked then."""
+
+    @property
+    def holds(self) -> bool:
+        """Whether nothing was found."""
+        return not self.findings and not self.errors
+
+
+def verify(
+    folders: Sequence[str | Path],
+    wanted: Sequence[str] = (),
+    *,
+    seeds: int = 50,
+    jobs: int | None = None,
+    progress: Callable[[Verified], None] | None = None,
+) -> tuple[Verified, ...]:
+    """The gate's result for each of the *wanted* problems, or for all of the banks."""
+    bank = Bank.open(folders)
+    names = tuple(wanted) or tuple(bank.paths)
+    for name in names:
+        bank.path(name)  # an unknown name is an error before anything runs
+    jobs = min(jobs or os.cpu_count() or 1, len(names) or 1)
+    results: list[Verified] = []
+    for result in _mapped(tuple(str(f) for f in folders), names, seeds, jobs):
+        results.append(result)
+        if progress:
+            progress(result)
+    return tuple(results)
+
+
+def _mapped(
+    folders: tuple[str, ...], names: tuple[str, ...], seeds: int, jobs: int
+) -> Iterator[Verified]:
+    if jobs == 1:
+        bank = Bank.open(folders)
+        yield from (verify_problem(bank, name, seeds) for name in names)
+        return
+    with ProcessPoolExecutor(jobs, initializer=_open_bank, initargs=(folders,)) as pool:
+        yield from pool.map(_verify_one, names, [seeds] * len(names))
+
+
+_worker: dict[str, Bank] = {}
+
+
+def _open_bank(folders: tuple[str, ...]) -> None:
+    # One bank a worker process: its facts and templates are read once, not once a problem.
+    _worker["bank"] = Bank.open(folders)
+
+
+def _verify_one(name: str, seeds: int) -> Verified:
+    return verify_problem(_worker["bank"], name, seeds)
+
+
+def verify_problem(bank: Bank, name: str, seeds: int = 50) -> Verified:
+    """What the gate finds for one problem over *seeds* variants."""
+    started = time.perf_counter()
+    try:
+        problem, source = bank.located(name)
+        facts = bank.facts
+    except SpecErrors as wrong:
+        errors = tuple(str(e) for e in wrong.errors)
+        return Verified(problem=name, seeds=0, findings=(), seconds=0.0, errors=errors)
+    except GraderError as wrong:
+        return Verified(problem=name, seeds=0, findings=(), seconds=0.0, errors=(str(wrong),))
+    findings: list[Finding] = []
+    solve = _solve(bank, name, problem, findings)
+    cases = [Case(problem, source, facts, number, solve, bank.templates) for number in range(seeds)]
+    variants: list[Variant] = []
+    for case in cases:
+        wrong = list(drawable(case))
+        findings += wrong
+        if wrong:
+            continue
+        variants.append(case.variant)
+        for check in CHECKS:
+            findings += check(case)
+    distinct = len({tuple(map(_plain, v.parameters.values())) for v in variants})
+    draws = sum(v.draws for v in variants)
+    hit_rate = len(variants) / draws if draws else 1 / MAX_DRAWS
+    if variants:
+        findings += _across(cases[0], variants, distinct, hit_rate)
+    return Verified(
+        problem=problem.id,
+        seeds=seeds,
+        findings=_condensed(findings),
+        seconds=time.perf_counter() - started,
+        distinct=distinct,
+        hit_rate=hit_rate,
+    )
+
+
+def _solve(bank: Bank, name: str, problem: Problem, findings: list[Finding]) -> Solve | None:
+    path = bank.solution(name)
+    if path is None:
+        findings.append(
+            Finding(
+                problem=problem.id,
+                check="second-computation",
+                where=Location(str(bank.path(name))),
+                what="there is no solution file, so nothing confirms the keys",
+                fix=f"write solutions/{problem.family}/{problem.id}.py with solve(given)",
+            )
+        )
+        return None
+    try:
+        return load_solve(path)
+    except SetupError as error:
+        findings.append(
+            Finding(
+                problem=problem.id,
+                check="second-computation",
+                where=error.where if isinstance(error.where, Location) else Location(str(path)),
+                what=error.what,
+                fix=error.fix or "mend the file",
+            )
+        )
+        return None
+
+
+def _plain(value: object) -> object:
+    return value.magnitude if isinstance(value, Quantity) else value
+
+
+def _across(
+    case: Case, variants: Sequence[Variant], distinct: int, hit_rate: float
+) -> Iterator[Finding]:
+    """What only many variants together can show."""
+    fewest = min(FEWEST_VARIANTS, len(variants))
+    if case.problem.parameters and distinct < fewest:
+        yield _general(
+            case,
+            "variants-differ",
+            ("parameters",),
+            f"{len(variants)} seeds gave {distinct} different sets of numbers",
+            f"give the parameters more values: at least {FEWEST_VARIANTS} sets",
+        )
+    if not case.problem.parameters and len(variants) > 1:
+        yield _general(
+            case,
+            "variants-differ",
+            (),
+            "the problem has no parameters, so all students have the same numbers",
+            "draw at least one number",
+        )
+    if hit_rate < LOWEST_HIT_RATE:
+        yield _general(
+            case,
+            "hit-rate",
+            ("where",),
+            f"only {hit_rate:.1%} of the draws satisfy 'where'",
+            "choose parameters that fit together more often, or use rows",
+        )
+
+
+def _general(case: Case, check: str, at: tuple[str, ...], what: str, fix: str) -> Finding:
+    return Finding(
+        problem=case.problem.id, check=check, where=case.source.at(at), what=what, fix=fix
+    )
+
+
+def _condensed(findings: Sequence[Finding]) -> tuple[Finding, ...]:
+    """The first few findings of each check at each place: fifty seeds say the same thing."""
+    kept: list[Finding] = []
+    counts: dict[tuple[str, Location], int] = {}
+    for finding in findings:
+        place = (finding.check, finding.where)
+        counts[place] = counts.get(place, 0) + 1
+        if counts[place] <= MOST_OF_A_KIND:
+            kept.append(finding)
+    return tuple(kept)

@@ -1,0 +1,51 @@
+"""The reference answers through the whole pipeline, in a real kernel."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from grader.draw import draw, points_of
+from grader.execute import execute
+from grader.load import Bank
+from grader.model import ExamSet, Job, Limits, Paper, Question, Slot, Student, Submission, Verdict
+from grader.notebook import write
+from grader.render import metadata, named_keys, render, solution
+from grader.score import score
+from grader.verify.case import gate_seed
+
+
+def run_references(
+    bank: Bank, wanted: Sequence[str] | None, sound: Iterable[str], seed: int = 0
+) -> tuple[str, ...]:
+    """What does not hold when one notebook with all *sound* problems, solved, is really run.
+
+    Only the first variant of each: what differs between variants needs no kernel and is checked
+    over all seeds.
+    """
+    names = [n for n in (wanted or bank.paths) if bank.problem(n).id in set(sound)]
+    questions = []
+    for number, name in enumerate(names, start=1):
+        problem = bank.problem(name)
+        variant = draw(problem, gate_seed(problem.id, seed), bank.facts)
+        points = points_of(problem, Slot(problem=problem.id))
+        questions.append(Question(number=number, variant=variant, points=points))
+    paper = Paper(
+        student=Student(id="reference"),
+        exam=ExamSet(id="gate", title="All problems", problems=tuple(names)),
+        release="gate",
+        questions=tuple(questions),
+    )
+    data = write(render(paper, bank.templates, solution(paper)), metadata(paper))
+    job = Job(
+        submission=Submission(student="reference", path="reference.ipynb", sha256="0" * 64),
+        names=tuple(name for name, _ in named_keys(paper)),
+        limits=Limits(),
+    )
+    grade = score(paper, execute(job, data))
+    return tuple(
+        f"{mark.problem}: '{mark.part}' earns {mark.points} of {mark.max_points:g} when its right "
+        f"answer is run in a kernel: {mark.feedback}"
+        for mark in grade.marks
+        if mark.points != mark.max_points
+        and not (mark.verdict is Verdict.UNSETTLED and mark.kind == "explanation")
+    )

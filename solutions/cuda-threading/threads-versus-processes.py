@@ -1,0 +1,50 @@
+"""Plays the pools through event by event, with a limit on how many workers advance at once."""
+
+
+def makespan(tasks, seconds, workers, capacity):
+    """Return when a pool has finished; at most *capacity* workers' worth of progress at a time."""
+    left, clock, running = tasks, 0.0, []
+    while left or running:
+        while left and len(running) < workers:
+            running.append(seconds)
+            left -= 1
+        rate = min(1.0, capacity / len(running))
+        nearest = min(running)
+        clock += nearest / rate
+        running = [rest - nearest for rest in running if rest - nearest > 1e-9]
+    return clock
+
+
+def waits(workers, load, step):
+    """Return whether training still waits for batches after a long time."""
+    batches, end, ends = 40 * workers, 0.0, []
+    for batch in range(batches):
+        ready = (batch // workers + 1) * load
+        end = max(ready, end) + step
+        ends.append(end)
+    steady = ends[20 * workers :]
+    return steady[-1] - steady[0] > (len(steady) - 1) * step + 1e-6
+
+
+METHODS = {
+    "fork": {"inherits_memory", "broken_cuda"},
+    "spawn": {"fresh_interpreter"},
+    "forkserver": {"asks_server"},
+}
+
+
+def solve(given):
+    """Return each part's answer, found by simulation."""
+    workers = 1
+    while waits(workers, given["load_time"], given["step_time"]):
+        workers += 1
+    endless = float("inf")
+    return {
+        "fetch_time": makespan(given["requests"], given["wait"], given["pool"], endless),
+        "threads_time": makespan(given["jobs"], given["work"], given["pool"], 1),
+        "processes_time": makespan(
+            given["jobs"], given["work"], given["process_count"], given["cores"]
+        ),
+        "loader_workers": workers,
+        "start_methods": {item: name for name, items in METHODS.items() for item in items},
+    }

@@ -1,0 +1,43 @@
+"""Fills the caches of a batch tensor by tensor and admits sequences until one no longer fits."""
+
+
+def grown(tokens, given):
+    """Bytes of one sequence's cache: a key and a value tensor per layer, shaped (kv, tokens, size)."""
+    held = 0
+    for _ in range(given["layers"]):
+        for _tensor in ("key", "value"):
+            shape = (given["kv_heads"], tokens, given["head_size"])
+            held += shape[0] * shape[1] * shape[2] * given["element_bytes"]
+    return held
+
+
+def smaller(change, given):
+    return grown(1, {**given, **change}) < grown(1, given)
+
+
+def solve(given):
+    tokens = given["prompt_tokens"] + given["output_tokens"]
+    one = grown(tokens, given)
+    free = given["memory"] * 1e9 - given["overhead"] * 1e9
+    for _ in range(2):  # a 16-bit weight is two bytes
+        free -= given["billions"] * 1e9
+
+    admitted = 0
+    while one <= free:
+        free -= one
+        admitted += 1
+
+    changes = {
+        "fewer_kv_heads": {"kv_heads": given["kv_heads"] / 2},
+        "fewer_query_heads": {"heads": given["heads"] / 2},
+        "narrower_elements": {"element_bytes": given["element_bytes"] / 2},
+        "narrower_weights": {"weight_bits": 4},
+        "shorter_prompt": {"prompt_tokens": given["prompt_tokens"] / 2},
+        "fewer_layers": {"layers": given["layers"] // 2},
+    }
+    return {
+        "per_token": (grown(tokens, given) - grown(tokens - 1, given)) / 1e3,
+        "batch": sum(one for _ in range(given["sequences"])) / 1e9,
+        "most_sequences": admitted,
+        "smaller_token": {name for name, change in changes.items() if smaller(change, given)},
+    }

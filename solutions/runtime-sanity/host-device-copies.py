@@ -1,0 +1,55 @@
+"""Play the three loops on a timeline with one copy engine and one compute engine."""
+
+STEPS = 60
+
+
+def solve(given):
+    """Run each version for some steps and take its pace in the long run."""
+    bandwidth = given.fact(given["gpu"], "memory_bandwidth", "B/s")
+    table = given["table"] * 1e9
+    queries, scores = given["queries"] * 1e6, given["scores"] * 1e6
+    pageable, pinned = given["pageable"] * 1e9, given["pinned"] * 1e9
+    product = table / bandwidth
+
+    written = serial([table / pageable, queries / pageable, product, scores / pageable])
+    resident = serial([queries / pinned, product, scores / pinned])
+    overlapped = pipeline(queries / pinned, product, scores / pinned)
+    faster_link = pipeline(queries / pinned / 2, product, scores / pinned / 2)
+    faster_memory = pipeline(queries / pinned, product / 2, scores / pinned)
+    return {
+        "as_written": written * 1e3,
+        "resident": resident * 1e3,
+        "overlapped": overlapped * 1e3,
+        "next_step": "link" if faster_link < faster_memory else "memory",
+        # The first three are statements of the CUDA and PyTorch documentation.
+        "pinned_facts": {"page-locked", "asynchronous", "starves"},
+    }
+
+
+def serial(stages):
+    """Time per step when every stage waits for the one before."""
+    clock = 0.0
+    for _ in range(STEPS):
+        for stage in stages:
+            clock += stage
+    return clock / STEPS
+
+
+def pipeline(load, compute, store):
+    """Time per step when copies for neighbouring steps run beside the computing."""
+    copier = gpu = 0.0
+    loaded = load
+    copier = loaded
+    ends = []
+    computed_before = None
+    for _ in range(STEPS):
+        gpu = max(gpu, loaded) + compute
+        # Beside this product: the next queries, then the scores of the product before.
+        copier = max(copier, gpu - compute) + load
+        loaded = copier
+        if computed_before is not None:
+            copier = max(copier, computed_before) + store
+        computed_before = gpu
+        ends.append(max(gpu, copier))
+    half = STEPS // 2
+    return (ends[-1] - ends[half - 1]) / (STEPS - half)

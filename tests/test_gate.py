@@ -1,0 +1,144 @@
+"""The gate must fail for each class of defect, and pass what is sound."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from grader.kinds import kinds
+from grader.load import Bank
+from grader.pipeline.skeleton import write_skeleton
+from grader.verify import Verified, verify, verify_problem
+from tests.builders import SOLUTION, SPEC, a_bank
+
+
+def gate(
+    folder: Path, spec: str = SPEC, solution: str | None = SOLUTION, seeds: int = 12
+) -> Verified:
+    return verify_problem(Bank.open([a_bank(folder, spec, solution)]), "sample", seeds)
+
+
+def checks(result: Verified) -> set[str]:
+    return {finding.check for finding in result.findings}
+
+
+def test_a_sound_problem_passes(tmp_path: Path) -> None:
+    result = gate(tmp_path)
+    assert result.holds, [str(f) for f in result.findings] + list(result.errors)
+    assert result.distinct >= 8
+
+
+def test_the_skeleton_of_a_new_problem_passes(tmp_path: Path) -> None:
+    write_skeleton("memory-math/brand-new", tmp_path)
+    result = verify_problem(Bank.open([tmp_path]), "brand-new", 50)
+    assert result.holds, [str(f) for f in result.findings] + list(result.errors)
+
+
+DEFECTS = {
+    "second-computation": (
+        SPEC.replace("weights / gpus\n    tol", "weights / gpus / 2\n    tol"),
+        SOLUTION,
+    ),
+    "full-marks": (
+        SPEC.replace(
+            "  - id: bound\n    kind: choice\n    ask: Which number format is it?\n    points: 1\n",
+            "  - id: bound\n    kind: short_text\n    ask: Which format?\n    match: regex\n"
+            "    accept: ['bf?16']\nunused: 1\n",
+        ).split("unused")[0]
+        + "explanation: x\n",
+        SOLUTION,
+    ),
+    "mistakes": (
+        SPEC.replace("value: 2 * weights / gpus", "value: 1.005 * weights / gpus"),
+        SOLUTION,
+    ),
+    "trivial-guess": (
+        SPEC.replace("{choice: [8, 16, 32]}", "{choice: [2]}").replace(
+            "[1.3, 2.7, 6.7, 13, 30]", "[1.3, 2.7, 3, 4, 5, 6.7, 7, 8, 9, 13, 30]"
+        ),
+        SOLUTION,
+    ),
+    "dimensions": (SPEC.replace("answer: weights / gpus", "answer: weights / gpus / s"), SOLUTION),
+    "readable-numbers": (SPEC.replace("unit: GB", "unit: B"), SOLUTION.replace("/ 1e9", "")),
+    "printed-rounding": (
+        SPEC.replace("{{ billions }} billion", "{{ billions | round | int }} billion"),
+        SOLUTION,
+    ),
+    "variants-differ": (SPEC.replace("{choice: [8, 16, 32]}", "{choice: [8]}"), SOLUTION),
+    "hit-rate": (
+        SPEC.replace("values:\n", "where: [billions < 1]\nvalues:\n"),
+        SOLUTION,
+    ),
+    "tolerance": (
+        SPEC.replace("answer: weights / gpus\n", "answer: 0 * weights / gpus\n"),
+        SOLUTION,
+    ),
+    "values": (SPEC.replace("values:\n", "values:\n  broken: 1 / (gpus - gpus)\n"), SOLUTION),
+}
+
+
+@pytest.mark.parametrize("check", DEFECTS)
+def test_the_gate_finds_each_class_of_defect(check: str, tmp_path: Path) -> None:
+    spec, solution = DEFECTS[check]
+    assert spec != SPEC or solution != SOLUTION
+    result = gate(tmp_path, spec, solution)
+    assert check in checks(result), [str(f) for f in result.findings] + list(result.errors)
+
+
+def test_two_mistakes_that_coincide_are_found(tmp_path: Path) -> None:
+    twin = "      - {id: twin, value: weights / (gpus / 2), feedback: That is half the GPUs.}\n"
+    spec = SPEC.replace("  - id: bound", twin + "  - id: bound")
+    found = [f for f in gate(tmp_path, spec).findings if f.check == "mistakes"]
+    assert found
+    assert "'twin'" in found[0].what
+    assert "'fp32'" in found[0].what
+
+
+def test_a_problem_without_a_second_computation_does_not_hold(tmp_path: Path) -> None:
+    result = gate(tmp_path, solution=None)
+    assert checks(result) == {"second-computation"}
+
+
+def test_a_solution_that_raises_is_named_with_file_and_line(tmp_path: Path) -> None:
+    result = gate(tmp_path, solution="def solve(given):\n    return given['gpu']\n")
+    finding = result.findings[0]
+    assert finding.where.file.endswith("sample.py")
+    assert finding.where.line == 2
+    assert "KeyError" in finding.what
+
+
+def test_an_undefined_name_is_an_error_of_the_spec(tmp_path: Path) -> None:
+    result = gate(tmp_path, SPEC.replace("{{ gpus }} GPUs", "{{ gpu }} GPUs"))
+    assert not result.holds
+    assert "did you mean 'gpus'?" in result.errors[0]
+
+
+def test_an_untouched_notebook_that_earns_points_is_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # No spec can bring this about, so a kind that gives itself away stands in.
+    numeric = kinds.find("numeric")
+    monkeypatch.setattr(type(numeric), "placeholder", lambda self, key: self.literal(key))
+    assert "zero-marks" in checks(gate(tmp_path))
+
+
+def test_a_finding_names_file_line_seed_and_numbers(tmp_path: Path) -> None:
+    spec, solution = DEFECTS["mistakes"]
+    finding = next(f for f in gate(tmp_path, spec, solution).findings if f.check == "mistakes")
+    lines = spec.splitlines()
+    assert finding.where.file.endswith("sample.yaml")
+    assert finding.where.line is not None
+    assert "id: share" in lines[finding.where.line - 1]
+    assert finding.seed is not None
+    assert "billions = " in finding.values
+
+
+def test_workers_find_what_one_process_finds(tmp_path: Path) -> None:
+    spec, solution = DEFECTS["mistakes"]
+    bank = a_bank(tmp_path, spec, solution)
+    a_bank(tmp_path, SPEC.replace("id: sample", "id: other"))
+    alone = verify([bank], ["sample", "other"], seeds=4, jobs=1)
+    together = verify([bank], ["sample", "other"], seeds=4, jobs=2)
+    assert [r.findings for r in alone] == [r.findings for r in together]
+    assert not alone[0].holds

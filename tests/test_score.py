@@ -1,0 +1,215 @@
+"""Scoring: a pure function of paper and evidence, with carried-forward answers and guards."""
+
+from __future__ import annotations
+
+import pytest
+
+from grader import probe
+from grader.draw import draw, points_of
+from grader.load.problem import problem_from
+from grader.load.yaml12 import parse_yaml
+from grader.model import (
+    Answer,
+    Evidence,
+    ExamSet,
+    Grade,
+    Mark,
+    Outcome,
+    Paper,
+    Question,
+    Slot,
+    Student,
+    Submission,
+    Verdict,
+)
+from grader.score import score, score_refused
+
+CHAIN = """\
+id: chain
+title: Time to read weights
+family: memory-math
+parameters:
+  billions: {choice: [7]}
+  gpus: {choice: [8]}
+values:
+  weights: 2 * byte * billions * 1e9
+prompt: A model with {{ billions }} B parameters on {{ gpus }} GPUs.
+parts:
+  - id: share
+    kind: numeric
+    ask: Bytes on one GPU?
+    points: 2
+    unit: GB
+    answer: weights / gpus
+    tolerance: {relative: 1%}
+    mistakes:
+      - {id: fp32, value: 2 * weights / gpus, credit: 25%, feedback: That is fp32.}
+  - id: time
+    kind: numeric
+    ask: Time to read them at 1 TB/s?
+    points: 4
+    unit: ms
+    uses: [share]
+    carry: {discount: 25%, within: 20}
+    answer: share / (1 * TB / s)
+    tolerance: {relative: 1%}
+  - id: fits
+    kind: choice
+    ask: Does it fit into 3 GB?
+    points: 1
+    uses: [share]
+    options:
+      - {id: "yes", text: "Yes", correct: share <= 3 * GB}
+      - {id: "no", text: "No", correct: share > 3 * GB}
+    shuffle: false
+  - id: why
+    kind: explanation
+    ask: Why?
+    points: 1
+"""
+
+
+def a_paper(text: str = CHAIN) -> Paper:
+    problem = problem_from(parse_yaml(text.encode(), "chain.yaml"))
+    variant = draw(problem, b"seed", {})
+    question = Question(
+        number=1, variant=variant, points=points_of(problem, Slot(problem=problem.id))
+    )
+    exam = ExamSet(id="quiz", title="Quiz", problems=(problem.id,))
+    return Paper(student=Student(id="ada"), exam=exam, release="r", questions=(question,))
+
+
+def evidence(**answers: object) -> Evidence:
+    found = {f"q1_{n}": Answer(name=f"q1_{n}", raw=probe.encode(v)) for n, v in answers.items()}
+    return Evidence(
+        submission_sha256="a" * 64, outcome=Outcome.FINISHED, answers=found, cells=(), seconds=1.0
+    )
+
+
+def graded(paper: Paper | None = None, **answers: object) -> dict[str, Mark]:
+    grade = score(paper or a_paper(), evidence(**answers))
+    return {mark.part: mark for mark in grade.marks}
+
+
+def test_right_answers_earn_their_points() -> None:
+    marks = graded(share=1.75, time="1.75 ms", fits="A")
+    assert [marks[p].points for p in ("share", "time", "fits")] == [2, 4, 1]
+    assert marks["share"].answer == "1.75 GB"
+
+
+def test_an_explanation_waits_for_a_person_and_keeps_the_total_open() -> None:
+    grade = score(
+        a_paper(), evidence(share=1.75, time=1.75, fits="A", why="It is half a word each.")
+    )
+    assert grade.marks[-1].verdict is Verdict.UNSETTLED
+    assert grade.marks[-1].points is None
+    assert not grade.complete
+    assert (grade.score, grade.max_score) == (7, 8)
+
+
+def test_a_named_mistake_earns_its_credit() -> None:
+    mark = graded(share=3.5)["share"]
+    assert (mark.verdict, mark.mistake, mark.points) == (Verdict.MISTAKE, "fp32", 0.5)
+    assert mark.feedback == "That is fp32."
+
+
+def test_a_known_unit_slip_is_recognised_without_being_listed() -> None:
+    mark = graded(share=1.75e9 / 2**30)["share"]
+    assert mark.verdict is Verdict.MISTAKE
+    assert "GiB" in mark.feedback
+    mark = graded(share=14.0)["share"]
+    assert mark.verdict is Verdict.MISTAKE
+
+
+def test_a_wrong_earlier_answer_is_carried_forward_at_its_discount() -> None:
+    mark = graded(share=2.5, time=2.5)["time"]
+    assert (mark.verdict, mark.points) == (Verdict.PARTIAL, 3)
+    assert "q1_share = 2.5 GB" in mark.feedback
+    assert "2.5 ms" in mark.feedback
+
+
+def test_a_choice_follows_the_students_own_number() -> None:
+    assert graded(share=3.4, fits="B")["fits"].points == 1
+    assert graded(share=3.4, fits="A")["fits"].points == 1, "the true key comes first"
+
+
+def test_the_true_key_earns_everything_even_after_a_wrong_earlier_answer() -> None:
+    mark = graded(share=2.5, time=1.75)["time"]
+    assert (mark.verdict, mark.points) == (Verdict.CORRECT, 4)
+
+
+@pytest.mark.parametrize("trivial", [0, -1.75, 1.75e6, 1e-9])
+def test_an_earlier_answer_that_makes_the_part_trivial_is_not_carried(trivial: float) -> None:
+    mark = graded(share=trivial, time=trivial)["time"]
+    assert mark.points == 0
+    assert mark.verdict is Verdict.INCORRECT
+
+
+def test_an_authors_guard_stops_the_carrying() -> None:
+    guarded = CHAIN.replace("within: 20}", "within: 20, where: [share < 2 * GB]}")
+    assert graded(a_paper(guarded), share=2.5, time=2.5)["time"].points == 0
+    assert graded(a_paper(guarded), share=1.9, time=1.9)["time"].points == 3
+
+
+def test_an_unreadable_earlier_answer_is_not_carried() -> None:
+    marks = graded(share="about 2", time=2.0)
+    assert marks["share"].verdict is Verdict.UNREADABLE
+    assert marks["time"].points == 0
+
+
+def test_absent_answers_say_why() -> None:
+    paper = a_paper()
+    told = Answer(name="q1_share", raw=None, absent="cell 2 stopped with ZeroDivisionError")
+    found = Evidence(
+        submission_sha256="a" * 64,
+        outcome=Outcome.FINISHED,
+        answers={"q1_share": told},
+        cells=(),
+        seconds=0.0,
+    )
+    marks = score(paper, found).marks
+    assert marks[0].verdict is Verdict.ABSENT
+    assert "ZeroDivisionError" in marks[0].feedback
+    assert "no cell sets q1_time" in marks[1].feedback
+
+
+def test_the_placeholder_is_absent_and_not_wrong() -> None:
+    assert graded(share=...)["share"].verdict is Verdict.ABSENT
+
+
+def test_our_own_fault_is_never_a_zero() -> None:
+    refused = Evidence(
+        submission_sha256="a" * 64,
+        outcome=Outcome.REFUSED,
+        answers={},
+        cells=(),
+        seconds=0.0,
+        note="we could not start a kernel",
+    )
+    grade = score(a_paper(), refused)
+    assert {mark.verdict for mark in grade.marks} == {Verdict.UNSETTLED}
+    assert all(mark.points is None for mark in grade.marks)
+
+
+def test_a_file_that_is_no_notebook_is_unreadable_and_says_so() -> None:
+    submission = Submission(
+        student="ada", path="ada.ipynb", sha256="b" * 64, refusal="the file is empty"
+    )
+    grade = score_refused(a_paper(), submission)
+    assert {mark.verdict for mark in grade.marks} == {Verdict.UNREADABLE}
+    assert grade.complete
+    assert grade.score == 0
+    assert grade.marks[0].feedback == "the file is empty"
+
+
+def test_scoring_is_a_pure_function() -> None:
+    def once() -> Grade:
+        return score(a_paper(), evidence(share=2.5, time=2.5, fits="B"))
+
+    assert once() == once()
+
+
+def test_before_release_no_mark_says_the_key() -> None:
+    for answers in ({"share": 2.5, "time": 2.0}, {"share": 3.5}, {"share": "x"}, {"share": 1.63}):
+        for mark in score(a_paper(), evidence(**answers)).marks:
+            assert "1.75" not in mark.feedback
