@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 
 from grader import units
 from grader.errors import SpecError
@@ -26,7 +27,7 @@ from grader.model import (
     Student,
     Variant,
 )
-from grader.quantity import Value
+from grader.quantity import DimensionError, Value
 
 MAX_DRAWS = 1000
 
@@ -35,12 +36,21 @@ class DrawError(SpecError):
     """A variant that can't be drawn, and which piece of the spec is to blame."""
 
     path: tuple[str | int, ...] = ()
+    check: str = "values"
+    """The class of defect: `dimensions`, `hit-rate`, or `values` for anything else."""
 
 
-def _failed(problem: Problem, path: tuple[str | int, ...], what: str, fix: str | None) -> DrawError:
+def _failed(
+    problem: Problem, path: tuple[str | int, ...], what: str, fix: str | None, check: str
+) -> DrawError:
     error = DrawError(what, where=problem.id, fix=fix)
-    error.path = path
+    error.path, error.check = path, check
     return error
+
+
+def _class_of(error: Exception) -> str:
+    causes = (error, error.__cause__, error.__context__)
+    return "dimensions" if any(isinstance(e, DimensionError) for e in causes) else "values"
 
 
 def seed_for(private_key: bytes, student: str, problem: str) -> bytes:
@@ -126,15 +136,13 @@ def key_of(problem: Problem, part: Part, dice: Draw) -> Key:
     """The key of *part*; raises SpecError that names problem and part."""
     try:
         return kinds.find(part.kind).key(part, dice)
-    except ExpressionError as error:
-        what, fix = error.what, error.fix
-    except TextError as error:
-        what, fix = error.what, "check the text"
+    except (ExpressionError, TextError) as error:
+        what, fix, check = error.what, error.fix, _class_of(error)
     except ValueError as error:
-        what, fix = str(error), "check the part's expressions"
+        what, fix, check = str(error), "check the part's expressions and units", _class_of(error)
     index = next(i for i, p in enumerate(problem.parts) if p.id == part.id)
     what = f"part '{part.id}': {what} (with {numbers(problem, dice.scope)})"
-    raise _failed(problem, ("parts", index), what, fix)
+    raise _failed(problem, ("parts", index), what, fix, check)
 
 
 def true_value(part: Part, key: Key) -> object:
@@ -160,7 +168,7 @@ def _parameters(problem: Problem, seed: bytes, facts: Facts) -> tuple[dict[str, 
         for name, parameter in problem.parameters.items():
             # Labelled by name, so that a new parameter leaves the others' draws as they are.
             label = f"parameter/{name}/{attempt}"
-            drawn.update(_drawn(name, parameter, lambda n, at=label: below(seed, at, n)))
+            drawn.update(_drawn(name, parameter, partial(below, seed, label)))
         if all(_held(problem, c, drawn, facts) for c in problem.where):
             return drawn, attempt + 1
     conditions = "; ".join(str(c) for c in problem.where)
@@ -169,6 +177,7 @@ def _parameters(problem: Problem, seed: bytes, facts: Facts) -> tuple[dict[str, 
         ("where",),
         f"no numbers in {MAX_DRAWS} draws satisfy: {conditions}",
         "widen the parameters or relax 'where'",
+        "hit-rate",
     )
 
 
@@ -192,10 +201,10 @@ def choices_of(parameter: Parameter) -> tuple[int | float | str | bool, ...] | r
         return range(first, last + 1, int(parameter.step or 1))
     assert parameter.real is not None  # noqa: S101 - the loader saw to it
     assert parameter.step is not None  # noqa: S101
-    first, step = parameter.real[0], parameter.step
-    count = int((parameter.real[1] - first) / step + 1e-9) + 1
+    (low, high), step = parameter.real, parameter.step
+    count = int((high - low) / step + 1e-9) + 1
     # Rounded to the step's own digits, so that 0.1 + 2 * 0.1 prints as 0.3.
-    return tuple(float(f"{first + i * step:.12g}") for i in range(count))
+    return tuple(float(f"{low + i * step:.12g}") for i in range(count))
 
 
 def _with_unit(value: float | str | bool, unit: str | None) -> Value:
@@ -209,7 +218,7 @@ def _held(problem: Problem, condition: Expr, scope: Mapping[str, Value], facts: 
         return holds(condition, scope, facts)
     except ExpressionError as error:
         what = f"in the condition '{condition}': {error.what} (with {numbers(problem, scope)})"
-        raise _failed(problem, ("where",), what, error.fix) from None
+        raise _failed(problem, ("where",), what, error.fix, _class_of(error)) from None
 
 
 def _evaluated(
@@ -219,7 +228,7 @@ def _evaluated(
         return evaluate(expression, scope, facts)
     except ExpressionError as error:
         what = f"in the value '{name}': {error.what} (with {numbers(problem, scope)})"
-        raise _failed(problem, ("values", name), what, error.fix) from None
+        raise _failed(problem, ("values", name), what, error.fix, _class_of(error)) from None
 
 
 def paper(release: Release, student: Student, given: Paper | None = None) -> Paper:

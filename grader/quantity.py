@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import lru_cache
 from operator import ge, gt, le, lt, mod
 from typing import Union, cast
 
@@ -148,6 +149,9 @@ class Quantity:
     def __rpow__(self, base: object) -> Number:
         raise DimensionError("an exponent must be a plain number")
 
+    def __bool__(self) -> bool:
+        return self.magnitude != 0
+
     def __neg__(self) -> Quantity:
         return Quantity(-self.magnitude, self.dimension, self.unit)
 
@@ -201,6 +205,7 @@ def _made(magnitude: float, dimension: Dimension) -> Number:
     return magnitude if dimension == ONE else Quantity(magnitude, dimension)
 
 
+@lru_cache(maxsize=1024)
 def _combined(one: Dimension, other: Dimension, sign: int) -> Dimension:
     return _bounded([a + sign * b for a, b in zip(one, other, strict=True)])
 

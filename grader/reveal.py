@@ -114,7 +114,6 @@ def _part(
     key = variant.keys[part_id]
     kind = kinds.find(key.part.kind)
     by_hand = row.overrides.get(mark.name)
-    staff = audience is Audience.STAFF
     return ShownPart(
         id=part_id,
         name=mark.name,
@@ -128,7 +127,7 @@ def _part(
         look_at=_look_at(mark, kind.how(key), variant.problem.topics, variant.problem.assumptions),
         points=mark.points,
         max_points=mark.max_points,
-        set_by=None if by_hand is None else by_hand.by if staff else "a person",
+        set_by=by_hand.by if by_hand and audience is Audience.STAFF else None,
         accepted=None if given is None else kind.explain(key),
     )
 

@@ -14,7 +14,7 @@ from tests.builders import SOLUTION, SPEC, a_bank
 
 
 def gate(
-    folder: Path, spec: str = SPEC, solution: str | None = SOLUTION, seeds: int = 12
+    folder: Path, spec: str = SPEC, solution: str | None = SOLUTION, seeds: int = 30
 ) -> Verified:
     return verify_problem(Bank.open([a_bank(folder, spec, solution)]), "sample", seeds)
 
@@ -38,15 +38,6 @@ def test_the_skeleton_of_a_new_problem_passes(tmp_path: Path) -> None:
 DEFECTS = {
     "second-computation": (
         SPEC.replace("weights / gpus\n    tol", "weights / gpus / 2\n    tol"),
-        SOLUTION,
-    ),
-    "full-marks": (
-        SPEC.replace(
-            "  - id: bound\n    kind: choice\n    ask: Which number format is it?\n    points: 1\n",
-            "  - id: bound\n    kind: short_text\n    ask: Which format?\n    match: regex\n"
-            "    accept: ['bf?16']\nunused: 1\n",
-        ).split("unused")[0]
-        + "explanation: x\n",
         SOLUTION,
     ),
     "mistakes": (
@@ -121,6 +112,14 @@ def test_an_untouched_notebook_that_earns_points_is_found(
     numeric = kinds.find("numeric")
     monkeypatch.setattr(type(numeric), "placeholder", lambda self, key: self.literal(key))
     assert "zero-marks" in checks(gate(tmp_path))
+
+
+def test_a_right_answer_that_does_not_earn_everything_is_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    numeric = kinds.find("numeric")
+    monkeypatch.setattr(type(numeric), "literal", lambda self, key: "0.125")
+    assert "full-marks" in checks(gate(tmp_path))
 
 
 def test_a_finding_names_file_line_seed_and_numbers(tmp_path: Path) -> None:

@@ -65,6 +65,7 @@ parts:
   - id: why
     kind: explanation
     ask: Why?
+    rubric: Names half a word for each.
     points: 1
 """
 

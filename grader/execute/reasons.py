@@ -12,7 +12,7 @@ from grader.model import CellRun, Outcome
 _LOOKED_AT = 200_000
 """Characters of a cell that are searched."""
 _NAMES = 500
-_OPERATOR = r"(?://|\*\*|<<|>>|[-+*/%@&|^])?=(?!=)"
+"""Other names that are compared with a missing one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,63 +29,76 @@ class Reasons:
     """What is known about the cells of one run, to say why a name is missing."""
 
     def __init__(self, code: Sequence[Code], runs: Mapping[int, CellRun], names: Sequence[str]):
-        self._code = code
         self._runs = runs
-        self._names = frozenset(names)
+        self._asked = frozenset(names)
+        self._setting: dict[str, list[tuple[int, bool]]] = {}
+        for cell in code:
+            for name, inside in targets(cell.source):
+                self._setting.setdefault(name, []).append((cell.number, inside))
 
     def why(self, name: str) -> str:
         """One sentence without a full stop, such as "no cell sets q3_x"."""
-        setting = [code for code in self._code if _sets(name).search(code.source[:_LOOKED_AT])]
+        setting = self._setting.get(name)
         if not setting:
             return f"no cell sets {name}{self._near(name)}"
-        failed = (code for code in setting if self._failed(code))
-        code = next(failed, setting[-1])
-        return _sentence(name, code, self._runs[code.number])
+        numbers = [number for number, _ in setting]
+        number = next((n for n in numbers if self._failed(self._runs[n])), numbers[-1])
+        run, cell = self._runs[number], f"code cell {number}"
+        if run.error is not None:
+            return _failure(name, cell, run, run.error)
+        if all(inside for _, inside in setting):
+            return f"{cell} sets {name} only inside a function or a branch that was not taken"
+        return f"{cell} sets {name}, but it was gone when the notebook had run"
 
-    def _failed(self, code: Code) -> bool:
-        run = self._runs[code.number]
+    def _failed(self, run: CellRun) -> bool:
         return run.outcome is not Outcome.FINISHED or run.error is not None
 
     def _near(self, name: str) -> str:
-        others = {other: code for code in self._code for other in _set_by(code)}
-        known = [other for other in others if other not in self._names][:_NAMES]
+        known = [other for other in self._setting if other not in self._asked][:_NAMES]
         close = difflib.get_close_matches(name, known, n=1, cutoff=0.8)
-        return f"; code cell {others[close[0]].number} sets {close[0]}" if close else ""
+        return f"; code cell {self._setting[close[0]][-1][0]} sets {close[0]}" if close else ""
 
 
-def _sentence(name: str, code: Code, run: CellRun) -> str:
-    cell = f"code cell {code.number}"
-    raised = run.outcome is Outcome.FINISHED or run.line is not None
-    if run.error is None:
-        if all(match["indent"] for match in _sets(name).finditer(code.source[:_LOOKED_AT])):
-            return f"{cell} sets {name} only inside a function or a branch that was not taken"
-        return f"{cell} sets {name}, but it was gone when the notebook had run"
-    if re.match(r"(Syntax|Indentation|Tab)Error\b", run.error):
-        where = f" at line {run.line}" if run.line else ""
-        return f"{cell} has a syntax error{where}"
-    if raised:
-        return f"{cell} stopped with {run.error} before {name} was set"
-    return f"{cell}, which sets {name}, {run.error}"
+def _failure(name: str, cell: str, run: CellRun, error: str) -> str:
+    if re.match(r"(Syntax|Indentation|Tab)Error\b", error):
+        return f"{cell} has a syntax error" + (f" at line {run.line}" if run.line else "")
+    if run.outcome is Outcome.FINISHED or run.line is not None:
+        return f"{cell} stopped with {error} before {name} was set"
+    return f"{cell}, which sets {name}, {error}"
 
 
 def targets(source: str) -> Iterator[tuple[str, bool]]:
-    """Every name that *source* seems to give a value, and whether its line is indented.
+    """Every name that *source* seems to give a value, and whether that is in a block.
 
     Not by `ast`: what students hand in need not be Python, has magic commands in it, and makes
-    the parser warn. Looks at one line after another, so that it costs next to nothing.
+    the parser warn. Every line costs time in proportion to its length, whatever is in it.
     """
     for line in source[:_LOOKED_AT].splitlines():
-        bare = _MAGIC.sub("", line)
+        bare, _, _ = line.partition("#")
+        if "'" in bare or '"' in bare:  # the sign may stand in a string
+            bare = line
         inside = bare[:1].isspace()
-        for statement in bare.split(";"):
+        for statement in _MAGIC.sub("", bare).split(";"):
             yield from ((name, inside) for name in _NAMED.findall(statement))
+            yield from ((name, inside) for name in _WALRUS.findall(statement))
             for part in _ASSIGNS.split(statement)[:-1]:
-                # Within brackets that don't close it is an argument of a call.
+                # Within a bracket that doesn't close it is an argument of a call.
                 if part.count("(") == part.count(")"):
-                    yield from ((name, inside or ":" in part) for name in _TARGET.findall(part))
+                    yield from _targets_in(part, inside)
 
 
-_MAGIC = re.compile(r"^%+\w+[ \t]+|#[^\"']*$")
-_NAMED = re.compile(r"\b(?:for|as|def|class|import) +(\w{1,80})\b|\b(\w{1,80}) *:=")
+def _targets_in(part: str, inside: bool) -> Iterator[tuple[str, bool]]:
+    """The names in what stands on the left of one `=`."""
+    head, colon, rest = part.partition(":")
+    if colon and head.strip().isidentifier() and head.strip() not in ("else", "try", "finally"):
+        yield head.strip(), inside  # with an annotation
+        return
+    for name in _TARGET.findall(rest if colon else part):
+        yield name, inside or bool(colon)
+
+
+_MAGIC = re.compile(r"^%+\w+[ \t]+")
+_NAMED = re.compile(r"\b(?:for|as|def|class|import) +([A-Za-z_]\w{0,80})")
+_WALRUS = re.compile(r"\b([A-Za-z_]\w{0,80}) ?:=")
 _ASSIGNS = re.compile(r"(?<![=!<>:])=(?!=)")
 _TARGET = re.compile(r"(?<![\w.\"'\[])([A-Za-z_]\w{0,80})(?![\w.(\[\"'])")

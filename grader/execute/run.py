@@ -127,7 +127,8 @@ class NotebookRun:
             output=ran.output,
         )
         # A kernel may die at any moment, so that what it holds is asked for as it comes.
-        mentioned = tuple(n for n in self._job.names if re.search(rf"\b{n}\b", code.source))
+        words = set(re.findall(r"\w+", code.source))
+        mentioned = tuple(name for name in self._job.names if name in words)
         if self._alive and mentioned:
             self._ask(mentioned)
 

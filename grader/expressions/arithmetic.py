@@ -26,6 +26,8 @@ def kind_of(value: object) -> str:
         return "text"
     if isinstance(value, tuple):
         return "a list"
+    if not isinstance(value, (int, float, Quantity)):
+        return f"a {type(value).__name__}"
     return describe(dimension_of(value))
 
 
@@ -87,7 +89,7 @@ def _power(a: Value, b: Value) -> Value:
     result = a**b if isinstance(a, Quantity) else size**b
     if isinstance(result, complex):
         raise ExpressionError("can't take a root of a negative number")
-    return result  # type: ignore[no-any-return]
+    return result
 
 
 BINARY: Mapping[str, Operator] = MappingProxyType(
@@ -114,7 +116,7 @@ def positive(a: Value) -> Value:
 
 
 def truth(value: object, place: str) -> bool:
-    """*value* when it is a truth value: a number for a condition is a mistake more often than not."""
+    """*value* when it is a truth value; a number in its place is mostly a mistake."""
     if isinstance(value, bool):
         return value
     raise ExpressionError(

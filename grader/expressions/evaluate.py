@@ -118,21 +118,16 @@ def _of_name(node: ast.Name) -> _Piece:
 
 
 def _unknown(name: str, scope: Scope, column: int) -> ExpressionError:
+    close = nearest(name[:100], [*scope, *units.names()])
+    fix = f"did you mean '{close}'?" if close else "name a parameter, a value or a unit"
     if name in FUNCTIONS:
-        fix: str | None = f"write {FUNCTIONS[name].usage}"
-    else:
-        try:
-            units.unit(name)
-            fix = "write the unit as it stands in the reference of units"
-        except units.UnitError as error:
-            close = nearest(name[:100], [*scope, *units.names()])
-            fix = f"did you mean '{close}'?" if close else error.fix
+        fix = f"write {FUNCTIONS[name].usage}"
     return ExpressionError(f"unknown name '{shortened(name)}'", column, fix)
 
 
 def _of_binary(node: ast.BinOp) -> _Piece:
     left, right = _piece(node.left), _piece(node.right)
-    apply, column = BINARY[syntax.BINARY[type(node.op)]], node.col_offset
+    apply, column = BINARY[syntax.BINARY[type(node.op)]], node.right.col_offset
     a, b = left.run, right.run
 
     def run(scope: Scope, facts: Facts) -> Value:

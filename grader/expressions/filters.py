@@ -121,7 +121,7 @@ def _on_text(name: str) -> Callable[[Value], str]:
 
 FILTERS: Mapping[str, Filter] = MappingProxyType(
     {
-        "abs": Filter(lambda x: FUNCTIONS["abs"].call(x), 0, "x | abs"),
+        "abs": Filter(FUNCTIONS["abs"].call, 0, "x | abs"),
         "capitalize": Filter(_on_text("capitalize"), 0, "x | capitalize"),
         "int": Filter(lambda x: int(_plain(x, "int")), 0, "x | int"),
         "join": Filter(_join, 1, 'list | join(", ")'),

@@ -55,17 +55,19 @@ def _alike(values: tuple[Value, ...], name: str) -> None:
 
 
 def _absolute(x: Value) -> Value:
-    return abs(numeric(x, "use abs() on"))
+    found = numeric(x, "use abs() on")
+    negative = COMPARISONS["<"](found, 0)
+    return -found if negative else found
 
 
 def _smallest(*values: Value) -> Value:
     _alike(values, "min")
-    return min(values)  # type: ignore[type-var]
+    return min(values)
 
 
 def _largest(*values: Value) -> Value:
     _alike(values, "max")
-    return max(values)  # type: ignore[type-var]
+    return max(values)
 
 
 def _sum(*values: Value) -> Value:
@@ -76,7 +78,7 @@ def _clamp(x: Value, low: Value, high: Value) -> Value:
     _alike((x, low, high), "clamp")
     if COMPARISONS[">"](low, high):
         raise ExpressionError("clamp() got a lower bound above its upper bound")
-    return min(max(x, low), high)  # type: ignore[type-var]
+    return min(max(x, low), high)
 
 
 def _round(x: Value, digits: Value = 0) -> Value:

@@ -17,16 +17,18 @@ MAX_DEPTH = 40
 MAX_NODES = 1500
 MAX_LOOP = 100
 MAX_LOOPS = 2
-TESTS = frozenset({"even", "odd", "divisibleby"})
+# The number of arguments that each takes behind the value.
+TESTS = {"even": 0, "odd": 0, "divisibleby": 1}
 CALLED = "_called_"
 COMPARED = "_compared_"
 
+_ARITHMETIC = (*(nodes.Add, nodes.Sub, nodes.Mul, nodes.Div, nodes.FloorDiv, nodes.Mod, nodes.Pow),)
 _ALLOWED = (
     *(nodes.Template, nodes.Output, nodes.TemplateData, nodes.If, nodes.For),
     *(nodes.Name, nodes.Const, nodes.List, nodes.Tuple, nodes.Call, nodes.Filter, nodes.Test),
     *(nodes.Keyword, nodes.Getattr, nodes.CondExpr, nodes.Compare, nodes.Operand),
     *(nodes.And, nodes.Or, nodes.Not, nodes.Neg, nodes.Pos),
-    *(nodes.Add, nodes.Sub, nodes.Mul, nodes.Div, nodes.FloorDiv, nodes.Mod, nodes.Pow),
+    *_ARITHMETIC,
 )
 _NOT_HERE: dict[type[nodes.Node], tuple[str, str]] = {
     nodes.Assign: ("{% set %}", "compute it under 'values'"),
@@ -125,6 +127,10 @@ def _check_filter(node: nodes.Filter) -> None:
 
 
 def _check_test(node: nodes.Test) -> None:
+    count = len(node.args) + len(node.kwargs)
+    dynamic = node.dyn_args or node.dyn_kwargs or node.kwargs
+    if node.name in TESTS and (count != TESTS[node.name] or dynamic):
+        raise TextError(f"the test 'is {node.name}' got the wrong arguments", node.lineno)
     if node.name not in TESTS:
         fix = "undefined names are errors; write a comparison"
         raise TextError(f"the test 'is {shortened(node.name)}' is not allowed", node.lineno, fix)
@@ -146,6 +152,25 @@ def _check_compare(node: nodes.Compare) -> None:
         raise TextError("a chained comparison", node.lineno, "join two comparisons with 'and'")
 
 
+def _check_name(node: nodes.Name) -> None:
+    if node.name in {"self", "super", "caller", "varargs", "kwargs"}:
+        raise TextError(f"'{node.name}' can't be a name in a text", node.lineno, "rename it")
+
+
+_MAKE_TEXT = frozenset({"unit", "number", "thousands", "percent", "scientific"})
+
+
+def _check_arithmetic(node: nodes.BinExpr) -> None:
+    for side in (node.left, node.right):
+        if isinstance(side, nodes.Filter) and side.name in _MAKE_TEXT:
+            what = f"'| {side.name}' belongs to the last piece of the calculation only"
+            raise TextError(what, node.lineno, "put the calculation in brackets before '|'")
+    # Jinja2 reads 2**3**2 as 64 and -2**2 as 4, where expressions have 512 and -4.
+    if isinstance(node, nodes.Pow) and isinstance(node.left, (nodes.Pow, nodes.Neg)):
+        what = "a power of a power, or of a negative number, is ambiguous here"
+        raise TextError(what, node.lineno, "compute it under 'values'")
+
+
 _CHECKS: dict[type[nodes.Node], Any] = {
     nodes.Output: _check_output,
     nodes.Const: _check_constant,
@@ -156,6 +181,8 @@ _CHECKS: dict[type[nodes.Node], Any] = {
     nodes.Getattr: _check_getattr,
     nodes.CondExpr: _check_condition,
     nodes.Compare: _check_compare,
+    nodes.Name: _check_name,
+    **dict.fromkeys(_ARITHMETIC, _check_arithmetic),
 }
 
 

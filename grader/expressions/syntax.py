@@ -85,7 +85,9 @@ def parse(source: str) -> ast.expr:
 def _unreadable(line: str, offset: int, start: int) -> ExpressionError:
     offset = max(0, min(offset, len(line)))
     near = shortened(line[offset:])
-    what = f"can't read the expression at '{near}'" if near else "the expression breaks off"
+    what = f"can't read the expression at '{near}'"
+    if not near or re.search(r"[-+*/%<>=(,]$", line):
+        what, offset = "the expression breaks off", len(line)
     fix = "check operators, quotes and brackets"
     if re.search(r"(?<![<>=!])=(?!=)", line):
         fix = "write '==' to compare"
@@ -115,9 +117,7 @@ _INSTEAD = {
     "²": "write '**2'",
     "&": "write 'and'",
     "|": "write 'or'",
-    "!": "write 'not' or '!='",
     "#": "comments belong in the YAML, not in the expression",
-    "\\": None,
     "'": "close the quote",
     '"': "close the quote",
 }
@@ -127,18 +127,20 @@ def _scan(line: str, start: int) -> None:
     """Raises ExpressionError for what must not reach Python's parser."""
     depth = prefixes = 0
     for match in _TOKENS.finditer(line):
-        kind, token, column = match.lastgroup, match[0], start + match.start() + 1
-        prefixes = prefixes + 1 if kind == "prefix" or token == "not" else 0
+        kind, word, column = match.lastgroup, match[0], start + match.start() + 1
+        prefixes = prefixes + 1 if kind == "prefix" or word == "not" else 0
         depth += (kind == "open") - (kind == "close")
         if max(depth, prefixes) > MAX_DEPTH:
             raise _too_deep(column)
-        if kind == "number" and not (_NUMBER.fullmatch(token) or _HEX.fullmatch(token)):
+        if kind == "number" and not (_NUMBER.fullmatch(word) or _HEX.fullmatch(word)):
             # "1if x" is legal Python, with a warning that depends on its version.
-            what = f"'{shortened(token)}' is not a number"
+            what = f"'{shortened(word)}' is not a number"
             raise ExpressionError(what, column, "write 2 * x for 2x, and spaces around words")
-        if kind == "other" and (token in _INSTEAD or not token.isascii()) and token != "!":
-            fix = _INSTEAD.get(token)
-            raise ExpressionError(f"'{shortened(token)}' means nothing here", column, fix)
+        if kind == "string" and "\\" in word:
+            raise ExpressionError("a backslash means nothing here", column, "leave it out")
+        if kind == "other" and (word in _INSTEAD or not word.isascii()):
+            fix = _INSTEAD.get(word)
+            raise ExpressionError(f"'{shortened(word)}' means nothing here", column, fix)
 
 
 def _too_deep(column: int) -> ExpressionError:
@@ -186,9 +188,7 @@ def _check_node(node: ast.expr, listed: bool) -> None:
     column = node.col_offset
     if not isinstance(node, _ALLOWED):
         seen = _NOT_HERE.get(type(node), "this")
-        raise ExpressionError(
-            f"{seen} is not allowed in an expression", column, "see the reference"
-        )
+        raise ExpressionError(f"{seen} is not allowed here", column, "see the reference")
     if isinstance(node, ast.Tuple) and not listed:
         raise ExpressionError(
             "a list stands only behind 'in'", column, "write a decimal point, or a function"
@@ -196,7 +196,7 @@ def _check_node(node: ast.expr, listed: bool) -> None:
     if isinstance(node, ast.Constant):
         _check_constant(node.value, column)
     elif isinstance(node, ast.BinOp) and type(node.op) not in BINARY:
-        raise ExpressionError("this operator is not allowed", column, "a power is written '**'")
+        raise ExpressionError("this operator is not allowed", column, "use + - * / // % **")
     elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Invert):
         raise ExpressionError("'~' is not allowed", column, "write 'not'")
     elif isinstance(node, ast.Compare) and any(type(op) not in COMPARISONS for op in node.ops):

@@ -53,8 +53,16 @@ def _environment() -> _Environment:
     )
     environment.globals.clear()
     environment.filters = {name: each.call for name, each in FILTERS.items()}
-    environment.tests = {n: t for n, t in environment.tests.items() if n in structure.TESTS}
+    environment.tests = {
+        "even": lambda x: _divides(x, 2),
+        "odd": lambda x: not _divides(x, 2),
+        "divisibleby": _divides,
+    }
     return environment
+
+
+def _divides(x: Value, divisor: Value) -> bool:
+    return COMPARISONS["=="](BINARY["%"](x, divisor), 0)
 
 
 def _range(*bounds: Value) -> range:

@@ -68,7 +68,7 @@ def _file_chunk(connection: Connection, chunk: list[Grade], *, run: int, at: str
     t = schema.grades
     mine = t.c.student.in_(list(heads)) & t.c.current.is_(True)
     rows = connection.execute(select(t.c.student, t.c.digest).where(mine))
-    for student, known in rows.tuples().all():
+    for student, known in rows.all():
         if heads[student]["digest"] == known:
             del heads[student]
     if not heads:
@@ -172,6 +172,7 @@ def read_grades(
         .join(g, g.c.number == m.c.grade)
         .where(which)
         .order_by(g.c.student, g.c.number, m.c.position)
+        .execution_options(yield_per=1000)
     )
     yield from _assemble(connection, heads, lines)
 
@@ -186,9 +187,9 @@ def _assemble(
     groups = groupby(lines, key=itemgetter(0))
     number, group = next(groups, (None, iter(())))
     for head in heads:
-        marks: tuple[Mark, ...] = ()
+        marks: list[Mark] = []
         if number == head.number:
-            marks = tuple(_mark(line, asked, shared) for line in group)
+            marks = _marks(group, asked, shared)
             number, group = next(groups, (None, iter(())))
         if head.environment not in environments:
             environments[head.environment] = json.loads(head.json)
@@ -196,7 +197,7 @@ def _assemble(
             student=head.student,
             exam=head.exam,
             submission_sha256=head.submission_sha256,
-            marks=marks,
+            marks=tuple(marks),
             engine=head.engine,
             release=head.release,
             environment=environments[head.environment],
@@ -204,18 +205,23 @@ def _assemble(
         yield head.run, head.at, grade
 
 
-def _mark(line: Sequence[Any], asked: dict[int, _Asked], shared: dict[str, str]) -> Mark:
-    _, number, points, verdict, mistake, answer, feedback = line
-    problem, part, name, kind, max_points = asked[number]
-    return Mark(
-        problem=problem,
-        part=part,
-        name=name,
-        kind=kind,
-        points=points,
-        max_points=max_points,
-        verdict=_VERDICTS[verdict],
-        mistake=mistake,
-        answer=answer,
-        feedback=shared.setdefault(feedback, feedback),
-    )
+def _marks(
+    lines: Iterable[Sequence[Any]], asked: dict[int, _Asked], shared: dict[str, str]
+) -> list[Mark]:
+    # One comprehension, as this is where reading a large class spends its time.
+    return [
+        Mark(
+            problem=ask[0],
+            part=ask[1],
+            name=ask[2],
+            kind=ask[3],
+            points=points,
+            max_points=ask[4],
+            verdict=_VERDICTS[verdict],
+            mistake=mistake,
+            answer=answer,
+            feedback=shared.setdefault(feedback, feedback),
+        )
+        for _, number, points, verdict, mistake, answer, feedback in lines
+        for ask in (asked[number],)
+    ]

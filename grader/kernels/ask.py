@@ -149,6 +149,7 @@ def _whole(value: object, most: int) -> int:
     return value
 
 
+_NUMBER = r"(\d+(\.\d+)?(e[+-]?\d+)?|inf|nan)"
 _digits = _matching(r"-?\d{1,4300}")
 
 
@@ -209,8 +210,8 @@ def _object(raw: Mapping[str, object], _depth: int) -> dict[str, object]:
 
 _CHECKS: dict[str, Callable[[Mapping[str, object], int], dict[str, object]]] = {
     "int": _int,
-    "float": _matching(r"-?(\d+(\.\d+)?(e[+-]?\d+)?|inf)|nan"),
-    "complex": _matching(r"[-+.()\djeinfa]{1,100}"),
+    "float": _matching(rf"-?{_NUMBER}"),
+    "complex": _matching(rf"-?{_NUMBER}j|\(-?{_NUMBER}[+-]{_NUMBER}j\)"),
     "bool": lambda raw, _depth: {"v": _flag(raw.get("v"))},
     "none": lambda _raw, _depth: {},
     "ellipsis": lambda _raw, _depth: {},

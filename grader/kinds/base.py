@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeVar
+from typing import Any, Generic, Protocol, TypeVar
 
 from grader.model import Draw, Judgement, Key, Part, Raw
 from grader.quantity import Value
 from grader.registry import Registry
 
 
-class Unreadable(Exception):
+class Unreadable(Exception):  # noqa: N818 - it is an answer, not an error
     """Not an answer: says what was seen and how to write it. Earns nothing, and is not wrong."""
 
     def __init__(self, sentence: str, *, blank: bool = False):
@@ -115,18 +115,22 @@ UNDRAWN = Draw(
 )
 
 
-class Usual:
+class Usual(Generic[K, V]):
     """What most kinds do alike; a kind overrides what it does in its own way."""
 
-    def placeholder(self, key: Key) -> str:  # noqa: ARG002
+    def placeholder(self, key: K) -> str:  # noqa: ARG002
         """An ellipsis."""
         return "..."
 
-    def options(self, key: Key) -> str:  # noqa: ARG002
+    def options(self, key: K) -> str:  # noqa: ARG002
         """Nothing: the answer is not chosen from anything."""
         return ""
 
-    def carried(self, value: object, key: Key) -> Value | None:  # noqa: ARG002
+    def sheet(self, key: K) -> Mapping[str, object]:  # noqa: ARG002
+        """Nothing: the kind says it all."""
+        return {}
+
+    def carried(self, value: V | None, key: K) -> Value | None:  # noqa: ARG002
         """None: there is no number or word to compute with."""
         return None
 

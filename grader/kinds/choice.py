@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from grader.kinds import lettered
+from grader.kinds import lettered, samples
 from grader.kinds.base import UNDRAWN, Example, Usual, kinds
 from grader.kinds.lettered import Lettered
 from grader.kinds.options import Option, feedback, named, option_id, options_for, right_ids
@@ -38,7 +38,7 @@ class ChoiceKey(Key):
     right: str
 
 
-class ChoiceKind(Usual):
+class ChoiceKind(Usual[ChoiceKey, str]):
     """One of several options, by its letter."""
 
     spec = Choice
@@ -81,10 +81,10 @@ class ChoiceKind(Usual):
         right = lettered.by_letter(key.choices, key.right)
         forms = (key.right, key.right.lower(), f" {key.right}) ", f"({key.right})", right.text)
         return (
-            *(Example(raw=_raw(form), share=1.0, why="the right option") for form in forms),
+            *(Example(raw=samples.text(form), share=1.0, why="the right option") for form in forms),
             *_wrong(key),
-            *(Example(raw=_raw(t), share=None, why="no letter") for t in ("?", "AB", "")),
-            *NOT_LETTERS,
+            samples.unreadable(samples.text("AB"), "two letters"),
+            *samples.NOT_LETTERS,
         )
 
     def how(self, key: ChoiceKey) -> str:
@@ -130,19 +130,6 @@ class ChoiceKind(Usual):
         return lettered.by_letter(key.choices, value).id if value else None
 
 
-NOT_LETTERS: tuple[Example, ...] = tuple(
-    Example(raw=sample, share=None, why=why)
-    for sample, why in (
-        ({"t": "ellipsis"}, "the untouched placeholder"),
-        ({"t": "none"}, "None"),
-        ({"t": "int", "v": "1"}, "a number"),
-        ({"t": "float", "v": "nan"}, "NaN"),
-        ({"t": "bool", "v": True}, "a truth value"),
-        ({"t": "object", "type": "builtins.function"}, "a function"),
-    )
-)
-
-
 def _wanted(key: ChoiceKey) -> str:
     return f"one letter, {lettered.span(key.choices)}"
 
@@ -164,15 +151,11 @@ def _wrong(key: ChoiceKey) -> Iterator[Example]:
         option = _option(key, choice.letter)
         feedback(option, key.draw, key.part.id, _right_id(key))
         yield Example(
-            raw=_raw(choice.letter),
+            raw=samples.text(choice.letter),
             share=share(option.credit),
             why=f"the option '{choice.id}'",
             mistake=choice.id if named(option) else None,
         )
-
-
-def _raw(text: str) -> Raw:
-    return {"t": "str", "v": text, "cut": False}
 
 
 kinds.add("choice")(ChoiceKind())

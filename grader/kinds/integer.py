@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from grader.kinds import numeric, tolerance
+from grader.kinds import numeric, samples, tolerance
 from grader.kinds.base import Example, kinds
 from grader.kinds.numeric import NumberPart, NumericKey, NumericKind
 from grader.model import Draw, Judgement, Raw, Tolerance
@@ -56,7 +56,7 @@ class IntegerKind(NumericKind):
         between = float(key.value) + 0.4321
         if self.judge(between, key) is not _NOT_WHOLE:
             return super().examples(key)  # it happens to be a mistake of the author's
-        sample = Example(raw=numeric.raw(between), share=0.0, why="a number that is not whole")
+        sample = Example(raw=samples.number(between), share=0.0, why="a number that is not whole")
         return (*super().examples(key), sample)
 
     def ends(self, key: NumericKey) -> tuple[int | float, int | float]:

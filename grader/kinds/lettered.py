@@ -89,8 +89,7 @@ def from_sheet(sheet: Mapping[str, object], name: str) -> tuple[Lettered, ...]:
     if not isinstance(listed, list) or not 2 <= len(listed) <= len(LETTERS):
         raise ValueError(f"'{name}' should be a list of 2 to 26")
     return tuple(
-        Lettered(letter, "", str(text))
-        for letter, (_, text) in zip(LETTERS, listed, strict=False)
+        Lettered(letter, "", str(text)) for letter, (_, text) in zip(LETTERS, listed, strict=False)
     )
 
 

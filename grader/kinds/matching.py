@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from grader.kinds import lettered
+from grader.kinds import lettered, samples
 from grader.kinds.base import UNDRAWN, Example, Unreadable, Usual, kinds
 from grader.kinds.cells import Unread, raw_items, raw_pairs, read_cell, require_some
 from grader.kinds.lettered import Item, Lettered
@@ -54,7 +54,7 @@ class MatchingKey(Key):
     right: tuple[str, ...]
 
 
-class MatchingKind(Usual):
+class MatchingKind(Usual[MatchingKey, Matched]):
     """Numbered things, each matched with a lettered one."""
 
     spec = Matching
@@ -100,23 +100,21 @@ class MatchingKind(Usual):
         """Right and wrong matches in several forms, blanks, and what is no answer."""
         right, count = key.right, len(key.right)
         other = next(c.letter for c in key.choices if c.letter != right[0])
-        one_wrong = _list((other, *right[1:]))
+        one_wrong = samples.texts((other, *right[1:]))
         pairs = "  ".join(f"{n}{letter}" for n, letter in enumerate(right, 1))
         less = (count - 1) / count
         return (
             Example(raw=_dict(dict(enumerate(right, 1))), share=1.0, why="the right matches"),
-            Example(raw=_list(right), share=1.0, why="the letters in the items' order"),
-            Example(raw=_text(pairs), share=1.0, why="the right matches as text"),
+            Example(raw=samples.texts(right), share=1.0, why="the letters in the items' order"),
+            Example(raw=samples.text(pairs), share=1.0, why="the right matches as text"),
             Example(raw=one_wrong, share=less, why="one wrong match"),
             *_blanks(key, less),
-            Example(raw=_text(""), share=None, why="an empty text"),
-            Example(raw=_dict({0: right[0]}), share=None, why="an item that is not there"),
-            Example(raw=_list((*right, "A")), share=None, why="too many letters"),
-            Example(raw=_list(("?",) * count), share=None, why="no letters"),
-            Example(raw={"t": "ellipsis"}, share=None, why="an ellipsis"),
-            Example(raw={"t": "none"}, share=None, why="None"),
-            Example(raw={"t": "int", "v": "1"}, share=None, why="a number"),
-            Example(raw={"t": "object", "type": "builtins.function"}, share=None, why="a function"),
+            samples.unreadable(samples.text(""), "an empty text"),
+            samples.unreadable(_dict({0: right[0]}), "an item that is not there"),
+            samples.unreadable(samples.texts((*right, "A")), "too many letters"),
+            samples.unreadable(samples.texts(("?",) * count), "no letters"),
+            samples.unreadable(samples.number(1), "a number"),
+            *samples.NOTHING,
         )
 
     def placeholder(self, key: MatchingKey) -> str:
@@ -216,14 +214,14 @@ _PAIR = re.compile(r"\(?\s*(\d{1,3})\s*(?:[).:=→-]|->)*\s*([A-Za-z])\s*\)?[\s,
 def _from_text(written: str, key: MatchingKey) -> Iterator[tuple[int, Raw]]:
     """From "1C 2A", or "CA": the letters in the items' order."""
     if re.fullmatch(r"[A-Za-z]+", written) and len(written) == len(key.items):
-        yield from enumerate(_text(letter) for letter in written)
+        yield from enumerate(samples.text(letter) for letter in written)
         return
     end = 0
     while end < len(written):
         pair = _PAIR.match(written, end)
         if pair is None:
             raise Unreadable(f"{quoted(written)} can't be read; give {_wanted(key)}.")
-        yield _index(_text(pair[1]), key), _text(pair[2])
+        yield _index(samples.text(pair[1]), key), samples.text(pair[2])
         end = pair.end()
 
 
@@ -248,9 +246,9 @@ def _said(value: str | Unread | None) -> str:
 
 def _blanks(key: MatchingKey, less: float) -> Iterator[Example]:
     right = key.right
-    blank = {n: ... for n in range(1, len(right) + 1)}
-    yield Example(raw=_dict(blank), share=None, why="the untouched placeholder")
-    yield Example(raw=_dict({}), share=None, why="an empty dict")
+    blank = dict.fromkeys(range(1, len(right) + 1), ...)
+    yield samples.unreadable(_dict(blank), "the untouched placeholder")
+    yield samples.unreadable(_dict({}), "an empty dict")
     if len(right) > 1:
         rest = dict(list(enumerate(right, 1))[1:])
         yield Example(raw=_dict(rest), share=less, why="one item missing")
@@ -258,22 +256,11 @@ def _blanks(key: MatchingKey, less: float) -> Iterator[Example]:
         yield Example(raw=_dict({1: "?", **rest}), share=less, why="one item unreadable")
 
 
-def _text(written: str) -> Raw:
-    return {"t": "str", "v": written, "cut": False}
-
-
-def _list(letters: Sequence[str]) -> Raw:
-    return {"t": "list", "v": [_text(letter) for letter in letters]}
-
-
 def _dict(letters: Mapping[int, object]) -> Raw:
-    return {
-        "t": "dict",
-        "v": [
-            [{"t": "int", "v": str(n)}, {"t": "ellipsis"} if v is ... else _text(str(v))]
-            for n, v in letters.items()
-        ],
-    }
+    return samples.mapped(
+        (samples.number(n), samples.BLANK if v is ... else samples.text(str(v)))
+        for n, v in letters.items()
+    )
 
 
 kinds.add("matching")(MatchingKind())

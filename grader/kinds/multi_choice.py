@@ -6,9 +6,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from grader.kinds import lettered
+from grader.kinds import lettered, samples
 from grader.kinds.base import UNDRAWN, Example, Usual, kinds
-from grader.kinds.choice import NOT_LETTERS
 from grader.kinds.lettered import Lettered
 from grader.kinds.options import Option, feedback, option_id, options_for, right_ids
 from grader.kinds.shares import share
@@ -66,7 +65,7 @@ _RULES: Mapping[Rule, Callable[[frozenset[str], frozenset[str], int], float]] = 
 }
 
 
-class MultiChoiceKind(Usual):
+class MultiChoiceKind(Usual[MultiChoiceKey, frozenset[str]]):
     """Several of several options, by their letters."""
 
     spec = MultiChoice
@@ -118,20 +117,20 @@ class MultiChoiceKind(Usual):
         """The right letters in several forms, each single fault, and what is no answer."""
         right = sorted(key.right)
         return (
-            Example(raw=_raws("list", right), share=1.0, why="the right options"),
-            Example(raw=_raws("set", right), share=1.0, why="the right options as a set"),
-            Example(raw=_text("".join(right) or "none"), share=1.0, why="as one text"),
-            Example(raw=_text(" and ".join(right).lower() or "None"), share=1.0, why="in words"),
+            Example(raw=samples.texts(right), share=1.0, why="the right options"),
+            Example(
+                raw={**samples.texts(right), "t": "set"},
+                share=1.0,
+                why="the right options as a set",
+            ),
+            Example(raw=samples.text("".join(right) or "none"), share=1.0, why="as one text"),
+            Example(
+                raw=samples.text(" and ".join(right).lower() or "None"), share=1.0, why="in words"
+            ),
             *_one_fault(key),
-            Example(raw=_text("?"), share=None, why="no letter"),
-            Example(raw=_text(""), share=None, why="an empty text"),
-            Example(
-                raw={"t": "list", "v": [{"t": "ellipsis"}]}, share=None, why="a list left blank"
-            ),
-            Example(
-                raw={"t": "list", "v": [{"t": "int", "v": "1"}]}, share=None, why="a list of numbers"
-            ),
-            *NOT_LETTERS,
+            samples.unreadable(samples.listed([samples.BLANK]), "a list left blank"),
+            samples.unreadable(samples.listed([samples.number(1)]), "a list of numbers"),
+            *samples.NOT_LETTERS,
         )
 
     def how(self, key: MultiChoiceKey) -> str:
@@ -202,19 +201,11 @@ def _one_fault(key: MultiChoiceKey) -> Iterator[Example]:
         for option in spoken:
             feedback(option, key.draw, part.id, None)
         yield Example(
-            raw=_raws("list", sorted(chosen)),
+            raw=samples.texts(sorted(chosen)),
             share=_RULES[part.rule](chosen, key.right, len(key.choices)),
             why=f"all right but for the option '{choice.id}'",
             mistake=option_id(spoken[0]) if spoken else None,
         )
-
-
-def _text(written: str) -> Raw:
-    return {"t": "str", "v": written, "cut": False}
-
-
-def _raws(tag: str, letters: list[str]) -> Raw:
-    return {"t": tag, "v": [_text(letter) for letter in letters]}
 
 
 kinds.add("multi_choice")(MultiChoiceKind())

@@ -9,7 +9,7 @@ from typing import ClassVar, Literal
 
 from grader import units
 from grader.expressions import TextError, evaluate, holds
-from grader.kinds import slips, tolerance
+from grader.kinds import samples, slips, tolerance
 from grader.kinds.base import UNDRAWN, Example, Usual, kinds
 from grader.kinds.scalars import number
 from grader.kinds.shares import share
@@ -70,17 +70,18 @@ LARGEST = 1e300
 """Of keys; leaves room to multiply."""
 
 CORRECT = Judgement(share=1.0, verdict=Verdict.CORRECT)
-INLARGEST = 1e300
-"""Of keys; leaves room to multiply."""
-
-CORRECT = Judgement(
+INCORRECT = Judgement(
     share=0.0, verdict=Verdict.INCORRECT, note="This is outside the accepted interval."
 )
 
 
 def computed(answer: Expr, unit: str, draw: Draw, scope: Mapping[str, Value]) -> int | float:
     """The value of *answer* as a number in *unit*; raises ValueError for what is not a number."""
-    value = units.magnitude(evaluate(answer, scope, draw.facts), unit)
+    found = evaluate(answer, scope, draw.facts)
+    try:
+        value = units.magnitude(found, unit)
+    except units.DimensionError as error:
+        raise ValueError(f"'{answer}' has not the dimension of its unit: {error}") from None
     if not -LARGEST <= value <= LARGEST:
         raise ValueError(f"'{answer}' is too large to be an answer")
     return value
@@ -215,13 +216,6 @@ def wrong_number(key: NumericKey) -> int | float:
     raise ValueError("every number seems to be accepted or a mistake; narrow the tolerance")
 
 
-def raw(value: float) -> Raw:
-    """A number as the kernel would send it."""
-    if isinstance(value, int):
-        return {"t": "int", "v": str(value)}
-    return {"t": "float", "v": repr(value)}
-
-
 def mistake_examples(key: NumericKey) -> Iterator[Example]:
     """A sample of every mistake that exists for this key; raises when one can't be evaluated."""
     for mistake in key.part.mistakes:
@@ -230,36 +224,14 @@ def mistake_examples(key: NumericKey) -> Iterator[Example]:
             continue
         feedback(mistake, key)
         yield Example(
-            raw=raw(value),
+            raw=samples.number(value),
             share=share(mistake.credit),
             why=f"the mistake '{mistake.id}'",
             mistake=mistake.id,
         )
 
 
-NOT_NUMBERS: tuple[Example, ...] = tuple(
-    Example(raw=sample, share=None, why=why)
-    for sample, why in (
-        ({"t": "ellipsis"}, "the untouched placeholder"),
-        ({"t": "none"}, "None"),
-        ({"t": "float", "v": "nan"}, "NaN"),
-        ({"t": "float", "v": "inf"}, "infinity"),
-        ({"t": "float", "v": "-inf"}, "minus infinity"),
-        ({"t": "complex", "v": "(1+2j)"}, "a complex number"),
-        ({"t": "bool", "v": True}, "a truth value"),
-        ({"t": "int", "digits": 5000}, "a huge integer"),
-        ({"t": "array", "shape": [1], "dtype": "float64", "v": [1.0]}, "an array of one element"),
-        ({"t": "list", "v": [{"t": "int", "v": "1"}]}, "a list"),
-        ({"t": "dict", "v": []}, "a dict"),
-        ({"t": "object", "type": "builtins.function"}, "a function"),
-        ({"t": "str", "v": "", "cut": False}, "an empty text"),
-        ({"t": "str", "v": "about that much", "cut": False}, "words"),
-        ({"t": "str", "v": "9" * 10_000, "cut": True}, "a text that is too long"),
-    )
-)
-
-
-class NumericKind(Usual):
+class NumericKind(Usual[NumericKey, int | float]):
     """A number with a unit, accepted within a tolerance."""
 
     spec: type[NumberPart] = Numeric
@@ -287,20 +259,18 @@ class NumericKind(Usual):
     def examples(self, key: NumericKey) -> tuple[Example, ...]:
         """The key in several forms, both ends of the interval, mistakes, and what is no number."""
         text = f"{key.value!r} {key.unit}".rstrip()
-        from_numpy = {**raw(key.value), "from": "numpy.number"}
+        from_numpy = {**samples.number(key.value), "from": "numpy.number"}
         return (
-            Example(raw=raw(key.value), share=1.0, why="the key"),
+            Example(raw=samples.number(key.value), share=1.0, why="the key"),
             Example(raw=from_numpy, share=1.0, why="the key from numpy"),
-            Example(
-                raw={"t": "str", "v": text, "cut": False}, share=1.0, why="the key with its unit"
-            ),
+            Example(raw=samples.text(text), share=1.0, why="the key with its unit"),
             *(
-                Example(raw=raw(end), share=1.0, why="an end of the accepted interval")
+                Example(raw=samples.number(end), share=1.0, why="an end of the accepted interval")
                 for end in self.ends(key)
             ),
-            Example(raw=raw(wrong_number(key)), share=0.0, why="a wrong number"),
+            Example(raw=samples.number(wrong_number(key)), share=0.0, why="a wrong number"),
             *mistake_examples(key),
-            *NOT_NUMBERS,
+            *samples.NOT_NUMBERS,
         )
 
     def ends(self, key: NumericKey) -> tuple[int | float, int | float]:

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import ClassVar, Literal
 
-from grader.kinds import lettered
+from grader.kinds import lettered, samples
 from grader.kinds.base import UNDRAWN, Example, Unreadable, Usual, kinds
-from grader.kinds.choice import NOT_LETTERS
 from grader.kinds.lettered import Item, Lettered
 from grader.model import Draw, Judgement, Key, Part, Raw, Verdict
 from grader.model.spec import STRICT
@@ -80,7 +79,7 @@ _SAID: Mapping[Rule, str] = {
 }
 
 
-class OrderingKind(Usual):
+class OrderingKind(Usual[OrderingKey, tuple[str, ...]]):
     """Things put in order, where several orders may be right."""
 
     spec = Ordering
@@ -133,16 +132,19 @@ class OrderingKind(Usual):
         """Right and wrong orders in several forms, and what is no order."""
         right = key.right
         return (
-            Example(raw=_list(right), share=1.0, why="a right order"),
-            Example(raw=_text("".join(right).lower()), share=1.0, why="a right order as text"),
-            Example(raw=_text(" > ".join(right)), share=1.0, why="a right order with arrows"),
+            Example(raw=samples.texts(right), share=1.0, why="a right order"),
+            Example(
+                raw=samples.text("".join(right).lower()), share=1.0, why="a right order as text"
+            ),
+            Example(
+                raw=samples.text(" > ".join(right)), share=1.0, why="a right order with arrows"
+            ),
             *_wrong_orders(key),
-            Example(raw=_list(right[1:]), share=None, why="a letter missing"),
-            Example(raw=_list((*right, right[0])), share=None, why="a letter twice"),
-            Example(raw=_list(("?", *right[1:])), share=None, why="no letter"),
-            Example(raw={**_list(right), "t": "set"}, share=None, why="a set"),
-            Example(raw=_text(""), share=None, why="an empty text"),
-            *NOT_LETTERS,
+            samples.unreadable(samples.texts(right[1:]), "a letter missing"),
+            samples.unreadable(samples.texts((*right, right[0])), "a letter twice"),
+            samples.unreadable(samples.texts(("?", *right[1:])), "no letter"),
+            samples.unreadable({**samples.texts(right), "t": "set"}, "a set"),
+            *samples.NOT_LETTERS,
         )
 
     def how(self, key: OrderingKey) -> str:
@@ -257,15 +259,7 @@ def _wrong_orders(key: OrderingKey) -> Iterator[Example]:
             wrong.append((swapped, f"{a} and {b} swapped"))
     for order, why in wrong:
         share = _RULES[key.part.credit](order, key.before)
-        yield Example(raw=_list(order), share=share, why=why)
-
-
-def _text(written: str) -> Raw:
-    return {"t": "str", "v": written, "cut": False}
-
-
-def _list(letters: Sequence[str]) -> Raw:
-    return {"t": "list", "v": [_text(letter) for letter in letters]}
+        yield Example(raw=samples.texts(order), share=share, why=why)
 
 
 kinds.add("ordering")(OrderingKind())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import ClassVar
@@ -15,7 +15,9 @@ from grader.model.spec import STRICT
 from grader.quantity import NAMES, Value
 
 WIDEST = 0.005
-"""Relative. 1000/1024 and its powers lie 2.4 % apart, so a wider window would guess."""
+"""Relative; wide enough for an answer rounded to three digits."""
+NARROW = 0.002
+"""For ratios near 1, of which there are so many that a wider window would only guess."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,6 +38,8 @@ class Slip:
     """What the slip multiplies the key with."""
     id: str
     sentence: str
+    window: float = WIDEST
+    """How far from the ratio, relatively, it is still recognised."""
 
 
 def find(
@@ -51,10 +55,9 @@ def find(
     observed = value / key
     if not math.isfinite(observed):
         return None
-    room = min(width, WIDEST) + 1e-9
 
     def fits(slip: Slip) -> bool:
-        return abs(observed - slip.ratio) <= room * abs(slip.ratio)
+        return abs(observed - slip.ratio) <= (min(width, slip.window) + 1e-9) * slip.ratio
 
     per_device = next(filter(fits, _counts(scope)), None)
     of_units = next(filter(fits, of_unit(unit)), None)
@@ -113,7 +116,7 @@ def _noun(name: str) -> str | None:
 @lru_cache(maxsize=256)
 def of_unit(unit: str) -> tuple[Slip, ...]:
     """Every slip that the asked unit alone allows, the most telling first."""
-    found: list[Slip] = [*_alternatives(unit), *_percent(unit), *_generic(unit)]
+    found = [*_alternatives(unit), *_clock(unit), *_percent(unit), *_generic(unit)]
     unlike: list[Slip] = []
     for slip in found:
         if not any(math.isclose(slip.ratio, other.ratio, rel_tol=1e-6) for other in unlike):
@@ -122,9 +125,9 @@ def of_unit(unit: str) -> tuple[Slip, ...]:
 
 
 _PREFIXES = {
-    "bits": ("", "k", "M", "G", "T", "P", "Ki", "Mi", "Gi", "Ti", "Pi"),
-    "time": ("", "m", "u", "n"),
-    "other": ("", "k", "M", "G", "T", "P"),
+    "bits": (",k,M,G,T,P", ",Ki,Mi,Gi,Ti,Pi"),
+    "time": ("n,u,m,",),
+    "other": (",k,M,G,T,P",),
 }
 _BINARY = {"k": "Ki", "M": "Mi", "G": "Gi", "T": "Ti", "P": "Pi"}
 _TWINS = {**_BINARY, **{binary: decimal for decimal, binary in _BINARY.items()}}
@@ -144,18 +147,26 @@ def _alternatives(unit: str) -> Iterator[Slip]:
             yield from _exchanged(unit, twin + base + rest, "slip-gib-gb")
         swapped = "b" if base == "B" else "B"
         yield from _exchanged(unit, prefix + swapped + rest, "slip-bits-bytes")
-    for other in _PREFIXES[_BASES.get(base, "other")]:
-        if other not in (prefix, twin):
-            yield from _given_in(unit, other + base + rest, "slip-prefix")
-    if base == "s":
-        for longer in ("min", "h"):
-            yield from _given_in(unit, longer + rest, "slip-time-unit")
+    for other in _neighbours(prefix, twin, _PREFIXES[_BASES.get(base, "other")]):
+        yield from _given_in(unit, other + base + rest, "slip-prefix")
+
+
+def _neighbours(prefix: str, twin: str | None, ladders: Sequence[str]) -> Iterator[str]:
+    """The prefixes a step above and below on each ladder, and none at all."""
+    for ladder in ladders:
+        steps = ladder.split(",")
+        at = next((steps.index(p) for p in (prefix, twin) if p in steps), None)
+        if at is not None:
+            yield from steps[max(0, at - 1) : at]
+            yield from steps[at + 1 : at + 2]
+    if prefix:
+        yield ""
 
 
 def _exchanged(asked: str, other: str, name: str) -> Iterator[Slip]:
     for slip in _given_in(asked, other, name):
         yield slip
-        yield Slip(1 / slip.ratio, name, f"{asked} and {other} were exchanged.")
+        yield Slip(1 / slip.ratio, name, f"{asked} and {other} are exchanged.")
 
 
 def _given_in(asked: str, other: str, name: str) -> Iterator[Slip]:
@@ -167,6 +178,13 @@ def _given_in(asked: str, other: str, name: str) -> Iterator[Slip]:
         yield Slip(ratio, name, f"This is the value in {other}; {asked} was asked.")
 
 
+def _clock(unit: str) -> Iterator[Slip]:
+    match = re.match(r"(s|min|h)(?![A-Za-z])", unit)
+    for other in ("s", "min", "h") if match else ():
+        if match and other != match[1]:
+            yield from _given_in(unit, other + unit[match.end() :], "slip-time-unit")
+
+
 def _percent(unit: str) -> Iterator[Slip]:
     if unit == "%":
         yield Slip(0.01, "slip-percent", "This is the plain fraction; a percentage was asked.")
@@ -176,19 +194,17 @@ def _percent(unit: str) -> Iterator[Slip]:
 
 def _generic(unit: str) -> Iterator[Slip]:
     """Slips in what the answer was computed from, which show only as a ratio."""
-    dimension = units.unit(unit).dimension if unit else (0,) * len(NAMES)
-    if dimension[NAMES.index("information")] or dimension[NAMES.index("time")]:
+    measured = dict(zip(NAMES, units.unit(unit).dimension, strict=True))
+    if measured["information"] or (measured["time"] and not measured["computation"]):
         for ratio in (8.0, 1 / 8):
-            yield Slip(ratio, "slip-bits-bytes", "Bits and bytes were exchanged on the way.")
+            yield Slip(ratio, "slip-bits-bytes", "Bits and bytes seem to be exchanged on the way.")
     for power in (1, 2, 3, 4):
         for ratio in (1.024**power, 1.024**-power):
             sentence = (
-                "1000 and 1024 were exchanged on the way: kB, MB, GB count by 1000, "
+                "1000 and 1024 seem to be exchanged on the way: kB, MB, GB count by 1000, "
                 "KiB, MiB, GiB by 1024."
             )
-            yield Slip(ratio, "slip-1000-1024", sentence)
-    for power in (1, 2, 3):
-        for base in (1000.0, 1024.0):
-            for ratio in (base**power, base**-power):
-                sentence = "A prefix such as kilo, mega or giga was lost or added on the way."
-                yield Slip(ratio, "slip-prefix", sentence)
+            yield Slip(ratio, "slip-1000-1024", sentence, NARROW)
+    for ratio in (1000.0, 1 / 1000, 1024.0, 1 / 1024):
+        sentence = "A prefix such as kilo, mega or giga seems to be lost or added on the way."
+        yield Slip(ratio, "slip-prefix", sentence)

@@ -2,37 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import ClassVar, Literal
 
 from grader import units
 from grader.expressions import evaluate
-from grader.kinds import numeric, tolerance
-from grader.kinds.base import UNDRAWN, Example, Unreadable, Usual, kinds
-from grader.kinds.cells import Unread, raw_items, raw_pairs, read_cell, require_some
+from grader.kinds import numeric, samples, tolerance
+from grader.kinds.base import UNDRAWN, Example, Usual, kinds
+from grader.kinds.cells import Unread, require_some
+from grader.kinds.grids import Cell, Grid, folded, grid
 from grader.kinds.lettered import fill, one_line
 from grader.kinds.numeric import Numeric, NumericKey
-from grader.kinds.scalars import number, quoted, refusal
 from grader.kinds.slips import Slips
-from grader.model import (
-    Draw,
-    Expr,
-    Judgement,
-    Key,
-    Mistake,
-    Part,
-    Raw,
-    Text,
-    Tolerance,
-    Verdict,
-)
+from grader.model import Draw, Expr, Judgement, Key, Mistake, Part, Raw, Text, Tolerance, Verdict
 from grader.model.spec import STRICT
 from grader.quantity import Value
 from grader.units.convert import with_unit
-
-Cell = int | float | Unread | None
-Grid = tuple[tuple[Cell, ...], ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,7 +76,7 @@ class TableKey(Key):
     """By row and column; empty in a key made from a sheet."""
 
 
-class TableKind(Usual):
+class TableKind(Usual[TableKey, Grid]):
     """A grid of numbers, each cell judged as a number of its own."""
 
     spec = Table
@@ -101,7 +87,7 @@ class TableKind(Usual):
             raise ValueError("a table needs at least one row and one column")
         values = [evaluate(row, draw.scope, draw.facts) for row in part.rows]
         labels = tuple(units.show(value) for value in values)
-        if len({_folded(label) for label in labels}) < len(labels):
+        if len({folded(label) for label in labels}) < len(labels):
             raise ValueError(f"two rows have the same label: {', '.join(labels)}")
         return TableKey(
             part=part,
@@ -114,18 +100,15 @@ class TableKind(Usual):
 
     def read(self, raw: Raw, key: TableKey) -> Grid:
         """The numbers, each in its column's unit; None where nothing was filled in."""
-        rows: list[tuple[Cell, ...]] = [(None,) * len(key.titles)] * len(key.rows)
-        for index, row in _rows(raw, key):
-            rows[index] = _cells_of(row, key)
-        require_some(cell for row in rows for cell in row)
-        return tuple(rows)
+        wanted = f"a dict from {key.part.row} to a list of {len(key.titles)}"
+        found = grid(raw, key.rows, key.units, wanted)
+        require_some(cell for row in found for cell in row)
+        return found
 
     def judge(self, value: Grid, key: TableKey) -> Judgement:
         """The mean of what the cells earn, and what is to be said to each."""
-        judged = {
-            label: _judged(cell, cell_key) for label, cell, cell_key in _labelled(value, key)
-        }
-        share = sum(j.share or 0.0 for j in judged.values()) / len(judged)
+        judged = {label: _judged(cell, cell_key) for label, cell, cell_key in _labelled(value, key)}
+        share = _mean(j.share or 0.0 for j in judged.values())
         right = sum(j.verdict is Verdict.CORRECT for j in judged.values())
         if right == len(judged):
             share, verdict = 1.0, Verdict.CORRECT
@@ -153,28 +136,22 @@ class TableKind(Usual):
 
     def examples(self, key: TableKey) -> tuple[Example, ...]:
         """The right grid in several forms, with one cell wrong or blank, and what is no grid."""
-        right = [[numeric.raw(cell.value) for cell in row] for row in key.cells]
-        missing: Raw = {"t": "ellipsis"}
-        one, all_cells = 1 / sum(map(len, right)), len(right) * len(right[0])
-        less = 1 - one
-        wrong = numeric.raw(numeric.wrong_number(key.cells[0][0]))
-        samples = [
-            Example(raw=_dict(key.rows, right), share=1.0, why="the right numbers by row"),
-            Example(raw=_list([_list(row) for row in right]), share=1.0, why="rows in order"),
-            Example(raw=_grid(right, wrong), share=_close(less), why="one cell wrong"),
-            Example(raw=_dict((*key.rows[1:], "no such row"), right), share=None, why="no such row"),
-            Example(raw=_list([_list(r) for r in (*right, right[0])]), share=None, why="more rows"),
-            Example(raw=_blank(key), share=None, why="the untouched placeholder"),
-            Example(raw=missing, share=None, why="an ellipsis"),
-            *(Example(raw=raw, share=None, why="no grid") for raw in _NO_GRIDS),
-        ]
-        if all_cells > 1:
-            nan: Raw = {"t": "float", "v": "nan"}
-            samples += [
-                Example(raw=_grid(right, missing), share=_close(less), why="one cell left blank"),
-                Example(raw=_grid(right, nan), share=_close(less), why="one cell unreadable"),
-            ]
-        return (*samples, *_mistakes(key, right))
+        right = [[samples.number(cell.value) for cell in row] for row in key.cells]
+        by_order = samples.listed(map(samples.listed, right))
+        by_unknown = _by_row(("no such row", *key.rows[1:]), right)
+        too_many = samples.listed(map(samples.listed, (*right, right[0])))
+        blank = _by_row(key.rows, [[samples.BLANK] * len(key.titles)] * len(key.rows))
+        return (
+            Example(raw=_by_row(key.rows, right), share=1.0, why="the right numbers by row"),
+            Example(raw=by_order, share=1.0, why="the right numbers in the rows' order"),
+            *_one_cell(key, right),
+            *_mistakes(key, right),
+            samples.unreadable(by_unknown, "a row that is not there"),
+            samples.unreadable(too_many, "too many rows"),
+            samples.unreadable(blank, "the untouched placeholder"),
+            *(samples.unreadable(raw, "no grid") for raw in _NO_GRIDS),
+            *samples.NOTHING,
+        )
 
     def placeholder(self, key: TableKey) -> str:
         """A dict with a line for each row, under a comment with the columns' titles."""
@@ -267,66 +244,6 @@ def _row_of_keys(part: Table, value: Value, draw: Draw) -> tuple[NumericKey, ...
     return tuple(found)
 
 
-def _rows(raw: Raw, key: TableKey) -> Iterator[tuple[int, Raw]]:
-    """Each row's place and what was given for it; raises Unreadable."""
-    tag = raw.get("t")
-    if tag == "dict":
-        places = {_folded(label): index for index, label in enumerate(key.rows)}
-        for name, row in raw_pairs(raw):
-            index = places.get(_label(name))
-            if index is None:
-                raise Unreadable(
-                    f"There is no row {quoted(name.get('v', ''))}; "
-                    f"the rows are {', '.join(key.rows)}."
-                )
-            yield index, row
-    elif tag in ("list", "array") and isinstance(raw.get("v"), list):
-        rows = raw_items(raw)
-        if len(rows) > len(key.rows):
-            raise Unreadable(f"{len(rows)} rows are given, and the table has {len(key.rows)}.")
-        yield from enumerate(rows)
-    else:
-        wanted = f"a dict from {key.part.row} to a list, or a list of {len(key.rows)} lists"
-        raise refusal(raw, wanted)
-
-
-def _label(raw: Raw) -> str:
-    """A row's name as it would stand in the table."""
-    written = str(raw.get("v", ""))
-    if raw.get("t") in ("int", "float"):
-        try:
-            return units.number(int(written) if raw["t"] == "int" else float(written))
-        except ValueError:
-            return ""
-    return _folded(written)
-
-
-def _folded(label: str) -> str:
-    return " ".join(label.casefold().split())
-
-
-def _cells_of(row: Raw, key: TableKey) -> tuple[Cell, ...]:
-    count = len(key.titles)
-    if row.get("t") in ("ellipsis", "none"):
-        return (None,) * count
-    if row.get("t") in ("list", "array"):
-        cells = raw_items(row)
-    else:
-        # With one column, a row may be its bare number.
-        cells = [row] if count == 1 else []
-    if not cells or len(cells) > count:
-        sentence = f"A row is a list of {count}: [{_heads(key)}]."
-        return (Unread(sentence),) * count
-    found = [read_cell(lambda c=c, u=u: _number(c, u)) for c, u in zip(cells, key.units)]  # type: ignore[misc]  # noqa: B905
-    return (*found, *([None] * (count - len(found))))
-
-
-def _number(raw: Raw, unit: str) -> int | float:
-    if raw.get("t") == "none":
-        raise Unreadable("Nothing was filled in.", blank=True)
-    return number(raw, unit, f"a number in {unit}" if unit else "a plain number")
-
-
 def _labelled(value: Grid, key: TableKey) -> Iterator[tuple[str, Cell, NumericKey]]:
     for label, row, keys in zip(key.rows, value, key.cells, strict=True):
         for title, cell, cell_key in zip(key.titles, row, keys, strict=True):
@@ -380,50 +297,57 @@ def _solved_row(row: object, cells: Sequence[NumericKey]) -> tuple[int | float, 
 
 
 _NO_GRIDS: tuple[Raw, ...] = (
-    {"t": "none"},
-    {"t": "int", "v": "1"},
+    samples.number(1),
     {"t": "bool", "v": True},
-    {"t": "str", "v": "1 2 3", "cut": False},
+    samples.text("1 2 3"),
     {"t": "object", "type": "pandas.core.frame.DataFrame"},
-    {"t": "list", "v": []},
+    samples.listed([]),
 )
 
 
-def _close(share: float) -> float:
-    return max(0.0, share)
+def _mean(shares: Iterable[float]) -> float:
+    listed = list(shares)
+    return round(sum(listed) / len(listed), 9)
 
 
-def _list(items: Sequence[Raw]) -> Raw:
-    return {"t": "list", "v": list(items)}
+def _with(right: Sequence[Sequence[Raw]], at: tuple[int, int], other: Raw) -> Raw:
+    """The right numbers as a list of rows, but for one cell."""
+    rows = [list(row) for row in right]
+    rows[at[0]][at[1]] = other
+    return samples.listed(map(samples.listed, rows))
 
 
-def _dict(labels: Sequence[str], rows: Sequence[Sequence[Raw]]) -> Raw:
-    names = ({"t": "str", "v": label, "cut": False} for label in labels)
-    return {"t": "dict", "v": [[n, _list(row)] for n, row in zip(names, rows, strict=True)]}
+def _by_row(labels: Sequence[str], rows: Sequence[Sequence[Raw]]) -> Raw:
+    return samples.mapped(
+        (samples.text(label), samples.listed(row)) for label, row in zip(labels, rows, strict=True)
+    )
 
 
-def _blank(key: TableKey) -> Raw:
-    blank: list[Raw] = [{"t": "ellipsis"}] * len(key.titles)
-    return _dict(key.rows, [blank] * len(key.rows))
-
-
-def _grid(right: Sequence[Sequence[Raw]], first: Raw) -> Raw:
-    """The right numbers, but for the first cell."""
-    return _list([_list([first, *right[0][1:]]), *(_list(row) for row in right[1:])])
+def _one_cell(key: TableKey, right: Sequence[Sequence[Raw]]) -> Iterator[Example]:
+    """One cell wrong; and, where there are others, one left blank and one unreadable."""
+    others = [1.0] * (len(right) * len(right[0]) - 1)
+    wrong = samples.number(numeric.wrong_number(key.cells[0][0]))
+    faults = [(wrong, "wrong")]
+    if others:
+        faults += [(samples.BLANK, "left blank"), (samples.NAN, "unreadable")]
+    for raw, fault in faults:
+        yield Example(
+            raw=_with(right, (0, 0), raw), share=_mean([0.0, *others]), why=f"one cell {fault}"
+        )
 
 
 def _mistakes(key: TableKey, right: Sequence[Sequence[Raw]]) -> Iterator[Example]:
-    """The first row's mistakes, each in its own cell of an otherwise right grid."""
-    count = len(right) * len(right[0])
-    for index, cell in enumerate(key.cells[0]):
-        for sample in numeric.mistake_examples(cell):
-            row = [*right[0][:index], sample.raw, *right[0][index + 1 :]]
-            yield Example(
-                raw=_list([_list(row), *(_list(r) for r in right[1:])]),
-                share=(count - 1 + (sample.share or 0.0)) / count,
-                why=f"{sample.why} in '{key.titles[index]}'",
-                mistake=sample.mistake,
-            )
+    """Every cell's mistakes, each in an otherwise right grid."""
+    others = [1.0] * (len(right) * len(right[0]) - 1)
+    for i, row in enumerate(key.cells):
+        for j, cell in enumerate(row):
+            for sample in numeric.mistake_examples(cell):
+                yield Example(
+                    raw=_with(right, (i, j), sample.raw),
+                    share=_mean([sample.share or 0.0, *others]),
+                    why=f"{sample.why} at {key.rows[i]} / {key.titles[j]}",
+                    mistake=sample.mistake,
+                )
 
 
 kinds.add("table")(TableKind())

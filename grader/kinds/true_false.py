@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from grader.expressions import evaluate
+from grader.kinds import samples
 from grader.kinds.base import UNDRAWN, Example, Unreadable, Usual, kinds
 from grader.kinds.scalars import quoted, refusal, text
 from grader.model import Draw, Expr, Judgement, Key, Part, Raw, Text, Verdict
@@ -48,7 +49,7 @@ _WORDS = {
 _WANTED = "True or False"
 
 
-class TrueFalseKind(Usual):
+class TrueFalseKind(Usual[TrueFalseKey, bool]):
     """Whether a claim is true."""
 
     spec = TrueFalse
@@ -88,16 +89,15 @@ class TrueFalseKind(Usual):
         right, wrong = ("Yes", "f") if key.right else ("no", "T")
         return (
             Example(raw={"t": "bool", "v": key.right}, share=1.0, why="the truth"),
-            Example(raw=_text(str(key.right)), share=1.0, why="the truth as text"),
-            Example(raw=_text(right), share=1.0, why="the truth in a word"),
+            Example(raw=samples.text(str(key.right)), share=1.0, why="the truth as text"),
+            Example(raw=samples.text(right), share=1.0, why="the truth in a word"),
             Example(raw={"t": "bool", "v": not key.right}, share=0.0, why="the opposite"),
-            Example(raw=_text(wrong), share=0.0, why="the opposite as text"),
-            Example(raw=_text("maybe"), share=None, why="a word that is neither"),
-            Example(raw=_text(""), share=None, why="an empty text"),
-            Example(raw={"t": "int", "v": "1"}, share=None, why="the number 1"),
-            Example(raw={"t": "int", "v": "0"}, share=None, why="the number 0"),
-            Example(raw={"t": "none"}, share=None, why="None"),
-            Example(raw={"t": "ellipsis"}, share=None, why="the untouched placeholder"),
+            Example(raw=samples.text(wrong), share=0.0, why="the opposite as text"),
+            samples.unreadable(samples.text("maybe"), "a word that is neither"),
+            samples.unreadable(samples.text(""), "an empty text"),
+            samples.unreadable(samples.number(1), "the number 1"),
+            samples.unreadable(samples.number(0), "the number 0"),
+            *samples.NOTHING,
         )
 
     def how(self, key: TrueFalseKey) -> str:  # noqa: ARG002
@@ -117,10 +117,6 @@ class TrueFalseKind(Usual):
         if type(answer).__name__ not in ("bool", "bool_"):
             raise ValueError(f"{answer!r} is not True or False")
         return bool(answer)
-
-    def sheet(self, key: TrueFalseKey) -> Mapping[str, object]:  # noqa: ARG002
-        """Nothing."""
-        return {}
 
     def from_sheet(self, sheet: Mapping[str, object]) -> TrueFalseKey:  # noqa: ARG002
         """A key that is never judged by."""
@@ -145,10 +141,6 @@ def _feedback(key: TrueFalseKey) -> str:
     if not part.feedback:
         return "It is the other way round."
     return key.draw.fill(part.feedback, {**key.draw.scope, part.id: key.right}).strip()
-
-
-def _text(written: str) -> Raw:
-    return {"t": "str", "v": written, "cut": False}
 
 
 kinds.add("true_false")(TrueFalseKind())

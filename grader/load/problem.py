@@ -302,11 +302,11 @@ def _check_part(part: Part, known: set[str], source: Located, at: Path_) -> Iter
         yield from _check_unit(unit, source, (*at, "unit"))
 
 
-def _check_share(written: object, source: Located, at: Path_) -> Iterator[SpecError]:
+def _check_share(written: Any, source: Located, at: Path_) -> Iterator[SpecError]:
     from grader.kinds import share
 
     try:
-        value = share(written)  # type: ignore[arg-type]
+        value = share(written)
     except ValueError:
         value = -1.0
     if value < 0:

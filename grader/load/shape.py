@@ -124,7 +124,8 @@ _WANTED = {
 
 
 def _wanted(detail: Any) -> str:
-    return _WANTED.get(detail["type"], detail["msg"][:1].lower() + detail["msg"][1:])
+    message = str(detail["msg"])
+    return _WANTED.get(detail["type"], message[:1].lower() + message[1:])
 
 
 def _fix(detail: Any) -> str:
@@ -179,9 +180,9 @@ def _flatten(hint: Any) -> Iterator[Any]:
         yield hint
 
 
-def marked(record: object, at: Path_ = ()) -> Iterator[tuple[Path_, str, Any]]:
+def marked(record: Any, at: Path_ = ()) -> Iterator[tuple[Path_, str, Any]]:
     """Every expression, text and share inside a record: its path, its marker, what was written."""
-    for field in dataclasses.fields(record):  # type: ignore[arg-type]
+    for field in dataclasses.fields(record):
         value = getattr(record, field.name)
         yield from _marked_value(value, hints_of(type(record))[field.name], (*at, field.name))
 

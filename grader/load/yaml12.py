@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import yaml
 
@@ -131,6 +131,11 @@ def _advice(problem: str) -> str:
     return "put texts with special characters in quotes, or write them as a block after '|'"
 
 
+def _place(event: yaml.Event) -> tuple[int, int]:
+    mark = event.start_mark
+    return (mark.line + 1, mark.column + 1) if mark is not None else (1, 1)
+
+
 class _Builder:
     """Builds data from the parser's events with a stack of its own, so that depth is bounded."""
 
@@ -156,9 +161,8 @@ class _Builder:
             if isinstance(event, yaml.DocumentStartEvent):
                 self._refuse("a second document starts here", event, "one file holds one document")
 
-    def _refuse(self, what: str, event: yaml.Event, fix: str) -> None:
-        mark = event.start_mark
-        raise SpecError(what, where=Location(self._file, mark.line + 1, mark.column + 1), fix=fix)
+    def _refuse(self, what: str, event: yaml.Event, fix: str) -> NoReturn:
+        raise SpecError(what, where=Location(self._file, *_place(event)), fix=fix)
 
     def _node(self, event: yaml.Event, path: Path_) -> object:
         self._nodes += 1
@@ -173,7 +177,7 @@ class _Builder:
         tag = getattr(event, "tag", None)
         if tag and tag != "!":
             self._refuse(f"the tag '{tag}' is not known", event, "remove it; quote text instead")
-        self._values[path] = (event.start_mark.line + 1, event.start_mark.column + 1)
+        self._values[path] = _place(event)
         if isinstance(event, yaml.ScalarEvent):
             plain = event.style in (None, "") and not tag
             return scalar(event.value) if plain else event.value
@@ -196,7 +200,6 @@ class _Builder:
             key: str = event.value
             if key in entries:
                 self._refuse(f"the key '{key}' is given twice", event, "keep one of them")
-            place = (event.start_mark.line + 1, event.start_mark.column + 1)
-            self._keys[(*path, key)] = place
+            self._keys[(*path, key)] = _place(event)
             entries[key] = self._node(next(self._events), (*path, key))
         return entries

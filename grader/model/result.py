@@ -91,7 +91,7 @@ class ShownPart:
     points: float | None
     max_points: float
     set_by: str | None = None
-    """Who set the points by hand, for staff; "a person" for a student."""
+    """Who set the points by hand; None for students, to whom the feedback says that one did."""
     accepted: str | None = None
     """The accepted answer and its reason, in Markdown; None until released."""
 

@@ -46,7 +46,8 @@ def histogram(shares: Sequence[float], bins: int) -> tuple[int, ...]:
 
 def correlation(xs: Sequence[float], ys: Sequence[float]) -> float | None:
     """Pearson's correlation; None where it is undefined: fewer than three pairs, or no spread."""
-    if len(xs) < 3 or min(xs) == max(xs) or min(ys) == max(ys):
+    # Equal shares may differ in the last digits, by the order in which they were added up.
+    if len(xs) < 3 or max(xs) - min(xs) < 1e-9 or max(ys) - min(ys) < 1e-9:
         return None
     x_mean, y_mean = math.fsum(xs) / len(xs), math.fsum(ys) / len(ys)
     x_off = [x - x_mean for x in xs]

@@ -64,7 +64,12 @@ def _for_a_person(part: ShownPart) -> bool:
 
 def percent(share: float | None) -> str:
     """A share as a whole percentage; "n/a" when there is none."""
-    return "n/a" if share is None else f"{100 * share:.0f} %"
+    return "n/a" if share is None else f"{100 * share:.0f}\N{NO-BREAK SPACE}%"
+
+
+def coefficient(number: float | None) -> str:
+    """A correlation with two digits and a real minus sign; "n/a" when there is none."""
+    return "n/a" if number is None else f"{number:.2f}".replace("-", "\N{MINUS SIGN}")
 
 
 def seconds(number: float) -> str:
@@ -121,6 +126,7 @@ def _environment(folders: tuple[Path, ...]) -> Environment:
     )
     environment.filters |= {
         "author_text": author_text,
+        "coefficient": coefficient,
         "cut": _cut,
         "feedback_text": feedback_text,
         "file_name": file_name,

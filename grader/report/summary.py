@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from array import array
 from collections.abc import Iterable, Mapping, Sequence
@@ -136,7 +137,7 @@ def summarise(
         if row.grade is not None:
             if row.grade.submission_sha256:
                 owners.setdefault(row.grade.submission_sha256, []).append(row.student.id)
-            _add_marks(parts, row.marks)
+            _add_marks(parts, row)
     students.sort(key=lambda line: line.id)
     runs = [
         RunLine(students=tuple(sorted(owners[sha])), run=run)
@@ -212,32 +213,35 @@ class _Part:
 
     mark: Mark
     order: int
-    names: dict[str, None] = field(default_factory=dict)
+    names: set[str] = field(default_factory=set)
     mix: dict[Verdict, int] = field(default_factory=dict)
     shares: array[float] = field(default_factory=lambda: array("d"))
-    pairs: tuple[array[float], array[float]] = field(
-        default_factory=lambda: (array("d"), array("d"))
-    )
-    """For discrimination: the share earned here, and of the rest of the paper."""
-    mistakes: dict[str, list[str]] = field(default_factory=dict)
+    """The share of the points that every student earned here."""
+    rests: array[float] = field(default_factory=lambda: array("d"))
+    """The share that the same student earned on the rest of the paper; NaN without a rest."""
+    feedback: dict[str, str] = field(default_factory=dict)
     counts: dict[str, int] = field(default_factory=dict)
 
-    def add(self, mark: Mark, points: float, max_points: float) -> None:
+    def add(self, mark: Mark, points: float, max_points: float, *, by_hand: bool) -> None:
         """Takes in one student's mark; the two numbers are over all the student's settled marks."""
-        self.names[mark.name] = None
+        self.names.add(mark.name)
         self.mix[mark.verdict] = self.mix.get(mark.verdict, 0) + 1
         if mark.mistake is not None:
             self.counts[mark.mistake] = self.counts.get(mark.mistake, 0) + 1
-            self.mistakes.setdefault(mark.mistake, [mark.feedback])
+            # What a person added to an override is for one student.
+            said = "" if by_hand else mark.feedback
+            self.feedback[mark.mistake] = self.feedback.get(mark.mistake) or said
         if mark.points is None:
             return
-        share = mark.points / mark.max_points if mark.max_points else 0.0
-        self.shares.append(share)
-        rest = max_points - mark.max_points
-        if rest > 0 and mark.max_points:
-            self.pairs[0].append(share)
-            # Rounded, so that equal shares are equal whatever order they were added in.
-            self.pairs[1].append(round((points - mark.points) / rest, 9))
+        most = mark.max_points
+        rest = max_points - most
+        self.shares.append(mark.points / most if most else 0.0)
+        self.rests.append((points - mark.points) / rest if rest > 0 and most else math.nan)
+
+    def discrimination(self) -> float | None:
+        """The correlation of this part with the rest of the paper, corrected for its own points."""
+        pairs = [(x, y) for x, y in zip(self.shares, self.rests, strict=True) if not math.isnan(y)]
+        return correlation([x for x, _ in pairs], [y for _, y in pairs])
 
     def place(self) -> tuple[int, str, int]:
         """Where it stands in the report."""
@@ -260,13 +264,13 @@ class _Part:
             share_correct=correct / settled if settled else None,
             mean_share=mean(self.shares),
             mix={one: self.mix[one] for one in Verdict if one in self.mix},
-            discrimination=correlation(*self.pairs),
+            discrimination=self.discrimination(),
             mistakes=tuple(
                 MistakeLine(
                     id=id_,
                     students=self.counts[id_],
                     share=self.counts[id_] / students,
-                    feedback=self.mistakes[id_][0],
+                    feedback=self.feedback[id_],
                 )
                 for id_ in common
             ),
@@ -278,15 +282,15 @@ def _number(name: str) -> tuple[int, str]:
     return int(found[1]) if found else 0, name
 
 
-def _add_marks(parts: dict[tuple[str, str], _Part], marks: Sequence[Mark]) -> None:
+def _add_marks(parts: dict[tuple[str, str], _Part], row: Row) -> None:
     points = max_points = 0.0
-    for mark in marks:
+    for mark in row.marks:
         if mark.points is not None:
             points += mark.points
             max_points += mark.max_points
-    for order, mark in enumerate(marks):
+    for order, mark in enumerate(row.marks):
         key = mark.problem, mark.part
         part = parts.get(key)
         if part is None:
             part = parts[key] = _Part(mark, order)
-        part.add(mark, points, max_points)
+        part.add(mark, points, max_points, by_hand=mark.name in row.overrides)

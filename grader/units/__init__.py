@@ -1,7 +1,7 @@
 """Units of machine-learning systems: read, converted, printed, and kept apart by dimension."""
 
 from grader.quantity import DimensionError, describe
-from grader.units.convert import magnitude, names, number, quantity, same_dimension, show
+from grader.units.convert import magnitude, names, number, quantity, same_dimension, show, with_unit
 from grader.units.parse import Unit, UnitError, unit
 from grader.units.read import ReadError, Reading, read
 
@@ -20,4 +20,5 @@ __all__ = [
     "same_dimension",
     "show",
     "unit",
+    "with_unit",
 ]

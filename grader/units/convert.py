@@ -45,7 +45,7 @@ def magnitude(value: Value, unit_text: str) -> int | float:
     if isinstance(value, (bool, str)):
         seen = "text" if isinstance(value, str) else "a truth value"
         raise DimensionError(f"expected {describe(one.dimension)}, got {seen}")
-    if dimension_of(value) != one.dimension and value != 0:
+    if dimension_of(value) != one.dimension and value:
         wanted, seen = describe(one.dimension), describe(dimension_of(value))
         inside = f" in {one.text}" if one.text else ""
         raise DimensionError(f"expected {wanted}{inside}, got {seen}")
@@ -54,6 +54,8 @@ def magnitude(value: Value, unit_text: str) -> int | float:
 
 
 def _exactly(base: float, one: Unit) -> int | float:
+    if one.numerator == one.denominator:
+        return base
     found = scaled(base, one.denominator, one.numerator)
     if isinstance(found, float):
         # 0.3 ms is 0.3 again, not 0.30000000000000004, where both are the same magnitude.
@@ -108,7 +110,9 @@ def show(value: Value, unit_text: str | None = None, digits: int = 6) -> str:
     if isinstance(value, (bool, str)):
         return str(value)
     if unit_text is None:
-        unit_text = _own_unit(value) if isinstance(value, Quantity) else ""
+        if not isinstance(value, Quantity):
+            return number(value, digits)
+        unit_text = _own_unit(value)
     return with_unit(magnitude(value, unit_text), unit_text, digits)
 
 

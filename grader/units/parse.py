@@ -51,6 +51,12 @@ class Unit:
         return self.numerator / self.denominator
 
 
+def quoted(text: str) -> str:
+    """*text* cut to a length and without control characters, to be shown back."""
+    safe = "".join(c if c.isprintable() else "?" for c in text[:32])
+    return f"{safe}..." if len(text) > 32 else safe
+
+
 @lru_cache(maxsize=4096)
 def unit(text: str, flops: Flops = Flops.REFUSED) -> Unit:
     """The unit that *text* names; "" and "1" are the unit of a plain number.
@@ -72,7 +78,7 @@ def unit(text: str, flops: Flops = Flops.REFUSED) -> Unit:
         bottom *= down ** abs(exponent)
         dimension = [d + exponent * m for d, m in zip(dimension, measure.dimension, strict=True)]
     if max(top, bottom) > _MAX_SCALE:
-        raise UnitError(f"'{written}' has too many powers to be a unit here")
+        raise UnitError(f"'{quoted(written)}' has too many powers to be a unit here")
     return Unit("" if written == "1" else written, top, bottom, tuple(dimension))  # type: ignore[arg-type]
 
 
@@ -90,10 +96,10 @@ def _factors(written: str) -> list[tuple[int, str, int]]:
     for index in range(0, len(pieces), 2):
         match = _FACTOR.fullmatch(pieces[index])
         if not match:
-            raise UnitError(f"unknown unit '{written}'", "write it like 'GB/s'")
+            raise UnitError(f"unknown unit '{quoted(written)}'", "write it like 'GB/s'")
         power = int(match[2] or 1)
         if abs(power) > _MAX_POWER:
-            raise UnitError(f"'{written}' has too many powers to be a unit here")
+            raise UnitError(f"'{quoted(written)}' has too many powers to be a unit here")
         sign = -1 if index and pieces[index - 1] == "/" else 1
         factors.append((sign, match[1].strip(), power))
     return factors
@@ -115,7 +121,7 @@ def _measure(symbol: str, flops: Flops) -> Measure:
     if symbol.endswith("ps") and SYMBOLS.get(symbol[:-2], Measure(1, 1, ONE))[2] == INFORMATION:
         top, bottom, _ = SYMBOLS[symbol[:-2]]
         return Measure(top, bottom, (1, 0, 0, 0, 0, -1, 0, 0))
-    raise UnitError(f"unknown unit '{symbol}'", _suggestion(symbol))
+    raise UnitError(f"unknown unit '{quoted(symbol)}'", _suggestion(symbol))
 
 
 def _word(symbol: str) -> Measure | None:
@@ -140,6 +146,13 @@ def _read_flops(symbol: str, flops: Flops) -> Measure:
 def _suggestion(symbol: str) -> str | None:
     alike = [n for n in SUGGESTED if n.casefold() == symbol.casefold() and n != symbol]
     if alike:
-        return "write " + " or ".join(f"'{n}'" for n in alike)
+        return "write " + " or ".join(_told_apart(n) for n in sorted(alike))
     close = nearest(symbol, SUGGESTED) if len(symbol) > 1 else None
     return f"did you mean '{close}'?" if close else None
+
+
+def _told_apart(name: str) -> str:
+    """A unit's name for a suggestion; of bytes and bits, which differ in case only, which it is."""
+    if SYMBOLS[name].dimension != INFORMATION:
+        return f"'{name}'"
+    return f"'{name}' ({'bytes' if name[-1] == 'B' else 'bits'})"

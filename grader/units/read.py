@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from grader.quantity import ONE, describe
 from grader.units.convert import number, scaled, with_unit
-from grader.units.parse import Flops, Unit, UnitError, unit
+from grader.units.parse import Flops, Unit, UnitError, quoted, unit
 
 MAX_LENGTH = 100
 
@@ -40,7 +40,7 @@ def read(text: str, unit_text: str) -> Reading:
     '26.1 GiB = 28.0247 GB'
     """
     asked = unit(unit_text)
-    example = f"'{with_unit(28, unit_text)}'"
+    example = f"'{with_unit(12.5, unit_text)}'"
     if len(text) > MAX_LENGTH:
         raise ReadError(f"the text is {len(text)} characters long; write a number like {example}")
     cleaned = _cleaned(text)
@@ -55,9 +55,9 @@ def read(text: str, unit_text: str) -> Reading:
     if given.dimension != asked.dimension:
         raise ReadError(
             f"expected {describe(asked.dimension)} such as {example}, "
-            f"got '{quoted(cleaned)}', which is {describe(given.dimension)}"
+            f"got '{quoted(cleaned)}', which is {_what_else(rest, given)}"
         )
-    value = _finite(scaled(found, *_ratio(given, asked)), cleaned)
+    value = _converted(found, given, asked, cleaned)
     shown = with_unit(value, unit_text)
     if (given.numerator, given.denominator) != (asked.numerator, asked.denominator):
         shown = f"{number(found)} {given.text} = {shown}"
@@ -69,19 +69,13 @@ def _read_plain(found: float, rest: str, asked: Unit) -> Reading:
     if rest in {"x", "×", "times"} and asked.text != "%":
         return Reading(found, number(found))
     if rest not in {"%", "percent"}:
-        seen = quoted(rest)
-        kind = "percentage" if asked.text == "%" else "plain number"
-        raise ReadError(f"the answer is a {kind} without a unit, got '{seen}' behind the number")
+        wanted = "a percentage" if asked.text == "%" else "a plain number"
+        hint = _billions(rest) or f"leave out '{quoted(rest)}'"
+        raise ReadError(f"expected {wanted}, got a number with '{quoted(rest)}' behind it; {hint}")
     if asked.text == "%":
         return Reading(found, with_unit(found, "%"))
     value = scaled(found, 1, 100)
     return Reading(value, f"{number(found)}% = {number(value)}")
-
-
-def quoted(text: str) -> str:
-    """*text* cut to a length and without control characters, to be shown back."""
-    safe = "".join(c if c.isprintable() else "?" for c in text[:32])
-    return f"{safe}..." if len(text) > 32 else safe
 
 
 _SUPERSCRIPTS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺", "0123456789-+")
@@ -189,6 +183,8 @@ def _decimal_comma(text: str) -> str:
 
 def _refuse_more(text: str, end: int, rest: str, example: str) -> None:
     """Raises ReadError when more than a unit follows the number."""
+    if any(c.isdigit() and not c.isascii() for c in rest):
+        raise ReadError(f"'{quoted(text)}' has digits other than 0 to 9")
     if rest.startswith(",") or (text[:end][-1:].isdigit() and re.match(r",\s?\d", rest)):
         raise ReadError(_decimal_comma(text))
     if re.match(r"[*^+(x-]\s*[\d(.]|/\s*[\d(.]|\*\*", rest) or re.search(r"\s[-+*]\s", rest):
@@ -199,8 +195,6 @@ def _refuse_more(text: str, end: int, rest: str, example: str) -> None:
         raise ReadError(
             f"'{quoted(text)}' is not one number; write it without spaces, like {example}"
         )
-    if any(c.isdigit() and not c.isascii() for c in rest):
-        raise ReadError(f"'{quoted(text)}' has digits other than 0 to 9")
 
 
 _NOT_A_NUMBER = {"nan", "inf", "infinity", "+inf", "-inf", "-infinity", "none", "null", "∞", "n/a"}
@@ -225,7 +219,7 @@ def _unit_of(rest: str, asked: Unit, example: str) -> Unit:
         if given.dimension == asked.dimension:
             return given
         as_rate = unit(written, Flops.RATE)
-        return as_rate if as_rate.dimension == asked.dimension else unit(written)
+        return as_rate if as_rate.dimension == asked.dimension else given
     except UnitError as error:
         raise ReadError(_unknown(error, rest, example)) from None
 
@@ -233,11 +227,29 @@ def _unit_of(rest: str, asked: Unit, example: str) -> Unit:
 def _unknown(error: UnitError, rest: str, example: str) -> str:
     if len(rest) > 16 or " " in rest:
         return f"can't read '{quoted(rest)}' as a unit; write the answer like {example}"
-    return f"{error.what}; {error.fix or f'write the answer like {example}'}"
+    # A near miss may be far from what was asked, so only what settles an ambiguity is passed on.
+    settles = error.fix is not None and error.fix.startswith("write '")
+    return f"{error.what}; {error.fix if settles else f'write the answer like {example}'}"
 
 
-def _ratio(given: Unit, asked: Unit) -> tuple[int, int]:
-    top = given.numerator * asked.denominator
-    bottom = given.denominator * asked.numerator
-    common = math.gcd(top, bottom)
-    return top // common, bottom // common
+def _what_else(rest: str, given: Unit) -> str:
+    hint = _billions(rest)
+    return describe(given.dimension) + (f"; {hint}" if hint else "")
+
+
+def _billions(rest: str) -> str | None:
+    return "'B' means bytes, so write billions as in '7e9'" if rest == "B" else None
+
+
+def _converted(found: float, given: Unit, asked: Unit, text: str) -> int | float:
+    """*found* in the asked unit, rounded once: as near as a float can be."""
+    top, bottom = found.as_integer_ratio()
+    top *= given.numerator * asked.denominator
+    bottom *= given.denominator * asked.numerator
+    whole, rest = divmod(top, bottom)
+    if not rest and isinstance(found, int):
+        return _finite(whole, text)
+    try:
+        return top / bottom
+    except OverflowError:
+        return _finite(math.inf, text)

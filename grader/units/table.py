@@ -125,79 +125,19 @@ def _without_repeats() -> dict[str, Measure]:
 
 SYMBOLS: Mapping[str, Measure] = MappingProxyType(_without_repeats())
 
-# The spellings that suggestions are made from, and that expressions may use as names.
-NAMES = tuple(
-    [
-        "byte",
-        "B",
-        "kB",
-        "MB",
-        "GB",
-        "TB",
-        "PB",
-        "EB",
-        "KiB",
-        "MiB",
-        "GiB",
-        "TiB",
-        "PiB",
-        "bit",
-        "kbit",
-        "Mbit",
-        "Gbit",
-        "Tbit",
-        "kb",
-        "Mb",
-        "Gb",
-        "Tb",
-        "Kibit",
-        "Mibit",
-        "Gibit",
-        "FLOP",
-        "kFLOP",
-        "MFLOP",
-        "GFLOP",
-        "TFLOP",
-        "PFLOP",
-        "EFLOP",
-        "ZFLOP",
-        "token",
-        "ktoken",
-        "Mtoken",
-        "Gtoken",
-        "Ttoken",
-        "param",
-        "Mparam",
-        "Gparam",
-        "sample",
-        "s",
-        "ms",
-        "us",
-        "ns",
-        "ps",
-        "min",
-        "h",
-        "day",
-        "Hz",
-        "kHz",
-        "MHz",
-        "GHz",
-        "J",
-        "mJ",
-        "kJ",
-        "MJ",
-        "GJ",
-        "pJ",
-        "W",
-        "kW",
-        "MW",
-        "Wh",
-        "kWh",
-        "MWh",
-        "USD",
-    ]
-)
-SUGGESTED = (*NAMES, "%", "tokens", "params", "samples", "seconds", "hours", "bytes", "bits")
+# The spellings that expressions may use as names. Few, because each is taken from the authors:
+# lower-case b for a batch, or T for a sequence length, stay theirs.
+_NAMES = """
+byte B kB MB GB TB PB EB KiB MiB GiB TiB PiB
+bit kbit Mbit Gbit Tbit kb Mb Gb Tb Kibit Mibit Gibit
+FLOP kFLOP MFLOP GFLOP TFLOP PFLOP EFLOP ZFLOP
+token ktoken Mtoken Gtoken Ttoken param Mparam Gparam sample
+s ms us ns ps min h day Hz kHz MHz GHz
+J mJ uJ nJ pJ kJ MJ GJ W mW kW MW Wh kWh MWh USD
+"""
+NAMES = tuple(_NAMES.split())
+# What suggestions are made from; of two that differ in case only, the later one is suggested.
+SUGGESTED = ("bits", "bytes", "tokens", "params", "samples", "%", *reversed(NAMES))
 
 # What a quantity is printed in when nobody says: the largest that leaves one digit or more.
 FITTING: Mapping[Dimension, tuple[str, ...]] = MappingProxyType(

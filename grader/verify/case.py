@@ -61,7 +61,8 @@ class Finding:
     """The variant's numbers, so that the finding can be seen again."""
 
     def __str__(self) -> str:
-        seen = f"\n  seed {self.seed}: {self.values}" if self.seed is not None else ""
+        numbers = f": {self.values}" if self.values else ""
+        seen = f"\n  seed {self.seed}{numbers}" if self.seed is not None else ""
         return f"{self.where}: {self.what} [{self.check}]{seen}\n  fix: {self.fix}"
 
 

@@ -352,13 +352,9 @@ def drawable(case: Case) -> Iterator[Finding]:
     try:
         _ = case.variant
     except DrawError as error:
-        if error.path == ("where",):
-            check = "hit-rate"
-        else:
-            check = "dimensions" if "unit" in error.what or "dimension" in error.what else "values"
         yield Finding(
             problem=case.problem.id,
-            check=check,
+            check=error.check,
             where=case.source.at(error.path),
             what=error.what,
             fix=error.fix or "check the expressions and their units",

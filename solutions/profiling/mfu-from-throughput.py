@@ -25,7 +25,7 @@ def solve(given):
         "mfu": needed * 100,  # of the one second that really passed
         "hfu": done * 100,
         "without": rate / (needed / done),
-        "duration_h": tokens / rate / 60 / 60,
+        "gpu_hours": tokens / (rate / given["gpus"]) / 60 / 60,
         "monitor": "busy",
     }
 

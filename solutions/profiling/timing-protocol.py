@@ -7,8 +7,8 @@ def solve(given):
     """Simulate the two wrong protocols call by call; the median comes from the standard library."""
     kernel, launch, wait = given["kernel"], given["launch"], given["wait"]
     reps = given["reps"]
-    # What the prompt prints: milliseconds with four digits.
-    printed = [float(f"{given[f'f{i}'] * reps * kernel / 1000:.3e}") for i in range(1, 8)]
+    # What the prompt prints: milliseconds with three decimals.
+    repeats = [float(f"{given[f'f{i}'] * reps * kernel / 1000:.3f}") for i in range(1, 8)]
 
     host = gpu = 0.0
     for _ in range(reps):
@@ -23,7 +23,7 @@ def solve(given):
         host = max(host, gpu) + wait
     return {
         "protocol": ["inputs", "warm", "drain", "start", "calls", "finish", "stop", "divide"],
-        "per_call": statistics.median(printed) / reps * 1000,
+        "per_call": statistics.median(repeats) * 1000 / reps,
         "unsynchronised": unsynchronised / 1000,
         "every_call": host / reps,
         # Compilation, waiting and other kernels inside the timed span.

@@ -1,4 +1,4 @@
-"""Lay out the caches as arrays of the right shape, add up what a step reads, and try a huge batch."""
+"""Lay out the caches as arrays, add up what a step reads, and try a huge batch."""
 
 import numpy as np
 

@@ -11,15 +11,12 @@ def solve(given):
     bandwidth = given.fact(given["gpu"], "memory_bandwidth", "B/s")
     tensor = given["n_rows"] * given["n_cols"] * {"bfloat16": 2, "float32": 4}[given["dtype"]]
     arguments = {name.strip() for name in given["arguments"].split(",")}
-    lines = [operands(line) for line in ast.parse(given["body"]).body]
+    code = "\n".join(line.strip() for line in given["body"].splitlines())
+    lines = [operands(line) for line in ast.parse(code).body]
 
-    inside = set()
     outside = set()
     for read in lines:
         outside |= read & arguments
-        inside |= read - arguments
-    assert outside == arguments, "an argument that is never read"
-    assert inside <= {"u", "y"}, "a tensor that f does not make"
     expected = (len(outside) + 1) * tensor / bandwidth
     stories = {
         "intermediates": sum(len(read) + 1 for read in lines) * tensor / bandwidth,
@@ -40,7 +37,7 @@ def solve(given):
         "nothing": "narrower",
     }
     return {
-        "expected": expected * 1e3,
+        "expected": expected * 1e6,
         "ratio": ratio,
         "verdict": next(word for limit, word in steps if ratio < limit),
         "cause": cause,

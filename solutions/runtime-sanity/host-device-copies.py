@@ -18,8 +18,8 @@ def solve(given):
     faster_memory = pipeline(queries / pinned, product / 2, scores / pinned)
     return {
         "as_written": written * 1e3,
-        "resident": resident * 1e3,
-        "overlapped": overlapped * 1e3,
+        "resident": resident * 1e6,
+        "overlapped": overlapped * 1e6,
         "next_step": "link" if faster_link < faster_memory else "memory",
         # The first three are statements of the CUDA and PyTorch documentation.
         "pinned_facts": {"page-locked", "asynchronous", "starves"},
@@ -37,9 +37,8 @@ def serial(stages):
 
 def pipeline(load, compute, store):
     """Time per step when copies for neighbouring steps run beside the computing."""
-    copier = gpu = 0.0
-    loaded = load
-    copier = loaded
+    gpu = 0.0
+    loaded = copier = load
     ends = []
     computed_before = None
     for _ in range(STEPS):

@@ -1,4 +1,4 @@
-"""Admit sequences one by one until the memory is full, and measure the throughput of every batch."""
+"""Admit sequences until the memory is full, and compare the throughput of every batch."""
 
 import numpy as np
 

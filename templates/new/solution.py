@@ -14,6 +14,6 @@ def solve(given):
         shares[gpu] += 1
     bytes_per_parameter = 16 // 8
     held = max(shares) * bytes_per_parameter
-    seconds = sum(1e6 / (given["bandwidth"] * 1e9) for _ in range(held // 1_000_000))
-    seconds += held % 1_000_000 / (given["bandwidth"] * 1e9)
+    seconds = sum(1e6 / (given["bandwidth"] * 1e12) for _ in range(held // 1_000_000))
+    seconds += held % 1_000_000 / (given["bandwidth"] * 1e12)
     return {"share": held / 1e9, "time": seconds * 1e3, "bound": "memory"}

@@ -1,0 +1,48 @@
+"""Whose a file is: the students of a roster, found by the names of files and folders."""
+
+from __future__ import annotations
+
+import difflib
+import unicodedata
+from collections.abc import Mapping
+from pathlib import PurePosixPath
+
+from grader.collect.readers import Notice
+from grader.model import Student
+
+_HINTS = 20
+"""Unknown names that are compared with the whole roster, which takes a while when it is long."""
+
+
+class Roster:
+    """Students by id, found again whatever case or Unicode form a file system made of it."""
+
+    def __init__(self, known: Mapping[str, Student]):
+        self._hints = _HINTS
+        self._exact = {unicodedata.normalize("NFC", student): student for student in known}
+        folded: dict[str, list[str]] = {}
+        for text, student in self._exact.items():
+            folded.setdefault(text.casefold(), []).append(student)
+        # Two ids that differ in case alone are told apart by their exact spelling only.
+        self._folded = {text: ids[0] for text, ids in folded.items() if len(ids) == 1}
+
+    def find(self, name: PurePosixPath) -> str | None:
+        """The student that a file of this name belongs to."""
+        candidates = [unicodedata.normalize("NFC", part) for part in (*name.parts[:-1], name.stem)]
+        exact = (self._exact.get(text) for text in candidates)
+        folded = (self._folded.get(text.casefold()) for text in candidates)
+        return next((s for s in (*exact, *folded) if s is not None), None)
+
+    def unknown(self, name: PurePosixPath) -> Notice:
+        """What to say of a file that belongs to nobody."""
+        text = f"'{name.stem}' is not on the roster"
+        if len(name.parts) > 1:
+            text = f"neither '{name.stem}' nor its folder '{name.parts[-2]}' is on the roster"
+        if self._hints > 0:
+            self._hints -= 1
+            for part in (name.stem, *name.parts[:-1]):
+                close = difflib.get_close_matches(part, self._exact, n=1, cutoff=0.8)
+                if close:
+                    text += f"; is it '{close[0]}'?"
+                    break
+        return Notice(level="warning", path=str(name), text=text)

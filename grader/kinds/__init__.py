@@ -1,0 +1,19 @@
+"""The kinds of answers: how each is asked for, read, judged and explained."""
+
+# Imported so that they register.
+from grader.kinds import (  # noqa: F401
+    choice,
+    explanation,
+    integer,
+    matching,
+    multi_choice,
+    numeric,
+    ordering,
+    short_text,
+    table,
+    true_false,
+)
+from grader.kinds.base import Example, Kind, KindOf, Unreadable, Usual, kinds
+from grader.kinds.shares import share
+
+__all__ = ["Example", "Kind", "KindOf", "Unreadable", "Usual", "kinds", "share"]

@@ -1,0 +1,86 @@
+"""A student's table, however it is written, to rows of cells."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from grader import units
+from grader.kinds.base import Unreadable
+from grader.kinds.cells import Unread, raw_items, raw_pairs, read_cell
+from grader.kinds.scalars import number, quoted, refusal
+from grader.model import Raw
+
+Cell = int | float | Unread | None
+Grid = tuple[tuple[Cell, ...], ...]
+
+
+def grid(raw: Raw, rows: Sequence[str], columns: Sequence[str], wanted: str) -> Grid:
+    """The numbers by row and column, each in its column's unit; None where nothing was filled in.
+
+    *rows* are labels and *columns* units. Raises Unreadable when it is no grid at all; a cell
+    that can't be read is an Unread in its place.
+    """
+    found: list[tuple[Cell, ...]] = [(None,) * len(columns)] * len(rows)
+    for index, row in _rows(raw, rows, wanted):
+        found[index] = _cells(row, columns)
+    return tuple(found)
+
+
+def folded(label: str) -> str:
+    """A label without what does not tell rows apart."""
+    return " ".join(label.casefold().split())
+
+
+def _rows(raw: Raw, rows: Sequence[str], wanted: str) -> Iterator[tuple[int, Raw]]:
+    """Each row's place, and what was given for it."""
+    tag = raw.get("t")
+    if tag == "dict":
+        yield from _named_rows(raw, rows)
+    elif tag in ("list", "array") and isinstance(raw.get("v"), list):
+        items = raw_items(raw)
+        if len(items) > len(rows):
+            raise Unreadable(f"{len(items)} rows are given, and the table has {len(rows)}.")
+        yield from enumerate(items)
+    else:
+        raise refusal(raw, wanted)
+
+
+def _named_rows(raw: Raw, rows: Sequence[str]) -> Iterator[tuple[int, Raw]]:
+    places = {folded(label): index for index, label in enumerate(rows)}
+    for name, row in raw_pairs(raw):
+        index = places.get(_label(name))
+        if index is None:
+            seen = quoted(name.get("v", ""))
+            raise Unreadable(f"There is no row {seen}; the rows are {', '.join(rows)}.")
+        yield index, row
+
+
+def _label(raw: Raw) -> str:
+    """A row's name as it would stand in the table."""
+    written = str(raw.get("v", ""))[:100]
+    if raw.get("t") not in ("int", "float"):
+        return folded(written)
+    try:
+        return units.number(int(written) if raw["t"] == "int" else float(written))
+    except (ValueError, OverflowError):
+        return ""
+
+
+def _cells(row: Raw, columns: Sequence[str]) -> tuple[Cell, ...]:
+    count = len(columns)
+    if row.get("t") in ("ellipsis", "none"):
+        return (None,) * count
+    cells = raw_items(row)
+    if count == 1 and row.get("t") not in ("list", "array"):
+        cells = [row]  # a row of one column may be its bare number
+    if not cells or len(cells) > count:
+        return (Unread(f"A row is a list of {count}."),) * count
+    found = [_cell(cell, unit) for cell, unit in zip(cells, columns, strict=False)]
+    return (*found, *([None] * (count - len(found))))
+
+
+def _cell(raw: Raw, unit: str) -> Cell:
+    if raw.get("t") == "none":
+        return None
+    wanted = f"a number in {unit}" if unit else "a plain number"
+    return read_cell(lambda: number(raw, unit, wanted))

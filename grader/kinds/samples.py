@@ -1,0 +1,79 @@
+"""Sample answers as a kernel would send them, for the examples of every kind."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from grader.kinds.base import Example
+from grader.model import Raw
+
+BLANK: Raw = {"t": "ellipsis"}
+NAN: Raw = {"t": "float", "v": "nan"}
+
+
+def number(value: float) -> Raw:
+    """A number."""
+    if isinstance(value, int):
+        return {"t": "int", "v": str(value)}
+    return {"t": "float", "v": repr(value)}
+
+
+def text(written: str) -> Raw:
+    """A text."""
+    return {"t": "str", "v": written, "cut": False}
+
+
+def listed(items: Iterable[Raw]) -> Raw:
+    """A list or a tuple."""
+    return {"t": "list", "v": list(items)}
+
+
+def texts(items: Iterable[str]) -> Raw:
+    """A list of texts."""
+    return listed(map(text, items))
+
+
+def mapped(pairs: Iterable[tuple[Raw, Raw]]) -> Raw:
+    """A dict."""
+    return {"t": "dict", "v": [list(pair) for pair in pairs]}
+
+
+def unreadable(raw: Raw, why: str) -> Example:
+    """A sample that must be unreadable."""
+    return Example(raw=raw, share=None, why=why)
+
+
+# What is an answer of no kind at all.
+NOTHING = (
+    unreadable(BLANK, "an ellipsis"),
+    unreadable({"t": "none"}, "None"),
+    unreadable({"t": "object", "type": "builtins.function"}, "a function"),
+    unreadable({"t": "complex", "v": "(1+2j)"}, "a complex number"),
+)
+
+NOT_NUMBERS = (
+    *NOTHING,
+    unreadable(NAN, "NaN"),
+    unreadable({"t": "float", "v": "inf"}, "infinity"),
+    unreadable({"t": "float", "v": "-inf"}, "minus infinity"),
+    unreadable({"t": "bool", "v": True}, "a truth value"),
+    unreadable({"t": "int", "digits": 5000}, "a huge integer"),
+    unreadable(
+        {"t": "array", "shape": [1], "dtype": "float64", "v": [{"t": "float", "v": "1.0"}]},
+        "an array of one element",
+    ),
+    unreadable(listed([number(1)]), "a list"),
+    unreadable(mapped([]), "a dict"),
+    unreadable(text(""), "an empty text"),
+    unreadable(text("about that much"), "words"),
+    unreadable({"t": "str", "v": "9" * 10_000, "cut": True}, "a text that is too long"),
+)
+
+NOT_LETTERS = (
+    *NOTHING,
+    unreadable(number(1), "a number"),
+    unreadable(NAN, "NaN"),
+    unreadable({"t": "bool", "v": True}, "a truth value"),
+    unreadable(text("?"), "no letter"),
+    unreadable(text(""), "an empty text"),
+)

@@ -1,0 +1,230 @@
+"""A word or a short phrase, compared with the accepted ones."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING, ClassVar, Literal
+
+from grader.kinds import samples
+from grader.kinds.base import UNDRAWN, Example, Unreadable, Usual, kinds
+from grader.kinds.scalars import quoted, text
+from grader.kinds.shares import share
+from grader.model import Draw, Judgement, Key, Part, Raw, Share, Text, Verdict
+from grader.model.spec import STRICT
+
+if TYPE_CHECKING:
+    import regex
+
+Match = Literal["exact", "casefold", "regex"]
+
+MAX_LENGTH = 500
+SECONDS = 0.2
+"""For one pattern on one answer; patterns are the author's, but the text is not."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TextMistake:
+    """Wrong texts that students really give, with what to say to them."""
+
+    __pydantic_config__: ClassVar[dict[str, object]] = STRICT
+
+    id: str
+    accept: tuple[Text, ...]
+    """Texts or patterns that are this mistake, compared as the part's own are."""
+    feedback: Text
+    credit: Share = 0.0
+    """The share of the part's points that this mistake keeps."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShortText(Part):
+    """A word or a short phrase."""
+
+    __pydantic_config__: ClassVar[dict[str, object]] = STRICT
+
+    kind: Literal["short_text"] = "short_text"
+    accept: tuple[Text, ...]
+    """Texts or patterns; any of them is right."""
+    match: Match = "casefold"
+    """Whether upper case counts (exact), does not (casefold), or these are patterns (regex)."""
+    example: Text | None = None
+    """A right answer; needed when the first of `accept` is a pattern."""
+    mistakes: tuple[TextMistake, ...] = ()
+    """Wrong answers that students really give."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ShortTextKey(Key):
+    """The accepted texts or patterns, and one right answer."""
+
+    part: ShortText
+    accept: tuple[str, ...]
+    right: str
+
+
+class ShortTextKind(Usual[ShortTextKey, str]):
+    """A word or a short phrase, compared with the accepted ones."""
+
+    spec = ShortText
+
+    def key(self, part: ShortText, draw: Draw) -> ShortTextKey:
+        """What is accepted, and the author's example of it."""
+        if not part.accept:
+            raise ValueError("'accept' is empty: no answer would be right")
+        accept = tuple(draw.fill(a, draw.scope).strip() for a in part.accept)
+        right = accept[0] if part.example is None else draw.fill(part.example, draw.scope).strip()
+        return ShortTextKey(part=part, draw=draw, accept=accept, right=right)
+
+    def read(self, raw: Raw, key: ShortTextKey) -> str:  # noqa: ARG002
+        """The text in one line."""
+        written = one_line(text(raw, _WANTED))
+        if written == "...":
+            raise Unreadable("Nothing was filled in.", blank=True)
+        if len(written) > MAX_LENGTH:
+            raise Unreadable(f"The text has {len(written)} characters; give {_WANTED}.")
+        return written
+
+    def judge(self, value: str, key: ShortTextKey) -> Judgement:
+        """Accepted, a mistake of the author's, or neither."""
+        try:
+            if _matches(value, key.accept, key.part.match):
+                return Judgement(share=1.0, verdict=Verdict.CORRECT)
+            return _mistaken(value, key) or Judgement(
+                share=0.0, verdict=Verdict.INCORRECT, note="This is not an accepted answer."
+            )
+        except TimeoutError:
+            note = "We could not compare this text in time; a person will look at it."
+            return Judgement(share=None, verdict=Verdict.UNSETTLED, note=note)
+
+    def say(self, value: str, key: ShortTextKey) -> str:  # noqa: ARG002
+        """The text in quotes."""
+        return quoted(value, 80)
+
+    def examples(self, key: ShortTextKey) -> tuple[Example, ...]:
+        """The right text in several forms, mistakes, and what is no text."""
+        spaced = "  " + key.right.replace(" ", "  ") + "\n"
+        return (
+            Example(raw=samples.text(key.right), share=1.0, why="the right text"),
+            Example(raw=samples.text(spaced), share=1.0, why="the right text with more space"),
+            Example(raw=samples.text(_wrong_text(key)), share=0.0, why="a wrong text"),
+            *_mistake_examples(key),
+            samples.unreadable(samples.text(""), "an empty text"),
+            samples.unreadable(samples.text("x" * (MAX_LENGTH + 1)), "a text that is too long"),
+            samples.unreadable(samples.number(1), "a number"),
+            samples.unreadable({"t": "bool", "v": True}, "a truth value"),
+            samples.unreadable(samples.texts([key.right]), "a list"),
+            *samples.NOTHING,
+        )
+
+    def how(self, key: ShortTextKey) -> str:  # noqa: ARG002
+        """A text."""
+        return _WANTED
+
+    def answer(self, key: ShortTextKey) -> object:
+        """One right text."""
+        return key.right
+
+    def true(self, key: ShortTextKey) -> str | None:
+        """One right text."""
+        return one_line(key.right)
+
+    def solved(self, answer: object, key: ShortTextKey) -> str:  # noqa: ARG002
+        """The text that the solution returned."""
+        if not isinstance(answer, str):
+            raise ValueError(f"{answer!r} is not a text")
+        return one_line(answer)
+
+    def from_sheet(self, sheet: Mapping[str, object]) -> ShortTextKey:  # noqa: ARG002
+        """A key that accepts nothing."""
+        part = ShortText(id="", ask="", accept=())
+        return ShortTextKey(part=part, draw=UNDRAWN, accept=(), right="")
+
+    def literal(self, key: ShortTextKey) -> str:
+        """The right text in quotes."""
+        return repr(key.right)
+
+    def explain(self, key: ShortTextKey) -> str:
+        """A right text, and what else is accepted."""
+        if key.part.match == "regex":
+            return f"**{key.right}**, or another way to write it"
+        others = [a for a in key.accept if a != key.right]
+        also = f"; also accepted: {', '.join(others)}" if others else ""
+        return f"**{key.right}**{also}"
+
+
+_WANTED = "a short text in quotes"
+
+
+def one_line(written: str) -> str:
+    """A text with single spaces, and with one form for every letter."""
+    return " ".join(unicodedata.normalize("NFKC", written).split())
+
+
+def _matches(written: str, accept: Sequence[str], match: Match) -> bool:
+    written = one_line(written)
+    if match == "exact":
+        return any(written == one_line(a) for a in accept)
+    if match == "casefold":
+        return any(written.casefold() == one_line(a).casefold() for a in accept)
+    return any(_pattern(a).fullmatch(written, timeout=SECONDS) is not None for a in accept)
+
+
+@lru_cache(maxsize=1024)
+def _pattern(written: str) -> regex.Pattern[str]:
+    import regex
+
+    try:
+        return regex.compile(written)
+    except regex.error as error:
+        raise ValueError(f"the pattern '{written}' can't be read: {error}") from None
+
+
+def _mistaken(value: str, key: ShortTextKey) -> Judgement | None:
+    for mistake, accept in _mistakes(key):
+        if _matches(value, accept, key.part.match):
+            return Judgement(
+                share=share(mistake.credit),
+                verdict=Verdict.MISTAKE,
+                note=_feedback(mistake, key),
+                mistake=mistake.id,
+            )
+    return None
+
+
+def _mistakes(key: ShortTextKey) -> Iterator[tuple[TextMistake, tuple[str, ...]]]:
+    fill, scope = key.draw.fill, key.draw.scope
+    for mistake in key.part.mistakes:
+        yield mistake, tuple(fill(a, scope).strip() for a in mistake.accept)
+
+
+def _feedback(mistake: TextMistake, key: ShortTextKey) -> str:
+    names = {**key.draw.scope, key.part.id: key.right}
+    return key.draw.fill(mistake.feedback, names).strip()
+
+
+def _mistake_examples(key: ShortTextKey) -> Iterator[Example]:
+    for mistake, accept in _mistakes(key):
+        _feedback(mistake, key)
+        for written in accept:
+            # A pattern is no sample of itself, unless it happens to match itself.
+            if _matches(written, accept, key.part.match):
+                yield Example(
+                    raw=samples.text(written),
+                    share=share(mistake.credit),
+                    why=f"the mistake '{mistake.id}'",
+                    mistake=mistake.id,
+                )
+
+
+def _wrong_text(key: ShortTextKey) -> str:
+    every = [*key.accept, *(a for _, accept in _mistakes(key) for a in accept)]
+    for written in ("xyzzy", "none of this", "0", "~"):
+        if not _matches(written, every, key.part.match):
+            return written
+    raise ValueError("every text seems to be accepted or a mistake; narrow the patterns")
+
+
+kinds.add("short_text")(ShortTextKind())

@@ -1,0 +1,197 @@
+"""Conformance checks for authors of kinds: what every kind must hold to, whatever it asks."""
+
+from __future__ import annotations
+
+import ast
+import copy
+import json
+import re
+from collections.abc import Mapping
+
+from grader import probe
+from grader.kinds import Example, Kind, Unreadable
+from grader.model import Judgement, Key, Raw, Verdict
+
+
+def check_kind(kind: Kind, key: Key) -> None:
+    """Nothing, if *kind* holds to the contract of kinds for this key.
+
+    Otherwise raises AssertionError with what does not hold. Call it with keys of several parts:
+    small and large, with mistakes and without.
+    """
+    by_person = kind.true(key) is None
+    samples = kind.examples(key)
+    _require(any(s.share == 1 for s in samples) or by_person, "no example is right")
+    _require(
+        any(s.share is not None and s.share < 1 for s in samples) or by_person, "none is wrong"
+    )
+    for sample in samples:
+        _check_example(kind, key, sample, by_person=by_person)
+    _check_placeholder(kind, key)
+    _check_answers(kind, key, by_person=by_person)
+    _check_texts(kind, key)
+    _check_sheet(kind, key, samples)
+    for raw in NONSENSE:
+        _readable(kind, raw, key)
+
+
+# What no honest kernel sends, and a forged one may.
+NONSENSE: tuple[Raw, ...] = (
+    {},
+    {"t": None},
+    {"t": ["int"]},
+    {"t": "no such thing"},
+    {"t": "int"},
+    {"t": "int", "v": 28},
+    {"t": "int", "v": "2_8"},
+    {"t": "int", "v": "9" * 5000},
+    {"t": "int", "v": "0x1c"},
+    {"t": "int", "digits": "many"},
+    {"t": "float"},
+    {"t": "float", "v": None},
+    {"t": "float", "v": "28,0"},
+    {"t": "float", "v": "1e999"},
+    {"t": "bool", "v": "True"},
+    {"t": "str"},
+    {"t": "str", "v": 28},
+    {"t": "str", "v": "\x00\x1b[2J\u202e28"},
+    {"t": "str", "v": " \n\t "},
+    {"t": "str", "v": "(" * 10_000},
+    {"t": "complex"},
+    {"t": "list"},
+    {"t": "list", "v": None},
+    {"t": "list", "v": [None, 1, [[]], {}]},
+    {"t": "list", "v": [{"t": "list", "v": [{"t": "list", "v": []}]}]},
+    {"t": "set", "v": [{"t": "set", "v": 1}]},
+    {"t": "dict", "v": [1, [2], [3, 4], [{}, {}]]},
+    {"t": "dict", "v": [[{"t": "list", "v": []}, {"t": "dict", "v": None}]]},
+    {"t": "dict", "v": [[{"t": "int", "v": "9" * 5000}, {"t": "none"}]]},
+    {"t": "dict", "v": [[{"t": "float", "v": "inf"}, {"t": "none"}]]},
+    {"t": "array"},
+    {"t": "array", "shape": "wide", "v": {}},
+    {"t": "array", "shape": [2, 2], "v": None},
+    {"t": "array", "shape": [1, None], "v": [[None]]},
+    {"t": "object"},
+    {"t": "object", "type": 3, "large": "yes"},
+)
+
+
+def _require(holds: object, what: str) -> None:
+    if not holds:
+        raise AssertionError(what)
+
+
+def _readable(kind: Kind, raw: Raw, key: Key) -> tuple[object] | None:
+    """The value in a tuple, or None when it is unreadable; anything else but that is a defect."""
+    before = copy.deepcopy(raw)
+    try:
+        value = kind.read(raw, key)
+    except Unreadable as reason:
+        _require(_one_line(reason.sentence), f"{raw} is refused with {reason.sentence!r}")
+        value = None
+        readable = False
+    else:
+        readable = True
+        _judged(kind, value, key)
+    _require(raw == before, f"read() changed {before} to {raw}")
+    return (value,) if readable else None
+
+
+def _judged(kind: Kind, value: object, key: Key) -> Judgement:
+    judgement = kind.judge(value, key)
+    _require(judgement == kind.judge(value, key), f"{value!r} is judged in two ways")
+    share, verdict = judgement.share, judgement.verdict
+    _require((share is None) == (verdict is Verdict.UNSETTLED), f"{verdict} earns {share}")
+    _require(share is None or 0 <= share <= 1, f"{value!r} earns {share}")
+    _require((share == 1) == (verdict is Verdict.CORRECT) or judgement.mistake, f"{judgement}")
+    _require(_one_line(kind.say(value, key)), f"say() gives {kind.say(value, key)!r}")
+    return judgement
+
+
+def _check_example(kind: Kind, key: Key, sample: Example, *, by_person: bool) -> None:
+    raw = json.loads(json.dumps(sample.raw, allow_nan=False))
+    found = _readable(kind, raw, key)
+    if found is None:
+        _require(sample.share is None, f"{sample.why} ({raw}) is unreadable")
+        return
+    judgement = _judged(kind, found[0], key)
+    if sample.share is None:
+        _require(by_person and judgement.share is None, f"{sample.why} ({raw}) is readable")
+        return
+    _require(
+        (judgement.share, judgement.mistake) == (sample.share, sample.mistake),
+        f"{sample.why} ({raw}) earns {judgement.share} as {judgement.mistake}, "
+        f"not {sample.share} as {sample.mistake}",
+    )
+
+
+def _check_placeholder(kind: Kind, key: Key) -> None:
+    written = kind.placeholder(key)
+    raw = probe.encode(ast.literal_eval(written))
+    try:
+        kind.read(raw, key)
+    except Unreadable as reason:
+        _require(reason.blank, f"the placeholder {written} is refused, but not as blank")
+    else:
+        raise AssertionError(f"the placeholder {written} is taken for an answer")
+
+
+def _check_answers(kind: Kind, key: Key, *, by_person: bool) -> None:
+    json.dumps(kind.answer(key), allow_nan=False)
+    written = kind.literal(key)
+    found = _readable(kind, probe.encode(ast.literal_eval(written)), key)
+    _require(found is not None, f"the literal {written} is unreadable")
+    assert found is not None  # noqa: S101 - for the type checker
+    share = _judged(kind, found[0], key).share
+    _require(share is None if by_person else share == 1, f"the literal {written} earns {share}")
+    true = kind.true(key)
+    if true is None:
+        _require(kind.carried(None, key) is None, "something is carried from no answer")
+        return
+    _require(_judged(kind, true, key).share == 1, f"the true value {true!r} is not right")
+    kind.carried(true, key)
+
+
+def _check_texts(kind: Kind, key: Key) -> None:
+    _require(_one_line(kind.how(key)), f"how() gives {kind.how(key)!r}")
+    _require(kind.explain(key).strip(), "explain() gives nothing")
+    answer = kind.answer(key)
+    if isinstance(answer, bool) or not isinstance(answer, (int, float)):
+        return
+    literal = re.compile(rf"(?<![\d.]){re.escape(kind.literal(key))}(?![\d.])")
+    shown = (kind.placeholder(key), kind.how(key), kind.options(key), json.dumps(kind.sheet(key)))
+    for text in shown:
+        _require(not literal.search(text), f"the key {literal.pattern} stands in {text!r}")
+
+
+def _check_sheet(kind: Kind, key: Key, samples: tuple[Example, ...]) -> None:
+    """From the sheet alone the same answers are read, and said in the same words."""
+    sheet = json.loads(json.dumps(kind.sheet(key), allow_nan=False))
+    public = kind.from_sheet(sheet)
+    for sample in samples:
+        _require(
+            _heard(kind, sample.raw, key) == _heard(kind, sample.raw, public),
+            f"{sample.why} ({sample.raw}) is read in another way from the sheet",
+        )
+    for broken in _broken(sheet):
+        try:
+            kind.from_sheet(broken)
+        except (ValueError, KeyError, TypeError):
+            continue
+
+
+def _broken(sheet: Mapping[str, object]) -> list[dict[str, object]]:
+    """The sheet as a student may have left it: keys lost, values of other types."""
+    values: tuple[object, ...] = (None, 0, "no such unit", [], [[]], [1, 2], {"a": 1})
+    return [{}, *({**sheet, name: value} for name in sheet for value in values)]
+
+
+def _heard(kind: Kind, raw: Raw, key: Key) -> str:
+    try:
+        return "read as " + kind.say(kind.read(raw, key), key)
+    except Unreadable as reason:
+        return reason.sentence
+
+
+def _one_line(text: str) -> bool:
+    return bool(text.strip()) and len(text.splitlines()) == 1

@@ -1,0 +1,41 @@
+"""Small notebooks, submissions and jobs for tests: valid by default, change one thing."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import replace
+
+from grader import notebook
+from grader.model import Evidence, Job, Limits, Submission
+from grader.notebook import Cell
+
+QUICK = Limits(cell_seconds=5.0, notebook_seconds=30.0)
+
+
+def a_notebook(*sources: str) -> bytes:
+    """A notebook with one code cell per source; a source that starts with "# %%" is Markdown."""
+    cells = [
+        Cell(type="markdown" if s.startswith("# %%") else "code", source=s, id=f"c{n}")
+        for n, s in enumerate(sources)
+    ]
+    return notebook.write(cells, {})
+
+
+def a_submission(data: bytes = b"", **changes: object) -> Submission:
+    """Ada's, of these bytes."""
+    made = Submission(student="ada", path="ada.ipynb", sha256=hashlib.sha256(data).hexdigest())
+    return replace(made, **changes)
+
+
+def a_job(*names: str, data: bytes = b"", limits: Limits = QUICK, **changes: object) -> Job:
+    """A job that asks for these names."""
+    made = Job(submission=a_submission(data), names=names, limits=limits)
+    return replace(made, **changes)
+
+
+def run(*sources: str, asks: str, **changes: object) -> Evidence:
+    """The evidence of a notebook of these code cells, asked for the names in *asks*."""
+    from grader.execute import execute
+
+    data = a_notebook(*sources)
+    return execute(a_job(*asks.split(), data=data, **changes), data)

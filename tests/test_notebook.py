@@ -1,0 +1,172 @@
+"""Notebooks out and in: valid files from us, and nothing but a sentence for what is not one."""
+
+from __future__ import annotations
+
+import json
+
+import nbformat
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from grader import notebook
+from grader.errors import SubmissionError
+from grader.notebook import Cell
+
+text = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"))
+cells = st.lists(
+    st.builds(
+        Cell,
+        type=st.sampled_from(["markdown", "code", "raw"]),
+        source=text,
+        id=st.from_regex(r"[a-zA-Z0-9_-]{1,64}", fullmatch=True),
+        metadata=st.dictionaries(text, st.integers() | text | st.lists(text), max_size=2),
+    ),
+    unique_by=lambda cell: cell.id,
+    max_size=6,
+)
+json_values = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
+    max_leaves=12,
+)
+
+
+def tree(*entries: object, **changes: object) -> bytes:
+    made = {"cells": list(entries), "metadata": {}, "nbformat": 4, "nbformat_minor": 5, **changes}
+    return json.dumps(made).encode()
+
+
+def refusal(data: bytes) -> str:
+    with pytest.raises(SubmissionError) as caught:
+        notebook.read(data)
+    return caught.value.what
+
+
+CODE = {"cell_type": "code", "source": "x = 1", "id": "a", "metadata": {}, "outputs": []}
+
+
+@given(cells)
+def test_what_is_written_is_valid_and_reads_back_the_same(made: list[Cell]) -> None:
+    data = notebook.write(made, {"kernelspec": {"name": "python3", "display_name": "é"}})
+    nbformat.validate(nbformat.reads(data.decode(), as_version=4))
+    back = notebook.read(data)
+    assert list(back.cells) == made
+    assert back.metadata["kernelspec"] == {"name": "python3", "display_name": "é"}
+
+
+def test_the_bytes_are_those_that_jupyter_itself_would_write() -> None:
+    made = [
+        Cell(type="markdown", source="# Título\nof it", id="t", metadata={"b": [1], "a": {}}),
+        Cell(type="code", source="q1_x = ...\n", id="q1-x"),
+        Cell(type="code", source="", id="empty"),
+    ]
+    data = notebook.write(made, {"language_info": {"name": "python"}})
+    again = nbformat.writes(nbformat.reads(data.decode(), as_version=4)) + "\n"
+    assert data.decode() == again
+    assert data == notebook.write(made, {"language_info": {"name": "python"}})
+
+
+@pytest.mark.parametrize("names", [("a", "a"), ("",), ("q1 x",), ("é",)])
+def test_cell_ids_that_are_not_ids_are_our_own_bug(names: tuple[str, ...]) -> None:
+    with pytest.raises(ValueError, match="cell id"):
+        notebook.write([Cell(type="code", source="", id=name) for name in names], {})
+
+
+def test_missing_and_duplicate_ids_are_replaced_and_the_order_is_kept() -> None:
+    entries = [CODE, {**CODE, "source": "y"}, {"cell_type": "code", "source": ["z\n", "w"]}]
+    entries += [{**CODE, "id": "cell-0", "source": "own"}, {**CODE, "id": 7, "source": "last"}]
+    found = notebook.read(tree(*entries)).cells
+    assert [cell.source for cell in found] == ["x = 1", "y", "z\nw", "own", "last"]
+    assert [cell.id for cell in found] == ["a", "cell-1", "cell-2", "cell-0", "cell-3"]
+
+
+def test_cells_without_metadata_or_of_another_type_are_read() -> None:
+    found = notebook.read(tree({"cell_type": "heading", "source": "T"}, metadata=None))
+    assert found.cells[0].type == "raw"
+    assert found.metadata == {}
+
+
+def test_format_3_is_read_from_its_worksheets() -> None:
+    sheet = {"cells": [{"cell_type": "code", "input": ["q1_x = 3"], "outputs": []}]}
+    found = notebook.read(json.dumps({"nbformat": 3, "worksheets": [sheet]}).encode())
+    assert [(cell.type, cell.source) for cell in found.cells] == [("code", "q1_x = 3")]
+
+
+def test_a_byte_order_mark_is_not_held_against_anybody() -> None:
+    assert notebook.read(b"\xef\xbb\xbf" + tree(CODE)).cells[0].source == "x = 1"
+
+
+def test_half_a_surrogate_pair_and_nul_become_harmless() -> None:
+    source = notebook.read(tree({**CODE, "source": "a\ud800b\0c"})).cells[0].source
+    assert source == "a?b\ufffdc"
+
+
+@pytest.mark.parametrize(
+    "data, sentence",
+    [
+        (b"", "the file is empty"),
+        (b" \n\t", "the file is empty"),
+        (b"q1_x = 3\n", "the file is not a notebook: not JSON at line 1, column 1"),
+        ("{}".encode("utf-16"), "the file is not a notebook: it is not UTF-8 text"),
+        (b"PK\x03\x04\x00\x00", "the file is not a notebook: it contains NUL bytes"),
+        (b"[]", "this is JSON, but not a notebook"),
+        (b'{"a": 1}', "this is JSON, but not a notebook"),
+        (b"[" * 200_000, "the file is nested too deeply to be a notebook"),
+        (b"1" * 5_000, "the file holds a number that is too long to be read"),
+        (tree(nbformat=99), "the notebook has format 99; formats 3 and 4 are read"),
+        (tree(nbformat="4"), "the notebook has format unknown; formats 3 and 4 are read"),
+        (tree(cells="no"), "the notebook's cells are not a list"),
+        (tree("no"), "cell 1 of the notebook is not a cell"),
+        (tree(CODE, {**CODE, "source": 3}), "cell 2 of the notebook has no readable text"),
+        (tree(CODE, {**CODE, "source": ["a", 3]}), "cell 2 of the notebook has no readable text"),
+        (b'{"nbformat": 3, "worksheets": [1]}', "the notebook's worksheets can't be read"),
+        (tree(*[{}] * 2001), "the notebook has 2001 cells; at most 2000 are read"),
+        (b" " * 20_000_001, "the file has 20 MB; at most 20 MB are read"),
+    ],
+)
+def test_what_is_not_a_notebook_gets_a_sentence_of_its_own(data: bytes, sentence: str) -> None:
+    assert refusal(data) == sentence
+
+
+@given(st.binary(max_size=200) | json_values.map(lambda v: json.dumps(v).encode()))
+def test_arbitrary_bytes_give_a_notebook_or_a_sentence(data: bytes) -> None:
+    try:
+        notebook.read(data)
+    except SubmissionError as error:
+        said = error.what
+    else:
+        said = "this was a notebook"
+    assert "\n" not in said
+    assert said[0].islower()
+
+
+@given(
+    st.fixed_dictionaries(
+        {},
+        optional={
+            "cells": json_values
+            | st.lists(
+                st.fixed_dictionaries(
+                    {},
+                    optional={
+                        "cell_type": st.sampled_from(["code", "markdown"]) | json_values,
+                        "source": st.lists(st.text()) | json_values,
+                        "id": json_values,
+                        "metadata": json_values,
+                    },
+                )
+            ),
+            "worksheets": json_values,
+            "nbformat": st.sampled_from([3, 4, 4.0, True]) | json_values,
+            "metadata": json_values,
+        },
+    )
+)
+def test_almost_notebooks_give_a_notebook_that_can_be_written_or_a_sentence(made: object) -> None:
+    try:
+        found = notebook.read(json.dumps(made).encode())
+    except SubmissionError:
+        return
+    data = notebook.write([Cell(type=c.type, source=c.source, id=c.id) for c in found.cells], {})
+    assert [c.source for c in notebook.read(data).cells] == [c.source for c in found.cells]
