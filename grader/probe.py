@@ -43,8 +43,6 @@ def encode(value: Any) -> Raw:
         return _Encoder().encode(value)
     except TooLargeError:
         return {**_object(value), "large": True}
-    except Exception:  # noqa: BLE001  # a value of the student's own that can't be looked at
-        return _object(value)
 
 
 def answers(names: Iterable[str], space: Mapping[str, Any]) -> str:
@@ -73,9 +71,14 @@ class _Encoder:
         self.items -= 1
         if self.items < 0 or self.depth > MAX_DEPTH:
             raise TooLargeError
-        for matches, make in _FORMS:
-            if matches(value):
-                return make(self, value)
+        try:
+            for matches, make in _FORMS:
+                if matches(value):
+                    return make(self, value)
+        except TooLargeError:
+            raise
+        except Exception:  # noqa: BLE001  # a value of the student's own that can't be looked at
+            return _object(value)
         return _object(value)
 
     def from_bool(self, value: Any) -> Raw:
@@ -161,9 +164,10 @@ class _Encoder:
 
     def _each(self, values: Iterable[Any]) -> list[Raw]:
         self.depth += 1
-        found = [self.encode(value) for value in values]
-        self.depth -= 1
-        return found
+        try:
+            return [self.encode(value) for value in values]
+        finally:
+            self.depth -= 1
 
 
 def _storable(text: str) -> str:

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from grader.cli.options import bank_option, examples, json_option, print_json, table
+
+if TYPE_CHECKING:
+    from grader.gradebook import Difference
+    from grader.model import Grade
 
 
 @click.command(
@@ -44,31 +49,15 @@ def command(
             {
                 "applied": done.applied,
                 "scored": done.scored,
-                "changes": [
-                    {
-                        "student": d.student,
-                        "before": d.before,
-                        "after": d.after,
-                        "marks": [
-                            {
-                                "name": m.name,
-                                "before": m.before,
-                                "after": m.after,
-                                "why": m.why,
-                            }
-                            for m in d.marks
-                        ],
-                    }
-                    for d in done.changes
-                ],
+                "changes": [_data(d) for d in done.changes],
             }
         )
         return
     rows = [
         (
             d.student,
-            _points(d.before),
-            _points(d.after),
+            _total(d.before),
+            _total(d.after),
             "; ".join(f"{m.name}: {m.why}" for m in d.marks),
         )
         for d in done.changes
@@ -76,8 +65,29 @@ def command(
     if rows:
         click.echo(table(("student", "before", "after", "why"), rows, right=(1, 2)))
     verb = "would change" if dry_run else "changed"
-    click.echo(f"{len(rows)} of {done.scored} grades {verb}.")
+    up = sum(d.points > 0 for d in done.changes)
+    down = sum(d.points < 0 for d in done.changes)
+    click.echo(f"{len(rows)} of {done.scored} grades {verb}: {up} up, {down} down.")
 
 
-def _points(value: float | None) -> str:
-    return "open" if value is None else f"{value:g}"
+def _data(change: Difference) -> dict[str, object]:
+    return {
+        "student": change.student,
+        "before": change.before.score if change.before else None,
+        "after": change.after.score if change.after else None,
+        "marks": [
+            {
+                "name": m.name,
+                "before": m.before.points if m.before else None,
+                "after": m.after.points if m.after else None,
+                "why": m.why,
+            }
+            for m in change.marks
+        ],
+    }
+
+
+def _total(grade: Grade | None) -> str:
+    if grade is None:
+        return "-"
+    return f"{grade.score:g}" + ("" if grade.complete else " +?")

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
 
-from grader.model import Draw, Judgement, Key, Part, Raw
+from grader.model import Draw, Judgement, Key, Part, Raw, Verdict
 from grader.quantity import Value
 from grader.registry import Registry
 
@@ -108,6 +108,8 @@ class KindOf(Protocol[P, K, V]):
 # Whoever works with kinds in general knows neither part nor key nor value of any one of them.
 Kind = KindOf[Any, Any, Any]
 
+
+CORRECT = Judgement(share=1.0, verdict=Verdict.CORRECT)
 
 # For a key made from a sheet, where nothing was drawn.
 UNDRAWN = Draw(

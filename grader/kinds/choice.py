@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from grader.kinds import lettered, samples
-from grader.kinds.base import UNDRAWN, Example, Usual, kinds
+from grader.kinds.base import CORRECT, UNDRAWN, Example, Usual, kinds
 from grader.kinds.lettered import Lettered
 from grader.kinds.options import Option, feedback, named, option_id, options_for, right_ids
 from grader.kinds.shares import share
@@ -60,7 +60,7 @@ class ChoiceKind(Usual[ChoiceKey, str]):
     def judge(self, value: str, key: ChoiceKey) -> Judgement:
         """Right, a mistake named by the option's id, or wrong."""
         if value == key.right:
-            return Judgement(share=1.0, verdict=Verdict.CORRECT)
+            return CORRECT
         option = _option(key, value)
         if not named(option):
             return Judgement(share=0.0, verdict=Verdict.INCORRECT, note="This is not the option.")

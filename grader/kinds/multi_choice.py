@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from grader.kinds import lettered, samples
-from grader.kinds.base import UNDRAWN, Example, Usual, kinds
+from grader.kinds.base import CORRECT, UNDRAWN, Example, Usual, kinds
 from grader.kinds.lettered import Lettered
 from grader.kinds.options import Option, feedback, option_id, options_for, right_ids
 from grader.kinds.shares import share
@@ -91,7 +91,7 @@ class MultiChoiceKind(Usual[MultiChoiceKey, frozenset[str]]):
         part = key.part
         earned = _RULES[part.rule](value, key.right, len(key.choices))
         if earned == 1:
-            return Judgement(share=1.0, verdict=Verdict.CORRECT)
+            return CORRECT
         spoken = [o for o in _wrongly_chosen(value, key) if o.feedback]
         mistake = option_id(spoken[0]) if spoken else None
         note = " ".join(feedback(o, key.draw, part.id, None) for o in spoken)

@@ -10,7 +10,7 @@ from typing import ClassVar, Literal
 from grader import units
 from grader.expressions import TextError, evaluate, holds
 from grader.kinds import samples, slips, tolerance
-from grader.kinds.base import UNDRAWN, Example, Usual, kinds
+from grader.kinds.base import CORRECT, UNDRAWN, Example, Usual, kinds
 from grader.kinds.scalars import number
 from grader.kinds.shares import share
 from grader.kinds.slips import Slips
@@ -69,7 +69,6 @@ class NumericKey(Key):
 LARGEST = 1e300
 """Of keys; leaves room to multiply."""
 
-CORRECT = Judgement(share=1.0, verdict=Verdict.CORRECT)
 INCORRECT = Judgement(
     share=0.0, verdict=Verdict.INCORRECT, note="This is outside the accepted interval."
 )

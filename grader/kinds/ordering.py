@@ -8,7 +8,7 @@ from itertools import pairwise
 from typing import ClassVar, Literal
 
 from grader.kinds import lettered, samples
-from grader.kinds.base import UNDRAWN, Example, Unreadable, Usual, kinds
+from grader.kinds.base import CORRECT, UNDRAWN, Example, Unreadable, Usual, kinds
 from grader.kinds.lettered import Item, Lettered
 from grader.model import Draw, Judgement, Key, Part, Raw, Verdict
 from grader.model.spec import STRICT
@@ -117,7 +117,7 @@ class OrderingKind(Usual[OrderingKey, tuple[str, ...]]):
     def judge(self, value: tuple[str, ...], key: OrderingKey) -> Judgement:
         """What the rule gives."""
         if all_or_nothing(value, key.before) == 1:
-            return Judgement(share=1.0, verdict=Verdict.CORRECT)
+            return CORRECT
         earned = _RULES[key.part.credit](value, key.before)
         if earned > 0:
             note = "Some of this order is right."

@@ -9,7 +9,7 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 from grader.kinds import samples
-from grader.kinds.base import UNDRAWN, Example, Unreadable, Usual, kinds
+from grader.kinds.base import CORRECT, UNDRAWN, Example, Unreadable, Usual, kinds
 from grader.kinds.scalars import quoted, text
 from grader.kinds.shares import share
 from grader.model import Draw, Judgement, Key, Part, Raw, Share, Text, Verdict
@@ -91,7 +91,7 @@ class ShortTextKind(Usual[ShortTextKey, str]):
         """Accepted, a mistake of the author's, or neither."""
         try:
             if _matches(value, key.accept, key.part.match):
-                return Judgement(share=1.0, verdict=Verdict.CORRECT)
+                return CORRECT
             return _mistaken(value, key) or Judgement(
                 share=0.0, verdict=Verdict.INCORRECT, note="This is not an accepted answer."
             )

@@ -8,7 +8,7 @@ from typing import ClassVar, Literal
 
 from grader.expressions import evaluate
 from grader.kinds import samples
-from grader.kinds.base import UNDRAWN, Example, Unreadable, Usual, kinds
+from grader.kinds.base import CORRECT, UNDRAWN, Example, Unreadable, Usual, kinds
 from grader.kinds.scalars import quoted, refusal, text
 from grader.model import Draw, Expr, Judgement, Key, Part, Raw, Text, Verdict
 from grader.model.spec import STRICT
@@ -76,7 +76,7 @@ class TrueFalseKind(Usual[TrueFalseKey, bool]):
     def judge(self, value: bool, key: TrueFalseKey) -> Judgement:
         """Right or wrong."""
         if value is key.right:
-            return Judgement(share=1.0, verdict=Verdict.CORRECT)
+            return CORRECT
         return Judgement(share=0.0, verdict=Verdict.INCORRECT, note=_feedback(key))
 
     def say(self, value: bool, key: TrueFalseKey) -> str:  # noqa: ARG002

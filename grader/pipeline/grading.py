@@ -242,7 +242,8 @@ def rescore(
         papers = Papers(release=released, corrected=corrected)
         before = list(book.grades())
         after = [g for g in (_again(book, papers, g) for g in before) if g is not None]
-        changes = tuple(differences(before, after))
+        scored = {g.student for g in after}
+        changes = tuple(differences((g for g in before if g.student in scored), after))
         if not dry_run:
             keep_correction(book, corrected, why)
             book.put_grades(after, why=why or "score again")

@@ -1,0 +1,249 @@
+"""Parts, draws and keys of every kind for tests: valid by default; a test changes one thing."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Mapping
+
+from grader import probe, units
+from grader.expressions import fill
+from grader.kinds import Unreadable, kinds
+from grader.kinds.choice import Choice
+from grader.kinds.explanation import Explanation
+from grader.kinds.integer import Integer
+from grader.kinds.lettered import Item
+from grader.kinds.matching import Matching, MatchItem
+from grader.kinds.multi_choice import MultiChoice
+from grader.kinds.numeric import Numeric
+from grader.kinds.options import Option
+from grader.kinds.ordering import Ordering
+from grader.kinds.short_text import ShortText, TextMistake
+from grader.kinds.table import Column, Table
+from grader.kinds.true_false import TrueFalse
+from grader.model import Draw, Judgement, Key, Mistake, Part, Tolerance
+from grader.quantity import Value
+
+SCOPE: Mapping[str, Value] = {
+    "billions": 7,
+    "gpus": 16,
+    "weights": units.quantity(14, "GB"),
+    "bandwidth": units.quantity(3.35, "TB/s"),
+}
+
+
+def a_draw(seed: int = 0, **changes: Value) -> Draw:
+    """A draw with a model, GPUs, weights and a bandwidth in scope."""
+
+    def order(label: str, count: int) -> tuple[int, ...]:
+        return tuple(random.Random(f"{seed}/{label}").sample(range(count), count))
+
+    return Draw(
+        scope={**SCOPE, **changes},
+        facts={},
+        fill=lambda text, scope: fill(text, scope),
+        order=order,
+    )
+
+
+def a_key(part: Part, seed: int = 0, **changes: Value) -> Key:
+    """The key of a part."""
+    return kinds.find(part.kind).key(part, a_draw(seed, **changes))
+
+
+def judged(key: Key, answer: object) -> Judgement:
+    """The judgement on a Python value, by the way of the probe."""
+    kind = kinds.find(key.part.kind)
+    return kind.judge(kind.read(probe.encode(answer), key), key)
+
+
+def said(key: Key, answer: object) -> str:
+    """What a Python value is read as."""
+    kind = kinds.find(key.part.kind)
+    return kind.say(kind.read(probe.encode(answer), key), key)
+
+
+def refused(key: Key, answer: object) -> str:
+    """The sentence that refuses a Python value; fails when it is readable."""
+    return refused_raw(key, probe.encode(answer))
+
+
+def refused_raw(key: Key, raw: Mapping[str, object]) -> str:
+    """The sentence that refuses what a kernel sent; fails when it is readable."""
+    try:
+        value = kinds.find(key.part.kind).read(raw, key)
+    except Unreadable as reason:
+        return reason.sentence
+    raise AssertionError(f"{raw} is read as {value!r}")
+
+
+def is_blank(key: Key, answer: object) -> bool:
+    """Whether a Python value counts as no answer at all."""
+    try:
+        kinds.find(key.part.kind).read(probe.encode(answer), key)
+    except Unreadable as reason:
+        return reason.blank
+    return False
+
+
+NOT_SHARDED = Mistake(
+    id="not-sharded", value="weights", feedback="All of it; divide by {{ gpus }}.", credit="25%"
+)
+
+
+def a_numeric(**changes: object) -> Numeric:
+    """The weights on one GPU: 0.875 GB."""
+    fields: dict[str, object] = {"unit": "GB", "answer": "weights / gpus", **changes}
+    return Numeric(id="share", ask="How much?", **fields)  # type: ignore[arg-type]
+
+
+def an_integer(**changes: object) -> Integer:
+    """The nodes for the GPUs: 2."""
+    fields: dict[str, object] = {"answer": "gpus / 8", **changes}
+    return Integer(id="nodes", ask="How many?", **fields)  # type: ignore[arg-type]
+
+
+FORMATS = (
+    Option(text="bfloat16", correct=True),
+    Option(text="float32", feedback="That has 4 bytes.", credit="50%"),
+    Option(text="8-bit float", feedback="That has 1 byte, not {{ gpus // 8 }}."),
+    Option(text="int4"),
+)
+
+
+def a_choice(**changes: object) -> Choice:
+    """One of four number formats: bfloat16."""
+    fields: dict[str, object] = {"options": FORMATS, **changes}
+    return Choice(id="format", ask="Which format?", **fields)  # type: ignore[arg-type]
+
+
+SHARDED = (
+    Option(id="params", text="parameters", correct=True),
+    Option(id="grads", text="gradients", correct=True),
+    Option(id="adam", text="optimizer state", correct=True),
+    Option(id="acts", text="activations", feedback="Activations stay where they are."),
+    Option(id="inputs", text="input batches"),
+)
+
+
+def a_multi_choice(**changes: object) -> MultiChoice:
+    """What is sharded: three of five, unshuffled, so A, B and C."""
+    fields: dict[str, object] = {"options": SHARDED, "shuffle": False, **changes}
+    return MultiChoice(id="sharded", ask="What is sharded?", **fields)  # type: ignore[arg-type]
+
+
+def a_true_false(**changes: object) -> TrueFalse:
+    """Whether the weights fit into 80 GB: they do."""
+    fields: dict[str, object] = {"answer": "weights <= 80 * GB", **changes}
+    return TrueFalse(id="fits", ask="It fits.", **fields)  # type: ignore[arg-type]
+
+
+STEPS = tuple(Item(id=i, text=f"the {i} step") for i in ("load", "forward", "backward", "update"))
+
+
+def an_ordering(**changes: object) -> Ordering:
+    """The four steps of training in their only order."""
+    chain = tuple(s.id for s in STEPS)
+    fields: dict[str, object] = {"items": STEPS, "order": (chain,), **changes}
+    return Ordering(id="steps", ask="In which order?", **fields)  # type: ignore[arg-type]
+
+
+def a_matching(**changes: object) -> Matching:
+    """Three stages of ZeRO with what each shards first, and a distractor."""
+    fields: dict[str, object] = {
+        "items": (
+            MatchItem(id="one", text="ZeRO-1", match="adam"),
+            MatchItem(id="two", text="ZeRO-2", match="grads"),
+            MatchItem(id="three", text="ZeRO-3", match="params"),
+        ),
+        "targets": tuple(Item(id=i, text=f"the {i}") for i in ("adam", "grads", "params", "data")),
+        **changes,
+    }
+    return Matching(id="stages", ask="Which shards what?", **fields)  # type: ignore[arg-type]
+
+
+def a_table(**changes: object) -> Table:
+    """Weights on one GPU, and the time to read them, for 2, 4 and 8 GPUs."""
+    fields: dict[str, object] = {
+        "row": "n",
+        "rows": (2, 4, 8),
+        "columns": (
+            Column(
+                id="share",
+                title="weights",
+                unit="GB",
+                answer="weights / n",
+                mistakes=(NOT_SHARDED,),
+            ),
+            Column(id="time", title="time", unit="ms", answer="weights / n / bandwidth"),
+        ),
+        **changes,
+    }
+    return Table(id="grid", ask="Fill in.", **fields)  # type: ignore[arg-type]
+
+
+def a_short_text(**changes: object) -> ShortText:
+    """The collective of data parallelism: all-reduce."""
+    fields: dict[str, object] = {
+        "accept": ("all-reduce", "all reduce", "allreduce"),
+        "mistakes": (
+            TextMistake(id="gather", accept=("all-gather",), feedback="That adds nothing up."),
+        ),
+        **changes,
+    }
+    return ShortText(id="collective", ask="Which collective?", **fields)  # type: ignore[arg-type]
+
+
+def an_explanation(**changes: object) -> Explanation:
+    """A why."""
+    fields: dict[str, object] = {"rubric": "Full marks for {{ gpus }} GPUs.", **changes}
+    return Explanation(id="why", ask="Why?", **fields)  # type: ignore[arg-type]
+
+
+COMPUTED = (
+    Option(id="right", value="weights / gpus", unit="GB", correct="gpus > 1"),
+    Option(id="total", value="weights", unit="GB", correct="gpus <= 1"),
+    Option(id="double", value="2 * weights", unit="GB", digits=2),
+)
+
+# Enough of every kind that the conformance suite sees its corners.
+PARTS: tuple[Part, ...] = (
+    a_numeric(),
+    a_numeric(mistakes=(NOT_SHARDED,), slips=False),
+    a_numeric(answer="-3 * weights", tolerance=Tolerance(factor=2)),
+    a_numeric(answer="0 * GB", tolerance=Tolerance(absolute="10 * MB")),
+    a_numeric(answer="gpus / 3", unit="", tolerance=Tolerance(significant_figures=3)),
+    a_numeric(answer="1 / 3", unit="%"),
+    a_numeric(answer="weights / bandwidth", unit="ms"),
+    a_numeric(answer="gpus * 1e9", unit="", tolerance=Tolerance(absolute=0.5)),
+    an_integer(),
+    an_integer(answer="weights / gpus", unit="B"),
+    an_integer(answer="2 ** 64 - 1"),
+    an_integer(answer=-5, tolerance=Tolerance(absolute=1.5)),
+    an_integer(answer=0),
+    an_integer(answer=9, tolerance=Tolerance(relative="50%"), mistakes=(
+        Mistake(id="half", value="gpus / 32", feedback="Half."),)),
+    a_choice(),
+    a_choice(shuffle=False),
+    a_choice(options=COMPUTED),
+    a_choice(options=(Option(text="Yes", correct=True), Option(text="No"))),
+    a_multi_choice(),
+    a_multi_choice(shuffle=True, rule="each-option"),
+    a_multi_choice(rule="net-correct"),
+    a_multi_choice(options=SHARDED[3:], rule="net-correct"),
+    a_true_false(),
+    a_true_false(answer=False, feedback="{{ fits }} it is."),
+    an_ordering(),
+    an_ordering(credit="pairs"),
+    an_ordering(credit="longest-run", order=(("load", "update"), ("forward", "update"))),
+    a_matching(),
+    a_matching(items=(MatchItem(id="one", text="ZeRO-1", match="adam"),)),
+    a_table(),
+    a_table(rows=("gpus",), columns=(Column(id="c", title="count", answer="n"),)),
+    a_table(rows=("1 * GB", "1 * GiB"), columns=(
+        Column(id="c", title="bytes per {{ gpus }}", answer="n / gpus", unit="MB"),)),
+    a_short_text(),
+    a_short_text(match="exact", accept=("NCCL",)),
+    a_short_text(match="regex", accept=(r"(?i)all[- ]?reduce",), example="all-reduce"),
+    an_explanation(),
+    an_explanation(rubric=""),
+)  # fmt: skip

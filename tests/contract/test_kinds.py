@@ -1,0 +1,109 @@
+"""Every kind holds to the contract of kinds, and the suite that says so finds what does not."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+
+import pytest
+from tests.builders_kinds import PARTS, a_choice, a_draw, a_key, a_numeric
+
+from grader.kinds import Example, kinds
+from grader.kinds.numeric import NumericKey, NumericKind
+from grader.model import Judgement, Part, Raw, Verdict
+from grader.testing import check_kind
+
+
+@pytest.mark.parametrize("part", PARTS, ids=[f"{i}-{p.kind}" for i, p in enumerate(PARTS)])
+def test_every_kind_holds_to_its_contract(part: Part) -> None:
+    for seed in range(5):
+        check_kind(kinds.find(part.kind), a_key(part, seed))
+
+
+def test_every_registered_kind_is_tried() -> None:
+    assert {part.kind for part in PARTS} == set(kinds)
+
+
+def test_a_kinds_spec_names_itself() -> None:
+    for name in kinds:
+        fields = {f.name: f.default for f in dataclasses.fields(kinds.find(name).spec)}
+        assert fields["kind"] == name
+
+
+class Broken(NumericKind):
+    """A kind with one defect, chosen by name."""
+
+    def __init__(self, defect: str):
+        self.defect = defect
+
+    def read(self, raw: Raw, key: NumericKey) -> int | float:
+        if self.defect == "raises on nonsense" and not raw:
+            raise KeyError("t")
+        if self.defect == "takes the placeholder" and raw.get("t") == "ellipsis":
+            return 0
+        if self.defect == "changes its input" and isinstance(raw, dict):
+            raw["read"] = True
+        return super().read(raw, key)
+
+    def judge(self, value: float, key: NumericKey) -> Judgement:
+        if self.defect == "gives too much":
+            return Judgement(share=1.5, verdict=Verdict.CORRECT)
+        if self.defect == "is not pure":
+            self.defect = "is not pure "
+            return Judgement(share=0.0, verdict=Verdict.INCORRECT)
+        return super().judge(value, key)
+
+    def say(self, value: float, key: NumericKey) -> str:
+        said = super().say(value, key)
+        return f"{said}\n" + said if self.defect == "says two lines" else said
+
+    def how(self, key: NumericKey) -> str:
+        how = super().how(key)
+        return f"{how}, such as {key.value!r}" if self.defect == "tells the key" else how
+
+    def literal(self, key: NumericKey) -> str:
+        return "1e9" if self.defect == "solves it wrongly" else super().literal(key)
+
+    def examples(self, key: NumericKey) -> tuple[Example, ...]:
+        samples = super().examples(key)
+        if self.defect == "has no wrong sample":
+            return tuple(s for s in samples if s.share in (None, 1))
+        if self.defect == "declares another share":
+            wrong = Example(raw={"t": "int", "v": "123"}, share=0.5, why="half right")
+            return (*samples, wrong)
+        return samples
+
+
+@pytest.mark.parametrize(
+    ("defect", "said"),
+    [
+        ("gives too much", "earns 1.5"),
+        ("is not pure", "two ways"),
+        ("says two lines", "two lines|say.. gives"),
+        ("tells the key", "the key .* stands in"),
+        ("solves it wrongly", "the literal 1e9 earns"),
+        ("has no wrong sample", "none is wrong"),
+        ("declares another share", "half right"),
+        ("takes the placeholder", "an ellipsis .* is readable"),
+        ("changes its input", "changed"),
+    ],
+)
+def test_the_suite_finds_a_kind_with_a_defect(defect: str, said: str) -> None:
+    with pytest.raises(AssertionError, match=said):
+        check_kind(Broken(defect), a_key(a_numeric()))
+
+
+def test_the_suite_lets_no_other_error_than_unreadable_pass() -> None:
+    with pytest.raises(KeyError):
+        check_kind(Broken("raises on nonsense"), a_key(a_numeric()))
+
+
+def test_letters_depend_on_the_variant_and_texts_do_not() -> None:
+    def shown(seed: int) -> Iterator[tuple[str, str]]:
+        return (
+            (c.letter, c.text) for c in kinds.find("choice").key(a_choice(), a_draw(seed)).choices
+        )
+
+    variants = {tuple(shown(seed)) for seed in range(20)}
+    assert len(variants) > 5
+    assert len({frozenset(text for _, text in variant) for variant in variants}) == 1

@@ -1,0 +1,142 @@
+"""What every sandbox must do, whichever it is: start a kernel, and hold what it says it offers."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from grader.errors import SetupError
+from grader.execute import execute
+from grader.model import Limits, Outcome
+from grader.sandbox import WANTED, Place, Sandbox, choose, sandboxes
+from tests.builders_notebooks import QUICK, a_job, a_notebook
+
+EVERY = list(sandboxes)
+PLACE = Place(Path("/nowhere"))
+
+
+@pytest.fixture(params=EVERY)
+def name(request: pytest.FixtureRequest) -> str:
+    return request.param
+
+
+@pytest.fixture
+def sandbox(name: str) -> Sandbox:
+    return sandboxes.find(name)
+
+
+def offers(sandbox: Sandbox, layer: str) -> bool:
+    return any(each.name == layer and each.present for each in sandbox.layers())
+
+
+def answers(name: str, source: str, asks: str, limits: Limits = QUICK) -> Mapping[str, object]:
+    data = a_notebook(source)
+    names = asks.split()
+    evidence = execute(a_job(*names, data=data, limits=limits, sandbox=name), data)
+    assert evidence.outcome is Outcome.FINISHED, evidence
+    return {n: (evidence.answers[n].raw or {}).get("v") for n in names}
+
+
+def test_every_wanted_layer_is_named_present_or_missing(sandbox: Sandbox) -> None:
+    layers = {layer.name: layer for layer in sandbox.layers()}
+    assert set(WANTED) <= set(layers)
+    assert all(layer.detail for layer in layers.values())
+
+
+def test_the_environment_holds_nothing_of_ours(
+    name: str, sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("GRADER_PRIVATE_KEY", "s3cret")
+    assert "s3cret" not in str(sandbox.environment(PLACE))
+    source = "import os\nq = 's3cret' in str(os.environ)\nr = os.environ['PYTHONHASHSEED']"
+    assert answers(name, source, "q r") == {"q": False, "r": "0"}
+
+
+def test_home_and_working_folder_are_private_writable_and_gone_afterwards(name: str) -> None:
+    source = """\
+import os, pathlib, tempfile
+home, work, tmp = (str(p) for p in (pathlib.Path.home(), pathlib.Path.cwd(), tempfile.gettempdir()))
+for folder in (home, work, tmp):
+    pathlib.Path(folder, "x").write_text("x")
+mode = oct(os.stat(os.path.dirname(work)).st_mode & 0o777)
+os.chmod(work, 0)
+"""
+    found = answers(name, source, "home work tmp mode")
+    assert found["mode"] == "0o700"
+    for folder in ("home", "work", "tmp"):
+        assert not Path(str(found[folder])).exists()
+    assert str(Path.cwd()) not in found.values()
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="there are no rlimits")
+def test_limits_are_set_before_any_code_of_the_student(name: str, sandbox: Sandbox) -> None:
+    if not offers(sandbox, "rlimits"):
+        pytest.skip("this sandbox offers no rlimits here")
+    source = """\
+import resource
+cpu = resource.getrlimit(resource.RLIMIT_CPU)[0] < 10**6
+core = resource.getrlimit(resource.RLIMIT_CORE)[0]
+files = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+try:
+    with open("big", "wb") as file:
+        file.seek(2**31)
+        file.write(b"x")
+    size = "unbounded"
+except OSError as error:
+    size = type(error).__name__
+"""
+    found = answers(name, source, "cpu core files size")
+    assert found["cpu"] is True
+    assert found["core"] == "0"
+    assert int(str(found["files"])) <= 1024
+    assert found["size"] == "OSError"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="only Linux counts private memory")
+def test_a_memory_limit_names_itself_and_the_rest_runs(name: str) -> None:
+    limits = Limits(cell_seconds=10, notebook_seconds=30, memory_bytes=700_000_000)
+    data = a_notebook(
+        "q1_x = 1", "q2_y = bytearray(10**9)", "import numpy as np\nq3_z = np.ones(9)[0]"
+    )
+    evidence = execute(a_job("q1_x", "q2_y", "q3_z", data=data, limits=limits, sandbox=name), data)
+    assert evidence.outcome is Outcome.OUT_OF_MEMORY
+    assert (
+        evidence.answers["q2_y"].absent
+        == "code cell 2 stopped with MemoryError before q2_y was set"
+    )
+    assert evidence.answers["q3_z"].raw == {"t": "float", "v": "1.0", "from": "numpy.float64"}
+    assert evidence.note == "code cell 2 stopped with MemoryError"
+
+
+def test_auto_takes_the_sandbox_with_the_most_layers_and_says_which_are_missing() -> None:
+    chosen = choose("auto")
+    counts = {n: sum(layer.present for layer in sandboxes.find(n).layers()) for n in EVERY}
+    assert counts[chosen.name] == max(counts.values())
+    described = chosen.describe()
+    assert described["mode"] == "auto"
+    assert {*described["layers"], *described["missing"]} >= set(WANTED)
+
+
+def test_required_refuses_with_the_names_of_what_is_missing() -> None:
+    missing = [layer for layer in WANTED if layer in choose("auto").describe()["missing"]]
+    if not missing:
+        assert choose("required").name in EVERY
+        return
+    with pytest.raises(SetupError) as caught:
+        choose("required")
+    assert all(layer in caught.value.what for layer in missing)
+    assert caught.value.fix is not None
+
+
+def test_an_unknown_sandbox_is_met_with_the_nearest_name() -> None:
+    with pytest.raises(SetupError, match="did you mean 'off'"):
+        choose("of")
+
+
+def test_the_path_finds_the_interpreter_that_runs_the_kernel(sandbox: Sandbox) -> None:
+    path = sandbox.environment(PLACE)["PATH"].split(os.pathsep)
+    assert path[0] == str(Path(sys.executable).parent)

@@ -1,0 +1,254 @@
+"""Folders and zips of notebooks: whose each file is, and what is said about the rest."""
+
+from __future__ import annotations
+
+import os
+import stat
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+
+from grader import notebook
+from grader.collect import Collected, collect, load
+from grader.errors import SetupError, SubmissionError
+from grader.model import Student
+from tests.builders_notebooks import a_notebook
+
+ROSTER = {name: Student(id=name) for name in ("ada", "bob", "cyd", "Élodie")}
+ONE, TWO = a_notebook("q1_x = 1"), a_notebook("q1_x = 2")
+
+
+def a_folder(root: Path, files: Mapping[str, bytes]) -> Path:
+    """Files in a folder, each a minute newer than the one before."""
+    for n, (name, data) in enumerate(files.items()):
+        path = root / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(data)
+        os.utime(path, (1_700_000_000 + 60 * n,) * 2)
+    return root
+
+
+def a_zip(path: Path, files: Mapping[str, bytes]) -> Path:
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for n, (name, data) in enumerate(files.items()):
+            info = zipfile.ZipInfo(name, date_time=(2026, 11, 21, 10, n, 0))
+            archive.writestr(info, data, zipfile.ZIP_DEFLATED)
+    return path
+
+
+def students(found: Collected) -> list[str]:
+    return [submission.student for submission in found.submissions]
+
+
+def said(found: Collected) -> dict[str, str]:
+    return {notice.path: notice.text for notice in found.notices}
+
+
+LAYOUTS = {
+    "flat": {"ada.ipynb": ONE, "bob.ipynb": TWO},
+    "folders": {"ada/exam.ipynb": ONE, "bob/exam (1).ipynb": TWO},
+    "nested": {"ada/attempt 3/x.ipynb": ONE, "bob/a/b/y.ipynb": TWO},
+    "one folder on top": {"class/ada.ipynb": ONE, "class/bob/exam.ipynb": TWO},
+    "another case": {"Ada.ipynb": ONE, "BOB/exam.IPYNB": TWO},
+}
+
+
+@pytest.mark.parametrize("files", LAYOUTS.values(), ids=LAYOUTS)
+def test_every_layout_finds_the_same_students_and_bytes(
+    tmp_path: Path, files: Mapping[str, bytes]
+) -> None:
+    folder = collect(a_folder(tmp_path / "f", files), ROSTER)
+    packed = collect(a_zip(tmp_path / "s.zip", files), ROSTER)
+    for found in (folder, packed):
+        assert students(found) == ["ada", "bob"]
+        assert [load(s) for s in found.submissions] == [ONE, TWO]
+        assert found.missing == ("cyd", "Élodie")
+        assert found.notices == ()
+    assert [s.sha256 for s in folder.submissions] == [s.sha256 for s in packed.submissions]
+
+
+def test_the_time_of_a_file_is_recorded_in_utc(tmp_path: Path) -> None:
+    found = collect(a_folder(tmp_path, {"ada.ipynb": ONE}), ROSTER)
+    assert found.submissions[0].received == "2023-11-14T22:13:20+00:00"
+    packed = collect(a_zip(tmp_path / "s.zip", {"ada.ipynb": ONE}), ROSTER)
+    assert packed.submissions[0].received == "2026-11-21T10:00:00+00:00"
+
+
+def test_a_single_notebook_is_a_class_of_one(tmp_path: Path) -> None:
+    folder = a_folder(tmp_path, {"ada.ipynb": ONE, "bob.ipynb": TWO})
+    assert students(collect(folder / "ada.ipynb", ROSTER)) == ["ada"]
+
+
+def test_a_decomposed_name_is_the_same_name(tmp_path: Path) -> None:
+    found = collect(a_zip(tmp_path / "s.zip", {"E\u0301lodie.ipynb": ONE}), ROSTER)
+    assert students(found) == ["Élodie"]
+
+
+def test_two_ids_that_differ_in_case_alone_need_exact_names(tmp_path: Path) -> None:
+    roster = {name: Student(id=name) for name in ("kim", "Kim")}
+    found = collect(a_folder(tmp_path, {"Kim.ipynb": ONE, "KIM.ipynb": TWO}), roster)
+    assert students(found) == ["Kim"]
+    assert said(found) == {"KIM.ipynb": "'KIM' is not on the roster"}
+
+
+def test_the_newest_attempt_is_graded_and_the_others_are_kept(tmp_path: Path) -> None:
+    files = {"ada/new.ipynb": ONE, "ada/final.ipynb": TWO, "ada/first.ipynb": ONE}
+    folder = a_folder(tmp_path, files)
+    os.utime(folder / "ada/final.ipynb", (1_800_000_000,) * 2)
+    found = collect(folder, ROSTER)
+    assert [load(s) for s in found.submissions] == [TWO]
+    assert [Path(s.path).name for s in found.earlier] == ["first.ipynb", "new.ipynb"]
+    assert said(found) == {
+        "ada/final.ipynb": "'ada' handed in 3 notebooks; the newest is graded, "
+        "not ada/first.ipynb, ada/new.ipynb"
+    }
+
+
+def test_of_two_attempts_of_the_same_time_the_last_name_is_graded(tmp_path: Path) -> None:
+    folder = a_folder(tmp_path, {"ada/b.ipynb": ONE, "ada/a.ipynb": TWO})
+    for file in folder.rglob("*.ipynb"):
+        os.utime(file, (1_700_000_000,) * 2)
+    assert load(collect(folder, ROSTER).submissions[0]) == ONE
+
+
+def test_unknown_students_and_foreign_files_are_named_and_nothing_stops(tmp_path: Path) -> None:
+    files = {
+        "ada.ipynb": ONE,
+        "élodi.ipynb": ONE,
+        "zoe/exam.ipynb": TWO,
+        "ada/data.csv": b"1,2",
+        ".DS_Store": b"",
+        "bob/.ipynb_checkpoints/exam-checkpoint.ipynb": ONE,
+        "__MACOSX/._ada.ipynb": b"x",
+    }
+    expected = {
+        "élodi.ipynb": "'élodi' is not on the roster; is it 'Élodie'?",
+        "zoe/exam.ipynb": "neither 'exam' nor its folder 'zoe' is on the roster",
+        "ada/data.csv": "not a notebook; ignored",
+    }
+    for path in (a_folder(tmp_path / "f", files), a_zip(tmp_path / "s.zip", files)):
+        found = collect(path, ROSTER)
+        assert students(found) == ["ada"]
+        assert said(found) == expected
+        assert found.missing == ("bob", "cyd", "Élodie")
+
+
+def test_a_broken_notebook_of_a_known_student_is_a_submission_with_a_reason(tmp_path: Path) -> None:
+    files = {"ada.ipynb": b"", "bob.ipynb": b"q1_x = 3", "cyd.ipynb": b"[" * 100_000}
+    found = collect(a_folder(tmp_path, files), ROSTER)
+    assert {s.student: s.refusal for s in found.submissions} == {
+        "ada": "the file is empty",
+        "bob": "the file is not a notebook: not JSON at line 1, column 1",
+        "cyd": "the file is nested too deeply to be a notebook",
+    }
+    assert {n.path for n in found.notices} == set(files)
+    assert [load(s) for s in found.submissions] == list(files.values())
+
+
+def test_symbolic_links_are_not_followed(tmp_path: Path) -> None:
+    (tmp_path / "secret.ipynb").write_bytes(TWO)
+    folder = a_folder(tmp_path / "f", {"bob.ipynb": ONE})
+    (folder / "ada.ipynb").symlink_to(tmp_path / "secret.ipynb")
+    (folder / "cyd.ipynb").symlink_to(folder / "bob.ipynb")
+    (folder / "Élodie").symlink_to(tmp_path)
+    found = collect(folder, ROSTER)
+    refusals = {s.student: s.refusal for s in found.submissions}
+    link = "a symbolic link instead of a notebook; not followed"
+    assert refusals == {"ada": link, "bob": None, "cyd": link}
+    assert [load(s) for s in found.submissions] == [b"", ONE, b""]
+    assert said(found)["Élodie"] == "a symbolic link; not followed"
+
+
+def test_a_pipe_that_is_called_a_notebook_does_not_hang(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "ada.ipynb")
+    assert collect(tmp_path, ROSTER).submissions[0].refusal == "this is not a file"
+
+
+def test_a_file_that_is_too_large_is_not_read_whole(tmp_path: Path) -> None:
+    with (tmp_path / "ada.ipynb").open("wb") as file:
+        file.truncate(10**12)  # a sparse file takes no space
+    found = collect(tmp_path, ROSTER)
+    assert found.submissions[0].refusal == "the file has more than 20 MB, when unpacked"
+
+
+def test_a_zip_bomb_is_refused_by_what_it_declares_and_by_what_it_holds(tmp_path: Path) -> None:
+    size = notebook.MAX_BYTES + 10
+    honest = a_zip(tmp_path / "honest.zip", {"ada.ipynb": b" " * size, "bob.ipynb": ONE})
+    lying = tmp_path / "lying.zip"
+    lying.write_bytes(honest.read_bytes().replace(size.to_bytes(4, "little"), b"\x10\0\0\0"))
+    for path in (honest, lying):
+        found = collect(path, ROSTER)
+        ada, bob = found.submissions
+        assert ada.refusal is not None
+        assert bob.refusal is None
+
+
+def test_paths_that_lead_out_of_a_zip_are_refused_by_name(tmp_path: Path) -> None:
+    names = ["../ada.ipynb", "/ada.ipynb", "a/../../ada.ipynb", "C:\\ada.ipynb", "..\\ada.ipynb"]
+    found = collect(a_zip(tmp_path / "s.zip", dict.fromkeys(names, ONE)), ROSTER)
+    assert found.submissions == ()
+    assert len(found.notices) == len(names)
+    assert {n.text for n in found.notices} == {"a path that leads out of the zip; refused"}
+
+
+def test_links_encryption_and_damage_in_a_zip_cost_one_student_each(tmp_path: Path) -> None:
+    path = tmp_path / "s.zip"
+    with zipfile.ZipFile(path, "w") as archive:
+        link = zipfile.ZipInfo("ada.ipynb")
+        link.external_attr = (stat.S_IFLNK | 0o777) << 16
+        archive.writestr(link, "/etc/passwd")
+        archive.writestr("bob.ipynb", a_notebook("q1_x = 'damaged'"))
+        archive.writestr("cyd.ipynb", ONE)
+    path.write_bytes(path.read_bytes().replace(b"damaged", b"DAMAGED"))
+    ada, bob, cyd = collect(path, ROSTER).submissions
+    assert ada.refusal == "a symbolic link instead of a notebook; not followed"
+    assert bob.refusal == "the file can't be unpacked: the zip is damaged or encrypted"
+    assert cyd.refusal is None
+    encrypted = path.read_bytes().replace(
+        b"PK\x01\x02\x14\x03\x14\0\0\0", b"PK\x01\x02\x14\x03\x14\0\1\0"
+    )
+    path.write_bytes(encrypted)
+    assert all(s.refusal for s in collect(path, ROSTER).submissions)
+
+
+def test_of_two_members_with_the_same_name_the_last_is_taken(tmp_path: Path) -> None:
+    path = tmp_path / "s.zip"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("ada.ipynb", ONE)
+        with pytest.warns(UserWarning, match="Duplicate name"):
+            archive.writestr("ada.ipynb", TWO)
+    assert load(collect(path, ROSTER).submissions[0]) == TWO
+
+
+def test_a_path_that_holds_no_submissions_is_an_error_of_whoever_runs_it(tmp_path: Path) -> None:
+    with pytest.raises(SetupError, match="does not exist"):
+        collect(tmp_path / "none", ROSTER)
+    other = tmp_path / "roster.csv"
+    other.write_text("student\nada\n")
+    with pytest.raises(SetupError, match="neither a folder nor a zip nor a notebook"):
+        collect(other, ROSTER)
+
+
+def test_a_damaged_zip_is_an_error_and_never_a_traceback(tmp_path: Path) -> None:
+    good = a_zip(tmp_path / "s.zip", {"ada.ipynb": ONE, "bob.ipynb": TWO}).read_bytes()
+    for at in range(0, len(good), 7):
+        (tmp_path / "s.zip").write_bytes(good[:at] + b"\xff\xfe\xff" + good[at + 3 :])
+        try:
+            found = collect(tmp_path / "s.zip", ROSTER)
+        except SetupError:
+            continue
+        for submission in found.submissions:
+            if submission.refusal is None:
+                assert load(submission)
+
+
+def test_a_notebook_that_changed_or_went_since_is_not_loaded(tmp_path: Path) -> None:
+    found = collect(a_folder(tmp_path, {"ada.ipynb": ONE, "bob.ipynb": ONE}), ROSTER)
+    (tmp_path / "ada.ipynb").write_bytes(TWO)
+    (tmp_path / "bob.ipynb").unlink()
+    with pytest.raises(SubmissionError, match="has changed"):
+        load(found.submissions[0])
+    with pytest.raises(SubmissionError, match="can't be read any more"):
+        load(found.submissions[1])
