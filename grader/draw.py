@@ -264,10 +264,11 @@ def _chosen(slot: Slot, release: Release, student: str) -> tuple[str, ...]:
 
 
 def points_of(problem: Problem, slot: Slot) -> dict[str, float]:
-    """Each part's points in this slot: its own, or scaled so that they add up to the slot's."""
-    own = sum(p.points for p in problem.parts)
+    """The points of each part that this slot asks: its own, or scaled to add up to the slot's."""
+    asked = [p for p in problem.parts if not slot.parts or p.id in slot.parts]
+    own = sum(p.points for p in asked)
     scale = slot.points / own if slot.points is not None else 1.0
-    return {p.id: round(p.points * scale, 6) for p in problem.parts}
+    return {p.id: round(p.points * scale, 6) for p in asked}
 
 
 def max_points(exam: ExamSet, problems: Mapping[str, Problem]) -> float:

@@ -52,7 +52,7 @@ def metadata(paper: Paper) -> dict[str, object]:
 def named_keys(paper: Paper) -> Iterator[tuple[str, Key]]:
     """Every answer's variable and key, in the paper's order."""
     for question in paper.questions:
-        for part_id, key in question.variant.keys.items():
+        for part_id, key in question.keys.items():
             yield question.name(part_id), key
 
 
@@ -86,7 +86,7 @@ def _cells(
     names: list[str] = []
     for question in paper.questions:
         yield from _question(question, templates, answers)
-        names += [question.name(part_id) for part_id in question.variant.keys]
+        names += [question.name(part_id) for part_id in question.keys]
     yield Cell(type="markdown", id="closing", source=_fill(templates["closing.md"]))
     code = _fill(templates["closing.py"], names="\n".join(names))
     yield Cell(type="code", id="closing-check", source=code)
@@ -101,7 +101,7 @@ def _title(paper: Paper, templates: Mapping[str, Template]) -> str:
         instructions=paper.exam.instructions.strip(),
         questions=len(paper.questions),
         points=units.number(paper.max_points),
-        first_part=next(iter(first.variant.keys)) if first else "answer",
+        first_part=next(iter(first.keys)) if first else "answer",
     )
 
 
@@ -123,7 +123,7 @@ def _question(
             assumptions=[dice.fill(a, dice.scope).strip() for a in problem.assumptions],
         ),
     )
-    for index, (part_id, key) in enumerate(variant.keys.items()):
+    for index, (part_id, key) in enumerate(question.keys.items()):
         kind, name = kinds.find(key.part.kind), question.name(part_id)
         letter = letter_of(index)
         yield Cell(

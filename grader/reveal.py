@@ -72,7 +72,7 @@ def _problems(
     for question in paper.questions:
         parts = tuple(
             _part(question, part_id, marks.pop(question.name(part_id)), row, audience, given)
-            for part_id in question.variant.keys
+            for part_id in question.keys
             if question.name(part_id) in marks
         )
         if parts:

@@ -48,7 +48,7 @@ def _whole(
     marks = tuple(
         _mark(question, key, points=points, verdict=verdict, feedback=feedback)
         for question in paper.questions
-        for key in question.variant.keys.values()
+        for key in question.keys.values()
     )
     return _grade(paper, sha256, marks, {})
 
@@ -78,7 +78,7 @@ class _Own:
 
 def _marks(question: Question, answers: Mapping[str, Answer]) -> Iterator[Mark]:
     own: dict[str, _Own] = {}
-    for part_id, key in question.variant.keys.items():
+    for part_id, key in question.keys.items():
         kind = kinds.find(key.part.kind)
         answer = answers.get(question.name(part_id))
         if answer is None or answer.raw is None:

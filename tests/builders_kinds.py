@@ -40,7 +40,7 @@ def a_draw(seed: int = 0, **changes: Value) -> Draw:
     return Draw(
         scope={**SCOPE, **changes},
         facts={},
-        fill=lambda text, scope: fill(text, scope),
+        fill=fill,
         order=order,
     )
 

@@ -126,3 +126,24 @@ def test_a_pool_gives_each_student_some_of_its_problems(tmp_path: Path) -> None:
         assert all(q.pooled for q in mine.questions)
         assert mine.max_points == 12
     assert chosen == {("sample", "second"), ("sample", "third"), ("second", "third")}
+
+
+def test_a_set_can_ask_some_parts_of_a_problem(tmp_path: Path) -> None:
+    exam = POOLED.replace(
+        "{pool: [sample, second, third], choose: 2, points: 6}", "{problem: sample, parts: [bound]}"
+    )
+    bank = Bank.open([a_bank(tmp_path, exam=exam)])
+    release = new_release(bank, bank.exam("quiz"), (Student(id="ada"),), b"k" * 32)
+    (question,) = paper(release, Student(id="ada")).questions
+    assert list(question.keys) == ["bound"]
+    assert dict(question.points) == {"bound": 1}
+
+
+def test_a_part_that_needs_one_that_is_not_asked_is_refused(tmp_path: Path) -> None:
+    spec = SPEC.replace("    points: 1\n", "    points: 1\n    uses: [share]\n")
+    exam = POOLED.replace(
+        "{pool: [sample, second, third], choose: 2, points: 6}", "{problem: sample, parts: [bound]}"
+    )
+    bank = Bank.open([a_bank(tmp_path, spec, exam=exam)])
+    with pytest.raises(SpecError, match="uses 'share', which is not asked"):
+        bank.exam("quiz")

@@ -41,8 +41,9 @@ class Roster:
         if self._hints > 0:
             self._hints -= 1
             for part in (name.stem, *name.parts[:-1]):
-                close = difflib.get_close_matches(part, self._exact, n=1, cutoff=0.8)
+                folded = unicodedata.normalize("NFC", part).casefold()
+                close = difflib.get_close_matches(folded, self._folded, n=1, cutoff=0.8)
                 if close:
-                    text += f"; is it '{close[0]}'?"
+                    text += f"; is it '{self._folded[close[0]]}'?"
                     break
         return Notice(level="warning", path=str(name), text=text)

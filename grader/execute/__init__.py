@@ -11,7 +11,7 @@ from grader.errors import SubmissionError
 from grader.execute.run import NotebookRun
 from grader.kernels import NotStartedError, Session, Terms, kernels
 from grader.model import Answer, Evidence, Job, Outcome
-from grader.sandbox import choose
+from grader.sandbox import THREADS, choose
 
 __all__ = ["execute"]
 
@@ -55,6 +55,7 @@ def execute(
                 "cell_seconds": job.limits.cell_seconds,
                 "notebook_seconds": job.limits.notebook_seconds,
                 "memory_bytes": job.limits.memory_bytes,
+                "threads": THREADS,
             },
             "sandbox": chosen.describe(),
         },

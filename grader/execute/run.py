@@ -73,10 +73,11 @@ class NotebookRun:
     @property
     def note(self) -> str | None:
         """What was wrong with up to three cells that did not come to their end."""
+        runs = ((code.number, self._runs[code.number]) for code in self._code)
         failed = [
-            f"code cell {code.number} {self._runs[code.number].error}"
-            for code in self._code
-            if self._runs[code.number].outcome is not Outcome.FINISHED
+            f"code cell {number} {'stopped with ' if run.line else ''}{run.error}"
+            for number, run in runs
+            if run.outcome is not Outcome.FINISHED
         ]
         more = f"; and {len(failed) - 3} more" if len(failed) > 3 else ""
         return "; ".join(failed[:3]) + more or None
@@ -96,12 +97,13 @@ class NotebookRun:
         return found
 
     def _raws(self) -> dict[str, Raw]:
+        seen, final = self._found.seen, self._found.final
         if not self.restarts and self._alive:
-            return dict(self._found.final)
+            return {name: seen[name] for name in self._found.garbled & seen.keys()} | dict(final)
         if self._whole and self._alive:
-            return {**self._found.seen, **self._found.final}
+            return {**seen, **final}
         # The last kernel has not seen everything: what was seen earlier is nearer the truth.
-        return {**self._found.final, **self._found.seen}
+        return {**final, **seen}
 
     # -- one cell
 
@@ -133,6 +135,9 @@ class NotebookRun:
             self._ask(mentioned)
 
     def _what(self, ran: Ran, left: float) -> str | None:
+        memory = self._job.limits.memory_bytes
+        if ran.outcome is Outcome.OUT_OF_MEMORY and memory is not None:
+            return f"{ran.error} (at most {memory / 1e9:g} GB of memory may be used)"
         if ran.outcome is not Outcome.TIMEOUT or ran.error is not None:
             return ran.error
         if left < self._job.limits.cell_seconds:

@@ -221,8 +221,9 @@ def _check_function(node: ast.Call, column: int) -> None:
         raise ExpressionError(f"{shortened(node.func.id)}() takes its arguments by place", column)
     try:
         check_call(node.func.id, len(node.args))
-        if node.func.id == "number" and isinstance(node.args[1], ast.Constant):
-            units.unit(str(node.args[1].value))
+        unit = node.args[1] if node.func.id == "number" else None
+        if isinstance(unit, ast.Constant) and isinstance(unit.value, str):
+            units.unit(unit.value)
     except ExpressionError as error:
         raise ExpressionError(error.what, column, error.fix) from None
     except units.UnitError as error:

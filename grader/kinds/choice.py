@@ -63,7 +63,7 @@ class ChoiceKind(Usual[ChoiceKey, str]):
             return CORRECT
         option = _option(key, value)
         if not named(option):
-            return Judgement(share=0.0, verdict=Verdict.INCORRECT, note="This is not the option.")
+            return Judgement(share=0.0, verdict=Verdict.INCORRECT, note="Another option is right.")
         return Judgement(
             share=share(option.credit),
             verdict=Verdict.MISTAKE,

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from grader import units
 from grader.kinds.base import Unreadable
 from grader.kinds.cells import Unread, raw_items, raw_pairs, read_cell
-from grader.kinds.scalars import number, quoted, refusal
+from grader.kinds.scalars import number, number_in, quoted, refusal
 from grader.model import Raw
 
 Cell = int | float | Unread | None
@@ -82,5 +82,4 @@ def _cells(row: Raw, columns: Sequence[str]) -> tuple[Cell, ...]:
 def _cell(raw: Raw, unit: str) -> Cell:
     if raw.get("t") == "none":
         return None
-    wanted = f"a number in {unit}" if unit else "a plain number"
-    return read_cell(lambda: number(raw, unit, wanted))
+    return read_cell(lambda: number(raw, unit, number_in(unit)))

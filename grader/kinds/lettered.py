@@ -172,9 +172,9 @@ def read_letters(raw: Raw, things: Sequence[Lettered], wanted: str) -> list[str]
     for piece in filter(None, _BETWEEN.split(written)):
         letter = letter_in(piece, things)
         if letter is None and not _all_letters(piece, things):
+            inside = "" if piece == written else f" in {quoted(written)}"
             raise Unreadable(
-                f"{quoted(piece)} in {quoted(written)} is none of the letters {span(things)}; "
-                f"give {wanted}."
+                f"{quoted(piece)}{inside} is none of the letters {span(things)}; give {wanted}."
             )
         found += [letter] if letter else list(piece.upper())
     return found

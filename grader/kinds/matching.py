@@ -177,7 +177,9 @@ class MatchingKind(Usual[MatchingKey, Matched]):
 
 
 def _wanted(key: MatchingKey) -> str:
-    return f"for each of 1 to {len(key.items)} one letter, {lettered.span(key.choices)}, in quotes"
+    count = len(key.items)
+    each = f"each of 1 to {count}" if count > 1 else "item 1"
+    return f"a letter in quotes, {lettered.span(key.choices)}, for {each}"
 
 
 def _entries(raw: Raw, key: MatchingKey) -> Iterator[tuple[int, Raw]]:
@@ -189,7 +191,7 @@ def _entries(raw: Raw, key: MatchingKey) -> Iterator[tuple[int, Raw]]:
     elif tag == "list":
         items = raw_items(raw)
         if len(items) > len(key.items):
-            raise Unreadable(f"{len(items)} are given for {len(key.items)} items.")
+            raise Unreadable(f"{len(items)} letters are given for {len(key.items)} items.")
         yield from enumerate(items)
     elif tag == "str":
         yield from _from_text(text(raw, _wanted(key)), key)

@@ -184,7 +184,7 @@ _SAID: Mapping[Rule, str] = {
 
 
 def _wanted(key: MultiChoiceKey) -> str:
-    return f"a list of letters from {lettered.span(key.choices)}; [] for none of them"
+    return f"a list of letters in quotes, {lettered.span(key.choices)}, or [] for none of them"
 
 
 def _wrongly_chosen(chosen: frozenset[str], key: MultiChoiceKey) -> Iterator[Option]:

@@ -11,7 +11,7 @@ from grader import units
 from grader.expressions import TextError, evaluate, holds
 from grader.kinds import samples, slips, tolerance
 from grader.kinds.base import CORRECT, UNDRAWN, Example, Usual, kinds
-from grader.kinds.scalars import number
+from grader.kinds.scalars import number, number_in
 from grader.kinds.shares import share
 from grader.kinds.slips import Slips
 from grader.model import Draw, Expr, Judgement, Key, Mistake, Part, Raw, Tolerance, Verdict
@@ -185,6 +185,13 @@ def carried(value: float, key: NumericKey) -> Value:
     return units.quantity(value, key.unit) if key.unit else value
 
 
+def shown(value: float, unit: str, digits: int = 6) -> str:
+    """A number and its unit, such as "28 GB"; a whole number has all its digits."""
+    if isinstance(value, int) and abs(value) < 10**40:
+        return with_unit(0, unit).replace("0", str(value), 1)
+    return with_unit(value, unit, digits)
+
+
 def enough_digits(key: NumericKey) -> int:
     """How many digits tell the ends of the interval from the key."""
     width = float(key.high - key.low)
@@ -196,10 +203,10 @@ def enough_digits(key: NumericKey) -> int:
 def explain(key: NumericKey) -> str:
     """The key, and from where to where answers were accepted and why."""
     digits = enough_digits(key)
-    right = f"**{with_unit(key.value, key.unit, digits)}**"
+    right = f"**{shown(key.value, key.unit, digits)}**"
     if key.low == key.high:
         return f"{right}; nothing else is accepted ({key.reason})"
-    low, high = units.number(key.low, digits), with_unit(key.high, key.unit, digits)
+    low, high = units.number(key.low, digits), shown(key.high, key.unit, digits)
     return f"{right}; accepted from {low} to {high} ({key.reason})"
 
 
@@ -245,7 +252,7 @@ class NumericKind(Usual[NumericKey, int | float]):
 
     def wanted(self, unit: str) -> str:
         """What is asked for, in words."""
-        return f"a number in {unit}" if unit else "a plain number"
+        return number_in(unit)
 
     def judge(self, value: float, key: NumericKey) -> Judgement:
         """Accepted, a mistake, a unit slip, or outside."""
@@ -253,7 +260,7 @@ class NumericKind(Usual[NumericKey, int | float]):
 
     def say(self, value: float, key: NumericKey) -> str:
         """The number with its unit."""
-        return with_unit(value, key.unit)
+        return shown(value, key.unit)
 
     def examples(self, key: NumericKey) -> tuple[Example, ...]:
         """The key in several forms, both ends of the interval, mistakes, and what is no number."""
@@ -278,8 +285,8 @@ class NumericKind(Usual[NumericKey, int | float]):
 
     def how(self, key: NumericKey) -> str:
         """The unit asked for."""
-        wanted = self.wanted(key.unit)
-        return f"{wanted}, or a text with its unit" if key.unit else wanted
+        asked = self.wanted(key.unit)
+        return f"{asked}, or a text with its unit" if key.unit else asked
 
     def answer(self, key: NumericKey) -> object:
         """The number."""

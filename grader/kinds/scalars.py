@@ -40,6 +40,13 @@ def number(raw: Raw, unit: str, wanted: str) -> int | float:
     raise refusal(raw, wanted)
 
 
+def number_in(unit: str) -> str:
+    """A number in *unit*, in words."""
+    if unit == "%":
+        return "a percentage"
+    return f"a number in {unit}" if unit else "a plain number"
+
+
 def _from_text(raw: Raw, unit: str, wanted: str) -> int | float:
     written = text(raw, wanted)
     if len(written) > MAX_TEXT:
@@ -47,7 +54,11 @@ def _from_text(raw: Raw, unit: str, wanted: str) -> int | float:
     try:
         return units.read(written, unit).value
     except units.ReadError as error:
-        raise Unreadable(str(error)) from None
+        raise Unreadable(_sentence(str(error))) from None
+
+
+def _sentence(line: str) -> str:
+    return f"{line[:1].upper()}{line[1:]}."
 
 
 def text(raw: Raw, wanted: str) -> str:
@@ -120,7 +131,7 @@ def _several(noun: str) -> Callable[[Raw], str]:
     def say(raw: Raw) -> str:
         items = raw.get("v")
         count = len(items) if isinstance(items, list) else 0
-        return f"The answer is a {noun} of {count}"
+        return f"The answer is a {noun} of {count} {'item' if count == 1 else 'items'}"
 
     return say
 

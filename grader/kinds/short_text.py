@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import unicodedata
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -144,7 +145,7 @@ class ShortTextKind(Usual[ShortTextKey, str]):
 
     def literal(self, key: ShortTextKey) -> str:
         """The right text in quotes."""
-        return repr(key.right)
+        return json.dumps(key.right, ensure_ascii=False)
 
     def explain(self, key: ShortTextKey) -> str:
         """A right text, and what else is accepted."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import ClassVar, Literal
@@ -18,7 +19,6 @@ from grader.kinds.slips import Slips
 from grader.model import Draw, Expr, Judgement, Key, Mistake, Part, Raw, Text, Tolerance, Verdict
 from grader.model.spec import STRICT
 from grader.quantity import Value
-from grader.units.convert import with_unit
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -215,10 +215,11 @@ class TableKind(Usual[TableKey, Grid]):
 
     def explain(self, key: TableKey) -> str:
         """A table of what was accepted in each cell."""
+        titles = " | ".join(title.replace("|", "\\|") for title in key.titles)
         lines = [
             "Every cell counts the same.",
             "",
-            f"| {key.part.row} | {' | '.join(key.titles)} |",
+            f"| {key.part.row} | {titles} |",
             "|---" * (len(key.titles) + 1) + "|",
         ]
         for label, row in zip(key.rows, key.cells, strict=True):
@@ -276,7 +277,7 @@ def _note(judged: Mapping[str, Judgement], right: int) -> str:
 def _said(cell: Cell, unit: str) -> str:
     if isinstance(cell, Unread):
         return "unreadable"
-    return "blank" if cell is None else with_unit(cell, unit)
+    return "blank" if cell is None else numeric.shown(cell, unit)
 
 
 def _heads(key: TableKey) -> str:
@@ -286,7 +287,7 @@ def _heads(key: TableKey) -> str:
 
 def _python(label: str) -> str:
     """A row's label as a Python expression: a number where it is one."""
-    return label if label.isascii() and label.isdigit() else repr(label)
+    return label if label.isascii() and label.isdigit() else json.dumps(label, ensure_ascii=False)
 
 
 def _solved_row(row: object, cells: Sequence[NumericKey]) -> tuple[int | float, ...]:

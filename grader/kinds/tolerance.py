@@ -36,7 +36,7 @@ def within(value: float, low: float, high: float) -> bool:
     """Whether *value* lies between *low* and *high*, ends included, but for rounding errors."""
     if low <= value <= high:
         return True
-    if isinstance(low, int) and isinstance(high, int):
+    if isinstance(value, int) and isinstance(low, int) and isinstance(high, int):
         return False  # whole numbers have no rounding errors, however large they are
     slack = SLACK * max(abs(low), abs(high))
     if low < high:

@@ -13,7 +13,7 @@ from grader.load.exam import load_exam
 from grader.load.facts import load_facts
 from grader.load.problem import digest, load_problem
 from grader.load.yaml12 import Located
-from grader.model import ExamSet, Facts, Problem
+from grader.model import ExamSet, Facts, Problem, Slot
 from grader.registry import nearest
 
 _NOT_PROBLEMS = {"sets", "facts"}
@@ -48,7 +48,7 @@ class Bank:
                 )
         own = own_bank()
         folders = [p for p in wanted if p.resolve() != own]
-        return cls(tuple([*folders, own]))
+        return cls((*folders, own))
 
     @cached_property
     def paths(self) -> Mapping[str, Path]:
@@ -139,8 +139,35 @@ class Bank:
 
     def exam(self, wanted: str) -> ExamSet:
         """The set with that id, or in that YAML file."""
+        exam, path = self._exam(wanted)
+        for slot in exam.slots:
+            self._check_parts(slot, path)
+        return exam
+
+    def _check_parts(self, slot: Slot, path: Path) -> None:
+        """Refuses parts that the problem does not have, or that need one that is not asked."""
+        if not slot.parts or not slot.problem:
+            return
+        parts = {p.id: p for p in self.problem(slot.problem).parts}
+        for name in slot.parts:
+            if name not in parts:
+                close = nearest(name, parts)
+                raise SpecError(
+                    f"'{slot.problem}' has no part '{name}'",
+                    where=Location(str(path)),
+                    fix=f"did you mean '{close}'?" if close else "it has: " + ", ".join(parts),
+                )
+            left_out = [u for u in parts[name].uses if u not in slot.parts]
+            if left_out:
+                raise SpecError(
+                    f"part '{name}' of '{slot.problem}' uses '{left_out[0]}', which is not asked",
+                    where=Location(str(path)),
+                    fix=f"add '{left_out[0]}' to 'parts:'",
+                )
+
+    def _exam(self, wanted: str) -> tuple[ExamSet, Path]:
         if wanted.endswith((".yaml", ".yml")):
-            return load_exam(Path(wanted), self.paths)
+            return load_exam(Path(wanted), self.paths), Path(wanted)
         if wanted not in self.set_paths:
             close = nearest(wanted, self.set_paths)
             known = ", ".join(sorted(self.set_paths)) or "none"
@@ -148,7 +175,7 @@ class Bank:
                 f"there is no set '{wanted}'",
                 fix=f"did you mean '{close}'?" if close else f"known sets: {known}",
             )
-        return load_exam(self.set_paths[wanted], self.paths)
+        return load_exam(self.set_paths[wanted], self.paths), self.set_paths[wanted]
 
     def solution(self, problem_id: str) -> Path | None:
         """The file with the second computation; None when there is none."""

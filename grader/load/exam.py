@@ -62,6 +62,14 @@ def _check_slot(
             )
         ]
     errors = []
+    if slot.pool and slot.parts:
+        errors.append(
+            SpecError(
+                "parts can be chosen of one problem, not of a pool",
+                where=source.at((*at, "parts")),
+                fix="name the problem with 'problem:', or leave 'parts:' out",
+            )
+        )
     for name in (slot.problem,) if slot.problem else slot.pool:
         if name not in known:
             close = nearest(str(name), known)

@@ -67,9 +67,14 @@ class Question:
     number: int
     variant: Variant
     points: Mapping[str, float]
-    """By part id, in this set."""
+    """By id of the parts that this set asks."""
     pooled: bool = False
     """Whether other students may have another problem at this number."""
+
+    @property
+    def keys(self) -> Mapping[str, Key]:
+        """The keys of the parts that are asked, by part id, in the problem's order."""
+        return {part_id: self.variant.keys[part_id] for part_id in self.points}
 
     def name(self, part_id: str) -> str:
         """The variable that holds the answer, such as `q3_per_gpu`."""

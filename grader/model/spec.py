@@ -164,6 +164,8 @@ class Slot:
     problem: str | None = None
     pool: tuple[str, ...] = ()
     choose: int = 1
+    parts: tuple[str, ...] = ()
+    """Of a problem's parts only these are asked; all when none is named."""
     points: float | None = None
     """What each problem of this slot is worth in this set; its own points otherwise."""
 

@@ -127,7 +127,7 @@ def key_data(release: Release, student: str) -> dict[str, dict[str, object]]:
     return {
         question.name(part_id): key_entry(question, part_id, key)
         for question in mine.questions
-        for part_id, key in question.variant.keys.items()
+        for part_id, key in question.keys.items()
     }
 
 
@@ -168,8 +168,7 @@ class Preview:
         }
         if key:
             data["key"] = {
-                question.name(p): key_entry(question, p, k)
-                for p, k in question.variant.keys.items()
+                question.name(p): key_entry(question, p, k) for p, k in question.keys.items()
             }
             data["explanation"] = self._explanation()
         return data

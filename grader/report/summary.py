@@ -222,21 +222,25 @@ class _Part:
     feedback: dict[str, str] = field(default_factory=dict)
     counts: dict[str, int] = field(default_factory=dict)
 
-    def add(self, mark: Mark, points: float, max_points: float, *, by_hand: bool) -> None:
+    def add(self, mark: Mark, row: Row, points: float, max_points: float) -> None:
         """Takes in one student's mark; the two numbers are over all the student's settled marks."""
         self.names.add(mark.name)
         self.mix[mark.verdict] = self.mix.get(mark.verdict, 0) + 1
         if mark.mistake is not None:
-            self.counts[mark.mistake] = self.counts.get(mark.mistake, 0) + 1
-            # What a person added to an override is for one student.
-            said = "" if by_hand else mark.feedback
-            self.feedback[mark.mistake] = self.feedback.get(mark.mistake) or said
+            self.add_mistake(mark.mistake, mark, row)
         if mark.points is None:
             return
         most = mark.max_points
         rest = max_points - most
         self.shares.append(mark.points / most if most else 0.0)
         self.rests.append((points - mark.points) / rest if rest > 0 and most else math.nan)
+
+    def add_mistake(self, id_: str, mark: Mark, row: Row) -> None:
+        """Counts a named mistake, and keeps what one student reads about it."""
+        self.counts[id_] = self.counts.get(id_, 0) + 1
+        if not self.feedback.get(id_):
+            # What a person added to an override is for one student.
+            self.feedback[id_] = "" if mark.name in row.overrides else mark.feedback
 
     def discrimination(self) -> float | None:
         """The correlation of this part with the rest of the paper, corrected for its own points."""
@@ -293,4 +297,4 @@ def _add_marks(parts: dict[tuple[str, str], _Part], row: Row) -> None:
         part = parts.get(key)
         if part is None:
             part = parts[key] = _Part(mark, order)
-        part.add(mark, points, max_points, by_hand=mark.name in row.overrides)
+        part.add(mark, row, points, max_points)

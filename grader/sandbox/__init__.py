@@ -1,6 +1,16 @@
 """What keeps a student's process from everything else: the second of the four seams."""
 
-from grader.sandbox.bare import Bare
+from grader.sandbox.bare import THREADS, Bare
 from grader.sandbox.base import WANTED, Chosen, Layer, Place, Sandbox, choose, sandboxes
 
-__all__ = ["WANTED", "Bare", "Chosen", "Layer", "Place", "Sandbox", "choose", "sandboxes"]
+__all__ = [
+    "THREADS",
+    "WANTED",
+    "Bare",
+    "Chosen",
+    "Layer",
+    "Place",
+    "Sandbox",
+    "choose",
+    "sandboxes",
+]

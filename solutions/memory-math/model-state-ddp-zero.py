@@ -16,7 +16,13 @@ def owned(parameters, ranks, stage, widths):
 
 def solve(given):
     parameters = round(given["billions"] * 1e9)
-    widths = {"weight": 2, "gradient": given["gradient_bytes"], "master": 4, "mean": 4, "variance": 4}
+    widths = {
+        "weight": 2,
+        "gradient": given["gradient_bytes"],
+        "master": 4,
+        "mean": 4,
+        "variance": 4,
+    }
     room = (given["memory"] - given["other"]) * 10**9
 
     stages = [owned(parameters, given["gpus"], stage, widths) for stage in range(4)]

@@ -22,7 +22,7 @@ def solve(given):
     worst = max(min(abs(v - middle) for v in values) for middle in midpoints[-3:])
 
     limit = absmax / Fraction(str(given["ratio"]))
-    samples = [limit * part / 400 for part in range(-400, 401)]
+    samples = [limit * part / 60 for part in range(-60, 61)]
     left = {round(sample / scale) for sample in samples}
 
     groups = 3

@@ -53,10 +53,15 @@ def normalised(values):
 
 def solve(given):
     micro_batch = largest_micro_batch(given)
-    groups = [range(first, first + given["tensor_parallel"]) for first in range(0, given["gpus"], given["tensor_parallel"])]
+    groups = [
+        range(first, first + given["tensor_parallel"])
+        for first in range(0, given["gpus"], given["tensor_parallel"])
+    ]
     rounds = rounds_until(given["target"], micro_batch, len(groups))
 
-    terms = [given["first_loss"]] * given["first_terms"] + [given["second_loss"]] * given["second_terms"]
+    terms = [given["first_loss"]] * given["first_terms"] + [given["second_loss"]] * given[
+        "second_terms"
+    ]
     batch = [1.0, 2.0, 4.0, 9.0]
     halves = [batch[:2], batch[2:]]
     holds = {

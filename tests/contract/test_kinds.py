@@ -6,12 +6,12 @@ import dataclasses
 from collections.abc import Iterator
 
 import pytest
-from tests.builders_kinds import PARTS, a_choice, a_draw, a_key, a_numeric
 
 from grader.kinds import Example, kinds
 from grader.kinds.numeric import NumericKey, NumericKind
 from grader.model import Judgement, Part, Raw, Verdict
 from grader.testing import check_kind
+from tests.builders_kinds import PARTS, a_choice, a_draw, a_key, a_numeric
 
 
 @pytest.mark.parametrize("part", PARTS, ids=[f"{i}-{p.kind}" for i, p in enumerate(PARTS)])

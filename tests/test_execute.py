@@ -1,0 +1,534 @@
+"""Real notebooks in real kernels: what they leave behind, whatever is in them."""
+
+from __future__ import annotations
+
+import json
+import os
+import threading
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from grader.errors import SetupError
+from grader.execute import execute
+from grader.execute.reasons import targets
+from grader.kernels import StoppedError
+from grader.model import Answer, Evidence, Limits, Outcome
+from grader.sandbox import Bare, Place, sandboxes
+from tests.builders_notebooks import a_job, a_notebook, run
+
+SHORT = Limits(cell_seconds=1.0, notebook_seconds=20.0)
+
+
+def value(evidence: Evidence, name: str) -> Any:
+    raw = evidence.answers[name].raw
+    assert raw is not None, evidence.answers[name].absent
+    return raw.get("v")
+
+
+def absent(evidence: Evidence, name: str) -> str | None:
+    answer = evidence.answers[name]
+    assert answer.raw is None
+    return answer.absent
+
+
+def outcomes(evidence: Evidence) -> list[str]:
+    return [cell.outcome.value for cell in evidence.cells]
+
+
+def is_gone(pid: int) -> bool:
+    """Whether the process has ended; a zombie that nobody reaps has."""
+    end = time.monotonic() + 5
+    while time.monotonic() < end:
+        try:
+            os.kill(pid, 0)
+        except ProcessLookupError:
+            return True
+        status = Path(f"/proc/{pid}/stat")
+        if status.exists() and status.read_text().rpartition(")")[2].split()[0] == "Z":
+            return True
+        time.sleep(0.02)
+    return False
+
+
+# -- answers
+
+
+def test_answers_are_found_by_name_wherever_they_are_set() -> None:
+    evidence = run(
+        "# %% Question 1",
+        "q2_b = 'yes'",
+        "",
+        "import math\nq1_a = math.sqrt(16)",
+        "for q3_c in range(3): pass",
+        "q1_a += 1",
+        asks="q1_a q2_b q3_c q4_d",
+    )
+    assert evidence.outcome is Outcome.FINISHED
+    assert evidence.note is None
+    assert evidence.answers["q1_a"] == Answer(name="q1_a", raw={"t": "float", "v": "5.0"})
+    assert [value(evidence, n) for n in ("q2_b", "q3_c")] == ["yes", "2"]
+    assert absent(evidence, "q4_d") == "no cell sets q4_d"
+    assert [cell.index for cell in evidence.cells] == [1, 3, 4, 5]
+
+
+def test_a_cell_that_raises_costs_what_it_would_have_set_and_nothing_else() -> None:
+    evidence = run(
+        "x = 0",
+        "q1_a = 3\nq2_b = 1 / x\nq3_c = 4",
+        "q4_d = q1_a + 1",
+        "q5_e = undefined",
+        "q6_f = (1 +\n",
+        "def answer():\n    q7_g = 7",
+        "q8_h = 8\ndel q8_h",
+        "q9i = 9",
+        "input('q10? ')\nq10_j = 1",
+        asks="q1_a q2_b q3_c q4_d q5_e q6_f q7_g q8_h q9_i q10_j",
+    )
+    assert evidence.outcome is Outcome.FINISHED
+    assert [value(evidence, n) for n in ("q1_a", "q4_d")] == ["3", "4"]
+    assert {name: answer.absent for name, answer in evidence.answers.items() if answer.absent} == {
+        "q2_b": "code cell 2 stopped with ZeroDivisionError: division by zero before q2_b was set",
+        "q3_c": "code cell 2 stopped with ZeroDivisionError: division by zero before q3_c was set",
+        "q5_e": "code cell 4 stopped with NameError: name 'undefined' is not defined "
+        "before q5_e was set",
+        "q6_f": "code cell 5 has a syntax error at line 1",
+        "q7_g": "code cell 6 sets q7_g only inside a function or a branch that was not taken",
+        "q8_h": "code cell 7 sets q8_h, but it was gone when the notebook had run",
+        "q9_i": "no cell sets q9_i; code cell 8 sets q9i",
+        "q10_j": "code cell 9 stopped with StdinNotImplementedError: raw_input was called, but "
+        "this frontend does not support input requests. before q10_j was set",
+    }
+    raised = evidence.cells[1]
+    assert (raised.outcome, raised.line) == (Outcome.FINISHED, 2)
+    assert raised.error == "ZeroDivisionError: division by zero"
+
+
+def test_leaving_politely_costs_nothing() -> None:
+    evidence = run(
+        "q1_a = 1\nexit()", "quit()", "import sys\nsys.exit(3)", "q2_b = 2", asks="q1_a q2_b"
+    )
+    assert outcomes(evidence) == ["finished"] * 4
+    assert [value(evidence, n) for n in ("q1_a", "q2_b")] == ["1", "2"]
+    assert evidence.environment["restarts"] == 0
+
+
+@pytest.mark.parametrize(
+    "source, names",
+    [
+        ("q = 1", ["q"]),
+        ("q: float = 1", ["q"]),
+        ("a, q = 1, 2", ["a", "q"]),
+        ("(a, q) = 1, 2", ["a", "q"]),
+        ("a = q = 1", ["a", "q"]),
+        ("q += 1; r = 2", ["q", "r"]),
+        ("%time q = 1", ["q"]),
+        ("print(q := 1)", ["q"]),
+        ("import numpy as q", ["numpy", "q"]),
+        ("f(q=1)", []),
+        ("f(a)[q] = 1", []),
+        ("q == 1", []),
+        ("q <= 1", []),
+        ("q.x = 1", []),
+        ("d['q'] = 1", []),
+        ("# q = 1", []),
+        ("print('# q'); q = 1", ["q"]),
+    ],
+)
+def test_what_a_line_sets_is_seen_without_parsing_it(source: str, names: Sequence[str]) -> None:
+    assert [name for name, _ in targets(source)] == names
+
+
+@pytest.mark.parametrize("unit", ["a=", "#", "'#", "(", "for ", ":", " ;", "%", "a ", "a:", "=="])
+def test_looking_for_names_takes_no_time_on_any_text(unit: str) -> None:
+    began = time.perf_counter()
+    list(targets(unit * (200_000 // len(unit))))
+    assert time.perf_counter() - began < 2
+
+
+# -- limits
+
+
+def test_an_endless_cell_is_interrupted_and_the_kernel_lives_on() -> None:
+    evidence = run(
+        "x = 41", "q1_a = 1\nwhile True: pass", "q2_b = x + 1", asks="q1_a q2_b", limits=SHORT
+    )
+    assert outcomes(evidence) == ["finished", "timeout", "finished"]
+    assert evidence.outcome is Outcome.TIMEOUT
+    assert evidence.note == "code cell 2 ran longer than 1 s"
+    assert [value(evidence, n) for n in ("q1_a", "q2_b")] == ["1", "42"]
+    assert evidence.environment["restarts"] == 0
+    assert 1.0 <= evidence.cells[1].seconds < 2.0
+
+
+def test_a_cell_that_ignores_the_interrupt_is_killed_and_the_rest_runs() -> None:
+    evidence = run(
+        "x = 41",
+        "q1_a = x",
+        "import signal\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\nwhile True: pass\nq2_b = 1",
+        "q3_c = x + 1",
+        asks="q1_a q2_b q3_c",
+        limits=SHORT,
+    )
+    assert outcomes(evidence) == ["finished", "finished", "timeout", "finished"]
+    assert [value(evidence, n) for n in ("q1_a", "q3_c")] == ["41", "42"]
+    assert absent(evidence, "q2_b") == "code cell 3, which sets q2_b, ran longer than 1 s"
+    assert evidence.environment["restarts"] == 1
+
+
+def test_a_kernel_that_dies_is_restarted_and_what_went_well_is_run_again() -> None:
+    evidence = run(
+        "x = 40",
+        "x += 1\n1 / 0",
+        "q1_a = x",
+        "q2_b = 2\nimport ctypes\nctypes.string_at(0)",
+        "q3_c = x + 1",
+        "import os\nos._exit(3)",
+        asks="q1_a q2_b q3_c",
+    )
+    assert outcomes(evidence) == ["finished"] * 3 + ["crashed", "finished", "crashed"]
+    assert evidence.outcome is Outcome.CRASHED
+    assert evidence.note == (
+        "code cell 4 ended the kernel (SIGSEGV); code cell 6 ended the kernel (exit status 3)"
+    )
+    assert [value(evidence, n) for n in ("q1_a", "q3_c")] == ["41", "42"]
+    assert absent(evidence, "q2_b") == "code cell 4, which sets q2_b, ended the kernel (SIGSEGV)"
+
+
+def test_answers_that_were_seen_need_no_restart_after_the_last_cell_died() -> None:
+    evidence = run("q1_a = 1", "import os\nos._exit(0)", asks="q1_a")
+    assert value(evidence, "q1_a") == "1"
+    assert evidence.environment["restarts"] == 0
+
+
+def test_a_kernel_is_restarted_three_times_and_no_more() -> None:
+    die = "import os\nos._exit(1)"
+    evidence = run("q1_a = 1", die, die, die, "q2_b = 2", die, "q3_c = 3", asks="q1_a q2_b q3_c")
+    assert [value(evidence, n) for n in ("q1_a", "q2_b")] == ["1", "2"]
+    assert absent(evidence, "q3_c") == (
+        "code cell 7, which sets q3_c, was not run, because the kernel had died too often"
+    )
+    assert evidence.cells[-1].outcome is Outcome.CRASHED
+    assert evidence.environment["restarts"] == 3
+
+
+def test_a_cell_that_dies_only_when_run_again_is_left_out(tmp_path: Path) -> None:
+    mark = tmp_path / "ran-before"
+    evidence = run(
+        f"import os, pathlib\nmark = pathlib.Path({str(mark)!r})\n"
+        "if mark.exists(): os._exit(1)\nmark.touch()\nq1_a = 1",
+        "import os\nos._exit(1)",
+        "q2_b = 2",
+        asks="q1_a q2_b",
+    )
+    assert [value(evidence, n) for n in ("q1_a", "q2_b")] == ["1", "2"]
+    assert evidence.environment["restarts"] == 2
+
+
+def test_the_time_of_the_whole_notebook_is_limited_and_what_did_not_run_says_so() -> None:
+    limits = Limits(cell_seconds=5.0, notebook_seconds=1.0)
+    began = time.monotonic()
+    evidence = run(
+        "q1_a = 1", "import time\ntime.sleep(30)", "q2_b = 2", asks="q1_a q2_b", limits=limits
+    )
+    assert time.monotonic() - began < 5
+    assert value(evidence, "q1_a") == "1"
+    assert absent(evidence, "q2_b") == (
+        "code cell 3, which sets q2_b, was not run, because the notebook had used up its 1 s"
+    )
+    assert evidence.cells[1].error == "was stopped when the notebook had used up its 1 s"
+    assert evidence.outcome is Outcome.TIMEOUT
+
+
+def test_output_is_cut_to_its_start_and_its_end() -> None:
+    limits = Limits(cell_seconds=10, notebook_seconds=30, output_bytes=1_000)
+    evidence = run(
+        "print('start'); print('x' * 100_000); print('end')\n'shown'",
+        "print('y' * 30_000_000)",
+        "raise ValueError('z' * 10_000_000)",
+        "q1_a = 1",
+        asks="q1_a",
+        limits=limits,
+    )
+    text = evidence.cells[0].output
+    assert text.startswith("start\nxxx")
+    assert text.endswith("xxx\nend\n'shown'\n")
+    assert "bytes were cut here" in text
+    assert all(len(cell.output) < 1_100 for cell in evidence.cells)
+    assert value(evidence, "q1_a") == "1"
+
+
+def test_the_output_of_a_whole_notebook_is_bounded_too() -> None:
+    limits = Limits(cell_seconds=10, notebook_seconds=30, output_bytes=100)
+    evidence = run(*["print('x' * 99)"] * 30, asks="", limits=limits)
+    assert sum(len(cell.output) for cell in evidence.cells) < 30 * 100
+    assert evidence.cells[0].output == "x" * 99 + "\n"
+
+
+# -- what the kernel is like
+
+
+def test_the_evidence_says_what_it_ran_on() -> None:
+    limits = Limits(cell_seconds=5, notebook_seconds=30)
+    environment = run("q1_a = 1", asks="q1_a", limits=limits, seed=7).environment
+    assert json.loads(json.dumps(environment)) == environment
+    assert {"python", "packages", "platform", "kernel", "seed", "limits", "sandbox"} <= {
+        *environment
+    }
+    assert {"ipykernel", "numpy"} <= {*environment["packages"]}
+    assert environment["limits"] == {
+        "cell_seconds": 5,
+        "notebook_seconds": 30,
+        "memory_bytes": None,
+        "threads": 1,
+    }
+    assert environment["sandbox"]["mode"] == "auto"
+
+
+def test_chance_is_the_same_every_time_and_different_for_another_seed() -> None:
+    sources = (
+        "import random, numpy as np",
+        "q1_a = random.random()\nq2_b = np.random.rand()\nq3_c = hash('x')\nq4_d = list({'a', 'b', 'c'})",
+    )
+    first, again, other = (run(*sources, asks="q1_a q2_b q3_c q4_d", seed=s) for s in (7, 7, 8))
+    assert first.answers == again.answers
+    for name in ("q1_a", "q2_b"):
+        assert value(first, name) != value(other, name)
+
+
+@pytest.mark.slow
+def test_torch_is_seeded_when_a_student_imports_it() -> None:
+    pytest.importorskip("torch")
+    first, again, other = (
+        run("import torch\nq1_a = torch.rand(())", asks="q1_a", seed=s) for s in (7, 7, 8)
+    )
+    assert first.answers == again.answers
+    assert value(first, "q1_a") != value(other, "q1_a")
+
+
+def test_names_of_the_asking_are_no_names_of_the_student() -> None:
+    evidence = run(
+        "q1_a = 1", "q2_b = sorted(n for n in globals() if 'grader' in n)", asks="q1_a q2_b"
+    )
+    assert value(evidence, "q2_b") == []
+
+
+def test_the_folder_of_the_kernel_is_not_in_what_is_kept() -> None:
+    evidence = run("import os\nprint(os.getcwd())\nopen(os.getcwd() + '/data.csv')", asks="")
+    assert evidence.cells[0].output == ".\n"
+    assert (
+        evidence.cells[0].error
+        == "FileNotFoundError: [Errno 2] No such file or directory: 'data.csv'"
+    )
+
+
+def test_all_processes_of_a_notebook_are_gone_afterwards() -> None:
+    child = "import subprocess\nchild = subprocess.Popen(['sleep', '1000']).pid\n"
+    for ending in ("", "import os\nos._exit(0)", "while True: pass"):
+        evidence = run(
+            child + "import os\nq1_a = child\nq2_b = os.getpid()",
+            ending or "pass",
+            asks="q1_a q2_b",
+            limits=SHORT,
+        )
+        assert is_gone(int(value(evidence, "q1_a")))
+        assert is_gone(int(value(evidence, "q2_b")))
+
+
+def test_kernels_in_threads_do_not_disturb_each_other() -> None:
+    def one(n: int) -> Any:
+        return value(run(f"x = {n}", "q1_a = x * 2", asks="q1_a"), "q1_a")
+
+    with ThreadPoolExecutor(2) as executor:
+        assert list(executor.map(one, range(6))) == [str(2 * n) for n in range(6)]
+    assert threading.active_count() < 10
+
+
+# -- students who do not play along
+
+
+TRICKS = {
+    "json": "import json\njson.dumps = lambda *a, **k: 'forged'",
+    "builtins": "import builtins\nbuiltins.print = builtins.isinstance = None",
+    "names": "str = int = list = dict = exec = globals = type = len = None",
+    "modules": "import sys\nsys.modules['numpy'] = sys.modules['base64'] = 3",
+    "formatter": "get_ipython().display_formatter.format = lambda *a, **k: ({'text/plain': 3}, {})",
+    "expressions": "get_ipython().user_expressions = lambda e: {'said': ['q1_a', 1e400]}",
+    "large": "get_ipython().user_expressions = lambda e: {'said': 'x' * 20_000_000}",
+    "deep": "get_ipython().user_expressions = lambda e: {'said': {'data': {'text/plain': '[' * 9999}}}",
+    "messages": "k = get_ipython().kernel\n"
+    "for s in ('execute_reply', 'status', 'stream', 'comm_open', 'error'):\n"
+    "    k.session.send(k.iopub_socket, s, {'x': 1}, parent=k.get_parent())",
+    "idle": "k = get_ipython().kernel\n"
+    "k.session.send(k.iopub_socket, 'status', {'execution_state': 'idle'}, parent=k.get_parent())",
+    "signature": "get_ipython().kernel.session.key = b'another'",
+    "hooks": "import sys\nsys.displayhook = sys.excepthook = sys.stdout = None",
+    "events": "get_ipython().events.register('post_execute', lambda: 1 / 0)",
+    "cells": "get_ipython().run_cell_async = get_ipython().run_cell = None",
+    "transformers": "get_ipython().input_transformers_post.append(lambda lines: ['1/0'])",
+}
+
+
+@pytest.mark.parametrize("trick", TRICKS.values(), ids=TRICKS)
+def test_a_trick_costs_at_most_the_students_own_answers(trick: str) -> None:
+    evidence = run("q1_a = 28", trick, "q2_b = 1", asks="q1_a q2_b", limits=SHORT)
+    assert evidence.outcome is not Outcome.REFUSED
+    assert (
+        json.loads(json.dumps([dict(a.raw or {}) for a in evidence.answers.values()])) is not None
+    )
+    for answer in evidence.answers.values():
+        assert (answer.raw is None) == bool(answer.absent)
+
+
+@pytest.mark.parametrize("trick", ["json", "names", "messages", "idle", "hooks"])
+def test_what_a_careless_student_breaks_does_not_cost_the_answer(trick: str) -> None:
+    evidence = run("q1_a = 28", TRICKS[trick], "q2_b = 1", asks="q1_a q2_b", limits=SHORT)
+    if trick == "json":  # a forged encoder garbles the student's own answers, as it should
+        assert "could not be read" in str(absent(evidence, "q2_b"))
+    else:
+        assert [value(evidence, n) for n in ("q1_a", "q2_b")] == ["28", "1"]
+
+
+def test_a_verdict_that_is_printed_is_only_text() -> None:
+    evidence = run("print('q1_a correct 100/100')\nq1_a = {'verdict': 'correct'}", asks="q1_a")
+    assert evidence.answers["q1_a"].raw["t"] == "dict"
+
+
+def test_a_value_that_never_ends_when_it_is_looked_at_is_stopped() -> None:
+    source = "class Endless:\n    @property\n    def __class__(self):\n        while True: pass\nq1_a = Endless()"
+    began = time.monotonic()
+    evidence = run(source, "q2_b = 2", asks="q1_a q2_b", limits=SHORT)
+    assert time.monotonic() - began < 60
+    assert evidence.outcome is not Outcome.REFUSED
+    assert evidence.answers["q1_a"].raw is None or evidence.answers["q1_a"].raw["t"] == "object"
+
+
+# -- what is not a notebook, and what is our own fault
+
+
+def test_what_is_not_a_notebook_is_evidence_with_the_reason_for_every_answer() -> None:
+    evidence = execute(a_job("q1_a", data=b"x"), b"x")
+    why = "the file is not a notebook: not JSON at line 1, column 1"
+    assert evidence.outcome is Outcome.CRASHED
+    assert evidence.note == why
+    assert absent(evidence, "q1_a") == why
+
+
+def test_a_refused_submission_is_not_opened() -> None:
+    job = a_job("q1_a")
+    data = a_notebook("q1_a = 1")
+    refused = execute(a_job("q1_a", submission=refusal_of(job.submission)), data)
+    assert absent(refused, "q1_a") == "a symbolic link instead of a notebook; not followed"
+
+
+def refusal_of(submission: Any) -> Any:
+    from dataclasses import replace
+
+    return replace(submission, refusal="a symbolic link instead of a notebook; not followed")
+
+
+def test_an_empty_notebook_and_a_job_without_names_are_fine() -> None:
+    data = a_notebook()
+    evidence = execute(a_job(data=data), data)
+    assert (evidence.outcome, evidence.answers, evidence.cells) == (Outcome.FINISHED, {}, ())
+
+
+class Broken(Bare):
+    """A sandbox whose kernels don't start, for the first so many times."""
+
+    def __init__(self, failures: float, command: list[str]) -> None:
+        self.failures = failures
+        self.command = command
+        self.starts = 0
+
+    def wrap(self, command: Sequence[str], place: Place) -> list[str]:
+        self.starts += 1
+        return self.command if self.starts <= self.failures else super().wrap(command, place)
+
+
+@pytest.fixture
+def broken(monkeypatch: pytest.MonkeyPatch) -> Callable[..., Broken]:
+    def make(failures: float, *command: str) -> Broken:
+        sandbox = Broken(failures, list(command))
+        monkeypatch.setattr(sandboxes, "_things", {"broken": sandbox})
+        return sandbox
+
+    return make
+
+
+@pytest.mark.parametrize("command", [["/does/not/exist"], ["/bin/sh", "-c", "exit 7"]])
+def test_a_kernel_that_can_not_start_is_tried_twice_and_is_our_fault(
+    broken: Callable[..., Broken], command: list[str]
+) -> None:
+    sandbox = broken(float("inf"), *command)
+    evidence = run("q1_a = 1", asks="q1_a", sandbox="broken")
+    assert sandbox.starts == 2
+    assert evidence.outcome is Outcome.REFUSED
+    assert evidence.answers == {}
+    assert str(evidence.note).startswith("we could not run this notebook; nothing is deducted")
+
+
+def test_a_kernel_that_starts_at_the_second_try_is_as_good(broken: Callable[..., Broken]) -> None:
+    broken(1, "/bin/sh", "-c", "exit 7")
+    assert value(run("q1_a = 1", asks="q1_a", sandbox="broken"), "q1_a") == "1"
+
+
+def test_a_restart_that_fails_is_our_fault_too(broken: Callable[..., Broken]) -> None:
+    sandbox = broken(0, "/bin/sh", "-c", "exit 7")
+
+    def failing(command: Sequence[str], place: Place) -> list[str]:
+        sandbox.starts += 1
+        return list(command) if sandbox.starts == 1 else sandbox.command
+
+    sandbox.wrap = failing  # type: ignore[method-assign]
+    evidence = run("import os\nos._exit(1)", "q1_a = 1", asks="q1_a", sandbox="broken")
+    assert evidence.outcome is Outcome.REFUSED
+    assert sandbox.starts == 3
+
+
+def test_a_machine_without_the_demanded_sandbox_is_an_error_of_the_set_up(
+    broken: Callable[..., Broken],
+) -> None:
+    broken(0)
+    with pytest.raises(SetupError, match="no sandbox on this machine has all layers"):
+        run("q1_a = 1", asks="q1_a", sandbox="required")
+
+
+def test_stopping_ends_the_kernel_at_once(tmp_path: Path) -> None:
+    pid = tmp_path / "pid"
+    source = f"import os, time\nopen({str(pid)!r}, 'w').write(str(os.getpid()))\ntime.sleep(60)"
+    data = a_notebook(source)
+    limits = Limits(cell_seconds=60, notebook_seconds=60)
+
+    def stop() -> bool:
+        return pid.exists() and pid.read_text() != ""
+
+    began = time.monotonic()
+    with pytest.raises(StoppedError):
+        execute(a_job("q1_a", data=data, limits=limits), data, stop=stop)
+    assert time.monotonic() - began < 10
+    assert is_gone(int(pid.read_text()))
+
+
+def test_no_folder_of_a_kernel_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import tempfile
+
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    for ending in ("pass", "import os\nos._exit(0)", "import os\nos.mkdir('x')\nos.chmod('x', 0)"):
+        run("q1_a = 1", ending, asks="q1_a q2_b", limits=SHORT)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.slow
+def test_eight_notebooks_on_two_threads_take_seconds() -> None:
+    cells = [f"q{n}_x = {n} * 2\nprint(q{n}_x)" for n in range(1, 15)]
+    names = " ".join(f"q{n}_x" for n in range(1, 15))
+    began = time.monotonic()
+    with ThreadPoolExecutor(2) as executor:
+        done = list(executor.map(lambda _: run("import numpy", *cells, asks=names), range(8)))
+    assert all(e.outcome is Outcome.FINISHED for e in done)
+    assert time.monotonic() - began < 30
