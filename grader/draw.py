@@ -135,7 +135,8 @@ def draw(
 def key_of(problem: Problem, part: Part, dice: Draw) -> Key:
     """The key of *part*; raises SpecError that names problem and part."""
     try:
-        return kinds.find(part.kind).key(part, dice)
+        key: Key = kinds.find(part.kind).key(part, dice)
+        return key
     except (ExpressionError, TextError) as error:
         what, fix, check = error.what, error.fix, _class_of(error)
     except ValueError as error:

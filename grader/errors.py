@@ -57,7 +57,7 @@ class SetupError(GraderError):
     """For whoever runs the tool: something is missing on this machine or on the command line."""
 
 
-class SpecErrors(SpecError):
+class SpecErrors(SpecError):  # noqa: N818 - several of them
     """Everything that is wrong with one file, or with several, at once."""
 
     def __init__(self, errors: tuple[SpecError, ...]):

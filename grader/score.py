@@ -1,4 +1,4 @@
-"""A paper and the evidence of one submission to a grade: a pure function, without kernel or file."""
+"""A paper and the evidence of one submission to a grade: a pure function, no kernel, no file."""
 
 from __future__ import annotations
 

@@ -130,7 +130,7 @@ def test_leaving_politely_costs_nothing() -> None:
         ("print(q := 1)", ["q"]),
         ("import numpy as q", ["numpy", "q"]),
         ("f(q=1)", []),
-        ("f(a)[q] = 1", []),
+        ("f(a, q=1)", []),
         ("q == 1", []),
         ("q <= 1", []),
         ("q.x = 1", []),
@@ -292,7 +292,8 @@ def test_the_evidence_says_what_it_ran_on() -> None:
 def test_chance_is_the_same_every_time_and_different_for_another_seed() -> None:
     sources = (
         "import random, numpy as np",
-        "q1_a = random.random()\nq2_b = np.random.rand()\nq3_c = hash('x')\nq4_d = list({'a', 'b', 'c'})",
+        "q1_a = random.random()\nq2_b = np.random.rand()",
+        "q3_c = hash('x')\nq4_d = list({'a', 'b', 'c'})",
     )
     first, again, other = (run(*sources, asks="q1_a q2_b q3_c q4_d", seed=s) for s in (7, 7, 8))
     assert first.answers == again.answers
@@ -351,46 +352,55 @@ def test_kernels_in_threads_do_not_disturb_each_other() -> None:
 # -- students who do not play along
 
 
-TRICKS = {
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Asking takes at most a second and a half, so that what never answers is met quickly."""
+    monkeypatch.setattr("grader.execute.run.ASK_SECONDS", 1.5)
+
+
+KERNEL = "k = get_ipython().kernel\n"
+# What happens by accident, or nearly: the answers are still there.
+CARELESS = {
     "json": "import json\njson.dumps = lambda *a, **k: 'forged'",
-    "builtins": "import builtins\nbuiltins.print = builtins.isinstance = None",
     "names": "str = int = list = dict = exec = globals = type = len = None",
+    "display": "import sys\nsys.displayhook = sys.excepthook = None",
+    "messages": KERNEL + "for s in ('execute_reply', 'status', 'stream', 'comm_open', 'error'):\n"
+    "    k.session.send(k.iopub_socket, s, {'x': 1}, parent=k.get_parent())",
+    "idle": KERNEL + "state = {'execution_state': 'idle'}\n"
+    "k.session.send(k.iopub_socket, 'status', state, parent=k.get_parent())",
+}
+SAID = "get_ipython().user_expressions = lambda e: {'said': "
+HOSTILE = {
+    "expressions": SAID + "['q1_a', 1e400]}",
+    "large": SAID + "'x' * 20_000_000}",
+    "deep": SAID + "{'data': {'text/plain': '[' * 9999}}}",
+    "signature": "get_ipython().kernel.session.key = b'another'",
+    "builtins": "import builtins\nbuiltins.print = builtins.isinstance = None",
     "modules": "import sys\nsys.modules['numpy'] = sys.modules['base64'] = 3",
     "formatter": "get_ipython().display_formatter.format = lambda *a, **k: ({'text/plain': 3}, {})",
-    "expressions": "get_ipython().user_expressions = lambda e: {'said': ['q1_a', 1e400]}",
-    "large": "get_ipython().user_expressions = lambda e: {'said': 'x' * 20_000_000}",
-    "deep": "get_ipython().user_expressions = lambda e: {'said': {'data': {'text/plain': '[' * 9999}}}",
-    "messages": "k = get_ipython().kernel\n"
-    "for s in ('execute_reply', 'status', 'stream', 'comm_open', 'error'):\n"
-    "    k.session.send(k.iopub_socket, s, {'x': 1}, parent=k.get_parent())",
-    "idle": "k = get_ipython().kernel\n"
-    "k.session.send(k.iopub_socket, 'status', {'execution_state': 'idle'}, parent=k.get_parent())",
-    "signature": "get_ipython().kernel.session.key = b'another'",
-    "hooks": "import sys\nsys.displayhook = sys.excepthook = sys.stdout = None",
+    "stdout": "import sys\nsys.stdout = None",
     "events": "get_ipython().events.register('post_execute', lambda: 1 / 0)",
     "cells": "get_ipython().run_cell_async = get_ipython().run_cell = None",
     "transformers": "get_ipython().input_transformers_post.append(lambda lines: ['1/0'])",
 }
 
 
-@pytest.mark.parametrize("trick", TRICKS.values(), ids=TRICKS)
+@pytest.mark.usefixtures("impatient")
+@pytest.mark.parametrize("trick", CARELESS.values(), ids=CARELESS)
+def test_what_a_careless_student_breaks_does_not_cost_the_answer(trick: str) -> None:
+    evidence = run("q1_a = 28", trick, "q2_b = 1", asks="q1_a q2_b", limits=SHORT)
+    assert [value(evidence, n) for n in ("q1_a", "q2_b")] == ["28", "1"]
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("impatient")
+@pytest.mark.parametrize("trick", HOSTILE.values(), ids=HOSTILE)
 def test_a_trick_costs_at_most_the_students_own_answers(trick: str) -> None:
     evidence = run("q1_a = 28", trick, "q2_b = 1", asks="q1_a q2_b", limits=SHORT)
     assert evidence.outcome is not Outcome.REFUSED
-    assert (
-        json.loads(json.dumps([dict(a.raw or {}) for a in evidence.answers.values()])) is not None
-    )
     for answer in evidence.answers.values():
         assert (answer.raw is None) == bool(answer.absent)
-
-
-@pytest.mark.parametrize("trick", ["json", "names", "messages", "idle", "hooks"])
-def test_what_a_careless_student_breaks_does_not_cost_the_answer(trick: str) -> None:
-    evidence = run("q1_a = 28", TRICKS[trick], "q2_b = 1", asks="q1_a q2_b", limits=SHORT)
-    if trick == "json":  # a forged encoder garbles the student's own answers, as it should
-        assert "could not be read" in str(absent(evidence, "q2_b"))
-    else:
-        assert [value(evidence, n) for n in ("q1_a", "q2_b")] == ["28", "1"]
+        assert answer.raw in (None, {"t": "int", "v": "28"}, {"t": "int", "v": "1"})
 
 
 def test_a_verdict_that_is_printed_is_only_text() -> None:
@@ -398,13 +408,20 @@ def test_a_verdict_that_is_printed_is_only_text() -> None:
     assert evidence.answers["q1_a"].raw["t"] == "dict"
 
 
+ENDLESS = """\
+class Endless:
+    @property
+    def __class__(self):
+        while True: pass
+q1_a = Endless()
+"""
+
+
+@pytest.mark.usefixtures("impatient")
 def test_a_value_that_never_ends_when_it_is_looked_at_is_stopped() -> None:
-    source = "class Endless:\n    @property\n    def __class__(self):\n        while True: pass\nq1_a = Endless()"
-    began = time.monotonic()
-    evidence = run(source, "q2_b = 2", asks="q1_a q2_b", limits=SHORT)
-    assert time.monotonic() - began < 60
-    assert evidence.outcome is not Outcome.REFUSED
-    assert evidence.answers["q1_a"].raw is None or evidence.answers["q1_a"].raw["t"] == "object"
+    evidence = run(ENDLESS, "q2_b = 2", asks="q1_a q2_b", limits=SHORT)
+    assert absent(evidence, "q1_a") == "what the kernel said about q1_a could not be read"
+    assert value(evidence, "q2_b") == "2"
 
 
 # -- what is not a notebook, and what is our own fault

@@ -70,7 +70,7 @@ def refusal(text: str) -> TextError:
         ("{% if gpus in [2, 4] and not (zero > 0) %}in{% endif %}", "in"),
         ("{% if gpus is even %}even{% endif %}{% if gpus is divisibleby(3) %}!{% endif %}", "even"),
         ("{% for n in [1, 2] %}{{ n }}{% if not loop.last %},{% endif %}{% endfor %}", "1,2"),
-        ("| n |\n{% for i in range(2) %}\n| {{ i }} |\n{% endfor %}\nend", "| n |\n| 0 |\n| 1 |\nend"),
+        ("| n |\n{% for i in range(2) %}\n| {{ i }} |\n{% endfor %}", "| n |\n| 0 |\n| 1 |\n"),
         ("{% for a, b in [(1, 'x'), (2, 'y')] %}{{ a }}{{ b }}{% endfor %}", "1x2y"),
         ("{{ [1, 2.0, 3] | join(', ') }}", "1, 2, 3"),
         ("{% raw %}{{ x }}{% endraw %} {{ '{{' }} {# a note #}.", "{{ x }} {{ ."),

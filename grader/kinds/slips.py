@@ -140,7 +140,7 @@ def _alternatives(unit: str) -> Iterator[Slip]:
     match = _LEADING.match(unit)
     if match is None:
         return
-    prefix, base, rest = match[1] or "", match[2], unit[match.end() :]
+    prefix, base, rest = (match[1] or "").replace("µ", "u"), match[2], unit[match.end() :]
     twin = _TWINS.get(prefix)
     if _BASES.get(base) == "bits":
         if twin:

@@ -2,7 +2,8 @@
 
 from grader.load.bank import Bank, own_bank
 from grader.load.exam import load_exam
-from grader.load.problem import digest, load_problem, parameter_names
+from grader.load.names import parameter_names
+from grader.load.problem import digest, load_problem
 from grader.load.release import extended, load_release, new_release, release_bytes
 from grader.load.roster import load_roster
 from grader.load.schema import json_schema

@@ -184,7 +184,7 @@ def marked(record: Any, at: Path_ = ()) -> Iterator[tuple[Path_, str, Any]]:
     """Every expression, text and share inside a record: its path, its marker, what was written."""
     for field in dataclasses.fields(record):
         value = getattr(record, field.name)
-        yield from _marked_value(value, hints_of(type(record))[field.name], (*at, field.name))
+        yield from _marked_value(value, hints_of(record.__class__)[field.name], (*at, field.name))
 
 
 def _marked_value(value: Any, hint: Any, at: Path_) -> Iterator[tuple[Path_, str, Any]]:

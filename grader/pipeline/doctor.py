@@ -17,6 +17,7 @@ from grader import __version__
 from grader.execute import execute
 from grader.model import Job, Limits, Outcome, Submission
 from grader.notebook import Cell, write
+from grader.sandbox import choose
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,14 +86,10 @@ def _cuda() -> Finding:
 
 
 def _sandbox() -> Iterator[Finding]:
-    from grader.sandbox import survey
-
-    for layer in survey():
+    chosen = choose("auto")
+    for layer in chosen.sandbox.layers():
         yield Finding(
-            what=f"sandbox: {layer.name}",
-            ok=True if layer.works else None,
-            seen=layer.seen,
-            fix=layer.fix,
+            what=f"sandbox: {layer.name}", ok=True if layer.present else None, seen=layer.detail
         )
 
 

@@ -105,9 +105,9 @@ def verify_problem(bank: Bank, name: str, seeds: int = 50) -> Verified:
     cases = [Case(problem, source, facts, number, solve, bank.templates) for number in range(seeds)]
     variants: list[Variant] = []
     for case in cases:
-        wrong = list(drawable(case))
-        findings += wrong
-        if wrong:
+        undrawable = list(drawable(case))
+        findings += undrawable
+        if undrawable:
             continue
         variants.append(case.variant)
         for check in CHECKS:

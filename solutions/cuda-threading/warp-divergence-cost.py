@@ -43,11 +43,11 @@ def solve(given):
 
     noise = [thread * 7 % 5 > 1 for thread in range(1024)]
     conditions = {
-        "block-parity": lambda block, thread: block % 2 == 0,
-        "warp-quotient": lambda block, thread: (thread // 32) % period < taken,
-        "group-parity": lambda block, thread: (thread // given["group"]) % 2 == 0,
-        "own-limit": lambda block, thread: thread < given["cut"] - 8,
-        "half-warps": lambda block, thread: (thread // 16) % 2 == 0,
+        "block-parity": lambda block, _: block % 2 == 0,
+        "warp-quotient": lambda _, thread: (thread // 32) % period < taken,
+        "group-parity": lambda _, thread: (thread // given["group"]) % 2 == 0,
+        "own-limit": lambda _, thread: thread < given["cut"] - 8,
+        "half-warps": lambda _, thread: (thread // 16) % 2 == 0,
         "data": lambda block, thread: noise[block * 512 + thread],
     }
     (warp_cycles,) = set(mixed)

@@ -45,7 +45,8 @@ def solve(given):
             moves = middle
 
     update = float(f"{given['share'] * lost:.1e}")
-    assert rounded(weight + update) == weight
+    if rounded(weight + update) != weight:
+        raise ValueError("the update moves the weight, so the question makes no sense")
 
     block = total((addend for _ in range(64)), rounded)
     sums = {

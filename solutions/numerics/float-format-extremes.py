@@ -18,7 +18,8 @@ def decode(total_bits, exponent_bits):
 def power(value):
     """Return the exponent of a value that is a power of two."""
     significand, exponent = np.frexp(value)
-    assert significand == 0.5
+    if significand != 0.5:
+        raise ValueError(f"{value} is not a power of two")
     return int(exponent) - 1
 
 

@@ -1,6 +1,7 @@
 """Lists every value that the codes stand for and searches the nearest one; counts stored bits."""
 
 from fractions import Fraction
+from itertools import pairwise
 
 
 def nearest(value, codes, scale):
@@ -18,7 +19,7 @@ def solve(given):
 
     code = nearest(weight, codes, scale)
     values = [code * scale for code in codes]
-    midpoints = [(low + high) / 2 for low, high in zip(values, values[1:], strict=False)]
+    midpoints = [(low + high) / 2 for low, high in pairwise(values)]
     worst = max(min(abs(v - middle) for v in values) for middle in midpoints[-3:])
 
     limit = absmax / Fraction(str(given["ratio"]))

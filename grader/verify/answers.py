@@ -1,0 +1,194 @@
+"""Checks that hold answers against the key: the solution's, the reference's, the mistakes'."""
+
+from __future__ import annotations
+
+import ast
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+from pathlib import Path
+
+from grader import probe
+from grader.expressions import ExpressionError, TextError
+from grader.kinds import Example, Unreadable, kinds
+from grader.model import Answer, Evidence, Judgement, Key, Outcome, Verdict
+from grader.notebook import Cell
+from grader.render import named_keys, render, solution
+from grader.score import score
+from grader.verify.case import Case, Finding, Given, failure_line
+
+# A second computation that measures or simulates may differ in the last digits; a formula that
+# is wrong by one term differs by far more than this.
+AGREEMENT = 1e-6
+
+
+def second_computation(case: Case) -> Iterator[Finding]:
+    """The solution file comes to every key by another road."""
+    if case.solve is None:
+        return
+    try:
+        solved = case.solve(Given(case.variant.parameters, case.facts))
+    except Exception as error:  # noqa: BLE001 - an author's code may raise anything
+        where = failure_line(error, Path(case.solve.__code__.co_filename))
+        yield replace(
+            case.finding(
+                "second-computation",
+                (),
+                f"the solution raised {type(error).__name__}: {error}",
+                "make solve() answer for every variant",
+            ),
+            where=where,
+        )
+        return
+    for part_id, key in case.variant.keys.items():
+        yield from _agreement(case, part_id, key, solved)
+    for extra in sorted(set(solved) - set(case.variant.keys)):
+        yield case.finding(
+            "second-computation",
+            ("parts",),
+            f"the solution answers a part '{extra}' that does not exist",
+            "rename it in the solution or in the spec",
+        )
+
+
+def _agreement(
+    case: Case, part_id: str, key: Key, solved: Mapping[str, object]
+) -> Iterator[Finding]:
+    kind, at = kinds.find(key.part.kind), case.part_path(part_id)
+    expected = kind.answer(key)
+    if expected is None:
+        return  # a person grades it
+    if part_id not in solved:
+        yield case.finding(
+            "second-computation",
+            at,
+            f"the solution does not answer part '{part_id}'",
+            f"add '{part_id}' to what solve() returns",
+        )
+        return
+    try:
+        value = kind.solved(solved[part_id], key)
+        right = kind.judge(value, key).share == 1 and _same_numbers(value, kind.true(key))
+        shown = kind.say(value, key)
+    except (ValueError, TypeError, KeyError) as error:
+        right, shown = False, f"{solved[part_id]!r} ({error})"
+    if not right:
+        yield case.finding(
+            "second-computation",
+            at,
+            f"part '{part_id}': the key is {kind.say(kind.true(key), key)}, "
+            f"the solution comes to {shown}",
+            "find out which is wrong before anyone is graded by it",
+        )
+
+
+def _same_numbers(mine: object, key: object) -> bool:
+    if isinstance(mine, (int, float)) and isinstance(key, (int, float)):
+        return math.isclose(mine, key, rel_tol=AGREEMENT, abs_tol=1e-12)
+    if isinstance(mine, (list, tuple)) and isinstance(key, (list, tuple)):
+        return len(mine) == len(key) and all(map(_same_numbers, mine, key))
+    return True  # kinds without numbers have been judged
+
+
+def full_marks(case: Case) -> Iterator[Finding]:
+    """The reference answers, written into the notebook, earn everything."""
+    cells = render(case.paper, case.templates, solution(case.paper))
+    grade = score(case.paper, evidence_of(cells, case))
+    for mark in grade.marks:
+        waits = mark.verdict is Verdict.UNSETTLED and mark.kind == "explanation"
+        if mark.points != mark.max_points and not waits:
+            yield case.finding(
+                "full-marks",
+                case.part_path(mark.part),
+                f"the right answer to '{mark.part}' ({mark.answer}) earns {mark.points} of "
+                f"{mark.max_points:g}: {mark.feedback}",
+                "the key, its tolerance or its unit contradict one another",
+            )
+
+
+def zero_marks(case: Case) -> Iterator[Finding]:
+    """The untouched notebook earns nothing, and is called absent rather than wrong."""
+    grade = score(case.paper, evidence_of(render(case.paper, case.templates), case))
+    for mark in grade.marks:
+        if mark.points != 0 or mark.verdict is not Verdict.ABSENT:
+            yield case.finding(
+                "zero-marks",
+                case.part_path(mark.part),
+                f"the untouched notebook gets '{mark.verdict}' and {mark.points} points for "
+                f"'{mark.part}'",
+                "an empty answer must earn 0",
+            )
+
+
+def evidence_of(cells: tuple[Cell, ...], case: Case) -> Evidence:
+    """The evidence that a notebook of plain assignments would leave, without a kernel."""
+    answers: dict[str, Answer] = {}
+    wanted = dict(named_keys(case.paper))
+    for cell in cells:
+        if cell.type != "code":
+            continue
+        for statement in ast.parse(cell.source).body:
+            if isinstance(statement, ast.Assign) and (name := _assigned(statement)) in wanted:
+                value = ast.literal_eval(statement.value)
+                answers[name] = Answer(name=name, raw=probe.encode(value))
+    return Evidence(
+        submission_sha256="0" * 64,
+        outcome=Outcome.FINISHED,
+        answers=answers,
+        cells=(),
+        seconds=0.0,
+    )
+
+
+def _assigned(statement: ast.Assign) -> str:
+    target = statement.targets[0]
+    return target.id if isinstance(target, ast.Name) else ""
+
+
+def examples(case: Case) -> Iterator[Finding]:
+    """Every right, wrong and unreadable sample gets what it declares, by the path it declares."""
+    for part_id, key in case.variant.keys.items():
+        kind, at = kinds.find(key.part.kind), case.part_path(part_id)
+        try:
+            samples = kind.examples(key)
+        except (ExpressionError, TextError, ValueError) as error:
+            what = getattr(error, "what", str(error))
+            yield case.finding(
+                "mistakes", at, f"part '{part_id}': {what}", "check its mistakes' expressions"
+            )
+            continue
+        for sample in samples:
+            try:
+                value = kind.read(sample.raw, key)
+            except Unreadable as reason:
+                if sample.share is not None:
+                    what = f"part '{part_id}': {sample.why} is unreadable: {reason.sentence}"
+                    yield case.finding("examples", at, what, "mend the kind")
+                continue
+            judged = kind.judge(value, key)
+            if judged.share != sample.share or judged.mistake != sample.mistake:
+                yield _surprise(case, part_id, sample, judged, kind.say(value, key))
+
+
+def _surprise(case: Case, part_id: str, sample: Example, judged: Judgement, shown: str) -> Finding:
+    at = case.part_path(part_id)
+    if sample.mistake is None:
+        return case.finding(
+            "examples",
+            at,
+            f"part '{part_id}': {sample.why} ({shown}) is judged {judged.verdict} and earns "
+            f"{judged.share}, not {sample.share}",
+            "mend the spec or the kind",
+        )
+    if judged.verdict is Verdict.CORRECT:
+        what, fix = (
+            f"the mistake '{sample.mistake}' ({shown}) lies inside the accepted interval",
+            "narrow the tolerance, or keep such variants out with 'where:' or 'when:'",
+        )
+    else:
+        other = f"'{judged.mistake}'" if judged.mistake else f"'{judged.verdict}'"
+        what, fix = (
+            f"the mistake '{sample.mistake}' ({shown}) is taken for {other}",
+            "two mistakes coincide for these numbers: separate them with 'where:' or 'when:'",
+        )
+    return case.finding("mistakes", at, f"part '{part_id}': {what}", fix)

@@ -1,0 +1,149 @@
+"""Checks of the numbers themselves: guesses, readability, and rounding in print."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+
+from grader import units
+from grader.expressions import ExpressionError, evaluate, fill
+from grader.kinds import kinds
+from grader.kinds.numeric import NumericKey
+from grader.quantity import Quantity, Value
+from grader.render import given
+from grader.verify.case import Case, Finding
+
+# What a student can read and type without counting zeros.
+SMALLEST, LARGEST = 1e-4, 1e7
+
+
+_NUMBER = re.compile(r"(?<![\w.])\d[\d,]*(?:\.\d+)?(?:[eE][-+]?\d+)?")
+
+
+def trivial_guesses(case: Case) -> Iterator[Finding]:
+    """Neither 0 nor 1 nor a number that the student can read off is accepted."""
+    dice = case.variant.draw
+    printed = dice.fill(case.problem.prompt, dice.scope)
+    printed += " " + " ".join(value for _, value in given(case.variant))
+    for part_id, key in case.variant.keys.items():
+        if not isinstance(key, NumericKey):
+            continue
+        ask = dice.fill(key.part.ask, dice.scope)
+        guesses = {0.0, 1.0, *_numbers(printed), *_numbers(ask)}
+        for guess in sorted(guesses):
+            if key.low <= guess <= key.high:
+                yield case.finding(
+                    "trivial-guess",
+                    case.part_path(part_id),
+                    f"part '{part_id}': the guess {units.number(guess)} is accepted "
+                    f"({units.number(key.low)} to {units.number(key.high)})",
+                    "keep such variants out with 'where:', or ask in another unit",
+                )
+
+
+def _numbers(text: str) -> set[float]:
+    return {float(n.replace(",", "")) for n in _NUMBER.findall(text)}
+
+
+def readable_numbers(case: Case) -> Iterator[Finding]:
+    """Keys are numbers that a person can read and type, and their intervals have a width."""
+    for part_id, key in case.variant.keys.items():
+        if not isinstance(key, NumericKey):
+            continue
+        at = case.part_path(part_id)
+        size = abs(key.value)
+        if size and not SMALLEST <= size <= LARGEST:
+            yield case.finding(
+                "readable-numbers",
+                at,
+                f"part '{part_id}': the key {units.number(key.value)} is hard to read and type",
+                "choose a larger or smaller unit, or other parameters",
+            )
+        exact = key.part.kind == "integer"
+        if not exact and not key.low < key.high:
+            yield case.finding(
+                "tolerance",
+                at,
+                f"part '{part_id}': nothing but {units.number(key.value)} itself is accepted; "
+                "a relative tolerance has no width at zero",
+                "give an absolute tolerance, or keep zero out with 'where:'",
+            )
+
+
+_SHOWN = re.compile(r"\{\{\s*([A-Za-z_]\w*)\s*(\|[^{}]*)?\}\}")
+
+
+def printed_rounding(case: Case) -> Iterator[Finding]:
+    """Whoever computes with the numbers as printed still lands inside the interval."""
+    for name, value in _printed_values(case):
+        scope = _recomputed(case, name, value)
+        if scope is None:
+            continue
+        for part_id, key in case.variant.keys.items():
+            if not isinstance(key, NumericKey):
+                continue
+            again = _key_in(scope, key)
+            if again is not None and not key.low <= again.value <= key.high:
+                yield case.finding(
+                    "printed-rounding",
+                    case.part_path(part_id),
+                    f"part '{part_id}': with {name} as printed ({units.show(value)}) the answer "
+                    f"is {units.number(again.value)}, outside {units.number(key.low)} to "
+                    f"{units.number(key.high)}",
+                    "print more digits, round the value itself, or widen the tolerance",
+                )
+
+
+def _printed_values(case: Case) -> Iterator[tuple[str, Value]]:
+    """Every parameter or value that a text prints with less than its full precision."""
+    problem, scope = case.problem, case.variant.scope
+    texts = [problem.prompt, *problem.assumptions, *(p.ask for p in problem.parts)]
+    snippets = {m.group(0): m.group(1) for text in texts for m in _SHOWN.finditer(text)}
+    for name, parameter in problem.parameters.items():
+        for shown in parameter.rows[0] if parameter.rows else (name,):
+            snippets.setdefault(f"{{{{ {shown} }}}}", shown)
+    own = {p.id for p in problem.parts}
+    for snippet, name in snippets.items():
+        true = scope.get(name)
+        if name in own or true is None or isinstance(true, (str, bool)):
+            continue
+        read = _read_back(fill(snippet, scope, case.facts), true)
+        if read is not None and not _close(read, true):
+            yield name, read
+
+
+def _read_back(text: str, like: Value) -> Value | None:
+    unit = (like.unit or "") if isinstance(like, Quantity) else ""
+    if isinstance(like, Quantity) and not unit:
+        unit = text.split(maxsplit=1)[1] if " " in text else ""
+    try:
+        return units.quantity(units.read(text, unit).value, unit)
+    except ValueError:
+        return None  # a text that makes words of the number
+
+
+def _close(a: Value, b: Value) -> bool:
+    x = a.magnitude if isinstance(a, Quantity) else a
+    y = b.magnitude if isinstance(b, Quantity) else b
+    return math.isclose(float(x), float(y), rel_tol=1e-12)
+
+
+def _recomputed(case: Case, name: str, value: Value) -> dict[str, Value] | None:
+    scope: dict[str, Value] = {**case.variant.parameters, name: value}
+    try:
+        for other, expression in case.problem.values.items():
+            if other != name:
+                scope[other] = evaluate(expression, scope, case.facts)
+    except ExpressionError:
+        return None
+    return {**case.variant.scope, **scope}
+
+
+def _key_in(scope: Mapping[str, Value], key: NumericKey) -> NumericKey | None:
+    try:
+        again = kinds.find(key.part.kind).key(key.part, replace(key.draw, scope=scope))
+    except (ExpressionError, ValueError):
+        return None
+    return again if isinstance(again, NumericKey) else None

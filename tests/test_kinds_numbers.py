@@ -1,0 +1,276 @@
+"""Numbers: how they are read, in which order they are judged, and what is said to them."""
+
+from __future__ import annotations
+
+import decimal
+import fractions
+import math
+import re
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from grader import units
+from grader.expressions import ExpressionError
+from grader.kinds import kinds
+from grader.kinds.numeric import NumericKey
+from grader.model import Mistake, Tolerance, Verdict
+from tests.builders_kinds import (
+    NOT_SHARDED,
+    a_key,
+    a_numeric,
+    an_integer,
+    is_blank,
+    judged,
+    refused,
+    refused_raw,
+    said,
+)
+
+KEY = a_key(a_numeric())
+NUMERIC, INTEGER = kinds.find("numeric"), kinds.find("integer")
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        0.875,
+        np.float32(0.875),
+        np.float64(0.875),
+        np.array(0.875),
+        decimal.Decimal("0.875"),
+        fractions.Fraction(7, 8),
+        "0.875",
+        "0.875 GB",
+        "875 MB",
+        "875e6 B",
+        "7 Gb",
+        "0.8149 GiB",
+        "7/8 GB",
+    ],
+)
+def test_every_way_to_write_the_number_is_right(answer: object) -> None:
+    assert judged(KEY, answer).verdict is Verdict.CORRECT
+
+
+def test_a_torch_scalar_is_a_number() -> None:
+    torch = pytest.importorskip("torch")
+    assert judged(KEY, torch.tensor(0.875)).verdict is Verdict.CORRECT
+    assert "shape (1,)" in refused(KEY, torch.tensor([0.875]))
+
+
+@pytest.mark.parametrize(
+    ("answer", "shown"),
+    [
+        (28, "28 GB"),
+        (28.0, "28 GB"),
+        ("26.1 GiB", "28.0247 GB"),
+        ("1,200 MB", "1.2 GB"),
+        ("224 Gb", "28 GB"),
+        ("1.2e9 B", "1.2 GB"),
+        (1 / 3, "0.333333 GB"),
+        (10**18, "1000000000000000000 GB"),
+    ],
+)
+def test_the_answer_is_said_back_in_the_unit_asked(answer: object, shown: str) -> None:
+    assert said(KEY, answer) == shown
+
+
+def refusals() -> dict[str, str]:
+    answers: dict[str, object] = {
+        "nan": math.nan,
+        "inf": math.inf,
+        "minus inf": -math.inf,
+        "complex": 1 + 2j,
+        "bool": True,
+        "none": None,
+        "ellipsis": ...,
+        "huge": 10**4999,
+        "one element": np.zeros(1),
+        "matrix": np.zeros((2, 3)),
+        "list": [28, 29],
+        "dict": {"GB": 28},
+        "set": {28},
+        "function": len,
+        "object": KEY,
+        "words": "about 28",
+        "dimension": "28 GB/s",
+        "comma": "28,5",
+        "empty": "",
+        "long": "9" * 3000,
+    }
+    return {name: refused(KEY, answer) for name, answer in answers.items()}
+
+
+def test_everything_that_is_no_number_has_a_sentence_of_its_own() -> None:
+    sentences = refusals()
+    assert len(set(sentences.values())) == len(sentences)
+    for name, sentence in sentences.items():
+        assert re.fullmatch(r"[A-Z'].*\.", sentence), (name, sentence)
+        assert "GB" in sentence or name in {"ellipsis", "empty", "comma"}, sentence
+
+
+@pytest.mark.parametrize(
+    ("name", "part"),
+    [
+        ("nan", "NaN"),
+        ("minus inf", "minus infinity"),
+        ("complex", "(1+2j)"),
+        ("bool", "True, a truth value"),
+        ("none", "None"),
+        ("huge", "5000 digits"),
+        ("one element", ".item()"),
+        ("matrix", "(2, 3)"),
+        ("list", "list of 2"),
+        ("function", "call it"),
+        ("object", "NumericKey"),
+        ("dimension", "bandwidth"),
+        ("long", "3000 characters"),
+    ],
+)
+def test_a_refusal_says_what_was_seen(name: str, part: str) -> None:
+    assert part in refusals()[name]
+
+
+def test_only_what_was_left_as_it_was_counts_as_no_answer() -> None:
+    assert is_blank(KEY, ...)
+    assert is_blank(KEY, "  ")
+    assert not any(is_blank(KEY, x) for x in (None, math.nan, "?", [], 0))
+
+
+def test_text_from_the_student_is_shortened_and_stays_in_one_line() -> None:
+    sentence = refused(a_key(an_integer()), "x\n\x1b[2J" * 20)
+    assert "\n" not in sentence
+    assert len(sentence) < 200
+
+
+@pytest.mark.parametrize("raw", [{"t": "int", "digits": 5000}, {"t": "int", "v": "1" * 400}])
+def test_a_huge_integer_is_refused_however_the_kernel_sends_it(raw: dict[str, object]) -> None:
+    assert "far too large" in refused_raw(KEY, raw)
+
+
+@given(st.integers(-(10**300), 10**300) | st.floats(allow_nan=False, allow_infinity=False))
+def test_no_readable_number_breaks_the_judge(value: float) -> None:
+    judgement = judged(a_key(a_numeric(mistakes=(NOT_SHARDED,))), value)
+    assert judgement.share in {0.0, 0.25, 1.0}
+
+
+def test_a_right_answer_evaluates_no_mistake() -> None:
+    broken = Mistake(id="broken", value="1 / (gpus - gpus)", feedback="x")
+    key = a_key(a_numeric(mistakes=(broken,)))
+    assert judged(key, 0.875).verdict is Verdict.CORRECT
+    assert judged(key, 0.5).verdict is Verdict.INCORRECT
+    with pytest.raises(ExpressionError):
+        NUMERIC.examples(key)
+
+
+def test_a_mistake_names_itself_and_keeps_its_credit() -> None:
+    judgement = judged(a_key(a_numeric(mistakes=(NOT_SHARDED,))), 14.1)
+    assert judgement.verdict is Verdict.MISTAKE
+    assert (judgement.mistake, judgement.share) == ("not-sharded", 0.25)
+    assert judgement.note == "All of it; divide by 16."
+
+
+def test_a_mistake_is_met_within_the_same_relative_width_as_the_key() -> None:
+    key = a_key(a_numeric(mistakes=(NOT_SHARDED,), slips=False))
+    assert judged(key, 14.13).mistake == "not-sharded"
+    assert judged(key, 14.15).mistake is None
+
+
+def test_the_nearest_of_two_mistakes_is_named() -> None:
+    near = Mistake(id="near", value="1.015 * weights", feedback="x")
+    key = a_key(a_numeric(mistakes=(NOT_SHARDED, near)))
+    assert judged(key, 14.08).mistake == "not-sharded"
+    assert judged(key, 14.12).mistake == "near"
+
+
+def test_a_mistake_exists_only_when_its_condition_holds() -> None:
+    only = Mistake(id="only", value="weights", feedback="x", when="gpus > 16")
+    assert judged(a_key(a_numeric(mistakes=(only,), slips=False)), 14).mistake is None
+    assert judged(a_key(a_numeric(mistakes=(only,), slips=False), gpus=32), 14).mistake == "only"
+
+
+def test_the_feedback_of_a_mistake_may_name_the_true_answer() -> None:
+    told = Mistake(id="told", value=3, feedback="It is {{ share }}.", when="gpus > 1")
+    with pytest.raises(ValueError, match="dimension"):
+        NUMERIC.examples(a_key(a_numeric(mistakes=(told,))))
+    told = Mistake(id="told", value="3 * GB", feedback="It is {{ share }}.")
+    assert judged(a_key(a_numeric(mistakes=(told,))), 3).note == "It is 0.875 GB."
+
+
+def test_a_wrong_answer_hears_neither_how_far_nor_in_which_direction() -> None:
+    far, near = judged(KEY, 1e6), judged(KEY, 0.9)
+    below = judged(KEY, 0.5)
+    assert far.note == near.note == below.note == "This is outside the accepted interval."
+    assert far.verdict is Verdict.INCORRECT
+
+
+def test_the_explanation_gives_interval_and_reason() -> None:
+    part = a_numeric(answer="28 * GB", tolerance=Tolerance(relative="1%", because="It varies."))
+    assert NUMERIC.explain(a_key(part)) == (
+        "**28 GB**; accepted from 27.72 to 28.28 GB (within 1 % of the key; It varies)"
+    )
+
+
+def test_the_explanation_has_enough_digits_to_tell_the_ends_apart() -> None:
+    part = a_numeric(answer="28 * GB", tolerance=Tolerance(relative="0.00001%"))
+    assert "from 27.9999972 to 28.0000028 GB" in NUMERIC.explain(a_key(part))
+
+
+@pytest.mark.parametrize("answer", ["weights * s", "gpus", "'four'", "gpus > 1", "weights / s"])
+def test_an_answer_of_another_dimension_is_the_authors_error(answer: str) -> None:
+    with pytest.raises(ValueError, match="dimension of its unit"):
+        a_key(a_numeric(answer=answer))
+
+
+def test_later_parts_compute_with_a_quantity() -> None:
+    assert NUMERIC.carried(2.5, KEY) == units.quantity(2.5, "GB")
+    assert NUMERIC.carried(26, a_key(a_numeric(answer="1 / 3", unit="%"))) == 0.26
+
+
+@pytest.mark.parametrize("answer", [2, 2.0, "2", np.int64(2), "2.0", 2.0000000001])
+def test_a_whole_number_is_whole_however_it_is_written(answer: object) -> None:
+    key = a_key(an_integer())
+    assert judged(key, answer).verdict is Verdict.CORRECT
+    assert said(key, answer) == "2"
+
+
+def test_a_number_that_is_not_whole_is_wrong_and_says_so() -> None:
+    judgement = judged(a_key(an_integer()), 2.5)
+    assert (judgement.verdict, judgement.note) == (Verdict.INCORRECT, "A whole number is asked.")
+    part = an_integer(tolerance=Tolerance(absolute=1))
+    assert judged(a_key(part), 2.5).share == 0
+    assert judged(a_key(part), 3).share == 1
+
+
+def test_a_number_that_is_not_whole_may_be_a_mistake_of_the_authors() -> None:
+    halved = Mistake(id="unrounded", value="gpus / 32", feedback="Round it.", credit="50%")
+    assert judged(a_key(an_integer(mistakes=(halved,))), 0.5).mistake == "unrounded"
+
+
+def test_a_grouped_text_is_a_whole_number() -> None:
+    assert judged(a_key(an_integer(answer=1024)), "1,024").verdict is Verdict.CORRECT
+
+
+@given(st.integers(-(2**1000), 2**1000))
+def test_whole_numbers_are_exact_however_large(value: int) -> None:
+    key: NumericKey = a_key(an_integer(answer=value))  # type: ignore[assignment]
+    assert (key.value, key.low, key.high) == (value, value, value)
+    if abs(value) < 10**300:
+        assert judged(key, value).share == 1
+        assert judged(key, value + 1).share == 0
+
+
+def test_a_key_that_is_not_whole_is_the_authors_error() -> None:
+    with pytest.raises(ValueError, match="not whole"):
+        a_key(an_integer(answer="gpus / 3"))
+
+
+def test_solutions_return_numbers_in_the_parts_unit() -> None:
+    assert NUMERIC.solved(np.float64(0.875), KEY) == 0.875
+    assert INTEGER.solved(2.0, a_key(an_integer())) == 2
+    for wrong in (True, "0.875", math.nan):
+        with pytest.raises(ValueError, match="number"):
+            NUMERIC.solved(wrong, KEY)
