@@ -9,7 +9,7 @@ from functools import partial
 
 from grader import units
 from grader.errors import SpecError
-from grader.expressions import ExpressionError, TextError, evaluate, fill, holds
+from grader.expressions import ExpressionError, TextError, evaluate, fill, holds, names_in
 from grader.kinds import kinds
 from grader.model import (
     Draw,
@@ -97,12 +97,10 @@ def draw(
     expression fails.
     """
     if numbers_of is None:
-        parameters, draws = _parameters(problem, seed, facts)
+        parameters, scope, draws = _drawn_until_it_fits(problem, seed, facts)
     else:
         parameters, draws = dict(numbers_of), 1
-    scope = dict(parameters)
-    for name, expression in problem.values.items():
-        scope[name] = _evaluated(problem, name, expression, scope, facts)
+        scope = _with_values(problem, parameters, facts)
     dice = Draw(
         scope=scope,
         facts=facts,
@@ -163,15 +161,24 @@ def _filler(facts: Facts) -> Callable[[str, Mapping[str, Value]], str]:
     return lambda text, scope: fill(text, scope, facts)
 
 
-def _parameters(problem: Problem, seed: bytes, facts: Facts) -> tuple[dict[str, Value], int]:
+def _drawn_until_it_fits(
+    problem: Problem, seed: bytes, facts: Facts
+) -> tuple[dict[str, Value], dict[str, Value], int]:
+    """Parameters, the scope with the values computed from them, and how often it was drawn."""
+    # Conditions on parameters alone come first: they may keep out what values can't stand, such
+    # as a division by zero, and they are cheaper.
+    late = [c for c in problem.where if isinstance(c, str) and names_in(c) & set(problem.values)]
+    early = [c for c in problem.where if c not in late]
     for attempt in range(MAX_DRAWS):
         drawn: dict[str, Value] = {}
         for name, parameter in problem.parameters.items():
             # Labelled by name, so that a new parameter leaves the others' draws as they are.
             label = f"parameter/{name}/{attempt}"
             drawn.update(_drawn(name, parameter, partial(below, seed, label)))
-        if all(_held(problem, c, drawn, facts) for c in problem.where):
-            return drawn, attempt + 1
+        if all(_held(problem, c, drawn, facts) for c in early):
+            scope = _with_values(problem, drawn, facts)
+            if all(_held(problem, c, scope, facts) for c in late):
+                return drawn, scope, attempt + 1
     conditions = "; ".join(str(c) for c in problem.where)
     raise _failed(
         problem,
@@ -180,6 +187,15 @@ def _parameters(problem: Problem, seed: bytes, facts: Facts) -> tuple[dict[str, 
         "widen the parameters or relax 'where'",
         "hit-rate",
     )
+
+
+def _with_values(
+    problem: Problem, parameters: Mapping[str, Value], facts: Facts
+) -> dict[str, Value]:
+    scope = dict(parameters)
+    for name, expression in problem.values.items():
+        scope[name] = _evaluated(problem, name, expression, scope, facts)
+    return scope
 
 
 def _drawn(

@@ -88,6 +88,14 @@ def test_conditions_that_never_hold_are_an_error_that_names_them() -> None:
         draw(problem, b"s", {})
 
 
+def test_a_condition_may_use_values_and_guards_them_by_parameters_first() -> None:
+    extra = "where: [gpus != 8, weights / other > 1 * GB]\nvalues:\n  other: gpus - 8\n"
+    problem = a_problem(SPEC.replace("values:\n", extra))
+    for number in range(20):
+        scope = draw(problem, b"%d" % number, {}).scope
+        assert scope["weights"].magnitude / scope["other"] > 8e9  # type: ignore[union-attr,operator]
+
+
 def test_conditions_hold_in_every_variant_and_draws_are_counted() -> None:
     problem = a_problem(SPEC.replace("values:\n", "where: [gpus == 32]\nvalues:\n"))
     variants = [draw(problem, b"%d" % i, {}) for i in range(30)]

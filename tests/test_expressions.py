@@ -7,15 +7,19 @@ import math
 import pickle
 import time
 import warnings
+from pathlib import Path
 
 import pytest
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from grader import units
 from grader.expressions import FUNCTIONS, ExpressionError, evaluate, holds, names_in
 from grader.expressions.arithmetic import LIMIT
 from grader.quantity import Quantity, Value
+
+# Generous for a busy machine; what runs away would take minutes.
+SOON = 1.0
 
 GB = units.names()["GB"]
 SCOPE: dict[str, Value] = {
@@ -40,7 +44,7 @@ def refusal(source: str) -> ExpressionError:
     started = time.perf_counter()
     with pytest.raises(ExpressionError) as caught:
         value(source)
-    assert time.perf_counter() - started < 0.25
+    assert time.perf_counter() - started < SOON
     error = caught.value
     assert error.what.isprintable()
     assert error.what[-1] != "."
@@ -372,7 +376,7 @@ def test_the_longest_allowed_expressions_are_evaluated_at_once() -> None:
     assert value("max(" + ",".join(["comb(1000, 500) / 3 ** 99"] * 50) + ") > 1") is True
     assert value("+".join(["factorial(160)"] * 40)) > 1  # type: ignore[operator]
     assert value("+".join(["1"] * 50)) == 50
-    assert time.perf_counter() - started < 0.5
+    assert time.perf_counter() - started < SOON
 
 
 def test_a_warning_of_python_never_reaches_the_author() -> None:
@@ -408,9 +412,10 @@ def survives(source: str) -> None:
     else:
         said = found.magnitude if isinstance(found, Quantity) else found
     assert said.isprintable() if isinstance(said, str) else -LIMIT < said < LIMIT
-    assert time.perf_counter() - started < 1
+    assert time.perf_counter() - started < SOON
 
 
+@settings(deadline=None)
 @given(st.text(max_size=200))
 @example("\ud800")
 @example("\x0c1")
@@ -419,12 +424,14 @@ def test_any_text_has_a_value_or_an_error(source) -> None:
     survives(source)
 
 
+@settings(deadline=None)
 @given(st.binary(max_size=300))
 def test_any_bytes_have_a_value_or_an_error(data) -> None:
     survives(data.decode("latin-1"))
     survives(data.decode("utf-8", "surrogateescape"))
 
 
+@settings(deadline=None)
 @given(st.lists(st.sampled_from(PIECES), max_size=30).map("".join))
 def test_any_jumble_of_pieces_has_a_value_or_an_error(source) -> None:
     survives(source)
@@ -450,6 +457,7 @@ formulas = st.recursive(
 )
 
 
+@settings(deadline=None)
 @given(formulas)
 def test_plain_arithmetic_is_pythons_own(source) -> None:
     plain = {"gpus": 4, "x": 2.5, "billions": 7}
@@ -470,6 +478,7 @@ def test_plain_arithmetic_is_pythons_own(source) -> None:
 dimensioned = st.sampled_from(["GB", "MiB", "s", "ms", "TFLOP", "token", "J", "USD"])
 
 
+@settings(deadline=None)
 @given(st.integers(1, 10**6), st.integers(1, 10**6), dimensioned, dimensioned)
 def test_arithmetic_keeps_dimensions(a, b, one, other) -> None:
     scope = {"a": units.quantity(a, one), "b": units.quantity(b, other)}
@@ -484,3 +493,13 @@ def test_arithmetic_keeps_dimensions(a, b, one, other) -> None:
             evaluate("a + b", scope)
         with pytest.raises(ExpressionError, match="can't compare"):
             holds("a < b", scope)
+
+
+def test_the_reference_has_every_function_and_every_example_of_it_works() -> None:
+    page = (Path(__file__).parent.parent / "docs/reference/expressions.md").read_text("utf-8")
+    rows = [line for line in page.splitlines() if line.startswith("| `")]
+    for name in FUNCTIONS:
+        assert any(f"`{name}(" in row for row in rows), name
+    for function in FUNCTIONS.values():
+        first = function.usage.split(" or ")[0]
+        assert names_in(first) <= {"x", "low", "high", "n", "k", "a", "b", "key", "digits", "size"}

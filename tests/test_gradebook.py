@@ -11,7 +11,6 @@ import sys
 import threading
 import time
 from dataclasses import replace
-from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
@@ -144,7 +143,7 @@ class TestOpening:
         def open_it():
             try:
                 Gradebook.open(tmp_path, create=True).close()
-            except Exception as error:
+            except Exception as error:  # noqa: BLE001 - to be shown by the assertion
                 failed.append(error)
 
         threads = [threading.Thread(target=open_it) for _ in range(8)]

@@ -151,7 +151,7 @@ def test_a_huge_integer_is_refused_however_the_kernel_sends_it(raw: dict[str, ob
     assert "far too large" in refused_raw(KEY, raw)
 
 
-@given(st.integers(-(10**300), 10**300) | st.floats(allow_nan=False, allow_infinity=False))
+@given(st.integers(1 - 10**300, 10**300 - 1) | st.floats(allow_nan=False, allow_infinity=False))
 def test_no_readable_number_breaks_the_judge(value: float) -> None:
     judgement = judged(a_key(a_numeric(mistakes=(NOT_SHARDED,))), value)
     assert judgement.share in {0.0, 0.25, 1.0}
@@ -254,13 +254,12 @@ def test_a_grouped_text_is_a_whole_number() -> None:
     assert judged(a_key(an_integer(answer=1024)), "1,024").verdict is Verdict.CORRECT
 
 
-@given(st.integers(-(2**1000), 2**1000))
+@given(st.integers(1 - 10**299, 10**299 - 1))
 def test_whole_numbers_are_exact_however_large(value: int) -> None:
     key: NumericKey = a_key(an_integer(answer=value))  # type: ignore[assignment]
     assert (key.value, key.low, key.high) == (value, value, value)
-    if abs(value) < 10**300:
-        assert judged(key, value).share == 1
-        assert judged(key, value + 1).share == 0
+    assert judged(key, value).share == 1
+    assert judged(key, value + 1).share == 0
 
 
 def test_a_key_that_is_not_whole_is_the_authors_error() -> None:

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import math
+import re
 import time
+from pathlib import Path
 
 import pytest
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from grader import units
 from grader.quantity import DimensionError, Quantity
 from grader.units.table import FITTING, NAMES, SYMBOLS
 
+# Generous for a busy machine; what runs away would take minutes.
+SOON = 1.0
 NAMED = units.names()
 EVERYDAY = ["GB", "GiB", "B", "bit", "Gb", "ms", "s", "TFLOP", "TFLOP/s", "GB/s", "token/s", ""]
 
@@ -117,7 +121,7 @@ class TestUnits:
         with pytest.raises(units.UnitError) as caught:
             units.unit(text)
         assert said in str(caught.value)
-        assert time.perf_counter() - started < 0.1
+        assert time.perf_counter() - started < SOON
 
     def test_every_spelling_of_the_table_is_readable(self) -> None:
         for spelling, measure in SYMBOLS.items():
@@ -176,6 +180,7 @@ class TestConversion:
         assert not units.same_dimension(NAMED["GB"], 3)
         assert not units.same_dimension(NAMED["Hz"], units.unit("FLOP/s").dimension)
 
+    @settings(deadline=None)
     @given(
         st.one_of(st.integers(-(10**15), 10**15), st.floats(-1e15, 1e15)),
         st.sampled_from(["B", "bit", "kB", "GB", "GiB", "Tb", "Kibit", "PB"]),
@@ -249,6 +254,7 @@ class TestPrinting:
         with pytest.raises(DimensionError):
             units.show(28, "GB")
 
+    @settings(deadline=None)
     @given(
         st.one_of(st.integers(-(10**14), 10**14), st.floats(-1e200, 1e200)),
         st.sampled_from(EVERYDAY),
@@ -385,12 +391,13 @@ class TestReading:
     def test_what_can_not_be_read_gets_its_own_sentence_at_once(self, text, unit, said) -> None:
         started = time.perf_counter()
         assert said in refusal(text, unit)
-        assert time.perf_counter() - started < 0.1
+        assert time.perf_counter() - started < SOON
 
     def test_a_sentence_never_repeats_control_characters(self) -> None:
         assert "\x1b" not in refusal("28 \x1b[31mGB")
         assert "\x00" not in refusal("\x00")
 
+    @settings(deadline=None)
     @given(st.text(max_size=120), st.sampled_from(EVERYDAY))
     @example("1e", "GB")
     @example("$", "USD")
@@ -408,6 +415,7 @@ class TestReading:
             assert math.isfinite(reading.value)
         assert said.isprintable()
 
+    @settings(deadline=None)
     @given(
         st.text(alphabet="0123456789.,_eE+-*/^x %$GgBbiTFLOPSsm()", max_size=30),
         st.sampled_from(EVERYDAY),
@@ -419,6 +427,7 @@ class TestReading:
             return
         assert math.isfinite(reading.value)
 
+    @settings(deadline=None)
     @given(
         st.integers(0, 10**15),
         st.sampled_from(["GB", "GiB", "MB", "Gb", "kbit", "gigabytes"]),
@@ -430,3 +439,13 @@ class TestReading:
         assert read(f"{n} {written}", asked) == pytest.approx(
             units.magnitude(value, asked), rel=1e-15
         )
+
+
+def test_the_reference_has_every_unit_and_reads_as_it_says() -> None:
+    page = (Path(__file__).parent.parent / "docs/reference/units.md").read_text("utf-8")
+    table = "\n".join(li for li in page.split("## ")[0].splitlines() if li.startswith("|"))
+    shown = re.findall(r"`([^`]+)`", table)
+    assert {*NAMES} - {"byte"} <= {*shown}
+    for text in shown:
+        if text not in {"FLOPs", "teraflops"}:
+            assert units.unit(text).scale > 0

@@ -11,7 +11,7 @@ from grader import units
 from grader.expressions import TextError, evaluate, holds
 from grader.kinds import samples, slips, tolerance
 from grader.kinds.base import CORRECT, UNDRAWN, Example, Usual, kinds
-from grader.kinds.scalars import number, number_in
+from grader.kinds.scalars import number, number_in, quoted
 from grader.kinds.shares import share
 from grader.kinds.slips import Slips
 from grader.model import Draw, Expr, Judgement, Key, Mistake, Part, Raw, Tolerance, Verdict
@@ -66,8 +66,8 @@ class NumericKey(Key):
         return tolerance.Interval(self.low, self.high, self.reason)
 
 
-LARGEST = 1e300
-"""Of keys; leaves room to multiply."""
+LARGEST = 1e299
+"""Of keys; what a student may write reaches a little further, up to 300 digits."""
 
 INCORRECT = Judgement(
     share=0.0, verdict=Verdict.INCORRECT, note="This is outside the accepted interval."
@@ -80,9 +80,9 @@ def computed(answer: Expr, unit: str, draw: Draw, scope: Mapping[str, Value]) ->
     try:
         value = units.magnitude(found, unit)
     except units.DimensionError as error:
-        raise ValueError(f"'{answer}' has not the dimension of its unit: {error}") from None
+        raise ValueError(f"{quoted(answer)} has not the dimension of its unit: {error}") from None
     if not -LARGEST <= value <= LARGEST:
-        raise ValueError(f"'{answer}' is too large to be an answer")
+        raise ValueError(f"{quoted(answer)} is too large to be an answer")
     return value
 
 

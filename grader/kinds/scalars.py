@@ -30,7 +30,7 @@ def number(raw: Raw, unit: str, wanted: str) -> int | float:
             return value
     elif tag == "int":
         digits = raw.get("v")
-        if isinstance(digits, str) and len(digits) <= MAX_DIGITS + 1:
+        if isinstance(digits, str) and len(digits.lstrip("-")) <= MAX_DIGITS:
             try:
                 return int(digits)
             except ValueError:

@@ -91,13 +91,13 @@ def check_names(problem: Problem, source: Located) -> Iterator[SpecError]:
         yield from _check_name(name, bound, source, at)
         bound[name] = at
     known = set(bound)
-    for index, condition in enumerate(problem.where):
-        yield from _check_expression(condition, known, source, ("where", index))
     for name, expression in problem.values.items():
         yield from _check_expression(expression, known, source, ("values", name))
         yield from _check_name(name, bound, source, ("values", name))
         bound[name] = ("values", name)
         known.add(name)
+    for index, condition in enumerate(problem.where):
+        yield from _check_expression(condition, known, source, ("where", index))
     for label, expression in problem.given.items():
         yield from _check_expression(expression, known, source, ("given", label))
     answers = {p.id for p in problem.parts}

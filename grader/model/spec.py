@@ -144,7 +144,7 @@ class Problem:
     minutes: float = 5.0
     parameters: Mapping[str, Parameter] = field(default_factory=dict)
     where: tuple[Expr, ...] = ()
-    """Parameters are drawn again until all of these hold."""
+    """Parameters are drawn again until all of these hold; they may use values."""
     values: Mapping[str, Expr] = field(default_factory=dict)
     """Computed in order; may use parameters, units, facts and earlier values."""
     given: Mapping[str, Expr] = field(default_factory=dict)

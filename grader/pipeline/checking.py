@@ -137,9 +137,10 @@ def _line(name: str, sheet: Mapping[str, object] | None, answer: Answer | None) 
 
 
 def _trouble(evidence: Evidence) -> Iterator[str]:
-    for cell in evidence.cells:
+    # Numbered as Jupyter numbers code cells that are run from top to bottom.
+    for number, cell in enumerate(evidence.cells, start=1):
         if cell.error is not None:
             line = f", line {cell.line}" if cell.line else ""
-            yield f"cell {cell.index + 1}{line}: {cell.error}"
+            yield f"code cell {number}{line}: {cell.error}"
         elif cell.outcome is not Outcome.FINISHED:
-            yield f"cell {cell.index + 1}: {cell.outcome.value.replace('_', ' ')}"
+            yield f"code cell {number}: {cell.outcome.value.replace('_', ' ')}"

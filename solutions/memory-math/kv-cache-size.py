@@ -2,7 +2,7 @@
 
 
 def grown(tokens, given):
-    """Bytes of one sequence's cache: a key and a value tensor per layer, shaped (kv, tokens, size)."""
+    """Bytes of one sequence's cache: a key and a value tensor in every layer."""
     held = 0
     for _ in range(given["layers"]):
         for _tensor in ("key", "value"):

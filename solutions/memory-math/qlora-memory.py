@@ -1,4 +1,4 @@
-"""Packs one group of blocks as bytes, weighs it, and stacks groups and adapters until the run is whole."""
+"""Packs one group of blocks into real bytes, weighs it, and stacks groups and adapters."""
 
 
 def group_bytes(block, group, double):
@@ -31,5 +31,5 @@ def solve(given):
         "base_size": base / 1e9,
         "saved": groups * (plain_scales - scales) / 1e9,
         "state": (base + adapters) / 1e9,
-        "smallest_gpu": (fitting + ["none_of_them"])[0],
+        "smallest_gpu": fitting[0] if fitting else "none_of_them",
     }

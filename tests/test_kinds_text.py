@@ -1,0 +1,148 @@
+"""Answers in words: short texts that are compared, and explanations that a person reads."""
+
+from __future__ import annotations
+
+import time
+
+import pytest
+
+from grader.kinds import kinds
+from grader.kinds.short_text import TextMistake
+from grader.model import Verdict
+from tests.builders_kinds import (
+    a_key,
+    a_short_text,
+    an_explanation,
+    is_blank,
+    judged,
+    refused,
+    said,
+)
+
+TEXT, EXPLANATION = kinds.find("short_text"), kinds.find("explanation")
+
+
+@pytest.mark.parametrize(
+    ("match", "accept", "right", "wrong"),
+    [
+        ("casefold", ("all-reduce",), ["All-Reduce", " ALL-REDUCE\n"], ["all reduce", "reduce"]),
+        ("casefold", ("straße",), ["STRASSE", "straße"], ["strase"]),
+        ("casefold", ("flash  attention",), ["Flash Attention", "flash\n attention"], ["flash"]),
+        ("exact", ("NCCL", "nccl"), ["NCCL", "nccl", " NCCL "], ["Nccl"]),
+        ("regex", ("(?i)all[- ]?reduce",), ["AllReduce", "all-reduce"], ["an all-reduce", "all"]),
+        ("regex", ("fp{{ gpus }}", "half"), ["fp16", "half"], ["fp32", "{{ gpus }}"]),
+    ],
+)  # fmt: skip
+def test_texts_are_compared_as_the_part_says(
+    match: str, accept: tuple[str, ...], right: list[str], wrong: list[str]
+) -> None:
+    key = a_key(a_short_text(match=match, accept=accept, mistakes=(), example=right[0]))
+    assert [judged(key, text).verdict for text in right] == [Verdict.CORRECT] * len(right)
+    assert [judged(key, text).verdict for text in wrong] == [Verdict.INCORRECT] * len(wrong)
+
+
+def test_letters_that_look_alike_are_the_same_letter() -> None:
+    key = a_key(a_short_text(accept=("fp16",), mistakes=()))
+    assert judged(key, "\uff46\uff50\uff11\uff16").share == 1
+
+
+def test_a_named_mistake_has_its_feedback_and_credit() -> None:
+    mistake = TextMistake(
+        id="gather", accept=("all-gather",), feedback="Not {{ collective }}.", credit="50%"
+    )
+    judgement = judged(a_key(a_short_text(mistakes=(mistake,))), "All-Gather")
+    assert judgement.verdict is Verdict.MISTAKE
+    assert (judgement.mistake, judgement.share) == ("gather", 0.5)
+    assert judgement.note == "Not all-reduce."
+
+
+@pytest.mark.parametrize("answer", [16, True, None, ["all-reduce"], len])
+def test_what_is_no_text_is_unreadable(answer: object) -> None:
+    assert "a short text in quotes" in refused(a_key(a_short_text()), answer)
+
+
+def test_empty_texts_and_dots_are_no_answer() -> None:
+    key = a_key(a_short_text())
+    assert is_blank(key, "")
+    assert is_blank(key, " \n ")
+    assert is_blank(key, "...")
+    assert is_blank(key, ...)
+    assert "600 characters" in refused(key, "y" * 600)
+
+
+def test_the_text_is_said_back_in_one_line() -> None:
+    assert (
+        said(a_key(a_short_text()), "all\nreduce " + "x" * 200) == '"all reduce ' + "x" * 68 + '…"'
+    )
+
+
+def test_a_pattern_that_takes_for_ever_costs_nobody_a_point() -> None:
+    key = a_key(a_short_text(match="regex", accept=("(a|aa|b)*(a|aa|b)*(a|aa|b)*c",), example="c"))
+    started = time.perf_counter()
+    judgement = judged(key, "a" * 400)
+    assert time.perf_counter() - started < 5
+    assert judgement.verdict in {Verdict.UNSETTLED, Verdict.INCORRECT}
+    assert (judgement.share is None) == (judgement.verdict is Verdict.UNSETTLED)
+
+
+def test_a_pattern_needs_an_example_and_the_gate_finds_one_that_is_missing() -> None:
+    key = a_key(a_short_text(match="regex", accept=("bf?16",), mistakes=()))
+    right = TEXT.examples(key)[0]
+    assert (right.share, judged(key, right.raw["v"]).share) == (1, 0)
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [({"accept": ()}, "empty"), ({"match": "regex", "accept": ("(",), "mistakes": ()}, "pattern")],
+)
+def test_texts_that_cannot_be_compared_are_the_authors_error(
+    changes: dict[str, object], said: str
+) -> None:
+    with pytest.raises(ValueError, match=said):
+        TEXT.examples(a_key(a_short_text(**changes)))
+
+
+def test_a_pattern_that_accepts_everything_is_the_authors_error() -> None:
+    key = a_key(a_short_text(match="regex", accept=(".*",), example="x", mistakes=()))
+    with pytest.raises(ValueError, match="every text"):
+        TEXT.examples(key)
+
+
+def test_the_explanation_shows_alternatives_but_no_patterns() -> None:
+    assert TEXT.explain(a_key(a_short_text())) == (
+        "**all-reduce**; also accepted: all reduce, allreduce"
+    )
+    key = a_key(a_short_text(match="regex", accept=("(?i)a+b",), example="ab", mistakes=()))
+    assert "(?i)" not in TEXT.explain(key)
+
+
+def test_an_explanation_waits_for_a_person() -> None:
+    judgement = judged(a_key(an_explanation()), "The link is the bottleneck.")
+    assert (judgement.share, judgement.verdict) == (None, Verdict.UNSETTLED)
+    assert "person" in judgement.note
+    assert said(a_key(an_explanation()), "one two three") == '"one two three" (3 words)'
+
+
+def test_an_explanation_has_words_of_the_students_own() -> None:
+    key = a_key(an_explanation())
+    assert is_blank(key, "\n...\n")
+    assert is_blank(key, "")
+    assert is_blank(key, ...)
+    assert "at least 3 words" in refused(key, "too short")
+    assert "at least 3 words" in refused(key, 42)
+    assert EXPLANATION.read({"t": "str", "v": "\n...\nIt is slow.\n"}, key) == "It is slow."
+
+
+def test_a_long_explanation_is_kept_and_says_that_it_was_cut() -> None:
+    raw = {"t": "str", "v": "word " * 2000, "cut": True}
+    assert EXPLANATION.read(raw, a_key(an_explanation())).endswith("[…]")
+
+
+def test_a_rubric_has_the_variants_numbers_and_may_be_missing() -> None:
+    assert EXPLANATION.explain(a_key(an_explanation())) == "Full marks for 16 GPUs."
+    assert EXPLANATION.explain(a_key(an_explanation(rubric=""))) == "A person grades this."
+
+
+def test_no_word_of_a_rubric_or_a_text_is_carried_into_later_parts() -> None:
+    assert EXPLANATION.carried(None, a_key(an_explanation())) is None
+    assert TEXT.carried("all-reduce", a_key(a_short_text())) is None
