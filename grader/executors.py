@@ -54,8 +54,7 @@ class InlineExecutor(Executor):
 
 @executors.add("inline")
 def _inline(argument: str) -> Executor:
-    if argument:
-        raise SetupError(f"executor 'inline' takes no argument, not '{argument}'")
+    _count(argument)  # may be given, and is always one
     return InlineExecutor()
 
 

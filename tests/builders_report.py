@@ -53,11 +53,11 @@ def a_grade(student: str = "ada", *marks: Mark, **changes: object) -> Grade:
     return Grade(**fields)  # type: ignore[arg-type]
 
 
-def a_row(student: str = "ada", *marks: Mark, **changes: object) -> Row:
+def a_row(who: str = "ada", *marks: Mark, **changes: object) -> Row:
     """The row of a graded student."""
-    grade = a_grade(student, *marks)
+    grade = a_grade(who, *marks)
     fields: dict[str, object] = {
-        "student": Student(id=student),
+        "student": Student(id=who),
         "standing": Standing.GRADED,
         "grade": grade,
         "score": grade.score,

@@ -23,7 +23,7 @@ def a_problem(text: str = SPEC) -> Problem:
 
 
 def test_a_seed_is_the_same_for_ever() -> None:
-    # The value itself is pinned: changing it would give every student of an old release new numbers.
+    # Pinned: another value would give every student of an old release other numbers.
     assert seed_for(b"key", "ada", "kv-cache").hex()[:16] == "d3a26ab47ea02f9b"
 
 

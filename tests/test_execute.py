@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import json
 import os
+import subprocess
+import sys
+import tempfile
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -531,13 +534,38 @@ def test_stopping_ends_the_kernel_at_once(tmp_path: Path) -> None:
     assert is_gone(int(pid.read_text()))
 
 
-def test_no_folder_of_a_kernel_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    import tempfile
+@pytest.fixture
+def short() -> Iterator[Path]:
+    """A folder whose path is short enough for sockets in it."""
+    with tempfile.TemporaryDirectory(prefix="t-") as folder:
+        yield Path(folder)
 
-    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+
+@pytest.mark.slow
+def test_a_kernel_ends_by_itself_when_the_grader_is_killed(short: Path) -> None:
+    pid = short / "pid"
+    source = f"import os, time\nopen({str(pid)!r}, 'w').write(str(os.getpid()))\ntime.sleep(60)"
+    code = f"from tests.builders_notebooks import run\nrun({source!r}, asks='q1_a')"
+    grader = subprocess.Popen(
+        [sys.executable, "-c", code],
+        cwd=Path(__file__).parent.parent,
+        env={**os.environ, "TMPDIR": str(short)},
+    )
+    end = time.monotonic() + 20
+    while not (pid.exists() and pid.read_text()) and time.monotonic() < end:
+        time.sleep(0.05)
+    grader.kill()
+    grader.wait()
+    assert is_gone(int(pid.read_text()))
+
+
+def test_no_folder_of_a_kernel_is_left(short: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(short))
+    where = value(run("import os\nq1_a = os.getcwd()", asks="q1_a"), "q1_a")
+    assert Path(where).is_relative_to(short)
     for ending in ("pass", "import os\nos._exit(0)", "import os\nos.mkdir('x')\nos.chmod('x', 0)"):
         run("q1_a = 1", ending, asks="q1_a q2_b", limits=SHORT)
-    assert list(tmp_path.iterdir()) == []
+    assert list(short.iterdir()) == []
 
 
 @pytest.mark.slow

@@ -49,9 +49,9 @@ def test_an_unknown_executor_is_met_with_the_nearest_name() -> None:
     assert caught.value.fix == "did you mean 'threads'?"
 
 
-def test_inline_takes_no_argument() -> None:
-    with pytest.raises(SetupError, match="takes no argument"):
-        executors.open("inline:3")
+def test_inline_is_one_worker_whatever_number_is_asked_for() -> None:
+    with executors.open("inline:3") as executor:
+        assert executor.submit(threading.get_ident).result() == threading.get_ident()
 
 
 def test_another_executor_plugs_in_by_name_and_gets_what_stands_after_the_colon(

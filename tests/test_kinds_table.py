@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from grader.kinds import kinds
+from grader.kinds import Unreadable, kinds
 from grader.kinds.slips import Slips
 from grader.kinds.table import Column
 from grader.model import Mistake, Tolerance, Verdict
@@ -225,13 +226,8 @@ def test_solutions_return_rows_in_order() -> None:
     )
 )
 def test_every_grid_earns_the_mean_of_its_cells(rows: list[list[object]]) -> None:
-    if is_blank(KEY, rows):
-        return
-    try:
+    with contextlib.suppress(Unreadable):
         judgement = judged(KEY, rows)
-    except Exception:
-        assert refused(KEY, rows)
-        return
-    right = list(judgement.cells.values()).count("correct")
-    assert len(judgement.cells) == 6
-    assert right / 6 - 1e-6 <= (judgement.share or 0) <= right / 6 + 3 * 0.25 / 6 + 1e-6
+        right = list(judgement.cells.values()).count("correct")
+        assert len(judgement.cells) == 6
+        assert right / 6 - 1e-6 <= (judgement.share or 0) <= (right + 3 * 0.25) / 6 + 1e-6

@@ -24,11 +24,9 @@ def kind_of(value: object) -> str:
         return "a truth value"
     if isinstance(value, str):
         return "text"
-    if isinstance(value, tuple):
-        return "a list"
-    if not isinstance(value, (int, float, Quantity)):
-        return f"a {type(value).__name__}"
-    return describe(dimension_of(value))
+    if isinstance(value, (int, float, Quantity)):
+        return describe(dimension_of(value))
+    return "a list" if isinstance(value, (list, tuple, range)) else "nothing"
 
 
 def bounded(value: Value) -> Value:
@@ -141,19 +139,14 @@ def equal(a: object, b: object) -> bool:
     if type(a) is type(b) and not isinstance(a, Quantity):
         return bool(a == b)
     if isinstance(a, (str, bool)) or isinstance(b, (str, bool)):
-        if type(a) is not type(b):
-            raise ExpressionError(f"can't compare {kind_of(a)} with {kind_of(b)}")
-        return bool(a == b)
+        raise ExpressionError(f"can't compare {kind_of(a)} with {kind_of(b)}")
     left, right = numeric(a, "compare"), numeric(b, "compare")
-    if dimension_of(left) != dimension_of(right) and left != 0 and right != 0:
-        raise ExpressionError(f"can't compare {kind_of(left)} with {kind_of(right)}")
+    if dimension_of(left) == dimension_of(right):
+        return left == right
+    # Zero is zero in every unit, as it is for "<".
     if left == 0 or right == 0:
-        return _magnitude(left) == _magnitude(right)
-    return left == right
-
-
-def _magnitude(value: float | Quantity) -> int | float:
-    return value.magnitude if isinstance(value, Quantity) else value
+        return not left and not right
+    raise ExpressionError(f"can't compare {kind_of(left)} with {kind_of(right)}")
 
 
 def contains(a: object, b: object) -> bool:

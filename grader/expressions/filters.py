@@ -32,11 +32,7 @@ def shown(value: object) -> str:
         raise ExpressionError("the value is not a finite number")
     if isinstance(value, (bool, str, int, float, Quantity)):
         return units.show(value)
-    raise ExpressionError(f"can't print {_seen(value)}", fix="print its pieces in a loop")
-
-
-def _seen(value: object) -> str:
-    return "a list" if isinstance(value, (list, tuple, range)) else "nothing"
+    raise ExpressionError(f"can't print {kind_of(value)}", fix="print its pieces in a loop")
 
 
 def _plain(value: object, name: str) -> int | float:
@@ -44,12 +40,8 @@ def _plain(value: object, name: str) -> int | float:
         fix = f'write | unit("...") for a quantity, or number(x, "...") | {name}'
         raise ExpressionError(f"'{name}' needs a plain number, got {kind_of(value)}", fix=fix)
     if isinstance(value, bool) or not isinstance(value, (int, float)):
-        raise ExpressionError(f"'{name}' needs a number, got {_kind(value)}")
+        raise ExpressionError(f"'{name}' needs a number, got {kind_of(value)}")
     return value
-
-
-def _kind(value: object) -> str:
-    return kind_of(value) if isinstance(value, (bool, str)) else _seen(value)
 
 
 def _digits(digits: object) -> int:
@@ -113,7 +105,7 @@ def _join(values: object, separator: object = "") -> str:
 def _on_text(name: str) -> Callable[[Value], str]:
     def apply(value: Value) -> str:
         if not isinstance(value, str):
-            raise ExpressionError(f"'{name}' needs text, got {_kind(value)}")
+            raise ExpressionError(f"'{name}' needs text, got {kind_of(value)}")
         return str(getattr(value, {"trim": "strip"}.get(name, name))())
 
     return apply

@@ -171,7 +171,7 @@ def _check_expression(
         names = names_in(written)
     except ExpressionError as error:
         yield SpecError(
-            f"in the expression '{_short(written)}': {error.what}",
+            f"in the expression '{_short(written)}'{_at(error.column)}: {error.what}",
             where=source.at(at),
             fix=error.fix,
         )
@@ -189,7 +189,7 @@ def _check_text(text: str, known: set[str], source: Located, at: Path_) -> Itera
         yield SpecError(
             f"in the text of '{at[-1]}': {error.what}",
             where=dataclasses.replace(where, line=line, column=None) if "\n" in text else where,
-            fix="check the braces: {{ name }}",
+            fix=error.fix or "check the braces: {{ name }}",
         )
         return
     for name in sorted(names - known - set(units.names())):
@@ -205,6 +205,10 @@ def _unknown(name: str, known: set[str], inside: str, source: Located, at: Path_
         if close
         else "define it under parameters or values; a part's answer needs 'uses'",
     )
+
+
+def _at(column: int | None) -> str:
+    return f", at its character {column}" if column is not None else ""
 
 
 def _short(text: str) -> str:

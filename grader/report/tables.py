@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import re
 from collections.abc import Collection, Iterable
@@ -24,33 +22,25 @@ def grades_csv(rows: Iterable[Row], *, pooled: Collection[int] = ()) -> str:
     lines: list[tuple[str, float, float, dict[tuple[str, str], float | None]]] = []
     columns: dict[tuple[str, str], tuple[int, str, int]] = {}
     for row in rows:
-        points = {}
+        earned: dict[tuple[str, str], float | None] = {}
         for position, mark in enumerate(row.marks):
             key = mark.name, mark.problem
-            points[key] = mark.points
+            earned[key] = mark.points
             if key not in columns:
                 columns[key] = (_number(mark), mark.problem, position)
-        lines.append((row.student.id, row.score, row.max_score, points))
+        lines.append((row.student.id, row.score, row.max_score, earned))
     lines.sort(key=lambda line: line[0])
     keys = sorted(columns, key=lambda key: columns[key])
     several = _several(keys)
-    text = io.StringIO(newline="")
-    out = csv.writer(text, lineterminator="\n")
-    out.writerow(
-        ["student", "total", "max"]
-        + [
-            _text(
-                f"{name} ({problem})"
-                if columns[name, problem][0] in pooled or name in several
-                else name
-            )
-            for name, problem in keys
-        ]
-    )
-    for student, total, most, points in lines:
-        cells = [_cell(points.get(key)) for key in keys]
-        out.writerow([_text(student), _cell(total), _cell(most), *cells])
-    return text.getvalue()
+    header = ["student", "total", "max"]
+    for name, problem in keys:
+        ambiguous = columns[name, problem][0] in pooled or name in several
+        header.append(_text(f"{name} ({problem})" if ambiguous else name))
+    table = [header]
+    for student, total, most, earned in lines:
+        cells = [points(earned.get(key)) for key in keys]
+        table.append([_text(student), points(total), points(most), *cells])
+    return "".join(",".join(map(_quoted, line)) + "\n" for line in table)
 
 
 def grade_json(row: Row, *, exam: str, engine: str, release: str) -> str:
@@ -83,7 +73,11 @@ def points(number: float | None) -> str:
     return "0" if text == "-0" else text
 
 
-_cell = points
+# Not the csv module: with plain line ends it leaves a carriage return unquoted.
+def _quoted(cell: str) -> str:
+    if any(character in cell for character in '",\r\n'):
+        return '"' + cell.replace('"', '""') + '"'
+    return cell
 
 
 def _text(value: str) -> str:

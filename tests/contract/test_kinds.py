@@ -6,8 +6,10 @@ import dataclasses
 from collections.abc import Iterator
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from grader.kinds import Example, kinds
+from grader.kinds import Example, Unreadable, kinds
 from grader.kinds.numeric import NumericKey, NumericKind
 from grader.model import Judgement, Part, Raw, Verdict
 from grader.testing import check_kind
@@ -18,6 +20,45 @@ from tests.builders_kinds import PARTS, a_choice, a_draw, a_key, a_numeric
 def test_every_kind_holds_to_its_contract(part: Part) -> None:
     for seed in range(5):
         check_kind(kinds.find(part.kind), a_key(part, seed))
+
+
+leaves = st.none() | st.booleans() | st.integers() | st.text(max_size=8)
+tags = st.sampled_from(
+    ["int", "float", "bool", "none", "ellipsis", "complex", "str", "list", "set", "dict", "array",
+     "object", "?"]
+)  # fmt: skip
+raws = st.recursive(
+    leaves | st.fixed_dictionaries({"t": tags}, optional={"v": leaves, "digits": leaves}),
+    lambda inner: (
+        st.lists(inner, max_size=3)
+        | st.fixed_dictionaries(
+            {"t": tags}, optional={"v": inner | st.lists(inner, max_size=4), "shape": inner}
+        )
+    ),
+    max_leaves=12,
+).filter(lambda raw: isinstance(raw, dict))
+
+
+KEYS = {part.kind: a_key(part) for part in reversed(PARTS)}
+
+
+def heard(name: str, raw: Raw) -> tuple[str, float]:
+    """What the student is told of an answer, and what it earns."""
+    kind, key = kinds.find(name), KEYS[name]
+    try:
+        value = kind.read(raw, key)
+    except Unreadable as reason:
+        return reason.sentence, 0.0
+    return kind.say(value, key), kind.judge(value, key).share or 0.0
+
+
+@pytest.mark.parametrize("name", sorted(kinds))
+@given(raw=raws)
+@settings(max_examples=150)
+def test_a_forged_answer_is_read_or_refused_and_nothing_else(name: str, raw: Raw) -> None:
+    told, share = heard(name, raw)
+    assert len(told.splitlines()) == 1
+    assert 0 <= share <= 1
 
 
 def test_every_registered_kind_is_tried() -> None:
