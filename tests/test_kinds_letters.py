@@ -55,6 +55,12 @@ def test_a_letter_is_read_in_any_dress(written: str) -> None:
     assert judged(unshuffled(), written).verdict is Verdict.CORRECT
 
 
+def test_a_text_of_one_letter_that_is_no_option_is_that_text() -> None:
+    key = a_key(a_choice(options=(Option(text="x", correct=True), Option(text="n")), shuffle=False))
+    assert judged(key, "x").verdict is Verdict.CORRECT
+    assert judged(key, "B").verdict is Verdict.INCORRECT
+
+
 def test_what_was_chosen_is_said_with_its_text() -> None:
     assert said(unshuffled(), "b") == "B (float32)"
 

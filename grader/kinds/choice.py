@@ -8,8 +8,9 @@ from typing import ClassVar, Literal
 
 from grader.kinds import lettered, samples
 from grader.kinds.base import CORRECT, UNDRAWN, Example, Usual, kinds
+from grader.kinds.feedback import feedback, said
 from grader.kinds.lettered import Lettered
-from grader.kinds.options import Option, feedback, named, option_id, options_for, right_ids
+from grader.kinds.options import Option, named, option_id, options_for, right_ids
 from grader.kinds.shares import share
 from grader.model import Draw, Judgement, Key, Part, Raw, Verdict
 from grader.model.spec import STRICT
@@ -67,7 +68,7 @@ class ChoiceKind(Usual[ChoiceKey, str]):
         return Judgement(
             share=share(option.credit),
             verdict=Verdict.MISTAKE,
-            note=feedback(option, key.draw, key.part.id, _right_id(key)),
+            note=said(option.feedback, key.draw, key.part.id, _right_id(key)),
             mistake=option_id(option),
         )
 
@@ -149,7 +150,7 @@ def _wrong(key: ChoiceKey) -> Iterator[Example]:
         if choice.letter == key.right:
             continue
         option = _option(key, choice.letter)
-        feedback(option, key.draw, key.part.id, _right_id(key))
+        feedback(option.feedback, key.draw, key.part.id, _right_id(key))
         yield Example(
             raw=samples.text(choice.letter),
             share=share(option.credit),

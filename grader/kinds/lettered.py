@@ -129,7 +129,8 @@ def letter_in(written: str, things: Sequence[Lettered]) -> str | None:
     folded = _folded(written)
     if _BARE.fullmatch(written):
         letter = written.strip("(). :\t").upper()
-        return letter if letter in letters else None
+        if letter in letters:
+            return letter
     for thing in things:
         if folded == _folded(thing.text):
             return thing.letter

@@ -8,8 +8,9 @@ from typing import ClassVar, Literal
 
 from grader.kinds import lettered, samples
 from grader.kinds.base import CORRECT, UNDRAWN, Example, Usual, kinds
+from grader.kinds.feedback import feedback, said
 from grader.kinds.lettered import Lettered
-from grader.kinds.options import Option, feedback, option_id, options_for, right_ids
+from grader.kinds.options import Option, option_id, options_for, right_ids
 from grader.kinds.shares import share
 from grader.model import Draw, Judgement, Key, Part, Raw, Verdict
 from grader.model.spec import STRICT
@@ -94,7 +95,7 @@ class MultiChoiceKind(Usual[MultiChoiceKey, frozenset[str]]):
             return CORRECT
         spoken = [o for o in _wrongly_chosen(value, key) if o.feedback]
         mistake = option_id(spoken[0]) if spoken else None
-        note = " ".join(feedback(o, key.draw, part.id, None) for o in spoken)
+        note = " ".join(said(o.feedback, key.draw, part.id, None) for o in spoken)
         if earned > 0:
             return Judgement(
                 share=earned,
@@ -199,7 +200,7 @@ def _one_fault(key: MultiChoiceKey) -> Iterator[Example]:
         chosen = key.right ^ {choice.letter}
         spoken = [o for o in _wrongly_chosen(chosen, key) if o.feedback]
         for option in spoken:
-            feedback(option, key.draw, part.id, None)
+            feedback(option.feedback, key.draw, part.id, None)
         yield Example(
             raw=samples.texts(sorted(chosen)),
             share=_RULES[part.rule](chosen, key.right, len(key.choices)),

@@ -8,9 +8,10 @@ from dataclasses import dataclass, field
 from typing import ClassVar, Literal
 
 from grader import units
-from grader.expressions import TextError, evaluate, holds
+from grader.expressions import evaluate, holds
 from grader.kinds import samples, slips, tolerance
 from grader.kinds.base import CORRECT, UNDRAWN, Example, Usual, kinds
+from grader.kinds.feedback import feedback, said
 from grader.kinds.scalars import number, number_in, quoted
 from grader.kinds.shares import share
 from grader.kinds.slips import Slips
@@ -144,19 +145,12 @@ def _around(centre: float, key: NumericKey) -> tuple[float, float]:
 
 
 def _named(mistake: Mistake, key: NumericKey) -> Judgement:
-    try:
-        note = feedback(mistake, key)
-    except TextError:
-        note = ""  # as above: only with a student's own earlier answer
     return Judgement(
-        share=share(mistake.credit), verdict=Verdict.MISTAKE, note=note, mistake=mistake.id
+        share=share(mistake.credit),
+        verdict=Verdict.MISTAKE,
+        note=said(mistake.feedback, key.draw, key.part.id, carried(key.value, key)),
+        mistake=mistake.id,
     )
-
-
-def feedback(mistake: Mistake, key: NumericKey) -> str:
-    """What is said to a mistake; it may name the part's own true answer."""
-    names = {**key.draw.scope, key.part.id: carried(key.value, key)}
-    return key.draw.fill(mistake.feedback, names).strip()
 
 
 def _slipped(value: float, key: NumericKey) -> Judgement | None:
@@ -228,7 +222,7 @@ def mistake_examples(key: NumericKey) -> Iterator[Example]:
         value = mistake_value(mistake, key)
         if value is None:
             continue
-        feedback(mistake, key)
+        feedback(mistake.feedback, key.draw, key.part.id, carried(key.value, key))
         yield Example(
             raw=samples.number(value),
             share=share(mistake.credit),

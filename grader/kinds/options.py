@@ -83,9 +83,3 @@ def _holds(condition: Expr, draw: Draw) -> bool:
 def named(option: Option) -> bool:
     """Whether choosing it wrongly is a mistake with a name."""
     return bool(option.feedback) or share(option.credit) > 0
-
-
-def feedback(option: Option, draw: Draw, part_id: str, true: object) -> str:
-    """What is said to whoever chooses it; it may name the part's own true answer."""
-    scope = {**draw.scope, part_id: true} if isinstance(true, str) else draw.scope
-    return draw.fill(option.feedback, scope).strip()

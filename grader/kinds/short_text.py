@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 from grader.kinds import samples
 from grader.kinds.base import CORRECT, UNDRAWN, Example, Unreadable, Usual, kinds
+from grader.kinds.feedback import feedback, said
 from grader.kinds.scalars import quoted, text
 from grader.kinds.shares import share
 from grader.model import Draw, Judgement, Key, Part, Raw, Share, Text, Verdict
@@ -184,31 +185,27 @@ def _pattern(written: str) -> regex.Pattern[str]:
 
 
 def _mistaken(value: str, key: ShortTextKey) -> Judgement | None:
-    for mistake, accept in _mistakes(key):
+    for mistake in key.part.mistakes:
+        accept = [said(a, key.draw, key.part.id, None) for a in mistake.accept]
         if _matches(value, accept, key.part.match):
             return Judgement(
                 share=share(mistake.credit),
                 verdict=Verdict.MISTAKE,
-                note=_feedback(mistake, key),
+                note=said(mistake.feedback, key.draw, key.part.id, key.right),
                 mistake=mistake.id,
             )
     return None
 
 
-def _mistakes(key: ShortTextKey) -> Iterator[tuple[TextMistake, tuple[str, ...]]]:
-    fill, scope = key.draw.fill, key.draw.scope
-    for mistake in key.part.mistakes:
-        yield mistake, tuple(fill(a, scope).strip() for a in mistake.accept)
-
-
-def _feedback(mistake: TextMistake, key: ShortTextKey) -> str:
-    names = {**key.draw.scope, key.part.id: key.right}
-    return key.draw.fill(mistake.feedback, names).strip()
+def _of_mistake(mistake: TextMistake, key: ShortTextKey) -> list[str]:
+    """The texts of a mistake; raises where one can't be filled in."""
+    return [feedback(a, key.draw, key.part.id, None) for a in mistake.accept]
 
 
 def _mistake_examples(key: ShortTextKey) -> Iterator[Example]:
-    for mistake, accept in _mistakes(key):
-        _feedback(mistake, key)
+    for mistake in key.part.mistakes:
+        feedback(mistake.feedback, key.draw, key.part.id, key.right)
+        accept = _of_mistake(mistake, key)
         for written in accept:
             # A pattern is no sample of itself, unless it happens to match itself.
             if _matches(written, accept, key.part.match):
@@ -221,7 +218,7 @@ def _mistake_examples(key: ShortTextKey) -> Iterator[Example]:
 
 
 def _wrong_text(key: ShortTextKey) -> str:
-    every = [*key.accept, *(a for _, accept in _mistakes(key) for a in accept)]
+    every = [*key.accept, *(a for m in key.part.mistakes for a in _of_mistake(m, key))]
     for written in ("xyzzy", "none of this", "0", "~"):
         if not _matches(written, every, key.part.match):
             return written

@@ -9,6 +9,7 @@ from typing import ClassVar, Literal
 from grader.expressions import evaluate
 from grader.kinds import samples
 from grader.kinds.base import CORRECT, UNDRAWN, Example, Unreadable, Usual, kinds
+from grader.kinds.feedback import feedback, said
 from grader.kinds.scalars import quoted, refusal, text
 from grader.model import Draw, Expr, Judgement, Key, Part, Raw, Text, Verdict
 from grader.model.spec import STRICT
@@ -77,7 +78,10 @@ class TrueFalseKind(Usual[TrueFalseKey, bool]):
         """Right or wrong."""
         if value is key.right:
             return CORRECT
-        return Judgement(share=0.0, verdict=Verdict.INCORRECT, note=_feedback(key))
+        note = said(key.part.feedback, key.draw, key.part.id, key.right)
+        return Judgement(
+            share=0.0, verdict=Verdict.INCORRECT, note=note or "It is the other way round."
+        )
 
     def say(self, value: bool, key: TrueFalseKey) -> str:  # noqa: ARG002
         """True or False."""
@@ -85,7 +89,7 @@ class TrueFalseKind(Usual[TrueFalseKey, bool]):
 
     def examples(self, key: TrueFalseKey) -> tuple[Example, ...]:
         """Both answers in several forms, and what is neither."""
-        _feedback(key)
+        feedback(key.part.feedback, key.draw, key.part.id, key.right)
         right, wrong = ("Yes", "f") if key.right else ("no", "T")
         return (
             Example(raw={"t": "bool", "v": key.right}, share=1.0, why="the truth"),
@@ -134,13 +138,6 @@ class TrueFalseKind(Usual[TrueFalseKey, bool]):
     def carried(self, value: bool | None, key: TrueFalseKey) -> Value | None:  # noqa: ARG002
         """The truth value."""
         return value
-
-
-def _feedback(key: TrueFalseKey) -> str:
-    part = key.part
-    if not part.feedback:
-        return "It is the other way round."
-    return key.draw.fill(part.feedback, {**key.draw.scope, part.id: key.right}).strip()
 
 
 kinds.add("true_false")(TrueFalseKind())

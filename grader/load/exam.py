@@ -22,7 +22,8 @@ def load_exam(path: Path, known: Collection[str]) -> ExamSet:
 
 def exam_from(source: Located, known: Collection[str]) -> ExamSet:
     """The set that *source* describes; *known* are the ids of problems that exist."""
-    exam, errors = shape(ExamSet, source.data, source, ())
+    shaped = shape(ExamSet, source.data, source, ())
+    exam, errors = shaped.record, list(shaped.errors)
     if exam is not None:
         errors += _check(exam, source, known)
     if errors or not isinstance(exam, ExamSet):

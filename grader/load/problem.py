@@ -13,7 +13,7 @@ from pathlib import Path
 from grader.errors import SetupError, SpecError, SpecErrors
 from grader.kinds import kinds
 from grader.load.names import check_names, check_parameters
-from grader.load.shape import describe, shape
+from grader.load.shape import Shaped, describe, shape
 from grader.load.yaml12 import Located, Path_, read_yaml
 from grader.model import Part, Problem
 from grader.registry import nearest
@@ -37,24 +37,34 @@ def load_problem(path: Path) -> tuple[Problem, Located]:
 
 def problem_from(source: Located) -> Problem:
     """The problem that *source* describes; raises SpecErrors."""
-    parts, errors = _parts(source)
+    shaped = [*_parts(source)]
     data = source.data
     if isinstance(data, dict) and "parts" in data:
         data = {**data, "parts": ()}
-    problem, wrong = shape(Problem, data, source, ())
-    errors += wrong
-    if problem is not None:
-        problem = dataclasses.replace(problem, parts=tuple(parts))
-        errors += _check(problem, source)
-    if errors:
+    whole = shape(Problem, data, source, ())
+    errors = [e for one in (whole, *shaped) for e in one.errors]
+    problem = whole.record
+    if isinstance(problem, Problem) and all(one.record is not None for one in shaped):
+        problem = dataclasses.replace(problem, parts=tuple(one.record for one in shaped))
+        errors += _elsewhere(_check(problem, source), source, (whole, *shaped))
+    if errors or not isinstance(problem, Problem):
         raise SpecErrors(tuple(sorted(errors, key=_by_line)))
-    return typing_problem(problem)
-
-
-def typing_problem(problem: object) -> Problem:
-    """*problem* itself; narrows the type after validation."""
-    assert isinstance(problem, Problem)  # noqa: S101 - shape() returned no error
     return problem
+
+
+def _elsewhere(
+    errors: list[SpecError], source: Located, shaped: tuple[Shaped, ...]
+) -> Iterator[SpecError]:
+    """Those of *errors* that do not merely follow from what could not be read."""
+    broken = [path for one in shaped for path in one.broken]
+    places = {
+        source.at(path[:length], key=key)
+        for path in broken
+        for length in range(2, len(path) + 1)
+        for key in (True, False)
+    }
+    lines = {place.line for place in places if place.line}
+    yield from (e for e in errors if getattr(e.where, "line", None) not in lines)
 
 
 def digest(data: object) -> str:
@@ -78,28 +88,24 @@ def _home(problem: Problem, path: Path, source: Located) -> Iterator[SpecError]:
         )
 
 
-def _parts(source: Located) -> tuple[list[Part], list[SpecError]]:
-    """The parts that can be read, each by the fields of its kind, and what is wrong with others."""
-    found: list[Part] = []
-    errors: list[SpecError] = []
+def _parts(source: Located) -> Iterator[Shaped]:
+    """Every part, by the fields of its kind."""
     listed = source.data.get("parts") if isinstance(source.data, dict) else None
     if listed is None:
-        return [], []  # the missing key is reported with the problem's other keys
+        return  # the missing key is reported with the problem's other keys
     if not isinstance(listed, tuple) or not listed:
         what = f"'parts' should be a list of parts, saw {describe(listed)}"
-        return [], [SpecError(what, where=source.at(("parts",)), fix="add '- id: …' lines")]
+        error = SpecError(what, where=source.at(("parts",)), fix="add '- id: …' lines")
+        yield Shaped(None, (error,), (("parts",),))
+        return
     for index, data in enumerate(listed):
         at: Path_ = ("parts", index)
         try:
             spec = _spec_of(data, source, at)
         except SpecError as error:
-            errors.append(error)
-            continue
-        part, wrong = shape(spec, data, source, at)
-        errors += wrong
-        if part is not None:
-            found.append(part)
-    return found, errors
+            yield Shaped(None, (error,), (at,))
+        else:
+            yield shape(spec, data, source, at)
 
 
 def _spec_of(data: object, source: Located, at: Path_) -> type[Part]:

@@ -23,18 +23,55 @@ def adapter(record: type) -> TypeAdapter[Any]:
     return TypeAdapter(record)
 
 
-def shape(record: type, data: object, source: Located, at: Path_) -> tuple[Any, list[SpecError]]:
-    """The record that *data* describes, or None, and everything that is wrong with it."""
+@dataclasses.dataclass(frozen=True, slots=True)
+class Shaped:
+    """A record, as far as there is one, and what is wrong with its data."""
+
+    record: Any
+    """Without what could not be read, so that the rest can be checked; None if that is too much."""
+    errors: tuple[SpecError, ...] = ()
+    broken: tuple[Path_, ...] = ()
+    """Where the errors are."""
+
+
+def shape(record: type, data: object, source: Located, at: Path_) -> Shaped:
+    """The record that *data* describes, and everything that is wrong with it."""
     if not isinstance(data, dict):
         what = f"expected keys and values, saw {describe(data)}"
         fix = "known keys: " + ", ".join(_names(record))
-        return None, [SpecError(what, where=source.at(at), fix=fix)]
+        return Shaped(None, (SpecError(what, where=source.at(at), fix=fix),), (at,))
     try:
-        # Strict, and by way of JSON: in Python mode strictness would refuse keys and values
-        # where a record is meant.
-        return adapter(record).validate_json(json.dumps(data), strict=True), []
+        return Shaped(_validated(record, data))
     except ValidationError as error:
-        return None, list(_errors(error, record, source, at))
+        found = dict(_errors(error, record, source, at))
+    left = _without(data, [path[len(at) :] for path in found])
+    try:
+        rest = _validated(record, left)
+    except ValidationError:
+        rest = None  # something is missing that the record can't be without
+    return Shaped(rest, tuple(found.values()), tuple(found))
+
+
+def _validated(record: type, data: object) -> Any:
+    # Strict, and by way of JSON: in Python mode strictness would refuse keys and values where a
+    # record is meant.
+    return adapter(record).validate_json(json.dumps(data), strict=True)
+
+
+def _without(data: Any, paths: list[Path_]) -> Any:
+    """A copy of *data* without the keys that *paths* lead to; items of lists stay."""
+    if isinstance(data, dict):
+        return {
+            key: _without(value, [p[1:] for p in paths if len(p) > 1 and p[0] == key])
+            for key, value in data.items()
+            if (key,) not in paths
+        }
+    if isinstance(data, tuple):
+        return tuple(
+            _without(value, [p[1:] for p in paths if len(p) > 1 and p[0] == index])
+            for index, value in enumerate(data)
+        )
+    return data
 
 
 def describe(value: object) -> str:
@@ -60,14 +97,14 @@ def _names(record: type) -> list[str]:
 
 def _errors(
     error: ValidationError, record: type, source: Located, at: Path_
-) -> Iterator[SpecError]:
+) -> Iterator[tuple[Path_, SpecError]]:
     seen: set[Path_] = set()
     for detail in error.errors(include_url=False, include_context=True):
         path = _real_path(detail["loc"], source, at, missing=detail["type"] == "missing")
         if path in seen:
             continue  # one line for a union's branches, not one a branch
         seen.add(path)
-        yield _sentence(detail, path, record, source, at)
+        yield path, _sentence(detail, path, record, source, at)
 
 
 def _real_path(loc: tuple[str | int, ...], source: Located, at: Path_, *, missing: bool) -> Path_:

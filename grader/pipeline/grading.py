@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
 from dataclasses import asdict, dataclass, field
@@ -88,10 +89,11 @@ def grade(
         for student in only:
             papers.of(student)  # an unknown student is an error before anything runs
         book.add_students(release.students.values())
-        for submission in collected.submissions:
+        # The latest last: the gradebook takes the last attempt for the one that counts.
+        for submission in (*reversed(collected.earlier), *collected.submissions):
             book.add_submission(submission)
         book.set_setting(NOTICES, [asdict(n) for n in collected.notices])
-        latest = [s for s in _latest(collected) if not only or s.student in only]
+        latest = [s for s in collected.submissions if not only or s.student in only]
         run = book.begin_run(f"grade {submissions.name}")
         todo = _file_known(book, papers, latest, settings, run)
         done = started(len(todo))
@@ -140,12 +142,6 @@ def _stored(book: Gradebook, sha256: str, fingerprint: str | None = None) -> Evi
         return None
 
 
-def _latest(collected: Collected) -> Iterator[Submission]:
-    """The submission of each student that counts: the last one listed."""
-    latest = {s.student: s for s in collected.submissions}
-    yield from latest.values()
-
-
 def _executed(
     todo: list[Submission], papers: Papers, settings: Settings
 ) -> Iterator[tuple[Submission, Evidence]]:
@@ -153,12 +149,13 @@ def _executed(
     if not todo:
         return
     jobs = settings.jobs or os.cpu_count() or 1
+    stop = threading.Event()
     with executors.open(f"{settings.executor}:{min(jobs, len(todo))}") as pool:
         waiting: dict[Future[Evidence], Submission] = {}
         queue = iter(todo)
         try:
             while True:
-                _refill(pool, waiting, queue, papers, settings, most=2 * jobs)
+                _refill(pool, waiting, queue, papers, settings, stop)
                 if not waiting:
                     return
                 finished, _ = wait(waiting, return_when=FIRST_COMPLETED)
@@ -167,6 +164,7 @@ def _executed(
                     yield submission, _evidence(future, submission)
         except BaseException:
             # Ctrl-C: what runs is given up, what is done has been filed.
+            stop.set()
             for future in waiting:
                 future.cancel()
             raise
@@ -178,10 +176,10 @@ def _refill(
     queue: Iterator[Submission],
     papers: Papers,
     settings: Settings,
-    *,
-    most: int,
+    stop: threading.Event,
 ) -> None:
-    while len(waiting) < most:
+    """Keeps the pool busy, with few jobs waiting, so that memory does not grow with the class."""
+    while len(waiting) < 2 * (settings.jobs or os.cpu_count() or 1):
         submission = next(queue, None)
         if submission is None:
             return
@@ -192,11 +190,16 @@ def _refill(
             limits=settings.limits,
             sandbox=settings.sandbox,
         )
-        waiting[pool.submit(_run, job)] = submission
+        # Other processes get Ctrl-C themselves, and an event can't be sent to them.
+        waiting[
+            pool.submit(_run, job)
+            if settings.executor != "threads"
+            else pool.submit(_run, job, stop.is_set)
+        ] = submission
 
 
-def _run(job: Job) -> Evidence:
-    return execute(job, load_bytes(job.submission))
+def _run(job: Job, stop: Callable[[], bool] = bool) -> Evidence:
+    return execute(job, load_bytes(job.submission), stop=stop)
 
 
 def _evidence(future: Future[Evidence], submission: Submission) -> Evidence:

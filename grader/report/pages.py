@@ -95,6 +95,11 @@ def letter(place: int) -> str:
     return chr(ord("a") + place - 1) if place <= 26 else str(place)
 
 
+def _points(number: float) -> str:
+    # Two digits to read; the files for machines have more.
+    return points(round(number, 2))
+
+
 def _cut(text: str, length: int) -> str:
     return text if len(text) <= length else text[:length] + " … (cut)"
 
@@ -132,7 +137,7 @@ def _environment(folders: tuple[Path, ...]) -> Environment:
         "file_name": file_name,
         "letter": letter,
         "percent": percent,
-        "points": points,
+        "points": _points,
         "seconds": seconds,
     }
     environment.globals |= {

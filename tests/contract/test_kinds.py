@@ -11,9 +11,21 @@ from hypothesis import strategies as st
 
 from grader.kinds import Example, Unreadable, kinds
 from grader.kinds.numeric import NumericKey, NumericKind
-from grader.model import Judgement, Part, Raw, Verdict
+from grader.kinds.options import Option
+from grader.kinds.short_text import TextMistake
+from grader.model import Judgement, Mistake, Part, Raw, Verdict
 from grader.testing import check_kind
-from tests.builders_kinds import PARTS, a_choice, a_draw, a_key, a_numeric
+from tests.builders_kinds import (
+    PARTS,
+    a_choice,
+    a_draw,
+    a_key,
+    a_multi_choice,
+    a_numeric,
+    a_short_text,
+    a_true_false,
+    judged,
+)
 
 
 @pytest.mark.parametrize("part", PARTS, ids=[f"{i}-{p.kind}" for i, p in enumerate(PARTS)])
@@ -148,3 +160,27 @@ def test_letters_depend_on_the_variant_and_texts_do_not() -> None:
     variants = {tuple(shown(seed)) for seed in range(20)}
     assert len(variants) > 5
     assert len({frozenset(text for _, text in variant) for variant in variants}) == 1
+
+
+DIVIDING = "That is {{ 1 / earlier }}."
+
+
+@pytest.mark.parametrize(
+    ("part", "wrong"),
+    [
+        (a_numeric(mistakes=(Mistake(id="m", value="weights", feedback=DIVIDING),)), 14),
+        (a_numeric(mistakes=(Mistake(id="m", value="weights / earlier", feedback="x"),)), 1.7),
+        (
+            a_choice(options=(Option(text="x", correct=True), Option(text="y", feedback=DIVIDING))),
+            "y",
+        ),
+        (a_multi_choice(options=(Option(text="x"), Option(text="y", feedback=DIVIDING))), ["y"]),
+        (a_true_false(feedback=DIVIDING), False),
+        (a_short_text(mistakes=(TextMistake(id="m", accept=("x",), feedback=DIVIDING),)), "x"),
+        (a_short_text(mistakes=(TextMistake(id="m", accept=(DIVIDING,), feedback="y"),)), "x"),
+    ],
+)
+def test_a_students_earlier_zero_never_breaks_the_judge(part: Part, wrong: object) -> None:
+    assert judged(a_key(part, earlier=0), wrong).share == 0
+    with pytest.raises(ValueError, match="zero"):
+        kinds.find(part.kind).examples(a_key(part, earlier=0))
