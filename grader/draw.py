@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import hmac
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from functools import partial
 
 from grader import units
@@ -105,7 +106,8 @@ def draw(
         scope=scope,
         facts=facts,
         fill=_filler(facts),
-        order=lambda label, n: order(seed, label, n),
+        order=partial(order, seed),
+        vary=lambda changed: _with_values(problem, {**parameters, **changed}, facts),
     )
     keys: dict[str, Key] = {}
     for part in problem.parts:
@@ -113,12 +115,7 @@ def draw(
         answer = kinds.find(part.kind).carried(true_value(part, key), key)
         if answer is not None:
             # A new mapping: keys made earlier keep the scope they were made in.
-            dice = Draw(
-                scope={**dice.scope, part.id: answer},
-                facts=facts,
-                fill=dice.fill,
-                order=dice.order,
-            )
+            dice = replace(dice, scope={**dice.scope, part.id: answer})
     return Variant(
         problem=problem,
         seed=seed,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 
 from grader.errors import GraderError
 from grader.kinds.base import kinds
@@ -10,6 +11,7 @@ from grader.model import (
     Audience,
     CellRun,
     Evidence,
+    Key,
     Mark,
     Outcome,
     Paper,
@@ -46,7 +48,15 @@ def reveal(
     *given* makes the table of given values of a variant. Raises GraderError when the grade has
     marks that are not on the paper, as then they belong to another release.
     """
-    open_book = published or audience is Audience.STAFF
+    staff = audience is Audience.STAFF
+    view = _View(
+        row=row,
+        staff=staff,
+        given=given if published or staff else None,
+        undefined=frozenset(n for n, a in evidence.answers.items() if a.raw is None)
+        if evidence
+        else frozenset(),
+    )
     return Feedback(
         student=row.student,
         exam=paper.exam.id,
@@ -58,28 +68,38 @@ def reveal(
         score=row.score,
         max_score=row.max_score,
         complete=row.complete,
-        problems=tuple(_problems(row, paper, audience, given if open_book else None)),
+        problems=tuple(_problems(paper, view)),
         run=None if evidence is None else _story(evidence),
         refusal=row.refusal,
     )
 
 
-def _problems(
-    row: Row, paper: Paper, audience: Audience, given: Given | None
-) -> Sequence[ShownProblem]:
-    marks = {mark.name: mark for mark in row.marks}
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _View:
+    """Who looks at what."""
+
+    row: Row
+    staff: bool
+    given: Given | None
+    """None while the key is secret."""
+    undefined: frozenset[str]
+    """The names that no cell had set when the notebook had run."""
+
+
+def _problems(paper: Paper, view: _View) -> Sequence[ShownProblem]:
+    marks = {mark.name: mark for mark in view.row.marks}
     shown = []
     for question in paper.questions:
         parts = tuple(
-            _part(question, part_id, marks.pop(question.name(part_id)), row, audience, given)
-            for part_id in question.keys
+            _part(question, part_id, marks.pop(question.name(part_id)), view)
+            for part_id in question.variant.keys
             if question.name(part_id) in marks
         )
         if parts:
-            shown.append(_problem(question, parts, given))
+            shown.append(_problem(question, parts, view.given))
     if marks:
         raise GraderError(
-            f"the grade of '{row.student.id}' has marks that are not on the paper:"
+            f"the grade of '{view.row.student.id}' has marks that are not on the paper:"
             f" {', '.join(marks)}",
             fix="grade again with the release that the notebooks came from",
         )
@@ -102,18 +122,13 @@ def _problem(question: Question, parts: tuple[ShownPart, ...], given: Given | No
     )
 
 
-def _part(
-    question: Question,
-    part_id: str,
-    mark: Mark,
-    row: Row,
-    audience: Audience,
-    given: Given | None,
-) -> ShownPart:
+def _part(question: Question, part_id: str, mark: Mark, view: _View) -> ShownPart:
     variant = question.variant
     key = variant.keys[part_id]
     kind = kinds.find(key.part.kind)
-    by_hand = row.overrides.get(mark.name)
+    by_hand = view.row.overrides.get(mark.name)
+    # Said once for the whole submission, not again for every part.
+    refused = view.row.refusal is not None and mark.feedback == view.row.refusal
     return ShownPart(
         id=part_id,
         name=mark.name,
@@ -121,14 +136,13 @@ def _part(
         ask=_fill(variant, key.part.ask),
         answer=mark.answer,
         verdict=mark.verdict,
-        # Its name may say what is right, so students read the feedback instead.
-        mistake=mark.mistake if given is not None else None,
-        why=mark.feedback,
-        look_at=_look_at(mark, kind.how(key), variant.problem.topics, variant.problem.assumptions),
+        mistake=mark.mistake if view.staff else None,
+        why="" if refused else mark.feedback,
+        look_at="" if refused else _look_at(question, mark, key, mark.name in view.undefined),
         points=mark.points,
         max_points=mark.max_points,
-        set_by=by_hand.by if by_hand and audience is Audience.STAFF else None,
-        accepted=None if given is None else kind.explain(key),
+        set_by=by_hand.by if by_hand and view.staff else None,
+        accepted=None if view.given is None else kind.explain(key),
     )
 
 
@@ -136,25 +150,26 @@ def _fill(variant: Variant, text: str) -> str:
     return variant.draw.fill(text, variant.scope).strip()
 
 
-def _look_at(mark: Mark, how: str, topics: Sequence[str], assumptions: Sequence[str]) -> str:
+def _look_at(question: Question, mark: Mark, key: Key, undefined: bool) -> str:
     """What to do or read next; nothing of the key."""
+    if mark.verdict is Verdict.ABSENT and undefined:
+        return "Restart the kernel and run all cells from the top, to see where it stops."
     if mark.verdict in {Verdict.ABSENT, Verdict.UNREADABLE}:
-        return f"How to write it: {how}" if how else ""
-    if mark.verdict is Verdict.INCORRECT:
-        again = "the units, and the assumptions under the question" if assumptions else "the units"
-        read = f"; the topic is {_list(topics)}" if topics else ""
-        return f"Check {again}{read}."
-    if mark.verdict in {Verdict.MISTAKE, Verdict.PARTIAL} and topics:
-        return f"The topic is {_list(topics)}."
-    return ""
-
-
-def _list(topics: Sequence[str]) -> str:
-    return ", ".join(topic.replace("-", " ") for topic in topics)
+        return f"How to write it: {kinds.find(key.part.kind).how(key)}."
+    if mark.verdict not in {Verdict.INCORRECT, Verdict.MISTAKE, Verdict.PARTIAL}:
+        return ""
+    problem = question.variant.problem
+    advice = []
+    if mark.verdict is Verdict.INCORRECT and problem.assumptions:
+        advice.append("Go through the conventions under the question one by one.")
+    if problem.topics:
+        topics = ", ".join(topic.replace("-", " ") for topic in problem.topics)
+        advice.append(f"To read again: {topics}.")
+    return " ".join(advice)
 
 
 def _story(evidence: Evidence) -> RunStory:
-    troubles = tuple(_trouble(cell) for cell in evidence.cells if _failed(cell))
+    troubles = tuple(_trouble(n, cell) for n, cell in enumerate(evidence.cells, 1) if _failed(cell))
     return RunStory(
         sentence=_sentence(evidence, len(troubles)),
         seconds=evidence.seconds,
@@ -177,15 +192,17 @@ def _sentence(evidence: Evidence, troubles: int) -> str:
             return f"All {cells} code cells ran." if cells != 1 else "The code cell ran."
         return f"{troubles} of {cells} code cells did not run to their end."
     said = _OUTCOMES[evidence.outcome]
-    return f"{said} {evidence.note}" if evidence.note else said
+    return (
+        f"{said.removesuffix('.')}: {evidence.note.removesuffix('.')}." if evidence.note else said
+    )
 
 
 def _failed(cell: CellRun) -> bool:
     return cell.outcome is not Outcome.FINISHED or cell.error is not None
 
 
-def _trouble(cell: CellRun) -> CellTrouble:
+def _trouble(number: int, cell: CellRun) -> CellTrouble:
     error = cell.error or cell.outcome.value.replace("_", " ")
     if len(error) > _ERROR_LENGTH:
         error = error[:_ERROR_LENGTH] + " …"
-    return CellTrouble(index=cell.index, outcome=cell.outcome, error=error, line=cell.line)
+    return CellTrouble(number=number, outcome=cell.outcome, error=error, line=cell.line)

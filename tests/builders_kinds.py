@@ -42,6 +42,7 @@ def a_draw(seed: int = 0, **changes: Value) -> Draw:
         facts={},
         fill=fill,
         order=order,
+        vary=lambda changed: changed,
     )
 
 

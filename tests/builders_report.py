@@ -139,8 +139,8 @@ def a_full_feedback() -> Feedback:
         solution="So\n\n$$" + " + ".join(f"x_{{{i}}}^2" for i in range(30)) + " = 28$$\n\nGB.",
     )
     troubles = (
-        CellTrouble(index=6, outcome=Outcome.FINISHED, error="NameError: " + "y" * 300, line=2),
-        CellTrouble(index=9, outcome=Outcome.TIMEOUT, error="timeout"),
+        CellTrouble(number=6, outcome=Outcome.FINISHED, error="NameError: " + "y" * 300, line=2),
+        CellTrouble(number=9, outcome=Outcome.TIMEOUT, error="timeout"),
     )
     return a_feedback(
         problems=(problem,),

@@ -263,9 +263,23 @@ def test_help_loads_nothing_heavy() -> None:
     assert done.returncode == 0, done.stderr
 
 
-COMMANDS = (
-    "list show verify coverage new schema render key solve check grade score report doctor demo"
-).split()
+COMMANDS = [
+    "list",
+    "show",
+    "verify",
+    "coverage",
+    "new",
+    "schema",
+    "render",
+    "key",
+    "solve",
+    "check",
+    "grade",
+    "score",
+    "report",
+    "doctor",
+    "demo",
+]
 
 
 @pytest.mark.parametrize("name", COMMANDS)

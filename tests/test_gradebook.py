@@ -114,6 +114,12 @@ class TestOpening:
             Gradebook.open(tmp_path, create=True)
         assert path.read_bytes().startswith(b"student,total")
 
+    def test_a_path_that_can_not_be_opened_is_named(self, tmp_path):
+        (tmp_path / "gradebook.sqlite").mkdir()
+        with pytest.raises(SetupError, match="can't be opened: unable to open") as caught:
+            Gradebook.open(tmp_path, create=True)
+        assert str(tmp_path) in str(caught.value)
+
     def test_a_database_of_somebody_else_is_refused(self, tmp_path):
         with sqlite3.connect(tmp_path / "gradebook.sqlite") as other:
             other.execute("CREATE TABLE recipes (name TEXT)")
@@ -143,7 +149,7 @@ class TestOpening:
         def open_it():
             try:
                 Gradebook.open(tmp_path, create=True).close()
-            except Exception as error:  # noqa: BLE001 - to be shown by the assertion
+            except Exception as error:
                 failed.append(error)
 
         threads = [threading.Thread(target=open_it) for _ in range(8)]
@@ -246,7 +252,7 @@ class TestEvidence:
         assert summary.outcome is Outcome.FINISHED
         assert summary.seconds == 61.5
         assert summary.failed_cells == 1
-        assert summary.first_error == "cell 4: TimeoutError"
+        assert summary.first_error == "code cell 2: TimeoutError"
         assert summary.note == r"used \ud800 much"
 
     def test_no_temporary_file_stays_behind(self, book):

@@ -163,6 +163,10 @@ def test_several_letters_are_read_in_any_dress(answer: object) -> None:
     assert judged(a_key(a_multi_choice()), answer).verdict is Verdict.CORRECT
 
 
+def test_a_text_that_is_too_long_for_letters_is_refused_at_once() -> None:
+    assert "999 characters" in refused(a_key(a_multi_choice()), "AB, " * 250)
+
+
 def test_choosing_nothing_is_an_answer_and_leaving_it_blank_is_none() -> None:
     key = a_key(a_multi_choice(options=SHARDED[3:]))
     assert judged(key, []).verdict is Verdict.CORRECT

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 
 import pytest
 
@@ -25,13 +26,14 @@ from grader.model import (
     Question,
     Slot,
     Student,
+    Submission,
     Verdict,
 )
 from grader.model.result import Standing
 from grader.render import given
 from grader.report import feedback_page, grade_json
 from grader.reveal import reveal
-from grader.score import score
+from grader.score import score, score_refused
 from grader.tally import tally
 from tests.builders_report import TEMPLATES, a_mark, a_row
 
@@ -139,7 +141,12 @@ WRONG = {
 
 
 def shown(answers, *, published=False, audience=Audience.STUDENT, overrides=(), **changes):
-    found = evidence(answers, **changes)
+    return shown_of(
+        evidence(answers, **changes), published=published, audience=audience, overrides=overrides
+    )
+
+
+def shown_of(found, *, published=False, audience=Audience.STUDENT, overrides=()):
     (row,) = tally({"ada": PAPER.student}, [score(PAPER, found)], overrides=overrides)
     return row, reveal(
         row, PAPER, audience=audience, published=published, given=given, evidence=found
@@ -214,7 +221,7 @@ def test_after_release_a_student_sees_interval_solution_and_given_values():
     assert problem.solution == "Everything is 112 GB, so each GPU holds 9.333 GB."
     assert "9.05333" in problem.parts[0].accepted
     assert "the inputs are rounded" in problem.parts[0].accepted
-    assert problem.parts[0].mistake == "not-sharded"
+    assert problem.parts[0].mistake is None
 
 
 def test_staff_sees_everything_before_release_and_who_set_points():
@@ -225,6 +232,7 @@ def test_staff_sees_everything_before_release_and_who_set_points():
     (problem,) = feedback.problems
     assert problem.solution
     assert problem.parts[0].accepted
+    assert problem.parts[0].mistake == "not-sharded"
     assert problem.parts[3].set_by == "prof"
     _, feedback = shown(WRONG, overrides=[given_points])
     assert feedback.problems[0].parts[3].set_by is None
@@ -233,12 +241,28 @@ def test_staff_sees_everything_before_release_and_who_set_points():
 
 
 def test_what_to_look_at_tells_how_to_write_it_or_where_to_read():
-    _, feedback = shown({"q1_per_gpu": [1], "q1_nodes": 3, "q1_fits": wrong_letter()})
-    per_gpu, _, nodes, why = feedback.problems[0].parts
-    assert per_gpu.look_at == "How to write it: a number in GB, or a text with its unit"
-    assert "assumptions under the question" in nodes.look_at
-    assert "fsdp, mixed precision" in nodes.look_at
-    assert why.verdict is Verdict.ABSENT
+    answers = {"q1_per_gpu": [1], "q1_nodes": 3, "q1_fits": ..., "q1_why": None}
+    found = evidence(answers)
+    undefined = Answer(name="q1_why", raw=None, absent="code cell 3 stopped")
+    found = replace(found, answers={**found.answers, "q1_why": undefined})
+    _, feedback = shown_of(found)
+    per_gpu, fits, nodes, why = feedback.problems[0].parts
+    assert per_gpu.look_at == "How to write it: a number in GB, or a text with its unit."
+    assert fits.look_at.startswith("How to write it: one letter")
+    assert nodes.look_at == (
+        "Go through the conventions under the question one by one. "
+        "To read again: fsdp, mixed precision."
+    )
+    assert why.look_at.startswith("Restart the kernel and run all cells")
+
+
+def test_why_a_file_can_not_be_read_is_said_once():
+    refused = Submission(student="ada", path="a", sha256="1", refusal="it is not a notebook")
+    grade = score_refused(PAPER, refused)
+    (row,) = tally({"ada": PAPER.student}, [grade], submissions=[refused])
+    feedback = reveal(row, PAPER, audience=Audience.STUDENT, published=False, given=given)
+    assert page_text(feedback).count("it is not a notebook") == 1
+    assert {part.verdict for part in feedback.problems[0].parts} == {Verdict.UNREADABLE}
 
 
 def test_a_correct_answer_needs_no_advice():
@@ -256,19 +280,19 @@ def test_how_the_notebook_ran_is_told_in_words():
     )
     _, feedback = shown({}, cells=cells)
     assert feedback.run.sentence == "3 of 4 code cells did not run to their end."
-    assert [(t.index, t.error, t.line) for t in feedback.run.troubles[:2]] == [
-        (4, "NameError: x", 3),
-        (6, "timeout", None),
+    assert [(t.number, t.error, t.line) for t in feedback.run.troubles[:2]] == [
+        (2, "NameError: x", 3),
+        (3, "timeout", None),
     ]
     assert len(feedback.run.troubles[2].error) < 600
-    assert re.search(r"Cell 5, line 3\s*<pre>NameError: x</pre>", page_text(feedback))
+    assert re.search(r"Code cell 2, line 3\s*<pre>NameError: x</pre>", page_text(feedback))
 
 
 @pytest.mark.parametrize(
     ("outcome", "note", "sentence"),
     [
         (Outcome.FINISHED, None, "The code cell ran."),
-        (Outcome.TIMEOUT, "It used 600 s.", "It ran out of time. It used 600 s."),
+        (Outcome.TIMEOUT, "code cell 3 took 9 s", "It ran out of time: code cell 3 took 9 s."),
         (Outcome.OUT_OF_MEMORY, None, "It used more memory than it may."),
         (Outcome.CRASHED, None, "Its kernel stopped."),
     ],

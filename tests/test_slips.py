@@ -117,6 +117,11 @@ def test_a_slip_rounded_to_three_digits_is_still_recognised() -> None:
     assert slip(65.2) == "slip-gib-gb"  # 65.193
 
 
+def test_a_slip_must_be_as_exact_as_the_part_asks() -> None:
+    assert find(65.2, 70, unit="GB", scope={}, width=0.00001) is None
+    assert find(70 * GB / GIB, 70, unit="GB", scope={}, width=0.0) is not None
+
+
 def test_nothing_is_a_slip_of_zero() -> None:
     judgement = judged(a_key(a_numeric(answer="0 * GB")), 8)
     assert judgement.verdict is Verdict.INCORRECT

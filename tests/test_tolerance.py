@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Mapping
+from dataclasses import replace
 
 import pytest
 from hypothesis import assume, given
@@ -14,7 +14,7 @@ from grader.expressions import evaluate
 from grader.kinds.numeric import NumericKey, NumericKind
 from grader.kinds.shares import share
 from grader.kinds.tolerance import Interval, interval, scaled, within
-from grader.model import Draw, Tolerance
+from grader.model import Tolerance
 from grader.quantity import Value
 from tests.builders_kinds import a_draw, a_key, a_numeric, judged
 
@@ -170,13 +170,6 @@ def test_a_tolerance_that_makes_no_sense_is_refused(rule: Mapping[str, object], 
         accepted(28, **rule)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class VariedDraw(Draw):
-    """A draw that can compute values again when a parameter moves."""
-
-    vary: Callable[[Mapping[str, Value]], Mapping[str, Value]]
-
-
 def a_rounded_key(
     rounding: object, answer: str = "weights / bandwidth", **scope: Value
 ) -> NumericKey:
@@ -219,8 +212,7 @@ def test_values_computed_from_a_rounded_input_move_with_it() -> None:
         billions = {**scope, **changes}["billions"]
         return {"state": evaluate("16 * GB * billions", {"billions": billions})}
 
-    base = a_draw()
-    draw = VariedDraw(scope=scope, facts=base.facts, fill=base.fill, order=base.order, vary=vary)
+    draw = replace(a_draw(), scope=scope, vary=vary)
     part = a_numeric(answer="state", tolerance=Tolerance(input_rounding=("billions",)))
     key = NumericKind().key(part, draw)
     assert (key.value, key.low, key.high) == (112, 104, 120)

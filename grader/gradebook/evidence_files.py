@@ -35,7 +35,7 @@ class EvidenceFiles:
         data = evidence_to_json(evidence)
         digest = hashlib.sha256(data).hexdigest()
         write_whole(self.path(digest), data, durable=True)
-        failed = [cell for cell in evidence.cells if _failed(cell)]
+        failed = [_say(n, cell) for n, cell in enumerate(evidence.cells, 1) if _failed(cell)]
         return {
             "submission_sha256": evidence.submission_sha256,
             "digest": digest,
@@ -44,7 +44,7 @@ class EvidenceFiles:
             "seconds": evidence.seconds,
             "note": evidence.note,
             "failed_cells": len(failed),
-            "first_error": _say(failed[0]) if failed else None,
+            "first_error": failed[0] if failed else None,
         }
 
     def read(self, digest: str, size: int) -> Evidence:
@@ -68,5 +68,6 @@ def _failed(cell: CellRun) -> bool:
     return cell.outcome is not Outcome.FINISHED or cell.error is not None
 
 
-def _say(cell: CellRun) -> str:
-    return f"cell {cell.index + 1}: {cell.error or cell.outcome.value.replace('_', ' ')}"[:300]
+def _say(number: int, cell: CellRun) -> str:
+    """With the number that Jupyter shows beside the cell when all are run from the top."""
+    return f"code cell {number}: {cell.error or cell.outcome.value.replace('_', ' ')}"[:300]

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import sqlite3
+import time
+from contextlib import closing
 from pathlib import Path
 
 from sqlalchemy import Connection, Engine, insert, inspect, select
-from sqlalchemy.exc import DatabaseError
+from sqlalchemy.exc import DatabaseError, OperationalError
 
 from grader.errors import SetupError
 from grader.gradebook import schema
@@ -38,6 +41,13 @@ def _version_of(engine: Engine, path: Path) -> int:
         with engine.begin() as connection:
             version = _version(connection)
         return _create(engine) if version is None else version
+    except (OperationalError, sqlite3.OperationalError) as error:
+        reason = error.orig if isinstance(error, OperationalError) else error
+        raise SetupError(
+            f"the gradebook can't be opened: {reason}",
+            where=str(path),
+            fix="check that no other grader is at work, and that you may write there",
+        ) from None
     except DatabaseError as error:
         raise SetupError(
             f"this file is not a gradebook: {error.orig}",
@@ -47,6 +57,7 @@ def _version_of(engine: Engine, path: Path) -> int:
 
 
 def _create(engine: Engine) -> int:
+    _use_write_ahead_log(engine)
     with engine.execution_options(writes=True).begin() as connection:
         version = _version(connection)
         if version is not None:  # another process was quicker
@@ -54,6 +65,20 @@ def _create(engine: Engine) -> int:
         schema.metadata.create_all(connection)
         connection.execute(insert(schema.schema_version), {"version": schema.VERSION})
     return schema.VERSION
+
+
+def _use_write_ahead_log(engine: Engine) -> None:
+    """Lets readers read while one writes; the file remembers it."""
+    for attempt in range(100):
+        try:
+            with closing(engine.raw_connection()) as connection:
+                connection.cursor().execute("PRAGMA journal_mode = WAL")
+            return
+        except sqlite3.OperationalError:
+            # For this one statement SQLite does not wait for whoever looks at the file.
+            if attempt == 99:
+                raise
+            time.sleep(0.02)
 
 
 def _version(connection: Connection) -> int | None:

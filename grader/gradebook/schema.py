@@ -202,7 +202,6 @@ def _prepare_sqlite(connection: DBAPIConnection, _: ConnectionPoolEntry) -> None
     cursor = connection.cursor()
     for pragma in (
         "busy_timeout = 30000",
-        "journal_mode = WAL",
         "synchronous = FULL",
         "foreign_keys = ON",
         "cache_size = -65536",

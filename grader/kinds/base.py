@@ -113,7 +113,11 @@ CORRECT = Judgement(share=1.0, verdict=Verdict.CORRECT)
 
 # For a key made from a sheet, where nothing was drawn.
 UNDRAWN = Draw(
-    scope={}, facts={}, fill=lambda text, _: text, order=lambda _, count: tuple(range(count))
+    scope={},
+    facts={},
+    fill=lambda text, _: text,
+    order=lambda _, count: tuple(range(count)),
+    vary=lambda changed: changed,
 )
 
 

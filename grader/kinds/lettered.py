@@ -14,6 +14,8 @@ from grader.model import Draw, Raw, Text
 from grader.model.spec import STRICT
 
 LETTERS = string.ascii_uppercase
+MAX_TEXT = 200
+"""Characters of several letters written as one text."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -169,6 +171,8 @@ def read_letters(raw: Raw, things: Sequence[Lettered], wanted: str) -> list[str]
     whole = letter_in(written, things)
     if whole is not None:
         return [whole]
+    if len(written) > MAX_TEXT:
+        raise Unreadable(f"The text has {len(written)} characters; give {wanted}.")
     found: list[str] = []
     for piece in filter(None, _BETWEEN.split(written)):
         letter = letter_in(piece, things)

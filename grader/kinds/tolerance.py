@@ -201,6 +201,5 @@ def _half_width(given: _Given, written: Expr | None, draw: Draw) -> float:
 
 def _moved(draw: Draw, name: str, value: Value) -> Mapping[str, Value]:
     """The scope with one input at another value, and what is computed from it computed again."""
-    vary = getattr(draw, "vary", None)
-    computed: Mapping[str, Value] = vary({name: value}) if vary is not None else {}
+    computed = draw.vary({name: value})
     return {**draw.scope, **computed, name: value}

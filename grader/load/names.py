@@ -129,8 +129,9 @@ def _check_name(
         )
 
 
-# Read only once a mark is given, so these may speak of answers.
-_AFTERWARDS = {"feedback", "rubric"}
+# Feedback is read before the answers are released, so it may not print one; a rubric is read by
+# whoever grades.
+_FOR_STAFF = {"rubric"}
 
 
 def _check_part(part: Part, known: set[str], source: Located, at: Path_) -> Iterator[SpecError]:
@@ -139,14 +140,25 @@ def _check_part(part: Part, known: set[str], source: Located, at: Path_) -> Iter
         if marker == "expression":
             yield from _check_expression(written, expressions, source, path)
         elif marker == "text":
-            late = _AFTERWARDS & {str(step) for step in path}
-            allowed = expressions | {part.id} if late else known
+            staff = _FOR_STAFF & {str(step) for step in path}
+            allowed = expressions if staff else known | set(part.local_names())
             yield from _check_text(written, allowed, source, path)
         elif marker == "share":
             yield from _check_share(written, source, path)
-    unit = getattr(part, "unit", None)
-    if unit:
-        yield from _check_unit(unit, source, (*at, "unit"))
+    for path, unit in _units(part, at):
+        yield from _check_unit(unit, source, path)
+
+
+def _units(record: Any, at: Path_) -> Iterator[tuple[Path_, str]]:
+    """Every field called `unit` in a part, its columns and its options."""
+    for field in dataclasses.fields(record):
+        value = getattr(record, field.name)
+        if field.name == "unit" and value:
+            yield (*at, "unit"), value
+        elif isinstance(value, tuple):
+            for index, item in enumerate(value):
+                if dataclasses.is_dataclass(item):
+                    yield from _units(item, (*at, field.name, index))
 
 
 def _check_share(written: Any, source: Located, at: Path_) -> Iterator[SpecError]:

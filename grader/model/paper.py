@@ -33,6 +33,8 @@ class Draw:
     """A text with its placeholders filled in from a scope; Markdown stays Markdown."""
     order: Callable[[str, int], tuple[int, ...]]
     """A permutation of range(n) that depends on the variant's seed and a label alone."""
+    vary: Callable[[Mapping[str, Value]], Mapping[str, Value]]
+    """Changed parameters to themselves with the values computed from them anew."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

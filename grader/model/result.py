@@ -60,7 +60,7 @@ class EvidenceSummary:
     note: str | None = None
     failed_cells: int = 0
     first_error: str | None = None
-    """What the first failing cell raised, such as "cell 4: NameError: ..."."""
+    """What the first failing cell raised, such as "code cell 4: NameError: ..."."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,6 +84,7 @@ class ShownPart:
     """As read; plain text from the student."""
     verdict: Verdict
     mistake: str | None
+    """Its id, for staff; None for students, as it may say what is right."""
     why: str
     """Markdown; may hold text from the student."""
     look_at: str
@@ -132,8 +133,8 @@ class ShownProblem:
 class CellTrouble:
     """One cell that did not run to its end."""
 
-    index: int
-    """Counting all cells of the notebook from 0."""
+    number: int
+    """As Jupyter numbers code cells that are run from the top."""
     outcome: Outcome
     error: str
     """Plain text from the student's kernel."""

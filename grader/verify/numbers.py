@@ -11,6 +11,8 @@ from grader import units
 from grader.expressions import ExpressionError, evaluate, fill
 from grader.kinds import kinds
 from grader.kinds.numeric import NumericKey
+from grader.kinds.table import TableKey
+from grader.model import Key
 from grader.quantity import Quantity, Value
 from grader.render import given
 from grader.verify.case import Case, Finding
@@ -47,11 +49,21 @@ def _numbers(text: str) -> set[float]:
     return {float(n.replace(",", "")) for n in _NUMBER.findall(text)}
 
 
+def _cells(key: Key) -> tuple[NumericKey, ...]:
+    """The numbers that a key holds: one, those of a table's cells, or none."""
+    if isinstance(key, NumericKey):
+        return (key,)
+    return tuple(c for row in key.cells for c in row) if isinstance(key, TableKey) else ()
+
+
+def _all_numbers(case: Case) -> Iterator[tuple[str, NumericKey]]:
+    for part_id, key in case.variant.keys.items():
+        yield from ((part_id, cell) for cell in _cells(key))
+
+
 def readable_numbers(case: Case) -> Iterator[Finding]:
     """Keys are numbers that a person can read and type, and their intervals have a width."""
-    for part_id, key in case.variant.keys.items():
-        if not isinstance(key, NumericKey):
-            continue
+    for part_id, key in _all_numbers(case):
         at = case.part_path(part_id)
         size = abs(key.value)
         if size and not SMALLEST <= size <= LARGEST:
@@ -61,8 +73,7 @@ def readable_numbers(case: Case) -> Iterator[Finding]:
                 f"part '{part_id}': the key {units.number(key.value)} is hard to read and type",
                 "choose a larger or smaller unit, or other parameters",
             )
-        exact = key.part.kind == "integer"
-        if not exact and not key.low < key.high:
+        if not isinstance(key.value, int) and not key.low < key.high:
             yield case.finding(
                 "tolerance",
                 at,
@@ -82,18 +93,17 @@ def printed_rounding(case: Case) -> Iterator[Finding]:
         if scope is None:
             continue
         for part_id, key in case.variant.keys.items():
-            if not isinstance(key, NumericKey):
-                continue
             again = _key_in(scope, key)
-            if again is not None and not key.low <= again.value <= key.high:
-                yield case.finding(
-                    "printed-rounding",
-                    case.part_path(part_id),
-                    f"part '{part_id}': with {name} as printed ({units.show(value)}) the answer "
-                    f"is {units.number(again.value)}, outside {units.number(key.low)} to "
-                    f"{units.number(key.high)}",
-                    "print more digits, round the value itself, or widen the tolerance",
-                )
+            for cell, moved in zip(_cells(key), _cells(again) if again else (), strict=False):
+                if not cell.low <= moved.value <= cell.high:
+                    yield case.finding(
+                        "printed-rounding",
+                        case.part_path(part_id),
+                        f"part '{part_id}': with {name} as printed ({units.show(value)}) the "
+                        f"answer is {units.number(moved.value)}, outside "
+                        f"{units.number(cell.low)} to {units.number(cell.high)}",
+                        "print more digits, round the value itself, or widen the tolerance",
+                    )
 
 
 def _printed_values(case: Case) -> Iterator[tuple[str, Value]]:
@@ -141,9 +151,11 @@ def _recomputed(case: Case, name: str, value: Value) -> dict[str, Value] | None:
     return {**case.variant.scope, **scope}
 
 
-def _key_in(scope: Mapping[str, Value], key: NumericKey) -> NumericKey | None:
+def _key_in(scope: Mapping[str, Value], key: Key) -> Key | None:
+    if not _cells(key):
+        return None
     try:
-        again = kinds.find(key.part.kind).key(key.part, replace(key.draw, scope=scope))
+        again: Key = kinds.find(key.part.kind).key(key.part, replace(key.draw, scope=scope))
     except (ExpressionError, ValueError):
         return None
-    return again if isinstance(again, NumericKey) else None
+    return again

@@ -1,0 +1,117 @@
+"""The bank that comes with the package: sound, cited, and enough of it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+from grader.draw import draw
+from grader.kinds import kinds
+from grader.load import Bank
+from grader.pipeline import coverage
+from grader.verify import verify_problem
+from grader.verify.case import gate_seed
+from tests.test_commands import ok
+
+BANK = Bank.open()
+IDS = sorted(BANK.paths)
+AT_LEAST = {
+    "memory-math": 6,
+    "runtime-sanity": 6,
+    "parallelism": 5,
+    "cuda-threading": 5,
+    "numerics": 4,
+}
+
+
+@pytest.mark.parametrize("name", IDS)
+def test_a_problem_passes_the_gate(name: str) -> None:
+    result = verify_problem(BANK, name, 12)
+    # Twelve seeds say nothing about how many different variants there are.
+    findings = [f for f in result.findings if f.check != "variants-differ"]
+    assert not findings, [str(f) for f in findings]
+    assert not result.errors
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", IDS)
+def test_a_problem_passes_the_gate_over_many_variants(name: str) -> None:
+    result = verify_problem(BANK, name, 400)
+    assert result.holds, [str(f) for f in result.findings]
+
+
+@pytest.mark.parametrize("name", IDS)
+def test_a_problem_names_at_least_five_mistakes(name: str) -> None:
+    variant = draw(BANK.problem(name), gate_seed(name, 0), BANK.facts)
+    named = {
+        (part, sample.mistake)
+        for part, key in variant.keys.items()
+        for sample in kinds.find(key.part.kind).examples(key)
+        if sample.mistake is not None
+    }
+    assert len(named) >= 5
+
+
+def test_there_are_enough_problems_of_every_family() -> None:
+    counts = Counter(p.family for p in BANK.problems())
+    assert all(counts[family] >= least for family, least in AT_LEAST.items())
+    assert counts["compression"] + counts["training"] + counts["profiling"] >= 4
+    assert sum(counts.values()) >= 30
+
+
+def test_every_cited_concept_is_in_the_inventory() -> None:
+    found = coverage(BANK)
+    assert not found.unknown
+    assert len(found.concepts) == 520
+    assert all(p.concepts for p in BANK.problems())
+
+
+def test_the_midterm_has_ten_problems_and_practice_has_all() -> None:
+    assert len(BANK.exam("midterm").wanted) == 10
+    assert BANK.exam("midterm").minutes == 60
+    assert set(BANK.exam("practice").wanted) == set(IDS)
+    assert any(slot.pool for slot in BANK.exam("practice").slots)
+
+
+def test_every_fact_has_a_source_and_a_date() -> None:
+    for item, fields in BANK.facts.items():
+        assert fields["source"], item
+        assert str(fields["checked"]).startswith("20"), item
+
+
+@pytest.mark.slow
+def test_the_demonstration_runs(tmp_path: Path) -> None:
+    ok("demo", "--out", tmp_path / "demo")
+    grades = {
+        p.stem: json.loads(p.read_text()) for p in (tmp_path / "demo/results/grades").glob("*.json")
+    }
+    assert len(grades) == 30
+    full = {s for s, g in grades.items() if g["score"] == g["max_score"]}
+    assert {"ada", "dana", "hugo", "kofi", "mateo", "quinn", "samir", "uma", "ximena"} <= full
+    assert grades["elif"]["score"] == grades["nadia"]["score"] == 0
+    assert (tmp_path / "demo/results/report/index.html").exists()
+
+
+@pytest.mark.slow
+def test_the_wheel_brings_bank_and_templates(tmp_path: Path) -> None:
+    root = Path(__file__).parent.parent
+    pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "--quiet"]
+    subprocess.run([*pip, "wheel", "--no-deps", "-w", str(tmp_path), str(root)], check=True)
+    (wheel,) = tmp_path.glob("*.whl")
+    subprocess.run(
+        [*pip, "install", "--no-deps", "--target", str(tmp_path / "site"), str(wheel)], check=True
+    )
+    listed = subprocess.run(
+        [sys.executable, "-m", "grader", "list", "--json"],
+        cwd=tmp_path,
+        env={"PYTHONPATH": str(tmp_path / "site")},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert {p["id"] for p in json.loads(listed.stdout)} == set(IDS)
