@@ -32,7 +32,9 @@ def execute(
     except SubmissionError as error:
         return _unreadable(job, error.what)
     chosen = choose(job.sandbox)
-    terms = Terms(limits=job.limits, sandbox=chosen.sandbox, seed=job.seed, stop=stop)
+    terms = Terms(
+        limits=job.limits, sandbox=chosen.sandbox, device=job.device, seed=job.seed, stop=stop
+    )
     try:
         with closing(_opened(kernels.find(kernel), terms)) as session:
             run = NotebookRun(job, cells, session)
@@ -49,6 +51,7 @@ def execute(
         environment={
             **session.about,
             "kernel": kernel,
+            "device": job.device,
             "seed": job.seed,
             "restarts": run.restarts,
             "limits": {

@@ -25,6 +25,8 @@ class Terms:
 
     limits: Limits
     sandbox: Sandbox
+    device: str = "cpu"
+    """`cpu` hides the machine's GPUs; `cuda` shows them."""
     seed: int = 0
     """For random, numpy and torch."""
     stop: Callable[[], bool] = bool

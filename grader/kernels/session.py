@@ -137,7 +137,7 @@ class KernelSession:
         await kernel.manager.start_kernel(
             cmd=sandbox.wrap([*command, *_OPTIONS], kernel.place),
             cwd=str(kernel.place.work),
-            env=dict(sandbox.environment(kernel.place)),
+            env=_environment(self._terms, kernel.place),
         )
         kernel.client.start_channels(stdin=False, hb=False)
         await self._within(self._ready(kernel), START_SECONDS)
@@ -305,3 +305,10 @@ def _words(status: int | None) -> str:
         return signal.Signals(-status).name
     except ValueError:
         return f"signal {-status}"
+
+
+def _environment(terms: Terms, place: Place) -> dict[str, str]:
+    variables = dict(terms.sandbox.environment(place))
+    if terms.device == "cpu":
+        variables["CUDA_VISIBLE_DEVICES"] = ""
+    return variables

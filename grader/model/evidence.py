@@ -97,5 +97,7 @@ class Job:
     """The variables to ask for."""
     limits: Limits
     sandbox: str = "auto"
+    device: str = "cpu"
+    """`cpu` hides every GPU from the notebook, so that it runs alike on all machines."""
     seed: int = 0
     """For random, numpy and torch in the kernel."""

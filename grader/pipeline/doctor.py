@@ -11,12 +11,12 @@ import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
-from pathlib import Path
 
 from grader import __version__
 from grader.execute import execute
 from grader.model import Job, Limits, Outcome, Submission
 from grader.notebook import Cell, write
+from grader.pipeline.grading import cuda_here
 from grader.sandbox import choose
 
 
@@ -80,9 +80,9 @@ def _version(package: str) -> str | None:
 
 
 def _cuda() -> Finding:
-    device = Path("/dev/nvidia0")
-    seen = "a CUDA device is there" if device.exists() else "none: parts that need CUDA wait"
-    return Finding(what="GPU", ok=True if device.exists() else None, seen=seen)
+    here = cuda_here()
+    seen = "a CUDA device is here; `grader grade --device cuda` shows it to notebooks"
+    return Finding(what="GPU", ok=True if here else None, seen=seen if here else "no CUDA device")
 
 
 def _sandbox() -> Iterator[Finding]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import shutil
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
@@ -81,6 +82,11 @@ def grade(
     goes on where it was. *started* is told how many will be executed, and returns what is called
     after each.
     """
+    if settings.device == "cuda" and not cuda_here():
+        raise SetupError(
+            "there is no CUDA device on this machine",
+            fix="leave --device out; what needs CUDA can be graded on another machine later",
+        )
     release = load_release(release_file)
     collected = collect(submissions, release.students)
     with Gradebook.open(out, create=True) as book:
@@ -113,6 +119,11 @@ def grade(
         unsettled=unsettled,
         notices=collected.notices,
     )
+
+
+def cuda_here() -> bool:
+    """Whether this machine has an NVIDIA device; without importing what would use it."""
+    return Path("/dev/nvidiactl").exists() or shutil.which("nvidia-smi") is not None
 
 
 def _file_known(
@@ -189,6 +200,7 @@ def _refill(
             names=names,
             limits=settings.limits,
             sandbox=settings.sandbox,
+            device=settings.device,
         )
         # Other processes get Ctrl-C themselves, and an event can't be sent to them.
         waiting[

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from grader.draw import paper
@@ -18,6 +18,7 @@ from grader.render import named_keys
 # What the gradebook keeps of the release its results belong to.
 RELEASE, SOURCE, CORRECTED = "release", "release_file", "corrected_release"
 CORRECTED_FILE = "corrected-release.json"
+MOST_KEPT = 64
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -26,6 +27,8 @@ class Papers:
 
     release: Release
     corrected: Release | None = None
+    _drawn: dict[str, Paper] = field(default_factory=dict, repr=False, compare=False)
+    """The last few papers: a student's is wanted several times within a short while."""
 
     def of(self, student: str) -> Paper:
         """The paper of *student*; with corrected specs, on the numbers the student was given.
@@ -39,8 +42,13 @@ class Papers:
                 f"the release has no student '{student}'",
                 fix=f"did you mean '{close}'?" if close else "render again with a roster that has",
             )
-        given = paper(self.release, self.release.students[student])
-        return given if self.corrected is None else _corrected(given, self.corrected)
+        if student not in self._drawn:
+            given = paper(self.release, self.release.students[student])
+            drawn = given if self.corrected is None else _corrected(given, self.corrected)
+            if len(self._drawn) >= MOST_KEPT:
+                del self._drawn[next(iter(self._drawn))]
+            self._drawn[student] = drawn
+        return self._drawn[student]
 
     @property
     def exam_release(self) -> Release:

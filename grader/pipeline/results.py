@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 
 from grader import __version__
@@ -97,7 +97,7 @@ def _write_student(
     if row.grade is not None and row.grade.release != paper.release:
         # Scored before the specs were corrected, and without evidence to score again: what it was
         # scored by is what its page must show.
-        paper = replace(papers, corrected=None).of(row.student.id)
+        paper = Papers(release=papers.release).of(row.student.id)
     shown = reveal(
         row,
         paper,
