@@ -105,11 +105,7 @@ def grade(
         done = started(len(todo))
         unsettled = 0
         for submission, evidence in _executed(todo, papers, settings):
-            if evidence.outcome is Outcome.REFUSED:
-                unsettled += 1  # our own fault is not evidence: the next run tries again
-            else:
-                book.put_evidence(evidence, settings.fingerprint)
-            book.put_grade(score(papers.of(submission.student), evidence), run=run)
+            unsettled += not _filed(book, papers, submission, evidence, settings, run)
             done(submission.student)
     return Run(
         release=release,
@@ -119,6 +115,28 @@ def grade(
         unsettled=unsettled,
         notices=collected.notices,
     )
+
+
+def _filed(
+    book: Gradebook,
+    papers: Papers,
+    submission: Submission,
+    evidence: Evidence,
+    settings: Settings,
+    run: int,
+) -> bool:
+    """Whether the submission's marks could be settled; never raises for one submission."""
+    mine = papers.of(submission.student)
+    try:
+        # Our own fault is not evidence: the next run tries again.
+        if evidence.outcome is not Outcome.REFUSED:
+            book.put_evidence(evidence, settings.fingerprint)
+        book.put_grade(score(mine, evidence), run=run)
+    except (GraderError, ValueError) as error:
+        what = error.what if isinstance(error, GraderError) else str(error)
+        evidence = _refused(submission, f"we could not keep what this notebook did: {what}")
+        book.put_grade(score(mine, evidence), run=run)
+    return evidence.outcome is not Outcome.REFUSED
 
 
 def cuda_here() -> bool:
@@ -223,6 +241,10 @@ def _evidence(future: Future[Evidence], submission: Submission) -> Evidence:
         note = f"we could not run this notebook: {error.what}"
     except Exception as error:  # noqa: BLE001 - a fault of ours must not stop the batch
         note = f"we could not run this notebook: {type(error).__name__}: {error}"
+    return _refused(submission, note)
+
+
+def _refused(submission: Submission, note: str) -> Evidence:
     return Evidence(
         submission_sha256=submission.sha256,
         outcome=Outcome.REFUSED,
