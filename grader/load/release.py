@@ -30,11 +30,16 @@ def new_release(
     return _release(
         exam,
         sources,
-        facts_data(bank.facts),
+        facts_data(bank.facts) if _asks_for_facts(sources) else {},
         {s.id: s for s in students},
         private_key,
         __version__,
     )
+
+
+def _asks_for_facts(sources: Mapping[str, Any]) -> bool:
+    """Whether any spec may look at the facts: which item it wants may depend on what is drawn."""
+    return "fact(" in json.dumps(sources)
 
 
 def extended(release: Release, students: tuple[Student, ...]) -> Release:

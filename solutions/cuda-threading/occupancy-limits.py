@@ -32,7 +32,8 @@ def solve(given):
         {"registers": capacity["registers"]}, {"registers": demand["registers"]}
     )
     resident, refused = fill(capacity, demand)
-    halved, _ = fill(capacity, {**demand, "registers": demand["registers"] // 2})
+    rewritten = {"registers": demand["registers"] // 2, "shared": 2 * demand["shared"]}
+    after, _ = fill(capacity, {**demand, **rewritten})
     resident_warps = resident * len(range(0, given["threads"], 32))
     most_warps = len(range(0, given["max_threads"], 32))
     (limiter,) = refused
@@ -41,5 +42,5 @@ def solve(given):
         "resident": resident,
         "limiter": limiter,
         "occupancy": 100 * resident_warps / most_warps,
-        "after_halving": halved,
+        "after_rewrite": after,
     }

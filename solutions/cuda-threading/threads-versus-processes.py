@@ -30,6 +30,7 @@ METHODS = {
     "fork": {"inherits_memory", "broken_cuda"},
     "spawn": {"fresh_interpreter"},
     "forkserver": {"asks_server"},
+    "none": {"shared_lock"},
 }
 
 

@@ -67,6 +67,6 @@ def solve(given):
         "stored_plain": sum(layer_bytes(s, b, h, a) for _ in range(layers)) / 1e9,
         "peak_checkpointed": checkpointed_peak(s, b, h, a, layers) / 1e9,
         "largest_batch": largest,
-        "slower_step": given["step_time"] * len(recomputing) / len(plain),
+        "checkpointed_step": given["step_time"] * len(recomputing) / len(plain),
         "crossover": crossover(h, a),
     }

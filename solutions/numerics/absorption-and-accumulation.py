@@ -44,15 +44,18 @@ def solve(given):
         else:
             moves = middle
 
-    update = float(f"{given['share'] * lost:.1e}")
-    if rounded(weight + update) != weight:
+    power = 1.0
+    while rounded(weight + power) != weight:
+        power /= 2
+    update = given["sixteenths"] * power / 16
+    if rounded(update) != update or rounded(weight + update) != weight:
         raise ValueError("the update moves the weight, so the question makes no sense")
 
     block = total((addend for _ in range(64)), rounded)
     sums = {
         "fp32-sum": total((addend for _ in range(count)), lambda value: value),
         "blocks": total((block for _ in range(count // 64)), rounded),
-        "smaller-first": stalled,
+        "halves": 2 * total((addend for _ in range(count // 2)), rounded),
         "scaled-up": total((2 * addend for _ in range(count)), rounded) / 2,
         "pairs": total((rounded(addend + addend) for _ in range(count // 2)), rounded),
     }

@@ -46,7 +46,7 @@ def solve(given):
     return {
         "limits": limits,
         "largest": float(largest[0][0]),
-        "lower_end": "reaches-down" if reaches_down else "no property",
+        "loss_scale_reason": "reaches-down" if reaches_down else "no property",
         "tiny_max": float(numbers.max()),
         "tiny_count": len({*numbers.tolist(), *(-numbers).tolist()}),
     }
