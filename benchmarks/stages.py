@@ -23,7 +23,7 @@ from grader.notebook import write
 from grader.pipeline.papers import bind
 from grader.pipeline.releases import make_release
 from grader.pipeline.results import write_results
-from grader.render import metadata, named_keys, render
+from grader.render import metadata, render
 from grader.score import score
 from grader.verify import verify_problem
 
@@ -37,7 +37,7 @@ def timed(what: Callable[[], object]) -> float:
 def evidence_for(mine: Paper, number: int) -> Evidence:
     """Evidence of answers that are all readable, and mostly wrong."""
     answers = {}
-    for index, (name, key) in enumerate(named_keys(mine)):
+    for index, (name, key) in enumerate(mine.named_keys()):
         value: object = 1.0 + number + index
         if key.part.kind not in ("numeric", "integer"):
             value = "A"

@@ -11,7 +11,7 @@ from grader.files import write_whole
 from grader.kinds import kinds
 from grader.model import Paper, Raw, Release, Student
 from grader.notebook import Cell, write
-from grader.render import metadata, named_keys, render, solution
+from grader.render import metadata, render, solution
 
 NAMES = (
     "Ada Okafor", "Bo Lindqvist", "Carmen Ruiz", "Dmitri Volkov", "Elif Demir", "Farid Haddad",
@@ -91,7 +91,7 @@ def write_submissions(release: Release, templates: tuple[Path, ...], folder: Pat
 
 def _mistakes(paper: Paper) -> dict[str, list[str]]:
     wrong: dict[str, list[str]] = {}
-    for name, key in named_keys(paper):
+    for name, key in paper.named_keys():
         samples = kinds.find(key.part.kind).examples(key)
         named = [s for s in samples if s.mistake is not None]
         others = [s for s in samples if s.share is not None and s.share < 1]
@@ -147,7 +147,7 @@ def _scaled(factor: float) -> Habit:
 
     def habit(sheet: Sheet) -> bytes:
         answers = dict(sheet.right)
-        for name, key in named_keys(sheet.paper):
+        for name, key in sheet.paper.named_keys():
             if key.part.kind == "numeric" and "B" in str(getattr(key.part, "unit", "")):
                 answers[name] = f"{answers[name]} * {factor}"
         return sheet.notebook(answers)
@@ -157,7 +157,7 @@ def _scaled(factor: float) -> Habit:
 
 def _with_units(sheet: Sheet) -> bytes:
     answers = dict(sheet.right)
-    for name, key in named_keys(sheet.paper):
+    for name, key in sheet.paper.named_keys():
         unit = getattr(key.part, "unit", "")
         if key.part.kind == "numeric" and unit:
             answers[name] = repr(f"{float(answers[name]):.6g} {unit}")
@@ -166,7 +166,7 @@ def _with_units(sheet: Sheet) -> bytes:
 
 def _numpy(sheet: Sheet) -> bytes:
     answers = dict(sheet.right)
-    for name, key in named_keys(sheet.paper):
+    for name, key in sheet.paper.named_keys():
         if key.part.kind == "numeric":
             answers[name] = f"numpy.float32({answers[name]})"
     first = Cell(type="code", id="imports", source="import numpy")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 
@@ -285,10 +285,21 @@ def points_of(problem: Problem, slot: Slot) -> dict[str, float]:
     return {p.id: round(p.points * scale, 6) for p in asked}
 
 
-def max_points(exam: ExamSet, problems: Mapping[str, Problem]) -> float:
-    """What a set is worth; with a pool of unlike problems, what the first ones are worth."""
-    total = 0.0
-    for slot in exam.slots:
-        ids = (slot.problem,) if slot.problem else slot.pool[: slot.choose]
-        total += sum(sum(points_of(problems[i], slot).values()) for i in ids if i)
-    return total
+def sample_seed(problem_id: str, number: int) -> bytes:
+    """The seed of variant *number* outside any release, as the gate and `grader show` count."""
+    return hashlib.sha256(f"gate/{problem_id}/{number}".encode()).digest()
+
+
+def loose_paper(variants: Sequence[Variant], name: str) -> Paper:
+    """A paper outside any release: each variant with all its parts at their own points."""
+    questions = tuple(
+        Question(
+            number=number,
+            variant=variant,
+            points=points_of(variant.problem, Slot(problem=variant.problem.id)),
+        )
+        for number, variant in enumerate(variants, start=1)
+    )
+    ids = tuple(v.problem.id for v in variants)
+    exam = ExamSet(id=name, title=name, problems=ids)
+    return Paper(student=Student(id=name), exam=exam, release=name, questions=questions)

@@ -7,16 +7,19 @@ import secrets
 from pathlib import Path
 
 
-def write_whole(path: Path, data: bytes, *, durable: bool = False) -> None:
+def write_whole(path: Path, data: bytes, *, durable: bool = False, private: bool = False) -> None:
     """Puts *data* at *path* in one step: a reader sees the old file or the new, never a part.
 
-    *durable* also waits until it would survive a power cut.
+    *durable* also waits until it would survive a power cut; *private* keeps it from other users of
+    the machine from the first byte on.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     # Not named after the target: that may already be as long as a file name may be.
     temporary = path.parent / f".tmp-{os.getpid()}-{secrets.token_hex(8)}"
     try:
-        with temporary.open("xb") as file:
+        mode = 0o600 if private else 0o666
+        flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
+        with os.fdopen(os.open(temporary, flags, mode), "wb") as file:
             file.write(data)
             if durable:
                 file.flush()

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Iterable, Iterator
-from typing import Generic, TypeVar
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cached_property
+from typing import TYPE_CHECKING, Generic, TypeVar
 
 from grader.errors import SetupError
+
+if TYPE_CHECKING:
+    from importlib.metadata import EntryPoint
 
 T = TypeVar("T")
 
@@ -43,26 +47,38 @@ class Registry(Generic[T]):
         return register
 
     def find(self, name: str) -> T:
-        """What is registered under *name*.
+        """What is registered under *name*; a plug-in is loaded when it is first asked for.
 
         Raises SetupError with the nearest known name when there is none.
         """
+        if name not in self._things and name in self._plugged:
+            self._things[name] = self._loaded(self._plugged[name])
         if name not in self._things:
-            self._load_entry_point(name)
-        if name not in self._things:
-            close = nearest(name, self._things)
+            close = nearest(name, self)
             fix = f"did you mean '{close}'?" if close else "known: " + ", ".join(sorted(self))
             raise SetupError(f"{self.noun} '{name}' does not exist", fix=fix)
         return self._things[name]
 
-    def _load_entry_point(self, name: str) -> None:
+    @cached_property
+    def _plugged(self) -> Mapping[str, EntryPoint]:
+        """What is installed for this seam. Listing it takes a while, so that it is done once."""
         from importlib.metadata import entry_points
 
-        for point in entry_points(group=self.group, name=name):
-            self._things[name] = point.load()
+        return {point.name: point for point in entry_points(group=self.group)}
+
+    def _loaded(self, point: EntryPoint) -> T:
+        try:
+            thing: T = point.load()
+        except Exception as error:
+            raise SetupError(
+                f"the plug-in for {self.noun} '{point.name}' can't be loaded: {error}",
+                where=point.value,
+                fix="mend the package it comes from, or uninstall it",
+            ) from error
+        return thing
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self._things)
+        return iter({**self._things, **self._plugged})
 
     def __contains__(self, name: object) -> bool:
-        return name in self._things
+        return name in self._things or name in self._plugged

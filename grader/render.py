@@ -11,7 +11,7 @@ from grader import units
 from grader.errors import SpecError
 from grader.expressions import evaluate
 from grader.kinds import kinds
-from grader.model import Key, Paper, Question, Variant
+from grader.model import Paper, Question, Variant
 from grader.notebook import Cell
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ def metadata(paper: Paper) -> dict[str, object]:
             "student": paper.student.id,
             "answers": [
                 {"name": name, "kind": key.part.kind, **kinds.find(key.part.kind).sheet(key)}
-                for name, key in named_keys(paper)
+                for name, key in paper.named_keys()
             ],
         },
         "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
@@ -49,16 +49,9 @@ def metadata(paper: Paper) -> dict[str, object]:
     }
 
 
-def named_keys(paper: Paper) -> Iterator[tuple[str, Key]]:
-    """Every answer's variable and key, in the paper's order."""
-    for question in paper.questions:
-        for part_id, key in question.keys.items():
-            yield question.name(part_id), key
-
-
 def solution(paper: Paper) -> dict[str, str]:
     """Every answer's variable to the right answer as a Python expression. **Secret.**"""
-    return {name: kinds.find(key.part.kind).literal(key) for name, key in named_keys(paper)}
+    return {name: kinds.find(key.part.kind).literal(key) for name, key in paper.named_keys()}
 
 
 def given(variant: Variant) -> list[tuple[str, str]]:

@@ -169,7 +169,7 @@ def _look_at(question: Question, mark: Mark, key: Key, undefined: bool) -> str:
 
 
 def _story(evidence: Evidence) -> RunStory:
-    troubles = tuple(_trouble(n, cell) for n, cell in enumerate(evidence.cells, 1) if _failed(cell))
+    troubles = tuple(_trouble(n, cell) for n, cell in enumerate(evidence.cells, 1) if cell.failed)
     return RunStory(
         sentence=_sentence(evidence, len(troubles)),
         seconds=evidence.seconds,
@@ -197,12 +197,8 @@ def _sentence(evidence: Evidence, troubles: int) -> str:
     )
 
 
-def _failed(cell: CellRun) -> bool:
-    return cell.outcome is not Outcome.FINISHED or cell.error is not None
-
-
 def _trouble(number: int, cell: CellRun) -> CellTrouble:
-    error = cell.error or cell.outcome.value.replace("_", " ")
+    error = cell.trouble
     if len(error) > _ERROR_LENGTH:
         error = error[:_ERROR_LENGTH] + " …"
     return CellTrouble(number=number, outcome=cell.outcome, error=error, line=cell.line)

@@ -186,7 +186,7 @@ def _carried_key(kind: Kind, key: Key, changes: Mapping[str, Value]) -> Key | No
         if not all(holds(c, scope, key.draw.facts) for c in key.part.carry.where):
             return None
         carried = kind.key(key.part, replace(key.draw, scope=scope))
-    except (ExpressionError, ValueError):
+    except (ExpressionError, ValueError, OverflowError):
         return None  # no answer follows from theirs, such as a division by zero
     trivial = _number(kind.true(carried)) == 0 and _number(kind.true(key)) != 0
     return None if trivial else carried
@@ -200,6 +200,8 @@ def _plausible(value: Value, key: Key, part_id: str) -> bool:
     mine, true = _number(value), _number(key.draw.scope.get(part_id))
     if mine is None or true is None:
         return True  # words and options have no distance
+    if not math.isfinite(mine):
+        return False
     if true == 0:
         return mine != 0
     ratio = mine / true
@@ -208,8 +210,12 @@ def _plausible(value: Value, key: Key, part_id: str) -> bool:
 
 
 def _number(value: object) -> float | None:
+    """A number as a float, infinite where none is as large; None for what is no number."""
     if isinstance(value, Quantity):
-        return float(value.magnitude)
-    if isinstance(value, (int, float)) and not isinstance(value, bool):
+        value = value.magnitude
+    if not isinstance(value, (int, float)) or isinstance(value, bool):
+        return None
+    try:
         return float(value)
-    return None
+    except OverflowError:
+        return math.inf

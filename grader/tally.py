@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from grader.model import ExamSet, Grade, Mark, Override, Student, Submission, Verdict
@@ -13,36 +13,31 @@ def tally(
     students: Mapping[str, Student],
     grades: Iterable[Grade],
     *,
+    max_points: Mapping[str, float],
     overrides: Iterable[Override] = (),
     submissions: Iterable[Submission] = (),
-    max_points: Mapping[str, float] | None = None,
 ) -> Iterator[Row]:
     """A row for every student: first those with a grade, as *grades* come; then all others.
 
-    *submissions* has the latest attempt last. *max_points* says what the paper of a student
-    without a grade is worth; otherwise it is what most papers are worth.
+    *max_points* says what the paper is worth of every student without a grade. *submissions* has
+    each student's latest attempt last.
     """
     by_hand: dict[str, dict[str, Override]] = {}
     for override in overrides:
         by_hand.setdefault(override.student, {})[override.name] = override
-    latest = {submission.student: submission for submission in submissions}
+    attempts: dict[str, list[Submission]] = {}
+    for submission in submissions:
+        attempts.setdefault(submission.student, []).append(submission)
     seen: set[str] = set()
-    worth: dict[float, int] = {}
     for grade in grades:
-        seen.add(grade.student)
-        row = _graded(
-            students.get(grade.student, Student(id=grade.student)),
-            grade,
-            by_hand.get(grade.student, {}),
-            latest.get(grade.student),
-        )
-        worth[row.max_score] = worth.get(row.max_score, 0) + 1
-        yield row
-    usual = max(worth, key=lambda points: (worth[points], points), default=0.0)
+        id_ = grade.student
+        seen.add(id_)
+        student = students.get(id_, Student(id=id_))
+        yield _graded(student, grade, by_hand.get(id_, {}), attempts.get(id_, ()))
     for id_, student in students.items():
         if id_ not in seen:
-            points = (max_points or {}).get(id_, usual)
-            yield _ungraded(student, points, by_hand.get(id_, {}), latest.get(id_))
+            latest = attempts[id_][-1] if id_ in attempts else None
+            yield _ungraded(student, max_points[id_], by_hand.get(id_, {}), latest)
 
 
 def pooled_numbers(exam: ExamSet) -> frozenset[int]:
@@ -61,44 +56,31 @@ def _graded(
     student: Student,
     grade: Grade,
     overrides: Mapping[str, Override],
-    submission: Submission | None,
+    attempts: Sequence[Submission],
 ) -> Row:
-    refusal = submission.refusal if submission else None
-    if not overrides:
-        return _row(student, grade, refusal=refusal)
+    """The row of a grade; it waits while a newer attempt than the graded one is not graded."""
+    mine = [one for one in attempts if one.sha256 == grade.submission_sha256]
+    waits = bool(attempts) and attempts[-1].sha256 != grade.submission_sha256
     names = {mark.name for mark in grade.marks}
-    marks = tuple(
-        _by_hand(mark, overrides[mark.name]) if mark.name in overrides else mark
-        for mark in grade.marks
-    )
-    return _row(
-        student,
-        replace(grade, marks=marks),
-        refusal=refusal,
-        overrides={name: one for name, one in overrides.items() if name in names},
-        stale=tuple(one for name, one in overrides.items() if name not in names),
-    )
-
-
-def _row(
-    student: Student,
-    grade: Grade,
-    *,
-    refusal: str | None,
-    overrides: Mapping[str, Override] | None = None,
-    stale: tuple[Override, ...] = (),
-) -> Row:
+    if overrides:
+        grade = replace(grade, marks=tuple(_settled(mark, overrides) for mark in grade.marks))
     return Row(
         student=student,
-        standing=Standing.GRADED,
+        standing=Standing.WAITING if waits else Standing.GRADED,
         grade=grade,
         score=grade.score,
         max_score=grade.max_score,
-        complete=grade.complete,
-        overrides=overrides or {},
-        stale=stale,
-        refusal=refusal,
+        complete=grade.complete and not waits,
+        overrides={name: one for name, one in overrides.items() if name in names},
+        stale=tuple(one for name, one in overrides.items() if name not in names),
+        # Of the file that the marks are for: a newer one's has nothing to do with them.
+        refusal=mine[-1].refusal if mine else None,
     )
+
+
+def _settled(mark: Mark, overrides: Mapping[str, Override]) -> Mark:
+    override = overrides.get(mark.name)
+    return mark if override is None else _by_hand(mark, override)
 
 
 def _by_hand(mark: Mark, override: Override) -> Mark:

@@ -10,12 +10,11 @@ from pathlib import Path
 
 import pytest
 
-from grader.draw import draw
+from grader.draw import draw, sample_seed
 from grader.kinds import kinds
 from grader.load import Bank
 from grader.pipeline import coverage
 from grader.verify import verify_problem
-from grader.verify.case import gate_seed
 from tests.test_commands import ok
 
 BANK = Bank.open()
@@ -47,7 +46,7 @@ def test_a_problem_passes_the_gate_over_many_variants(name: str) -> None:
 
 @pytest.mark.parametrize("name", IDS)
 def test_a_problem_names_at_least_five_mistakes(name: str) -> None:
-    variant = draw(BANK.problem(name), gate_seed(name, 0), BANK.facts)
+    variant = draw(BANK.problem(name), sample_seed(name, 0), BANK.facts)
     named = {
         (part, sample.mistake)
         for part, key in variant.keys.items()

@@ -163,6 +163,8 @@ def test_a_corrected_key_regrades_without_a_kernel(exam: Path, tmp_path: Path) -
     ok(*arguments, "--why", "the key was wrong")
     assert grade_of(exam, "ada")["score"] == 1.5
     ok("score", exam / "results", "--bank", exam / "bank")
+    assert grade_of(exam, "ada")["score"] == 1.5, "a correction stays until it is taken back"
+    ok("score", exam / "results", "--specs", "released", "--bank", exam / "bank")
     assert grade_of(exam, "ada")["score"] == 3
 
 

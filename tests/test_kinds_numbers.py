@@ -192,12 +192,17 @@ def test_a_mistake_exists_only_when_its_condition_holds() -> None:
     assert judged(a_key(a_numeric(mistakes=(only,), slips=False), gpus=32), 14).mistake == "only"
 
 
-def test_the_feedback_of_a_mistake_may_name_the_true_answer() -> None:
-    told = Mistake(id="told", value=3, feedback="It is {{ share }}.", when="gpus > 1")
+def test_a_mistake_of_another_dimension_is_found_before_any_student_makes_it() -> None:
+    other = Mistake(id="other", value=3, feedback="x")
     with pytest.raises(ValueError, match="dimension"):
-        NUMERIC.examples(a_key(a_numeric(mistakes=(told,))))
-    told = Mistake(id="told", value="3 * GB", feedback="It is {{ share }}.")
-    assert judged(a_key(a_numeric(mistakes=(told,))), 3).note == "It is 0.875 GB."
+        NUMERIC.examples(a_key(a_numeric(mistakes=(other,))))
+
+
+def test_the_feedback_of_a_mistake_does_not_know_the_parts_own_answer() -> None:
+    key = a_key(a_numeric(mistakes=(Mistake(id="m", value="3 * GB", feedback="Not {{ share }}."),)))
+    assert judged(key, 3).note == ""
+    with pytest.raises(TextError, match="share"):
+        NUMERIC.examples(key)
 
 
 def test_a_wrong_answer_hears_neither_how_far_nor_in_which_direction() -> None:

@@ -24,6 +24,7 @@ _COMMANDS = {
     "check": "Check a notebook before it is handed in.",
     "grade": "Execute and score submissions.",
     "score": "Score stored evidence again, without executing anything.",
+    "mark": "Give points by hand, or list what waits for a person.",
     "report": "Write the class report and the feedback pages.",
     "doctor": "Say what this machine offers.",
     "demo": "Run a whole exam on made-up submissions.",
@@ -87,10 +88,16 @@ def main(arguments: list[str] | None = None) -> None:
     except GraderError as error:
         _say(_screen(error))
         sys.exit(2)
-    except BrokenPipeError:
-        # The reader of our output has seen enough, as in `grader list | head`.
-        sys.stderr.close()
-        sys.exit(0)
+    except OSError as error:
+        if isinstance(error, BrokenPipeError):
+            sys.stderr.close()  # whoever reads our output has seen enough, as in `| head`
+            sys.exit(0)
+        where = f"{error.filename}: " if error.filename else ""
+        _say(
+            f"{where}{(error.strerror or str(error)).lower()}\n  fix: check the path, its "
+            "permissions and the free space"
+        )
+        sys.exit(2)
     sys.exit(code if isinstance(code, int) else 0)
 
 

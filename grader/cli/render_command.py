@@ -44,13 +44,20 @@ def command(
     Rendering into the same DIR again adds students; the release itself never changes.
     """
     from grader.errors import SetupError
-    from grader.load import Bank, load_roster
+    from grader.load import Bank, id_problem, load_roster
     from grader.model import Student
     from grader.pipeline import make_release, write_notebooks
 
     listed = list(load_roster(roster)) if roster else []
-    known = {s.id for s in listed}
-    listed += [Student(id=s) for s in dict.fromkeys(students) if s not in known]
+    known = {s.id.casefold() for s in listed}
+    for name in dict.fromkeys(students):
+        if name in {s.id for s in listed}:
+            continue
+        problem = id_problem(name, known)
+        if problem:
+            raise SetupError(problem, fix="give --student another id")
+        known.add(name.casefold())
+        listed.append(Student(id=name))
     if not listed:
         raise SetupError("nobody to render for", fix="give --roster FILE.csv or --student ID")
     made = make_release(Bank.open(banks), exam, tuple(listed), out, private_key)

@@ -24,10 +24,10 @@ if TYPE_CHECKING:
 @click.argument("results", type=click.Path(path_type=Path))
 @click.option(
     "--specs",
-    type=click.Choice(["released", "current"]),
-    default="released",
+    type=click.Choice(["in-force", "current", "released"]),
+    default="in-force",
     show_default=True,
-    help="The specs as they were released, or as the bank has them now.",
+    help="Those that count already, as the bank has them now, or as they were released.",
 )
 @click.option("--dry-run", is_flag=True, help="Show what would change, and change nothing.")
 @click.option("--why", default="", metavar="TEXT", help="The reason, for the audit log.")
@@ -41,14 +41,21 @@ def command(
     from grader.pipeline import rescore, write_results
 
     bank = Bank.open(banks)
-    done = rescore(results, current=bank if specs == "current" else None, dry_run=dry_run, why=why)
-    if not dry_run and done.changes:
+    done = rescore(
+        results,
+        current=bank if specs == "current" else None,
+        released=specs == "released",
+        dry_run=dry_run,
+        why=why,
+    )
+    if not dry_run:
         write_results(results, bank)
     if as_json:
         print_json(
             {
                 "applied": done.applied,
                 "scored": done.scored,
+                "skipped": list(done.skipped),
                 "changes": [_data(d) for d in done.changes],
             }
         )
@@ -68,6 +75,8 @@ def command(
     up = sum(d.points > 0 for d in done.changes)
     down = sum(d.points < 0 for d in done.changes)
     click.echo(f"{len(rows)} of {done.scored} grades {verb}: {up} up, {down} down.")
+    if done.skipped:
+        click.echo(f"no usable evidence, left as they were: {', '.join(done.skipped)}", err=True)
 
 
 def _data(change: Difference) -> dict[str, object]:

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import os
 import stat
+import threading
 import zipfile
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from functools import lru_cache
 from pathlib import Path, PurePosixPath
 from typing import Literal
 
@@ -17,8 +19,11 @@ from grader.errors import SetupError, SubmissionError
 MAX_FILES = 100_000
 """Entries of one folder or zip that are looked at."""
 
-_MEMBER = "!/"
-"""Between the path of a zip and the name inside."""
+_MEMBER = "//"
+"""Between the path of a zip and the name inside: no path that pathlib wrote has it, except at
+its very start."""
+_ARCHIVES = 4
+"""Zips that are kept open: to read the list of a large one again takes longer than a member."""
 _SILENT = {".ipynb_checkpoints", "__MACOSX", "Thumbs.db", "desktop.ini"}
 _LINK = "a symbolic link instead of a notebook; not followed"
 
@@ -50,18 +55,38 @@ class Entry:
 
 def reread(path: str) -> bytes:
     """The bytes of an entry by its path. Raises SubmissionError when they are gone."""
-    file, inside, member = path.partition(_MEMBER)
+    at = path.find(_MEMBER, 1)
+    file, member = (path, None) if at < 0 else (path[:at], path[at + len(_MEMBER) :])
     try:
-        if inside and not Path(path).exists():
-            with zipfile.ZipFile(file) as archive:
-                return _read_member(archive, archive.getinfo(member))
-        return _read_file(Path(path))
+        if member is None:
+            return _read_file(Path(file))
+        now = Path(file).stat()
+        version = (now.st_dev, now.st_ino, now.st_size, now.st_mtime_ns)
+        return _archive(file, version).read(member)
     except Exception as error:
         if isinstance(error, SubmissionError):
             raise
         raise SubmissionError(
             "the notebook can't be read any more", where=Path(file).name
         ) from error
+
+
+class _Archive:
+    """An open zip with its list of members, for several threads."""
+
+    def __init__(self, path: str):
+        self._zip = zipfile.ZipFile(path)
+        self._lock = threading.Lock()  # the library counts its open members without one
+
+    def read(self, member: str) -> bytes:
+        """The bytes of *member*. Raises whatever the library does."""
+        with self._lock:
+            return _read_member(self._zip, self._zip.getinfo(member))
+
+
+@lru_cache(maxsize=_ARCHIVES)
+def _archive(path: str, _version: tuple[int, ...]) -> _Archive:
+    return _Archive(path)
 
 
 def entries(path: Path) -> Iterator[Entry | Notice]:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import logging
 import time
-from collections.abc import Callable
-from contextlib import closing
+from collections.abc import Callable, Iterator
 
 from grader import notebook
 from grader.errors import SubmissionError
@@ -14,6 +15,8 @@ from grader.model import Answer, Evidence, Job, Outcome
 from grader.sandbox import THREADS, choose
 
 __all__ = ["execute"]
+
+log = logging.getLogger("grader.execute")
 
 
 def execute(
@@ -36,7 +39,7 @@ def execute(
         limits=job.limits, sandbox=chosen.sandbox, device=job.device, seed=job.seed, stop=stop
     )
     try:
-        with closing(_opened(kernels.find(kernel), terms)) as session:
+        with _session(kernels.find(kernel), terms) as session:
             run = NotebookRun(job, cells, session)
             run.all()
     except NotStartedError as error:
@@ -65,12 +68,20 @@ def execute(
     )
 
 
-def _opened(start: Callable[[Terms], Session], terms: Terms) -> Session:
-    """A session; a start that failed is tried once more."""
+@contextlib.contextmanager
+def _session(start: Callable[[Terms], Session], terms: Terms) -> Iterator[Session]:
+    """A session that is closed at the end; a start that failed is tried once more."""
     try:
-        return start(terms)
+        session = start(terms)
     except NotStartedError:
-        return start(terms)
+        session = start(terms)
+    try:
+        yield session
+    finally:
+        try:
+            session.close()
+        except Exception as error:  # noqa: BLE001  # no evidence is lost to tidying up
+            log.warning("a kernel could not be closed: %s", error)
 
 
 def _unreadable(job: Job, why: str) -> Evidence:

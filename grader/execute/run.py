@@ -8,13 +8,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from grader.execute.reasons import Code, Reasons
-from grader.kernels import NotStartedError, Ran, Session
+from grader.kernels import NotStartedError, Ran, Said, Session
 from grader.model import Answer, CellRun, Job, Outcome, Raw
 from grader.notebook import Cell
 
 MAX_RESTARTS = 3
 ASK_SECONDS = 10.0
-"""For the kernel to say what its names hold; not counted against the notebook's time."""
+"""For the kernel to say what its names hold."""
+FREE_ASKING_SECONDS = 30.0
+"""Of all the asking, so much is not counted against the notebook's time: it is ours."""
 
 _KEPT_CELLS = 16
 """The output of a whole notebook is kept up to this many times the output of a cell."""
@@ -42,6 +44,7 @@ class NotebookRun:
         self._runs: dict[int, CellRun] = {}
         self._found = _Found()
         self._end = time.monotonic() + job.limits.notebook_seconds
+        self._free = FREE_ASKING_SECONDS
         self._room = job.limits.output_bytes * _KEPT_CELLS
         self._alive = True
         self._whole = True
@@ -183,9 +186,17 @@ class NotebookRun:
 
     # -- answers
 
-    def _ask(self, names: tuple[str, ...]) -> None:
+    def _said(self, names: tuple[str, ...]) -> Said:
+        began = time.monotonic()
         said = self._session.ask(names, seconds=ASK_SECONDS)
         self._alive = said.alive
+        free = min(time.monotonic() - began, self._free)
+        self._free -= free
+        self._end += free
+        return said
+
+    def _ask(self, names: tuple[str, ...]) -> None:
+        said = self._said(names)
         for name in names:
             self._found.seen.pop(name, None)
         self._found.seen.update(said.found)
@@ -196,6 +207,5 @@ class NotebookRun:
         if not self._alive and all(name in self._found.seen for name in names):
             return
         if names and self._revived(len(self._code) + 1):
-            said = self._session.ask(names, seconds=ASK_SECONDS)
-            self._alive = said.alive
+            said = self._said(names)
             self._found.final, self._found.garbled = said.found, said.garbled

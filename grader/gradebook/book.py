@@ -5,23 +5,22 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
 from sqlalchemy import Connection, Engine, func, insert, select, update
-from sqlalchemy.exc import IntegrityError
 
-from grader.errors import SetupError
-from grader.gradebook import overrides, rows, schema
+from grader.errors import GraderError, SetupError
+from grader.gradebook import overrides, rows, schema, submissions
+from grader.gradebook import students as students_table
 from grader.gradebook.evidence_files import EvidenceFiles
 from grader.gradebook.opening import open_file
+from grader.gradebook.plain import to_json
 from grader.gradebook.records import AuditLine, FiledGrade
 from grader.model import Evidence, Grade, Outcome, Override, Student, Submission
 from grader.model.result import EvidenceSummary
-from grader.registry import nearest
 
 FILE = "gradebook.sqlite"
 
@@ -79,7 +78,7 @@ class Gradebook:
 
     def set_setting(self, name: str, value: object, *, by: str = "grader", why: str = "") -> None:
         """Keeps *value*, which is JSON data, under *name*; a change goes into the audit log."""
-        t, text = schema.settings, rows.to_json(value)
+        t, text = schema.settings, to_json(value)
         with self._writer.begin() as connection:
             known = connection.scalar(select(t.c.value).where(t.c.name == name))
             if known == text:
@@ -116,74 +115,37 @@ class Gradebook:
     def _note(
         self, connection: Connection, what: str, who: str, why: str, detail: Mapping[str, object]
     ) -> None:
-        line = {"what": what, "who": who, "why": why, "detail": rows.to_json(detail)}
+        line = {"what": what, "who": who, "why": why, "detail": to_json(detail)}
         connection.execute(insert(schema.audit), line | {"at": self._clock()})
 
     # Students and what they handed in
 
     def add_students(self, students: Iterable[Student]) -> None:
         """Adds students, or brings their names up to date; nobody is ever removed."""
-        t, known = schema.students, self.students()
-        new, changed = [], []
-        for one in students:
-            line = {"id": one.id, "name": one.name, "email": one.email, "section": one.section}
-            if one.id not in known:
-                new.append(line)
-            elif known[one.id] != one:
-                changed.append(line)
-        if not new and not changed:
-            return
         with self._writer.begin() as connection:
-            if new:
-                connection.execute(insert(t), new)
-            for line in changed:
-                connection.execute(update(t).where(t.c.id == line["id"]).values(line))
-            detail = {"added": len(new), "changed": len(changed)}
-            self._note(connection, "students added", "grader", "", detail)
+            added, changed = students_table.put(connection, students)
+            if added or changed:
+                detail = {"added": added, "changed": changed}
+                self._note(connection, "students added", "grader", "", detail)
 
     def students(self) -> dict[str, Student]:
         """All students by id, in order of id."""
-        t = schema.students
-        query = select(t.c.id, t.c.name, t.c.email, t.c.section).order_by(t.c.id)
         with self._engine.begin() as connection:
-            return {
-                row.id: Student(id=row.id, name=row.name, email=row.email, section=row.section)
-                for row in connection.execute(query)
-            }
+            return {student.id: student for student in students_table.read(connection)}
 
-    def add_submission(self, submission: Submission) -> None:
-        """Keeps an attempt; the same file handed in again becomes the latest once more."""
-        t = schema.submissions
-        path = rows.storable(submission.path)
-        same = (t.c.student == submission.student) & (t.c.path == path)
-        same &= t.c.sha256 == submission.sha256
-        rest: dict[str, object] = {
-            "received": submission.received,
-            "refusal": None if submission.refusal is None else rows.storable(submission.refusal),
-        }
-        with self._write_about(submission.student) as connection:
-            rest["seen"] = (connection.scalar(select(func.max(t.c.seen))) or 0) + 1
-            if not connection.execute(update(t).where(same).values(rest)).rowcount:
-                head = {"student": submission.student, "path": path, "sha256": submission.sha256}
-                connection.execute(insert(t), head | rest | {"added": self._clock()})
+    def add_submissions(self, batch: Iterable[Submission]) -> None:
+        """Keeps every attempt, the latest of *batch* last; all of them, or none.
+
+        The same file handed in again becomes the latest once more. Raises SetupError, naming
+        the student, when one is of somebody unknown.
+        """
+        with self._writer.begin() as connection:
+            submissions.put(connection, batch, at=self._clock())
 
     def submissions(self, student: str | None = None) -> tuple[Submission, ...]:
         """Every attempt, of one student or of all, the latest last."""
-        t = schema.submissions
-        query = select(t.c.student, t.c.path, t.c.sha256, t.c.received, t.c.refusal)
-        if student is not None:
-            query = query.where(t.c.student == student)
         with self._engine.begin() as connection:
-            return tuple(
-                Submission(
-                    student=row.student,
-                    path=row.path,
-                    sha256=row.sha256,
-                    received=row.received,
-                    refusal=row.refusal,
-                )
-                for row in connection.execute(query.order_by(t.c.seen))
-            )
+            return tuple(submissions.read(connection, student))
 
     # Evidence
 
@@ -198,9 +160,6 @@ class Gradebook:
         The file is safe on disk before its row is: a kill in between costs one execution.
         """
         line = self.evidence_files.write(evidence)
-        for name in ("note", "first_error"):
-            text = line[name]
-            line[name] = rows.storable(text) if isinstance(text, str) else None
         line |= {"fingerprint": fingerprint, "stored": self._clock()}
         with self._writer.begin() as connection:
             connection.execute(insert(schema.evidence), line)
@@ -212,6 +171,15 @@ class Gradebook:
         """
         found = self._find_evidence(submission_sha256, fingerprint)
         return None if found is None else self.evidence_files.read(*found)
+
+    def find_evidence(
+        self, submission_sha256: str, fingerprint: str | None = None
+    ) -> Evidence | None:
+        """As `evidence`, but None also when the file is gone or damaged: it can be made again."""
+        try:
+            return self.evidence(submission_sha256, fingerprint)
+        except GraderError:
+            return None
 
     def evidence_summaries(self) -> dict[str, EvidenceSummary]:
         """How the latest execution of each file went, by the file's SHA-256."""
@@ -249,15 +217,17 @@ class Gradebook:
     def put_grade(self, grade: Grade, *, run: int) -> bool:
         """Whether the grade was new; it is then the student's current one.
 
-        A grade equal to the current one is not filed again.
+        A grade equal to the current one is not filed again. Raises SetupError for a student who
+        is not in the gradebook, and GraderError for a run that was never begun.
         """
-        with self._write_about(grade.student) as connection:
+        with self._writer.begin() as connection:
+            self._require_run(connection, run)
             filed = rows.file_grades(connection, [grade], run=run, at=self._clock())
         return filed == 1
 
     def put_grades(self, grades: Iterable[Grade], *, why: str, by: str = "grader") -> int:
         """How many of *grades* were new; all are filed under one run, or none are."""
-        with self._write_about(None) as connection:
+        with self._writer.begin() as connection:
             run = self._begin_run(connection, why, by)
             return rows.file_grades(connection, grades, run=run, at=self._clock())
 
@@ -277,6 +247,15 @@ class Gradebook:
         with self._engine.begin() as connection:
             return next((grade for _, _, grade in rows.read_grades(connection, mine)), None)
 
+    def settled(self, student: str, submission_sha256: str) -> bool:
+        """Whether the student's current grade is of this file and settles any mark.
+
+        Such a grade comes from a run that we did not fail, so a later failure of ours should not
+        replace it. It may be incomplete: what waits for a person is never settled in a grade.
+        """
+        with self._engine.begin() as connection:
+            return rows.settles(connection, student, submission_sha256)
+
     def history(self, student: str) -> tuple[FiledGrade, ...]:
         """Every grade the student ever had, the oldest first."""
         with self._engine.begin() as connection:
@@ -294,6 +273,11 @@ class Gradebook:
         self._note(connection, "grading run", by, why, {"run": number})
         return number
 
+    def _require_run(self, connection: Connection, run: int) -> None:
+        query = select(schema.runs.c.number).where(schema.runs.c.number == run)
+        if connection.scalar(query) is None:
+            raise GraderError(f"the gradebook has no run {run} to file a grade under")
+
     # What a person changed by hand
 
     def put_override(self, override: Override) -> None:
@@ -303,7 +287,7 @@ class Gradebook:
                 f"{override.points} points can't be given for '{override.name}'",
                 fix="give a number of at least 0",
             )
-        with self._write_about(override.student) as connection:
+        with self._writer.begin() as connection:
             before = overrides.put(connection, override)
             detail = {
                 "student": override.student,
@@ -326,20 +310,3 @@ class Gradebook:
         """All overrides that count, in order of student and mark."""
         with self._engine.begin() as connection:
             return tuple(overrides.read(connection))
-
-    @contextmanager
-    def _write_about(self, student: str | None) -> Iterator[Connection]:
-        try:
-            with self._writer.begin() as connection:
-                yield connection
-        except IntegrityError:
-            if student is None:
-                raise SetupError(
-                    "a grade is for a student who is not in the gradebook",
-                    fix="add the roster's students first",
-                ) from None
-            close = nearest(student, self.students())
-            raise SetupError(
-                f"student '{student}' is not in the gradebook",
-                fix=f"did you mean '{close}'?" if close else "add the student to the roster",
-            ) from None

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from typing import NoReturn
 
 from grader.errors import GraderError
+from grader.gradebook.plain import as_plain
 from grader.model import Answer, CellRun, Evidence, Outcome
 
 FORMAT = 1
@@ -43,7 +44,7 @@ def evidence_to_json(evidence: Evidence) -> bytes:
     }
     try:
         text = json.dumps(
-            plain, allow_nan=False, sort_keys=True, separators=(",", ":"), default=_plain
+            plain, allow_nan=False, sort_keys=True, separators=(",", ":"), default=as_plain
         )
     except (TypeError, ValueError, RecursionError) as error:
         raise GraderError(
@@ -72,12 +73,6 @@ def evidence_from_json(data: bytes, *, where: str | None = None) -> Evidence:
             where=where,
             fix="delete the file and run `grader grade` again; the notebook is executed anew",
         ) from None
-
-
-def _plain(value: object) -> object:
-    if isinstance(value, Mapping):
-        return dict(value)
-    raise TypeError(f"{type(value).__name__} is not plain data")
 
 
 def _refuse_constant(name: str) -> NoReturn:

@@ -8,8 +8,11 @@ from pathlib import Path
 from grader.errors import GraderError
 from grader.files import write_whole
 from grader.gradebook.evidence import evidence_from_json, evidence_to_json
-from grader.model import CellRun, Evidence, Outcome
+from grader.gradebook.plain import storable_or_none
+from grader.model import Evidence
 
+_FIRST = 300
+"""Characters of the first error that the table keeps."""
 _AGAIN = "run `grader grade` again; the notebook is executed anew"
 
 
@@ -35,16 +38,17 @@ class EvidenceFiles:
         data = evidence_to_json(evidence)
         digest = hashlib.sha256(data).hexdigest()
         write_whole(self.path(digest), data, durable=True)
-        failed = [_say(n, cell) for n, cell in enumerate(evidence.cells, 1) if _failed(cell)]
+        failed = [(n, cell) for n, cell in enumerate(evidence.cells, 1) if cell.failed]
+        first = next((cell.said(n)[:_FIRST] for n, cell in failed), None)
         return {
             "submission_sha256": evidence.submission_sha256,
             "digest": digest,
             "size": len(data),
             "outcome": evidence.outcome.value,
             "seconds": evidence.seconds,
-            "note": evidence.note,
+            "note": storable_or_none(evidence.note),
             "failed_cells": len(failed),
-            "first_error": failed[0] if failed else None,
+            "first_error": storable_or_none(first),
         }
 
     def read(self, digest: str, size: int) -> Evidence:
@@ -62,12 +66,3 @@ class EvidenceFiles:
                 fix=f"delete the file and {_AGAIN}",
             )
         return evidence_from_json(data, where=str(path))
-
-
-def _failed(cell: CellRun) -> bool:
-    return cell.outcome is not Outcome.FINISHED or cell.error is not None
-
-
-def _say(number: int, cell: CellRun) -> str:
-    """With the number that Jupyter shows beside the cell when all are run from the top."""
-    return f"code cell {number}: {cell.error or cell.outcome.value.replace('_', ' ')}"[:300]

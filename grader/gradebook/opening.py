@@ -7,7 +7,7 @@ import time
 from contextlib import closing
 from pathlib import Path
 
-from sqlalchemy import Connection, Engine, insert, inspect, select
+from sqlalchemy import URL, Connection, Engine, insert, inspect, select
 from sqlalchemy.exc import DatabaseError, OperationalError
 
 from grader.errors import SetupError
@@ -27,7 +27,7 @@ def open_file(path: Path, *, create: bool) -> Engine:
                 fix="name the folder that `grader grade ... --out` wrote",
             )
         path.parent.mkdir(parents=True, exist_ok=True)
-    engine = schema.open_engine(f"sqlite:///{path}")
+    engine = schema.open_engine(URL.create("sqlite", database=str(path)))
     try:
         _check_version(_version_of(engine, path), path)
     except BaseException:

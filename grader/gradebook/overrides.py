@@ -6,8 +6,8 @@ from collections.abc import Iterator
 
 from sqlalchemy import ColumnElement, Connection, delete, insert, select, update
 
-from grader.gradebook import schema
-from grader.gradebook.rows import storable
+from grader.gradebook import schema, students
+from grader.gradebook.plain import storable
 from grader.model import Override
 
 _TABLE = schema.overrides
@@ -15,6 +15,7 @@ _TABLE = schema.overrides
 
 def put(connection: Connection, override: Override) -> float | None:
     """The points of the override that this one replaces, or None."""
+    students.require(connection, [override.student])
     mine = _of(override.student, override.name)
     before = connection.scalar(select(_TABLE.c.points).where(mine))
     line: dict[str, object] = {

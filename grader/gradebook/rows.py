@@ -4,39 +4,20 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import groupby
 from operator import itemgetter
 from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, insert, select, update
 
-from grader.errors import GraderError
-from grader.gradebook import schema
+from grader.gradebook import schema, students
+from grader.gradebook.plain import storable, storable_or_none, to_json
 from grader.model import Grade, Mark, Verdict
 
 _CHUNK = 200
 _Asked = tuple[str, str, str, str, float]
 _VERDICTS = {verdict.value: verdict for verdict in Verdict}
-
-
-def storable(text: str) -> str:
-    """*text* with what is not Unicode text written out, as student code can make such strings."""
-    return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode("utf-8")
-
-
-def to_json(value: object) -> str:
-    """*value* as JSON, the same for equal values. Raises GraderError when it is not plain data."""
-    try:
-        return json.dumps(value, allow_nan=False, sort_keys=True, default=_plain)
-    except (TypeError, ValueError, RecursionError) as error:
-        raise GraderError(f"the gradebook can't hold this: {error}") from None
-
-
-def _plain(value: object) -> object:
-    if isinstance(value, Mapping):
-        return dict(value)
-    raise TypeError(f"{type(value).__name__} is not plain data")
 
 
 def digest(text: str) -> str:
@@ -45,7 +26,10 @@ def digest(text: str) -> str:
 
 
 def file_grades(connection: Connection, grades: Iterable[Grade], *, run: int, at: str) -> int:
-    """How many of *grades* were new; those equal to what is current are left alone."""
+    """How many of *grades* were new; those equal to what is current are left alone.
+
+    Raises SetupError, naming the student, when a grade is for somebody unknown.
+    """
     filed = 0
     for chunk in _chunks(grades):
         filed += _file_chunk(connection, chunk, run=run, at=at)
@@ -73,6 +57,7 @@ def _file_chunk(connection: Connection, chunk: list[Grade], *, run: int, at: str
             del heads[student]
     if not heads:
         return 0
+    students.require(connection, heads)
     changed = [grade for grade in chunk if grade.student in heads]
     _keep_environments(connection, changed)
     asked = _keep_asked(connection, changed)
@@ -119,7 +104,7 @@ def _found(mark: Mark) -> dict[str, object]:
         "points": mark.points,
         "verdict": mark.verdict.value,
         "mistake": mark.mistake,
-        "answer": None if mark.answer is None else storable(mark.answer),
+        "answer": storable_or_none(mark.answer),
         "feedback": storable(mark.feedback),
     }
 
@@ -151,6 +136,15 @@ def _keep_environments(connection: Connection, grades: list[Grade]) -> None:
     new = [{"digest": key, "json": text} for key, text in texts.items() if key not in known]
     if new:
         connection.execute(insert(t), new)
+
+
+def settles(connection: Connection, student: str, submission_sha256: str) -> bool:
+    """Whether the student's current grade is of this file and settles any mark."""
+    g, m = schema.grades.c, schema.marks.c
+    mine = (g.student == student) & g.current.is_(True)
+    mine &= g.submission_sha256 == submission_sha256
+    query = select(m.position).join(schema.grades, g.number == m.grade)
+    return connection.scalar(query.where(mine, m.points.is_not(None)).limit(1)) is not None
 
 
 def read_grades(

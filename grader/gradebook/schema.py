@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from sqlalchemy import (
     DDL,
+    URL,
     Boolean,
     Column,
     Connection,
@@ -54,7 +55,7 @@ submissions = Table(
     Column("received", Text),
     Column("refusal", Text),
     Column("added", Text, nullable=False),
-    Column("seen", Integer, nullable=False),  # grows each time it is handed in
+    Column("seen", Integer, nullable=False, index=True),  # grows each time it is handed in
     UniqueConstraint("student", "sha256", "path"),
 )
 
@@ -187,7 +188,7 @@ for _deed in ("UPDATE", "DELETE"):
     )
 
 
-def open_engine(url: str) -> Engine:
+def open_engine(url: URL) -> Engine:
     """An engine whose transactions are explicit; those that write say so and queue for the lock."""
     engine = create_engine(url)
     if engine.dialect.name == "sqlite":

@@ -2,21 +2,36 @@
 
 from __future__ import annotations
 
+import contextlib
+import itertools
 import os
 import shutil
+import sys
 import tempfile
+import time
+from collections.abc import Iterator
 from pathlib import Path
 
 from grader.sandbox import Place
 
+REMOVE_SECONDS = 10.0
+"""For the folder to be emptied; something that fills it faster is left behind."""
+
 # A socket's path may have 104 characters on macOS and 108 on Linux, with its name in `wire`.
 _LONGEST = 80
+_FOLDER = getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_NOFOLLOW", 0)
+_BY_DESCRIPTOR = {
+    os.open,
+    os.unlink,
+    os.rmdir,
+    os.rename,
+} <= os.supports_dir_fd and os.scandir in os.supports_fd
 
 
 def make() -> Place:
     """A new folder that nobody else may enter, with its parts."""
     root = tempfile.mkdtemp(prefix="grader-")
-    if len(root) > _LONGEST:
+    if len(root) > _LONGEST and _has_sockets():
         Path(root).rmdir()
         root = tempfile.mkdtemp(prefix="grader-", dir="/tmp")  # mkdtemp is private
     place = Place(Path(root))
@@ -25,17 +40,100 @@ def make() -> Place:
     return place
 
 
+def transport(place: Place) -> dict[str, str]:
+    """How kernel and grader talk: by sockets in the folder, or by TCP where there are none."""
+    if _has_sockets():
+        return {"transport": "ipc", "ip": str(place.wire / "k")}
+    return {"transport": "tcp", "ip": "127.0.0.1"}
+
+
+def _has_sockets() -> bool:
+    return sys.platform != "win32"
+
+
 def remove(place: Place) -> None:
-    """Removes the folder, whatever permissions were taken away inside."""
-    for folder, names, _ in os.walk(place.root):
-        for name in names:
-            path = Path(folder, name)
-            if not path.is_symlink():
-                path.chmod(0o700)
-    shutil.rmtree(place.root, ignore_errors=True)
+    """Removes the folder, whatever is in it and whoever still changes it.
+
+    Never raises: what can't be removed stays. Nothing outside is touched, since no link is
+    followed and every step is taken from a folder that is open already.
+    """
+    if not _BY_DESCRIPTOR:
+        with contextlib.suppress(OSError, RecursionError):
+            shutil.rmtree(place.root, ignore_errors=True)
+        return
+    with contextlib.suppress(OSError):
+        with _opened(str(place.root)) as root:
+            _empty(root)
+        place.root.rmdir()
 
 
 def hidden(text: str, place: Place) -> str:
     """*text* without the folder's name, which is ours, differs each time and helps nobody."""
     work = str(place.work)
     return text.replace(work + os.sep, "").replace(work, ".").replace(str(place.root), "~")
+
+
+@contextlib.contextmanager
+def _opened(name: str, parent: int | None = None) -> Iterator[int]:
+    """A descriptor of the folder *name*, which may then be read and written. Raises OSError."""
+    try:
+        folder = os.open(name, os.O_RDONLY | _FOLDER, dir_fd=parent)
+    except PermissionError:
+        _permit(name, parent)
+        folder = os.open(name, os.O_RDONLY | _FOLDER, dir_fd=parent)
+    try:
+        os.fchmod(folder, 0o700)
+        yield folder
+    finally:
+        os.close(folder)
+
+
+def _permit(name: str, parent: int | None) -> None:
+    """Gives back the permission to open a folder that forbids it."""
+    if os.chmod in os.supports_follow_symlinks:
+        os.chmod(name, 0o700, dir_fd=parent, follow_symlinks=False)
+    elif sys.platform == "linux":
+        # It may not be opened, but it may be held, and changed by what holds it.
+        held = os.open(name, os.O_PATH | _FOLDER, dir_fd=parent)
+        try:
+            os.chmod(f"/proc/self/fd/{held}", 0o700)  # noqa: PTH101
+        finally:
+            os.close(held)
+
+
+def _empty(root: int) -> None:
+    """Removes what is in the folder *root*, as far as that gets anywhere.
+
+    A folder's own folders are first moved up into the root, so that neither the length of a path
+    nor the number of open files grows with the depth.
+    """
+    end = time.monotonic() + REMOVE_SECONDS
+    names = map(str, itertools.count())
+    moving = True
+    while moving and time.monotonic() < end:
+        moving = False
+        with os.scandir(root) as entries:
+            for entry in entries:
+                with contextlib.suppress(OSError):
+                    _take(entry, root, root, names, end)
+                    moving = True
+
+
+def _take(
+    entry: os.DirEntry[str], parent: int, root: int, names: Iterator[str], end: float
+) -> None:
+    """Removes *entry*, which is in *parent*, or moves it up. Raises OSError if it can't."""
+    if time.monotonic() > end:
+        raise TimeoutError
+    if not entry.is_dir(follow_symlinks=False):
+        os.unlink(entry.name, dir_fd=parent)
+        return
+    with _opened(entry.name, parent) as folder:
+        if parent != root:
+            os.rename(entry.name, next(names), src_dir_fd=parent, dst_dir_fd=root)
+            return
+        with os.scandir(folder) as inner:
+            for each in inner:
+                with contextlib.suppress(OSError):
+                    _take(each, folder, root, names, end)
+    os.rmdir(entry.name, dir_fd=parent)

@@ -45,6 +45,7 @@ class ColdProvisioner(KernelProvisionerBase):
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
             start_new_session=True,
+            creationflags=getattr(subprocess, "CREATE_NO_WINDOW", 0),
         )
         return self.connection_info
 
@@ -68,19 +69,27 @@ class ColdProvisioner(KernelProvisionerBase):
         return status
 
     async def send_signal(self, signum: int) -> None:
-        """To the whole process group."""
-        if self.process is not None:
-            # macOS refuses permission for a group that has only dead processes.
-            with contextlib.suppress(ProcessLookupError, PermissionError):
+        """To the whole process group; where there are none, to the process."""
+        if self.process is None:
+            return
+        # macOS refuses permission for a group that has only dead processes.
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            if hasattr(os, "killpg"):
                 os.killpg(self.process.pid, signum)
+            else:
+                self.process.send_signal(signum)
 
     async def kill(self, restart: bool = False) -> None:
         """Kills and reaps, whether the kernel is alive or not."""
         del restart
-        await self.send_signal(signal.SIGKILL)
-        if self.process is not None:
-            self.process.wait()
-            self.process = None
+        if self.process is None:
+            return
+        if hasattr(os, "killpg"):
+            await self.send_signal(signal.SIGKILL)
+        else:
+            self.process.kill()
+        self.process.wait()
+        self.process = None
 
     async def terminate(self, restart: bool = False) -> None:
         """The same: there is nothing to save."""

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import signal
 import sys
 import uuid
-from collections.abc import Coroutine, Mapping
+from collections.abc import Coroutine, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -17,7 +18,7 @@ from jupyter_client.kernelspec import KernelSpec
 from jupyter_client.manager import AsyncKernelManager
 from jupyter_client.provisioning.provisioner_base import KernelProvisionerBase
 
-from grader.kernels import ask, boot, place
+from grader.kernels import ask, boot, leftovers, place
 from grader.kernels.base import NotStartedError, Ran, Said, StoppedError, Terms
 from grader.kernels.client import CellClient, log, one_line, unpack
 from grader.kernels.provisioner import ColdProvisioner
@@ -102,18 +103,29 @@ class KernelSession:
     # -- starting and ending
 
     async def _start(self) -> None:
-        home = place.make()
+        try:
+            home = place.make()
+            try:
+                self._kernel = self._made(home)
+            except BaseException:
+                place.remove(home)
+                raise
+            await self._launch(self._kernel)
+        except (OSError, RuntimeError, ValueError, zmq.ZMQError) as error:
+            await self._end()
+            raise NotStartedError(_plain(error)) from error
+
+    def _made(self, home: Place) -> _Kernel:
+        """Everything a kernel needs, before its process."""
         context = zmq.asyncio.Context()
         context.linger = 0
         context.reconnect_ivl = 10
         context.maxmsgsize = _LARGEST_FRAME
-        wire = home.wire / "kernel.json"
         manager = _Manager(
             context=context,
-            transport="ipc",
-            ip=str(home.wire / "k"),
-            connection_file=str(wire),
+            connection_file=str(home.wire / "kernel.json"),
             log=log,
+            **place.transport(home),
         )
         manager.session.unpack = unpack
         provisioner = self._provisioner(
@@ -123,16 +135,12 @@ class KernelSession:
         manager.write_connection_file()  # which also settles where the client connects to
         client = manager.client(context=context)
         cells = CellClient(manager, client)
-        self._kernel = _Kernel(home, context, manager, provisioner, client, cells)
-        try:
-            await self._launch(self._kernel, str(wire))
-        except (OSError, RuntimeError, ValueError, zmq.ZMQError) as error:
-            await self._end()
-            raise NotStartedError(one_line(str(error)) or type(error).__name__) from error
+        return _Kernel(home, context, manager, provisioner, client, cells)
 
-    async def _launch(self, kernel: _Kernel, wire: str) -> None:
+    async def _launch(self, kernel: _Kernel) -> None:
         sandbox, limits = self._terms.sandbox, self._terms.limits
         settings = {"rlimits": dict(sandbox.rlimits(limits)), "seed": self._terms.seed}
+        wire = kernel.manager.connection_file
         command = [sys.executable, "-c", _boot_source(), json.dumps(settings), "-f", wire]
         await kernel.manager.start_kernel(
             cmd=sandbox.wrap([*command, *_OPTIONS], kernel.place),
@@ -173,10 +181,16 @@ class KernelSession:
         for task in left:
             task.cancel()  # nbclient's, which would wait for ever
         await asyncio.gather(*left, return_exceptions=True)
-        await kernel.provisioner.kill()
-        kernel.client.stop_channels()
-        await kernel.manager.cleanup_resources()
-        kernel.context.destroy(linger=0)
+        with _tidying():
+            await kernel.provisioner.kill()
+        with _tidying():
+            leftovers.end(kernel.place)
+        with _tidying():
+            kernel.client.stop_channels()
+        with _tidying():
+            await kernel.manager.cleanup_resources()
+        with _tidying():
+            kernel.context.destroy(linger=0)
         place.remove(kernel.place)
 
     # -- asking and running
@@ -272,6 +286,21 @@ class KernelSession:
         return Said(garbled=frozenset(names), alive=False)
 
 
+@contextlib.contextmanager
+def _tidying() -> Iterator[None]:
+    """Goes on, whatever happens inside: what a notebook gave is never lost to tidying up."""
+    try:
+        yield
+    except Exception:  # noqa: BLE001  # anything a library may raise
+        log.exception("tidying up after a kernel failed")
+
+
+def _plain(error: Exception) -> str:
+    """What went wrong, without the path that an error of the system ends in."""
+    text = error.strerror if isinstance(error, OSError) else None
+    return one_line(text or str(error)) or type(error).__name__
+
+
 def _boot_source() -> str:
     import inspect
 
@@ -291,11 +320,12 @@ def _ended(task: asyncio.Task[Any], cells: CellClient) -> tuple[Outcome, str | N
 
 def _died(status: int | None) -> tuple[Outcome, str]:
     """The outcome of a cell in which the kernel ended with *status*, and what the cell did."""
-    if status == -signal.SIGKILL:
+    words = _words(status)
+    if words == "SIGKILL":
         return Outcome.OUT_OF_MEMORY, "ended the kernel, most likely for lack of memory (SIGKILL)"
-    if status == -getattr(signal, "SIGXCPU", 0):
+    if words == "SIGXCPU":
         return Outcome.TIMEOUT, "used up the CPU time of the notebook"
-    return Outcome.CRASHED, f"ended the kernel ({_words(status)})"
+    return Outcome.CRASHED, f"ended the kernel ({words})"
 
 
 def _words(status: int | None) -> str:

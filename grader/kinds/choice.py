@@ -68,7 +68,7 @@ class ChoiceKind(Usual[ChoiceKey, str]):
         return Judgement(
             share=share(option.credit),
             verdict=Verdict.MISTAKE,
-            note=said(option.feedback, key.draw, key.part.id, _right_id(key)),
+            note=said(option.feedback, key.draw),
             mistake=option_id(option),
         )
 
@@ -141,16 +141,12 @@ def _option(key: ChoiceKey, letter: str) -> Option:
     return next(o for o in part.options if option_id(o) == chosen)
 
 
-def _right_id(key: ChoiceKey) -> str:
-    return lettered.by_letter(key.choices, key.right).id
-
-
 def _wrong(key: ChoiceKey) -> Iterator[Example]:
     for choice in key.choices:
         if choice.letter == key.right:
             continue
         option = _option(key, choice.letter)
-        feedback(option.feedback, key.draw, key.part.id, _right_id(key))
+        feedback(option.feedback, key.draw)
         yield Example(
             raw=samples.text(choice.letter),
             share=share(option.credit),

@@ -4,22 +4,23 @@ from __future__ import annotations
 
 from grader.expressions import TextError
 from grader.model import Draw
-from grader.quantity import Value
 
 
-def feedback(written: str, draw: Draw, part_id: str, true: Value | None) -> str:
-    """The text filled in; it may name the part's own true answer. Raises TextError."""
-    scope = draw.scope if true is None else {**draw.scope, part_id: true}
-    return draw.fill(written, scope).strip()
+def feedback(written: str, draw: Draw) -> str:
+    """The text filled in. Raises TextError.
+
+    The loader lets it name parameters, values and a table's row: it is read before release.
+    """
+    return draw.fill(written, draw.scope).strip()
 
 
-def said(written: str, draw: Draw, part_id: str, true: Value | None) -> str:
+def said(written: str, draw: Draw) -> str:
     """The same, for a judge: empty where it can't be filled in.
 
     That happens only with a student's own earlier answer in scope, such as a division by their
     zero; in every other scope the gate has filled it in before.
     """
     try:
-        return feedback(written, draw, part_id, true)
+        return feedback(written, draw)
     except TextError:
         return ""

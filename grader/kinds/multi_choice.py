@@ -95,7 +95,7 @@ class MultiChoiceKind(Usual[MultiChoiceKey, frozenset[str]]):
             return CORRECT
         spoken = [o for o in _wrongly_chosen(value, key) if o.feedback]
         mistake = option_id(spoken[0]) if spoken else None
-        note = " ".join(said(o.feedback, key.draw, part.id, None) for o in spoken)
+        note = " ".join(said(o.feedback, key.draw) for o in spoken)
         if earned > 0:
             return Judgement(
                 share=earned,
@@ -200,7 +200,7 @@ def _one_fault(key: MultiChoiceKey) -> Iterator[Example]:
         chosen = key.right ^ {choice.letter}
         spoken = [o for o in _wrongly_chosen(chosen, key) if o.feedback]
         for option in spoken:
-            feedback(option.feedback, key.draw, part.id, None)
+            feedback(option.feedback, key.draw)
         yield Example(
             raw=samples.texts(sorted(chosen)),
             share=_RULES[part.rule](chosen, key.right, len(key.choices)),

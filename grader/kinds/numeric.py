@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import ClassVar, Literal
@@ -17,7 +18,7 @@ from grader.kinds.shares import share
 from grader.kinds.slips import Slips
 from grader.model import Draw, Expr, Judgement, Key, Mistake, Part, Raw, Tolerance, Verdict
 from grader.model.spec import STRICT
-from grader.quantity import Value
+from grader.quantity import Quantity, Value
 from grader.units.convert import with_unit
 
 
@@ -69,6 +70,8 @@ class NumericKey(Key):
 
 LARGEST = 1e299
 """Of keys; what a student may write reaches a little further, up to 300 digits."""
+FARTHEST = 1e300
+"""Of what is accepted; within it, no sum or difference leaves the floats."""
 
 INCORRECT = Judgement(
     share=0.0, verdict=Verdict.INCORRECT, note="This is outside the accepted interval."
@@ -82,6 +85,8 @@ def computed(answer: Expr, unit: str, draw: Draw, scope: Mapping[str, Value]) ->
         value = units.magnitude(found, unit)
     except units.DimensionError as error:
         raise ValueError(f"{quoted(answer)} has not the dimension of its unit: {error}") from None
+    except OverflowError:
+        value = math.inf
     if not -LARGEST <= value <= LARGEST:
         raise ValueError(f"{quoted(answer)} is too large to be an answer")
     return value
@@ -96,6 +101,8 @@ def key_for(part: NumberPart, draw: Draw, value: float) -> NumericKey:
         draw=draw,
         compute=lambda scope: computed(part.answer, part.unit, draw, scope),
     )
+    if not (-FARTHEST <= accepted.low <= accepted.high <= FARTHEST):
+        raise ValueError(f"the tolerance of {quoted(part.answer)} is too wide")
     return NumericKey(
         part=part,
         draw=draw,
@@ -148,7 +155,7 @@ def _named(mistake: Mistake, key: NumericKey) -> Judgement:
     return Judgement(
         share=share(mistake.credit),
         verdict=Verdict.MISTAKE,
-        note=said(mistake.feedback, key.draw, key.part.id, carried(key.value, key)),
+        note=said(mistake.feedback, key.draw),
         mistake=mistake.id,
     )
 
@@ -174,11 +181,6 @@ def _slipped(value: float, key: NumericKey) -> Judgement | None:
     )
 
 
-def carried(value: float, key: NumericKey) -> Value:
-    """A number as a quantity of the part's unit."""
-    return units.quantity(value, key.unit) if key.unit else value
-
-
 def shown(value: float, unit: str, digits: int = 6) -> str:
     """A number and its unit, such as "28 GB"; a whole number has all its digits."""
     if isinstance(value, int) and abs(value) < 10**40:
@@ -189,9 +191,10 @@ def shown(value: float, unit: str, digits: int = 6) -> str:
 def enough_digits(key: NumericKey) -> int:
     """How many digits tell the ends of the interval from the key."""
     width = float(key.high - key.low)
-    if width <= 0 or key.value == 0:
+    relative = width / abs(float(key.value)) if key.value else 0.0
+    if not 0 < relative < math.inf:
         return 6
-    return min(15, max(6, 3 - math.floor(math.log10(width / abs(float(key.value))))))
+    return min(15, max(6, 3 - math.floor(math.log10(relative))))
 
 
 def explain(key: NumericKey) -> str:
@@ -222,7 +225,7 @@ def mistake_examples(key: NumericKey) -> Iterator[Example]:
         value = mistake_value(mistake, key)
         if value is None:
             continue
-        feedback(mistake.feedback, key.draw, key.part.id, carried(key.value, key))
+        feedback(mistake.feedback, key.draw)
         yield Example(
             raw=samples.number(value),
             share=share(mistake.credit),
@@ -295,8 +298,8 @@ class NumericKind(Usual[NumericKey, int | float]):
         if isinstance(answer, (bool, str)):
             raise ValueError(f"{answer!r} is not a number")
         value = answer if isinstance(answer, int) else float(answer)  # type: ignore[arg-type]
-        if not math.isfinite(value):
-            raise ValueError(f"{value} is not a finite number")
+        if not abs(value) <= sys.float_info.max:
+            raise ValueError(f"{units.number(value)} is not a finite number")
         return value
 
     def sheet(self, key: NumericKey) -> Mapping[str, object]:
@@ -322,8 +325,15 @@ class NumericKind(Usual[NumericKey, int | float]):
         return explain(key)
 
     def carried(self, value: float | None, key: NumericKey) -> Value | None:
-        """The number as a quantity of the part's unit."""
-        return None if value is None else carried(value, key)
+        """The number as a quantity of the part's unit; None when it is too large for that."""
+        if value is None or not key.unit:
+            return value
+        try:
+            found = units.quantity(value, key.unit)
+            size = found.magnitude if isinstance(found, Quantity) else found
+            return found if math.isfinite(size) else None
+        except OverflowError:
+            return None
 
 
 kinds.add("numeric")(NumericKind())

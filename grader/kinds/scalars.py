@@ -24,7 +24,7 @@ def number(raw: Raw, unit: str, wanted: str) -> int | float:
     if tag == "float":
         try:
             value = float(raw["v"])  # type: ignore[arg-type]
-        except (KeyError, TypeError, ValueError):
+        except (KeyError, TypeError, ValueError, OverflowError):
             raise refusal({}, wanted) from None
         if math.isfinite(value):
             return value

@@ -186,12 +186,12 @@ def _pattern(written: str) -> regex.Pattern[str]:
 
 def _mistaken(value: str, key: ShortTextKey) -> Judgement | None:
     for mistake in key.part.mistakes:
-        accept = [said(a, key.draw, key.part.id, None) for a in mistake.accept]
+        accept = [said(a, key.draw) for a in mistake.accept]
         if _matches(value, accept, key.part.match):
             return Judgement(
                 share=share(mistake.credit),
                 verdict=Verdict.MISTAKE,
-                note=said(mistake.feedback, key.draw, key.part.id, key.right),
+                note=said(mistake.feedback, key.draw),
                 mistake=mistake.id,
             )
     return None
@@ -199,12 +199,12 @@ def _mistaken(value: str, key: ShortTextKey) -> Judgement | None:
 
 def _of_mistake(mistake: TextMistake, key: ShortTextKey) -> list[str]:
     """The texts of a mistake; raises where one can't be filled in."""
-    return [feedback(a, key.draw, key.part.id, None) for a in mistake.accept]
+    return [feedback(a, key.draw) for a in mistake.accept]
 
 
 def _mistake_examples(key: ShortTextKey) -> Iterator[Example]:
     for mistake in key.part.mistakes:
-        feedback(mistake.feedback, key.draw, key.part.id, key.right)
+        feedback(mistake.feedback, key.draw)
         accept = _of_mistake(mistake, key)
         for written in accept:
             # A pattern is no sample of itself, unless it happens to match itself.

@@ -19,6 +19,9 @@ WIDEST = 0.005
 NARROW = 0.002
 """For ratios near 1, of which there are so many that a wider window would only guess."""
 
+MOST = 10**9
+"""Of devices; what is larger counts nothing that a total is shared over."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Slips:
@@ -88,7 +91,7 @@ def _counts(scope: Mapping[str, Value]) -> Iterator[Slip]:
         if isinstance(count, bool) or not isinstance(count, (int, float)):
             continue
         noun = _noun(name)
-        if noun is None or count < 2 or count != int(count):
+        if noun is None or not 2 <= count <= MOST or count % 1 != 0:
             continue
         yield Slip(
             count,

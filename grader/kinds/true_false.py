@@ -78,7 +78,7 @@ class TrueFalseKind(Usual[TrueFalseKey, bool]):
         """Right or wrong."""
         if value is key.right:
             return CORRECT
-        note = said(key.part.feedback, key.draw, key.part.id, key.right)
+        note = said(key.part.feedback, key.draw)
         return Judgement(
             share=0.0, verdict=Verdict.INCORRECT, note=note or "It is the other way round."
         )
@@ -89,7 +89,7 @@ class TrueFalseKind(Usual[TrueFalseKey, bool]):
 
     def examples(self, key: TrueFalseKey) -> tuple[Example, ...]:
         """Both answers in several forms, and what is neither."""
-        feedback(key.part.feedback, key.draw, key.part.id, key.right)
+        feedback(key.part.feedback, key.draw)
         right, wrong = ("Yes", "f") if key.right else ("no", "T")
         return (
             Example(raw={"t": "bool", "v": key.right}, share=1.0, why="the truth"),

@@ -5,13 +5,14 @@ from grader.load.exam import load_exam
 from grader.load.names import parameter_names
 from grader.load.problem import digest, load_problem
 from grader.load.release import extended, load_release, new_release, release_bytes
-from grader.load.roster import load_roster
+from grader.load.roster import id_problem, load_roster
 from grader.load.schema import json_schema
 
 __all__ = [
     "Bank",
     "digest",
     "extended",
+    "id_problem",
     "json_schema",
     "load_exam",
     "load_problem",

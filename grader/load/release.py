@@ -44,6 +44,14 @@ def _asks_for_facts(sources: Mapping[str, Any]) -> bool:
 
 def extended(release: Release, students: tuple[Student, ...]) -> Release:
     """The release with more students; nobody who is in it changes."""
+    folded = {name.casefold(): name for name in release.students}
+    for student in students:
+        other = folded.setdefault(student.id.casefold(), student.id)
+        if other != student.id:
+            raise SetupError(
+                f"'{student.id}' and '{other}' differ in capitals only, so their files would too",
+                fix="use the id that the release has, or another one",
+            )
     merged = {**release.students, **{s.id: s for s in students}}
     return dataclasses.replace(release, students=merged)
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import csv
 import io
+from collections.abc import Container
 from pathlib import Path
+from typing import Any
 
 from grader.errors import Location, SpecError, SpecErrors
 from grader.model import Student
@@ -43,8 +45,15 @@ def parse_roster(text: str, file: str) -> tuple[Student, ...]:
     first = text.split("\n", 1)[0]
     delimiter = ";" if first.count(";") > first.count(",") else ","
     rows = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
-    header = next(rows, [])
-    columns = _columns(header, file)
+    try:
+        return _read(rows, file)
+    except csv.Error as error:
+        where = Location(file, rows.line_num)
+        raise SpecError(f"not CSV: {error}", where=where, fix="save it as CSV again") from None
+
+
+def _read(rows: Any, file: str) -> tuple[Student, ...]:
+    columns = _columns(next(rows, []), file)
     students: dict[str, Student] = {}
     folded: dict[str, str] = {}
     errors: list[SpecError] = []
@@ -52,8 +61,9 @@ def parse_roster(text: str, file: str) -> tuple[Student, ...]:
         if not any(cell.strip() for cell in row):
             continue
         where = Location(file, rows.line_num)
-        student = Student(**{k: row[i].strip() for k, i in columns.items() if i < len(row)})
-        problem = _problem(student, folded)
+        cells = {k: row[i].strip() for k, i in columns.items() if i < len(row)}
+        student = Student(**{"id": "", **cells})
+        problem = id_problem(student.id, folded)
         if problem:
             errors.append(SpecError(problem, where=where, fix="give every student one id"))
         else:
@@ -66,8 +76,8 @@ def parse_roster(text: str, file: str) -> tuple[Student, ...]:
     return tuple(students.values())
 
 
-def _problem(student: Student, folded: dict[str, str]) -> str | None:
-    name = student.id
+def id_problem(name: str, folded: Container[str]) -> str | None:
+    """Why *name* can't be a student's id beside those in *folded* (casefolded); None if it can."""
     if not name:
         return "this row has no id"
     if (
@@ -76,7 +86,7 @@ def _problem(student: Student, folded: dict[str, str]) -> str | None:
         or set(name) & set('/\\:*?"<>|')
         or name[0] in ".-"
     ):
-        return f"the id '{name[:MAX_ID]}' can't be a file's name"
+        return f"the id '{name[:40]}' can't be a file's name"
     if name.casefold() in folded:
         return f"the id '{name}' stands here twice"
     return None

@@ -36,6 +36,24 @@ class CellRun:
     output: str = ""
     """The start and the end of what it printed, cut to length when recorded."""
 
+    @property
+    def failed(self) -> bool:
+        """Whether it did not run to its end."""
+        return self.outcome is not Outcome.FINISHED or self.error is not None
+
+    @property
+    def trouble(self) -> str:
+        """What kept it from its end, such as "ZeroDivisionError: ..." or "out of memory"."""
+        return (self.error or self.outcome.value.replace("_", " ")) if self.failed else ""
+
+    def said(self, number: int) -> str:
+        """Its trouble with its place, such as "code cell 4, line 2: NameError: ...".
+
+        *number* is what Jupyter shows beside it when all code cells are run from the top.
+        """
+        line = f", line {self.line}" if self.line else ""
+        return f"code cell {number}{line}: {self.trouble}"
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:

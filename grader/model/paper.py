@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from grader.model.spec import ExamSet, Part, Problem
@@ -92,6 +92,12 @@ class Paper:
     release: str
     """The release's id."""
     questions: tuple[Question, ...]
+
+    def named_keys(self) -> Iterator[tuple[str, Key]]:
+        """Every answer's variable and key, in the paper's order."""
+        for question in self.questions:
+            for part_id, key in question.keys.items():
+                yield question.name(part_id), key
 
     @property
     def max_points(self) -> float:

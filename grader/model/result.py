@@ -16,6 +16,7 @@ class Standing(StrEnum):
 
     GRADED = "graded"
     WAITING = "not graded yet"
+    """The latest submission is not; an earlier one may be, and its grade then stands meanwhile."""
     REFUSED = "can't be read"
     MISSING = "no submission"
 
@@ -27,17 +28,18 @@ class Row:
     student: Student
     standing: Standing
     grade: Grade | None
-    """With overrides applied; None when nothing was graded."""
+    """With overrides applied; None when nothing was graded. While the latest submission waits,
+    of the one before."""
     score: float
     max_score: float
     complete: bool
-    """False while any mark is unsettled or the submission waits to be graded."""
+    """False while any mark is unsettled or the latest submission waits to be graded."""
     overrides: Mapping[str, Override] = field(default_factory=dict)
     """Those that count, by mark name."""
     stale: tuple[Override, ...] = ()
     """Those for marks that the grade no longer has."""
     refusal: str | None = None
-    """Why the latest submission could not be executed."""
+    """Why the graded submission could not be executed; without a grade, the latest."""
 
     @property
     def marks(self) -> tuple[Mark, ...]:
@@ -60,7 +62,7 @@ class EvidenceSummary:
     note: str | None = None
     failed_cells: int = 0
     first_error: str | None = None
-    """What the first failing cell raised, such as "code cell 4: NameError: ..."."""
+    """What the first failing cell raised, such as "code cell 4, line 2: NameError: ..."."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,5 +1,6 @@
 """The stages in their order: what the commands do."""
 
+from grader.pipeline.by_hand import give_points, waiting, withdraw_points
 from grader.pipeline.checking import Checked, check
 from grader.pipeline.coverage import Coverage, coverage
 from grader.pipeline.grading import Rescored, Run, Settings, grade, rescore
@@ -25,6 +26,7 @@ __all__ = [
     "Written",
     "check",
     "coverage",
+    "give_points",
     "grade",
     "key_data",
     "make_release",
@@ -32,6 +34,8 @@ __all__ = [
     "rescore",
     "set_published",
     "solve",
+    "waiting",
+    "withdraw_points",
     "write_notebooks",
     "write_results",
 ]

@@ -4,32 +4,19 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import shutil
-import threading
 from collections.abc import Callable, Iterator
-from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
-from grader import executors
+from grader import __version__
 from grader.collect import Collected, Notice, collect
-from grader.collect import load as load_bytes
 from grader.errors import GraderError, SetupError
-from grader.execute import execute
 from grader.gradebook import Difference, Gradebook, differences
 from grader.load import Bank, load_release
-from grader.model import (
-    Evidence,
-    Grade,
-    Job,
-    Limits,
-    Outcome,
-    Release,
-    Submission,
-)
+from grader.model import Evidence, Grade, Limits, Outcome, Paper, Release, Submission
+from grader.pipeline.batch import execute_all, refused
 from grader.pipeline.papers import Papers, bind, current_specs, keep_correction, papers_of
-from grader.render import named_keys
 from grader.score import score, score_refused
 
 NOTICES = "notices"
@@ -47,10 +34,9 @@ class Settings:
     again: bool = False
     """Execute even what has been executed in this way before."""
 
-    @property
-    def fingerprint(self) -> str:
-        """Stands for how a notebook is executed; another one means executing it again."""
-        text = json.dumps([asdict(self.limits), self.device], sort_keys=True)
+    def fingerprint(self, names: tuple[str, ...]) -> str:
+        """Stands for how a notebook is executed and what it is asked; another means once more."""
+        text = json.dumps([asdict(self.limits), self.device, sorted(names)], sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
@@ -64,6 +50,8 @@ class Run:
     kept: int
     """Submissions whose evidence was there already."""
     unsettled: int
+    changed: frozenset[str]
+    """Students whose grade is new or another one than before."""
     notices: tuple[Notice, ...]
 
 
@@ -91,168 +79,113 @@ def grade(
     collected = collect(submissions, release.students)
     with Gradebook.open(out, create=True) as book:
         bind(book, release, release_file)
-        papers = papers_of(book)
+        papers = papers_of(book, release)
         for student in only:
             papers.of(student)  # an unknown student is an error before anything runs
         book.add_students(release.students.values())
         # The latest last: the gradebook takes the last attempt for the one that counts.
-        for submission in (*reversed(collected.earlier), *collected.submissions):
-            book.add_submission(submission)
+        book.add_submissions((*reversed(collected.earlier), *collected.submissions))
         book.set_setting(NOTICES, [asdict(n) for n in collected.notices])
         latest = [s for s in collected.submissions if not only or s.student in only]
-        run = book.begin_run(f"grade {submissions.name}")
-        todo = _file_known(book, papers, latest, settings, run)
+        filing = _Filing(book, papers, settings, f"grade {submissions.name}")
+        todo = filing.known(latest)
         done = started(len(todo))
-        unsettled = 0
-        for submission, evidence in _executed(todo, papers, settings):
-            unsettled += not _filed(book, papers, submission, evidence, settings, run)
+        for submission, evidence in execute_all(todo, filing.names, settings):
+            filing.new(submission, evidence)
             done(submission.student)
     return Run(
         release=release,
         collected=collected,
         executed=len(todo),
         kept=len(latest) - len(todo),
-        unsettled=unsettled,
+        unsettled=filing.unsettled,
+        changed=frozenset(filing.changed),
         notices=collected.notices,
     )
 
 
-def _filed(
-    book: Gradebook,
-    papers: Papers,
-    submission: Submission,
-    evidence: Evidence,
-    settings: Settings,
-    run: int,
-) -> bool:
-    """Whether the submission's marks could be settled; never raises for one submission."""
-    mine = papers.of(submission.student)
-    try:
-        # Our own fault is not evidence: the next run tries again.
+class _Filing:
+    """One run's way from evidence to grades in the gradebook; lives as long as the run."""
+
+    def __init__(self, book: Gradebook, papers: Papers, settings: Settings, why: str):
+        self.names = papers.names()
+        self.changed: set[str] = set()
+        self.unsettled = 0
+        self._book = book
+        self._papers = papers
+        self._again = settings.again
+        self._fingerprint = settings.fingerprint(self.names)
+        self._run = book.begin_run(why)
+
+    def known(self, latest: list[Submission]) -> list[Submission]:
+        """Scores what needs no execution; returns what does."""
+        current = {
+            g.student: (g.submission_sha256, g.release, g.engine) for g in self._book.grades()
+        }
+        todo = []
+        for submission in latest:
+            if submission.refusal is not None:
+                self._put(score_refused(self._papers.of(submission.student), submission))
+                continue
+            evidence = None if self._again else self._stored(submission)
+            if evidence is None:
+                todo.append(submission)
+                continue
+            scored = (submission.sha256, self._papers.counts.id, __version__)
+            if current.get(submission.student) != scored:
+                self._put(settle(self._papers.of(submission.student), evidence))
+        return todo
+
+    def new(self, submission: Submission, evidence: Evidence) -> None:
+        """Files what an execution left behind, and the grade that it earns."""
+        mine = self._papers.of(submission.student)
         if evidence.outcome is not Outcome.REFUSED:
-            book.put_evidence(evidence, settings.fingerprint)
-        book.put_grade(score(mine, evidence), run=run)
-    except (GraderError, ValueError) as error:
-        what = error.what if isinstance(error, GraderError) else str(error)
-        evidence = _refused(submission, f"we could not keep what this notebook did: {what}")
-        book.put_grade(score(mine, evidence), run=run)
-    return evidence.outcome is not Outcome.REFUSED
+            try:
+                self._book.put_evidence(evidence, self._fingerprint)
+            except GraderError as error:
+                evidence = refused(submission, f"we could not keep what it did: {error.what}")
+        if evidence.outcome is Outcome.REFUSED:
+            # Our own fault is not evidence: the next run tries again. What an earlier run has
+            # settled for this very file stays.
+            self.unsettled += 1
+            if self._book.settled(submission.student, submission.sha256):
+                return
+        self._put(settle(mine, evidence))
+
+    def _put(self, new: Grade) -> None:
+        if self._book.put_grade(new, run=self._run):
+            self.changed.add(new.student)
+
+    def _stored(self, submission: Submission) -> Evidence | None:
+        """The stored evidence; None when there is none, or its file is damaged."""
+        if not self._book.has_evidence(submission.sha256, self._fingerprint):
+            return None
+        try:
+            return self._book.evidence(submission.sha256, self._fingerprint)
+        except GraderError:
+            return None
+
+
+def settle(mine: Paper, evidence: Evidence) -> Grade:
+    """The grade; open throughout when scoring itself fails, which is our fault and no zero."""
+    try:
+        return score(mine, evidence)
+    except Exception as error:  # noqa: BLE001 - one odd answer must not stop a batch
+        what = f"we could not score this notebook ({type(error).__name__})"
+        broken = Evidence(
+            submission_sha256=evidence.submission_sha256,
+            outcome=Outcome.REFUSED,
+            answers={},
+            cells=(),
+            seconds=evidence.seconds,
+            note=f"{what}; nothing is deducted",
+        )
+        return score(mine, broken)
 
 
 def cuda_here() -> bool:
     """Whether this machine has an NVIDIA device; without importing what would use it."""
     return Path("/dev/nvidiactl").exists() or shutil.which("nvidia-smi") is not None
-
-
-def _file_known(
-    book: Gradebook, papers: Papers, latest: list[Submission], settings: Settings, run: int
-) -> list[Submission]:
-    """Scores what needs no execution; returns what does."""
-    todo = []
-    for submission in latest:
-        if submission.refusal is not None:
-            book.put_grade(score_refused(papers.of(submission.student), submission), run=run)
-        elif settings.again or not book.has_evidence(submission.sha256, settings.fingerprint):
-            todo.append(submission)
-        else:
-            evidence = _stored(book, submission.sha256, settings.fingerprint)
-            if evidence is None:
-                todo.append(submission)
-            else:
-                book.put_grade(score(papers.of(submission.student), evidence), run=run)
-    return todo
-
-
-def _stored(book: Gradebook, sha256: str, fingerprint: str | None = None) -> Evidence | None:
-    """The stored evidence; None when its file is damaged, so that it is made again."""
-    try:
-        return book.evidence(sha256, fingerprint)
-    except GraderError:
-        return None
-
-
-def _executed(
-    todo: list[Submission], papers: Papers, settings: Settings
-) -> Iterator[tuple[Submission, Evidence]]:
-    """Each submission with its evidence, as they get done; at most a few wait in memory."""
-    if not todo:
-        return
-    jobs = settings.jobs or os.cpu_count() or 1
-    stop = threading.Event()
-    with executors.open(f"{settings.executor}:{min(jobs, len(todo))}") as pool:
-        waiting: dict[Future[Evidence], Submission] = {}
-        queue = iter(todo)
-        try:
-            while True:
-                _refill(pool, waiting, queue, papers, settings, stop)
-                if not waiting:
-                    return
-                finished, _ = wait(waiting, return_when=FIRST_COMPLETED)
-                for future in finished:
-                    submission = waiting.pop(future)
-                    yield submission, _evidence(future, submission)
-        except BaseException:
-            # Ctrl-C: what runs is given up, what is done has been filed.
-            stop.set()
-            for future in waiting:
-                future.cancel()
-            raise
-
-
-def _refill(
-    pool: Executor,
-    waiting: dict[Future[Evidence], Submission],
-    queue: Iterator[Submission],
-    papers: Papers,
-    settings: Settings,
-    stop: threading.Event,
-) -> None:
-    """Keeps the pool busy, with few jobs waiting, so that memory does not grow with the class."""
-    while len(waiting) < 2 * (settings.jobs or os.cpu_count() or 1):
-        submission = next(queue, None)
-        if submission is None:
-            return
-        names = tuple(name for name, _ in named_keys(papers.of(submission.student)))
-        job = Job(
-            submission=submission,
-            names=names,
-            limits=settings.limits,
-            sandbox=settings.sandbox,
-            device=settings.device,
-        )
-        # Other processes get Ctrl-C themselves, and an event can't be sent to them.
-        waiting[
-            pool.submit(_run, job)
-            if settings.executor != "threads"
-            else pool.submit(_run, job, stop.is_set)
-        ] = submission
-
-
-def _run(job: Job, stop: Callable[[], bool] = bool) -> Evidence:
-    return execute(job, load_bytes(job.submission), stop=stop)
-
-
-def _evidence(future: Future[Evidence], submission: Submission) -> Evidence:
-    try:
-        return future.result()
-    except SetupError:
-        raise  # such as a sandbox that is not there: true for the whole batch
-    except GraderError as error:
-        note = f"we could not run this notebook: {error.what}"
-    except Exception as error:  # noqa: BLE001 - a fault of ours must not stop the batch
-        note = f"we could not run this notebook: {type(error).__name__}: {error}"
-    return _refused(submission, note)
-
-
-def _refused(submission: Submission, note: str) -> Evidence:
-    return Evidence(
-        submission_sha256=submission.sha256,
-        outcome=Outcome.REFUSED,
-        answers={},
-        cells=(),
-        seconds=0.0,
-        note=note,
-    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -262,40 +195,58 @@ class Rescored:
     changes: tuple[Difference, ...]
     applied: bool
     scored: int
+    skipped: tuple[str, ...]
+    """Students whose evidence is missing or damaged: `grader grade` makes it again."""
 
 
 def rescore(
-    out: Path, *, current: Bank | None = None, dry_run: bool = False, why: str = ""
+    out: Path,
+    *,
+    current: Bank | None = None,
+    released: bool = False,
+    dry_run: bool = False,
+    why: str = "",
 ) -> Rescored:
     """Scores all stored evidence again, without a kernel.
 
     With *current*, by the specs as that bank has them now rather than as the release pinned them,
     on the numbers that the students' notebooks show; later runs of `grader grade` then use them
-    too. Without, by the specs as released.
+    too. With *released*, by the specs as released. Otherwise by those that count already.
     """
     with Gradebook.open(out) as book:
-        released = papers_of(book).release
-        corrected = current_specs(released, current) if current else None
-        papers = Papers(release=released, corrected=corrected)
+        papers = papers_of(book)
+        if current is not None:
+            corrected = current_specs(papers.release, current)
+            papers = Papers(release=papers.release, corrected=corrected)
+        elif released:
+            papers = Papers(release=papers.release)
         before = list(book.grades())
-        after = [g for g in (_again(book, papers, g) for g in before) if g is not None]
-        scored = {g.student for g in after}
-        changes = tuple(differences((g for g in before if g.student in scored), after))
+        after = {g.student: again for g in before if (again := _again(book, papers, g))}
+        changes = tuple(differences((g for g in before if g.student in after), after.values()))
         if not dry_run:
-            keep_correction(book, corrected, why)
-            book.put_grades(after, why=why or "score again")
-    return Rescored(changes=changes, applied=not dry_run, scored=len(after))
+            keep_correction(book, papers.corrected, why)
+            book.put_grades(after.values(), why=why or "score again")
+    return Rescored(
+        changes=changes,
+        applied=not dry_run,
+        scored=len(after),
+        skipped=tuple(g.student for g in before if g.student not in after),
+    )
 
 
 def _again(book: Gradebook, papers: Papers, old: Grade) -> Grade | None:
     mine = papers.of(old.student)
-    refused = [
-        s
-        for s in book.submissions(old.student)
-        if s.sha256 == old.submission_sha256 and s.refusal is not None
-    ]
-    if refused:
-        return score_refused(mine, refused[-1])
-    evidence = book.evidence(old.submission_sha256 or "")
-    # Without evidence it was executed by nobody yet, or was our fault: `grader grade` settles it.
-    return score(mine, evidence) if evidence is not None else None
+    refusal = next(_refusals(book, old), None)
+    if refusal is not None:
+        return score_refused(mine, refusal)
+    try:
+        evidence = book.evidence(old.submission_sha256 or "")
+    except GraderError:
+        return None
+    return settle(mine, evidence) if evidence is not None else None
+
+
+def _refusals(book: Gradebook, old: Grade) -> Iterator[Submission]:
+    for submission in book.submissions(old.student):
+        if submission.sha256 == old.submission_sha256 and submission.refusal is not None:
+            yield submission

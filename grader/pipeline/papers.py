@@ -3,22 +3,21 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass, field, replace
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from grader.draw import paper
 from grader.errors import SetupError
 from grader.files import write_whole
 from grader.gradebook import Gradebook
+from grader.kinds import kinds
 from grader.load import Bank, load_release, new_release, release_bytes
-from grader.model import Paper, Release
+from grader.model import Key, Paper, Release
 from grader.registry import nearest
-from grader.render import named_keys
 
 # What the gradebook keeps of the release its results belong to.
 RELEASE, SOURCE, CORRECTED = "release", "release_file", "corrected_release"
-CORRECTED_FILE = "corrected-release.json"
-MOST_KEPT = 64
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,14 +26,12 @@ class Papers:
 
     release: Release
     corrected: Release | None = None
-    _drawn: dict[str, Paper] = field(default_factory=dict, repr=False, compare=False)
-    """The last few papers: a student's is wanted several times within a short while."""
 
     def of(self, student: str) -> Paper:
         """The paper of *student*; with corrected specs, on the numbers the student was given.
 
-        Raises SetupError for a student who is not in the release, and when letters that students
-        wrote would come to mean something else.
+        Raises SetupError for a student who is not in the release, and when what students wrote
+        would come to mean something else.
         """
         if student not in self.release.students:
             close = nearest(student, self.release.students)
@@ -42,32 +39,77 @@ class Papers:
                 f"the release has no student '{student}'",
                 fix=f"did you mean '{close}'?" if close else "render again with a roster that has",
             )
-        if student not in self._drawn:
-            given = paper(self.release, self.release.students[student])
-            drawn = given if self.corrected is None else _corrected(given, self.corrected)
-            if len(self._drawn) >= MOST_KEPT:
-                del self._drawn[next(iter(self._drawn))]
-            self._drawn[student] = drawn
-        return self._drawn[student]
+        given = paper(self.release, self.release.students[student])
+        return given if self.corrected is None else _corrected(given, self.corrected)
 
     @property
-    def exam_release(self) -> Release:
+    def counts(self) -> Release:
         """The release whose specs count."""
         return self.corrected or self.release
 
+    def names(self) -> tuple[str, ...]:
+        """Every answer that any student of the release may have been asked for.
+
+        The same for all students, so that what a file did does not depend on who handed it in.
+        """
+        names: dict[str, None] = {}
+        number = 1
+        for slot in self.release.exam.slots:
+            ids = (slot.problem,) if slot.problem else slot.pool
+            for _ in range(1 if slot.problem else slot.choose):
+                for problem in (self.release.problems[i] for i in ids if i):
+                    asked = (p.id for p in problem.parts if not slot.parts or p.id in slot.parts)
+                    names.update(dict.fromkeys(f"q{number}_{part}" for part in asked))
+                number += 1
+        return tuple(names)
+
 
 def _corrected(given: Paper, current: Release) -> Paper:
+    """The paper by *current*, as far as the notebook that was handed out allows it."""
     corrected = paper(current, given.student, given)
-    old = dict(named_keys(given))
-    for name, key in named_keys(corrected):
-        before = len(getattr(old.get(name, key).part, "options", ()))
-        if len(getattr(key.part, "options", ())) != before:
+    before = dict(given.named_keys())
+    for name, key in corrected.named_keys():
+        if name not in before:
             raise SetupError(
-                f"the corrected spec has another number of options for '{name}', so the letters "
-                "in the notebooks would mean other options",
-                fix="keep the options as they were handed out; change only which are correct",
+                f"the corrected specs ask for '{name}', and the notebooks that were handed out "
+                "did not",
+                fix="keep the problems and the ids of their parts as they were released",
             )
+        _same_meaning(name, before[name], key)
     return corrected
+
+
+def _same_meaning(name: str, old: Key, new: Key) -> None:
+    """Refuses a correction after which what students wrote would mean something else."""
+    if old.part.kind != new.part.kind:
+        raise SetupError(
+            f"'{name}' was a {old.part.kind} and is a {new.part.kind} now",
+            fix="keep the kind of a part that was handed out",
+        )
+    shown, meant = _things(old), _things(new)
+    if len(shown) != len(meant):
+        raise SetupError(
+            f"the corrected spec has another number of things to choose from for '{name}'",
+            fix="keep options, items and targets as they were handed out",
+        )
+    for was, now in zip(shown, meant, strict=True):
+        if was != now:
+            raise SetupError(
+                f"under '{was[0]}' of '{name}' students saw '{was[1]}'; by the corrected spec "
+                f"that is '{now[1]}'",
+                fix="keep options, items and targets in their order, with their ids (the id is "
+                "made of the text where none is given), and change only what is right",
+            )
+
+
+def _things(key: Key) -> tuple[tuple[str, str], ...]:
+    """What letters, numbers and rows stand for in this student's notebook."""
+    letters = tuple((thing.letter, thing.id) for thing in getattr(key, "choices", ()))
+    numbers = tuple((str(i), item.id) for i, item in enumerate(getattr(key.part, "items", ()), 1))
+    if letters:
+        return letters + (numbers if key.part.kind == "matching" else ())
+    sheet: Mapping[str, object] = kinds.find(key.part.kind).sheet(key)
+    return tuple((field, str(value)) for field, value in sorted(sheet.items()))
 
 
 def current_specs(release: Release, bank: Bank) -> Release:
@@ -93,28 +135,37 @@ def bind(book: Gradebook, release: Release, file: Path) -> None:
         book.set_setting(SOURCE, source)
 
 
-def papers_of(book: Gradebook) -> Papers:
-    """The papers that the results in *book* are graded by."""
-    source = book.setting(SOURCE)
-    if not isinstance(source, str):
-        raise SetupError(
-            "these results name no release", where=str(book.folder), fix="run `grader grade` first"
-        )
-    release = load_release((book.folder / source).resolve())
+def papers_of(book: Gradebook, release: Release | None = None) -> Papers:
+    """The papers that the results in *book* are graded by; *release* if it is loaded already."""
+    if release is None:
+        source = book.setting(SOURCE)
+        if not isinstance(source, str):
+            raise SetupError(
+                "these results name no release",
+                where=str(book.folder),
+                fix="run `grader grade` first",
+            )
+        release = load_release((book.folder / source).resolve())
     return Papers(release=release, corrected=_stored(book, release))
 
 
 def _stored(book: Gradebook, release: Release) -> Release | None:
-    if not book.setting(CORRECTED):
+    named = book.setting(CORRECTED)
+    if not isinstance(named, str):
         return None
     # Students may have been added to the release since the correction.
-    return replace(load_release(book.folder / CORRECTED_FILE), students=release.students)
+    return replace(load_release(_file(book, named)), students=release.students)
+
+
+def _file(book: Gradebook, release_id: str) -> Path:
+    # Named by what it holds: a correction that was not finished never takes another one's place.
+    return book.folder / "corrected" / f"{release_id}.json"
 
 
 def keep_correction(book: Gradebook, corrected: Release | None, why: str) -> None:
     """Makes *corrected* what counts from now on; None goes back to the specs as released."""
     if corrected is not None:
-        write_whole(book.folder / CORRECTED_FILE, release_bytes(corrected), durable=True)
+        write_whole(_file(book, corrected.id), release_bytes(corrected), durable=True, private=True)
     value = corrected.id if corrected else None
     if book.setting(CORRECTED) != value:
         book.set_setting(CORRECTED, value, why=why)

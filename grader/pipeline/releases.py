@@ -3,23 +3,21 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import secrets
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
 from grader import units
-from grader.draw import draw, paper, points_of
+from grader.draw import draw, loose_paper, paper, sample_seed
 from grader.errors import SetupError
 from grader.files import write_whole
 from grader.kinds import kinds
 from grader.load import Bank, extended, load_release, new_release, release_bytes
-from grader.model import ExamSet, Key, Paper, Question, Release, Slot, Student
+from grader.model import ExamSet, Key, Paper, Question, Release, Student
 from grader.notebook import Cell, write
 from grader.pipeline.papers import Papers
-from grader.render import metadata, named_keys, render, solution
-from grader.verify.case import gate_seed
+from grader.render import metadata, render, solution
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,9 +45,8 @@ def make_release(
     else:
         release, notes = _grown(load_release(file), bank, exam, students, key, file)
     out.mkdir(parents=True, exist_ok=True)
-    write_whole(file, release_bytes(release))
-    # Whoever shares the folder should not be able to read the answers by accident.
-    os.chmod(file, 0o600)  # noqa: PTH101 - Path.chmod does the same
+    # It holds the answers, and the only copy of the key that draws everybody's numbers.
+    write_whole(file, release_bytes(release), durable=True, private=True)
     return Made(release=release, notes=notes)
 
 
@@ -181,7 +178,7 @@ class Preview:
         ]
         if key:
             blocks.append("---\n\n## Key")
-            for name, one in named_keys(self.paper):
+            for name, one in self.paper.named_keys():
                 blocks.append(f"- `{name}`: {kinds.find(one.part.kind).explain(one)}")
             blocks.append("### Worked solution\n\n" + self._explanation())
         return "\n\n".join(blocks)
@@ -194,14 +191,8 @@ class Preview:
 def preview(bank: Bank, wanted: str, seed: int) -> Preview:
     """The problem for the gate's seed of that number, so that a finding can be looked at."""
     problem = bank.problem(wanted)
-    variant = draw(problem, gate_seed(problem.id, seed), bank.facts)
-    points = points_of(problem, Slot(problem=problem.id))
-    mine = Paper(
-        student=Student(id=f"seed-{seed}"),
-        exam=ExamSet(id="preview", title=problem.title, problems=(problem.id,)),
-        release="preview",
-        questions=(Question(number=1, variant=variant, points=points),),
-    )
+    variant = draw(problem, sample_seed(problem.id, seed), bank.facts)
+    mine = loose_paper([variant], "preview")
     cells = tuple(c for c in render(mine, bank.templates) if c.id not in _FRAME)
     return Preview(paper=mine, cells=cells, seed=seed)
 

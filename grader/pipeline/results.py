@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import hashlib
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -26,7 +27,7 @@ from grader.report import (
 from grader.reveal import reveal
 from grader.tally import pooled_numbers, tally
 
-PUBLISHED = "published"
+PUBLISHED, PAGES = "published", "pages"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -45,21 +46,30 @@ def set_published(out: Path, published: bool) -> None:
         book.set_setting(PUBLISHED, published)
 
 
-def write_results(out: Path, bank: Bank) -> Written:
-    """Writes every file of the results folder anew from the gradebook."""
+def write_results(out: Path, bank: Bank, changed: Collection[str] | None = None) -> Written:
+    """Writes the files of the results folder from the gradebook.
+
+    With *changed*, pages of other students are left as they are, unless something else that
+    pages depend on has changed since they were written.
+    """
     with Gradebook.open(out) as book:
         papers = papers_of(book)
         published = bool(book.setting(PUBLISHED))
+        look = _look(papers, bank, published)
+        if book.setting(PAGES) != look:
+            changed = None
         rows = list(_rows(book, papers))
         for row in rows:
-            _write_student(out, row, book, papers, bank, published)
-        exam = papers.exam_release.exam
+            if changed is None or row.student.id in changed or not _page(out, row).exists():
+                _write_student(out, row, book, papers, bank, published)
+        book.set_setting(PAGES, look)
+        exam = papers.counts.exam
         write_csv(out, rows, pooled=pooled_numbers(exam))
         summary = summarise(
             rows,
             exam=exam.id,
             title=exam.title,
-            release=papers.exam_release.id,
+            release=papers.counts.id,
             engine=__version__,
             published=published,
             evidence=book.evidence_summaries(),
@@ -79,28 +89,58 @@ def write_results(out: Path, bank: Bank) -> Written:
     return Written(published=published, totals=totals, summary=_summary(summary, out))
 
 
+def _look(papers: Papers, bank: Bank, published: bool) -> str:
+    """What all pages depend on beside the grades."""
+    templates = hashlib.sha256()
+    for folder in bank.templates:
+        for path in sorted((folder / "report").glob("*")):
+            templates.update(path.read_bytes())
+    parts = (__version__, papers.counts.id, str(published), templates.hexdigest()[:16])
+    return "/".join(parts)
+
+
+def _page(out: Path, row: Row) -> Path:
+    return out / "feedback" / f"{row.student.id}.html"
+
+
+class _MaxPoints(Mapping[str, float]):
+    """What each student's paper is worth; drawn only for those whom somebody asks about."""
+
+    def __init__(self, papers: Papers):
+        self._papers = papers
+
+    def __getitem__(self, student: str) -> float:
+        return self._papers.of(student).max_points
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._papers.release.students)
+
+    def __len__(self) -> int:
+        return len(self._papers.release.students)
+
+
 def _rows(book: Gradebook, papers: Papers) -> Iterator[Row]:
     yield from tally(
         papers.release.students,
         book.grades(),
         overrides=book.overrides(),
         submissions=book.submissions(),
+        max_points=_MaxPoints(papers),
     )
 
 
 def _write_student(
     out: Path, row: Row, book: Gradebook, papers: Papers, bank: Bank, published: bool
 ) -> None:
-    release = papers.exam_release
+    release = papers.counts
     write_grade_json(out, row, exam=release.exam.id, engine=__version__, release=release.id)
-    paper = papers.of(row.student.id)
-    if row.grade is not None and row.grade.release != paper.release:
+    if row.grade is not None and row.grade.release != release.id:
         # Scored before the specs were corrected, and without evidence to score again: what it was
         # scored by is what its page must show.
-        paper = Papers(release=papers.release).of(row.student.id)
+        papers = Papers(release=papers.release)
     shown = reveal(
         row,
-        paper,
+        papers.of(row.student.id),
         audience=Audience.STUDENT,
         published=published,
         given=given,

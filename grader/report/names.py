@@ -1,4 +1,4 @@
-"""A student's id as a file name: readable where it can be, unique always."""
+"""Names: a student's id as a file name, and what the name of a mark tells."""
 
 from __future__ import annotations
 
@@ -8,10 +8,13 @@ import re
 _UNSAFE = re.compile(r'[\x00-\x1f\x7f-\x9f<>:"/\\|?*%\ud800-\udfff]')
 _RESERVED = re.compile(r"(con|prn|aux|nul|com[0-9]|lpt[0-9])(\.|$)", re.IGNORECASE)
 _LONGEST = 120
+_QUESTION = re.compile(r"q(\d+)_")
 
 
 def file_name(student: str, ending: str = "") -> str:
-    """The name of the student's file; different ids have different names, and none is refused.
+    """The name of the student's file, as readable as it can be.
+
+    Different ids have different names, and none is refused.
 
     >>> file_name("ada", ".json"), file_name("../etc/passwd", ".json")
     ('ada.json', '%2E.%2Fetc%2Fpasswd.json')
@@ -30,6 +33,16 @@ def file_name(student: str, ending: str = "") -> str:
         kept = name.encode()[: _LONGEST - 20].decode(errors="ignore").rstrip("%")
         name = f"{kept}%~{mark}"
     return name + ending
+
+
+def question_number(mark: str) -> int:
+    """The number of the problem that the name of a mark tells; 0 when it tells none.
+
+    >>> question_number("q12_per_gpu"), question_number("bonus")
+    (12, 0)
+    """
+    found = _QUESTION.match(mark)
+    return int(found[1]) if found else 0
 
 
 def _encode(found: re.Match[str] | str) -> str:

@@ -49,6 +49,8 @@ def class_page(summary: ClassSummary, templates: tuple[Path, ...]) -> str:
 
 def _waits(feedback: Feedback) -> str:
     """Such as "2 parts wait for a person"; empty when nothing is open."""
+    if feedback.standing is Standing.WAITING:
+        return "your newer file is not graded yet"
     parts = [p for problem in feedback.problems for p in problem.parts if p.points is None]
     if not parts:
         return ""

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import math
-import re
 from array import array
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from grader.model import Mark, Outcome, Verdict
 from grader.model.result import EvidenceSummary, Row, Standing
+from grader.report.names import question_number
 from grader.report.numbers import correlation, histogram, mean, quartiles
 
 _SLOWEST = 10
@@ -23,6 +23,8 @@ class Totals:
 
     students: int
     standings: Mapping[Standing, int]
+    graded: int
+    """Students with a grade, be it of an earlier file; the rest here is about these."""
     open_totals: int
     open_marks: int
     max_score: float | None
@@ -83,6 +85,8 @@ class StudentLine:
     name: str
     section: str
     standing: Standing
+    graded: bool
+    """Whether there is a grade, be it of an earlier file."""
     score: float
     max_score: float
     complete: bool
@@ -171,6 +175,7 @@ def _student(row: Row) -> StudentLine:
         name=row.student.name,
         section=row.student.section,
         standing=row.standing,
+        graded=row.grade is not None,
         score=row.score,
         max_score=row.max_score,
         complete=row.complete,
@@ -182,12 +187,13 @@ def _student(row: Row) -> StudentLine:
 
 
 def _totals(students: Sequence[StudentLine]) -> Totals:
-    graded = [line for line in students if line.standing is Standing.GRADED]
+    graded = [line for line in students if line.graded]
     shares = sorted(line.score / line.max_score if line.max_score else 0.0 for line in graded)
     worth = {line.max_score for line in graded}
     return Totals(
         students=len(students),
         standings={one: sum(line.standing is one for line in students) for one in Standing},
+        graded=len(graded),
         open_totals=sum(not line.complete for line in graded),
         open_marks=sum(line.unsettled for line in graded),
         max_score=worth.pop() if len(worth) == 1 else None,
@@ -249,8 +255,7 @@ class _Part:
 
     def place(self) -> tuple[int, str, int]:
         """Where it stands in the report."""
-        found = re.match(r"q(\d+)_", min(self.names, key=_number))
-        return int(found[1]) if found else 0, self.mark.problem, self.order
+        return min(map(question_number, self.names)), self.mark.problem, self.order
 
     def line(self) -> PartLine:
         """The part's numbers."""
@@ -260,7 +265,7 @@ class _Part:
         return PartLine(
             problem=self.mark.problem,
             part=self.mark.part,
-            names=tuple(sorted(self.names, key=_number)),
+            names=tuple(sorted(self.names, key=lambda name: (question_number(name), name))),
             kind=self.mark.kind,
             max_points=self.mark.max_points,
             students=students,
@@ -279,11 +284,6 @@ class _Part:
                 for id_ in common
             ),
         )
-
-
-def _number(name: str) -> tuple[int, str]:
-    found = re.match(r"q(\d+)_", name)
-    return int(found[1]) if found else 0, name
 
 
 def _add_marks(parts: dict[tuple[str, str], _Part], row: Row) -> None:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Collection, Iterable
 
 from grader.model import Mark
 from grader.model.result import Row
+from grader.report.names import question_number
 
 # What a spreadsheet would take for a formula when a cell starts with it.
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
@@ -27,7 +27,7 @@ def grades_csv(rows: Iterable[Row], *, pooled: Collection[int] = ()) -> str:
             key = mark.name, mark.problem
             earned[key] = mark.points
             if key not in columns:
-                columns[key] = (_number(mark), mark.problem, position)
+                columns[key] = (question_number(mark.name), mark.problem, position)
         lines.append((row.student.id, row.score, row.max_score, earned))
     lines.sort(key=lambda line: line[0])
     keys = sorted(columns, key=lambda key: columns[key])
@@ -82,11 +82,6 @@ def _quoted(cell: str) -> str:
 
 def _text(value: str) -> str:
     return f"'{value}" if value.startswith(_FORMULA) else value
-
-
-def _number(mark: Mark) -> int:
-    found = re.match(r"q(\d+)_", mark.name)
-    return int(found[1]) if found else 0
 
 
 def _several(keys: Iterable[tuple[str, str]]) -> set[str]:

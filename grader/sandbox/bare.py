@@ -67,21 +67,26 @@ class Bare:
         kept = {name: os.environ[name] for name in _KEPT if name in os.environ}
         if site.ENABLE_USER_SITE:  # a new HOME would hide packages installed with --user
             kept["PYTHONUSERBASE"] = site.getuserbase()
-        home = str(place.home)
         return {
             **kept,
             **dict.fromkeys(_THREAD_VARIABLES, str(THREADS)),
             "PATH": os.pathsep.join((str(Path(sys.executable).parent), os.defpath)),
-            "HOME": home,
-            "TMPDIR": str(place.temporary),
+            **_folders(place),
             "IPYTHONDIR": str(place.home / ".ipython"),
             "LANG": "C.UTF-8",
             "TZ": "UTC",
             "PYTHONHASHSEED": "0",
             "PYDEVD_DISABLE_FILE_VALIDATION": "1",
-            # The kernel ends by itself when this process is gone.
-            "JPY_PARENT_PID": str(os.getpid()),
         }
+
+
+def _folders(place: Place) -> dict[str, str]:
+    """Where home and temporary files are, in the variables that this system looks at."""
+    home, temporary = str(place.home), str(place.temporary)
+    if sys.platform == "win32":
+        return {"USERPROFILE": home, "APPDATA": home, "TEMP": temporary, "TMP": temporary}
+    # By the last the kernel ends by itself when this process is gone; Windows wants a handle.
+    return {"HOME": home, "TMPDIR": temporary, "JPY_PARENT_PID": str(os.getpid())}
 
 
 sandboxes.add("off")(Bare())

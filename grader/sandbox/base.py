@@ -102,7 +102,7 @@ def choose(mode: str) -> Chosen:
     """
     if mode not in ("auto", "required"):
         return Chosen(mode, mode, sandboxes.find(mode))
-    name = max(sandboxes, key=lambda name: len(_present(sandboxes.find(name))))
+    name = max(sandboxes, key=lambda name: _strength(sandboxes.find(name)))
     sandbox = sandboxes.find(name)
     missing = [layer for layer in WANTED if layer not in _present(sandbox)]
     if mode == "required" and missing:
@@ -111,6 +111,12 @@ def choose(mode: str) -> Chosen:
             fix="pass --sandbox auto to use the strongest there is, for notebooks you trust",
         )
     return Chosen(mode, name, sandbox)
+
+
+def _strength(sandbox: Sandbox) -> tuple[int, int]:
+    """The number of wanted layers, and then of all: a hundred others don't make up for one."""
+    present = _present(sandbox)
+    return len(present & WANTED.keys()), len(present)
 
 
 def _present(sandbox: Sandbox) -> set[str]:

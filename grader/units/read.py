@@ -140,22 +140,21 @@ def _value(match: re.Match[str], text: str) -> int | float:
     if mantissa.startswith("0,"):
         raise ReadError(_decimal_comma(text))
     plain = match["sign"] + mantissa.replace(",", "").replace("_", "")
-    found: int | float = float(plain + (match["exponent"] or ""))
-    if not match["exponent"] and "." not in plain:
-        found = int(plain)
+    exponent = match["exponent"] or ""
     if match["ten"]:
-        # The exponent is text for float(), which is never slow, whatever its size.
-        _finite(found, text)
-        found = float(f"{plain}{match['exponent'] or 'e0'}") * _raised(10, match["ten"], text)
-        if not match["exponent"]:
-            found = float(f"{plain}e{match['ten']}")
-    return found
+        exponent = f"e{int(exponent[1:] or '0') + _power(match['ten'], text)}"
+    # From its text at once: rounded once, never slow, and infinite where it is too large.
+    return float(plain + exponent) if exponent or "." in plain else int(plain)
+
+
+def _power(written: str, text: str) -> int:
+    if len(written) > 5 or abs(int(written)) > 1000:
+        raise ReadError(f"the number '{quoted(text)}' is too large or too small to be an answer")
+    return int(written)
 
 
 def _raised(base: int, exponent: str, text: str) -> int | float:
-    if len(exponent) > 5 or abs(int(exponent)) > 1000:
-        raise ReadError(f"the number '{quoted(text)}' is too large or too small to be an answer")
-    power = int(exponent)
+    power = _power(exponent, text)
     # Exact where it can be: 2^30 is an int, 10^-3 the nearest float.
     return base**power if power >= 0 else float(f"1e{power}") if base == 10 else 2.0**power
 
@@ -250,6 +249,6 @@ def _converted(found: float, given: Unit, asked: Unit, text: str) -> int | float
     if not rest and isinstance(found, int):
         return _finite(whole, text)
     try:
-        return top / bottom
+        return _finite(top / bottom, text)
     except OverflowError:
         return _finite(math.inf, text)

@@ -9,11 +9,13 @@ from dataclasses import replace
 from pathlib import Path
 
 from grader import probe
-from grader.expressions import ExpressionError, TextError
-from grader.kinds import Example, Unreadable, kinds
+from grader.expressions import ExpressionError, TextError, holds
+from grader.kinds import Example, Unreadable, kinds, share
+from grader.kinds.numeric import NumericKey
 from grader.model import Answer, Evidence, Judgement, Key, Outcome, Verdict
 from grader.notebook import Cell
-from grader.render import named_keys, render, solution
+from grader.quantity import Value
+from grader.render import render, solution
 from grader.score import score
 from grader.verify.case import Case, Finding, Given, failure_line
 
@@ -122,27 +124,85 @@ def zero_marks(case: Case) -> Iterator[Finding]:
 
 def evidence_of(cells: tuple[Cell, ...], case: Case) -> Evidence:
     """The evidence that a notebook of plain assignments would leave, without a kernel."""
-    answers: dict[str, Answer] = {}
-    wanted = dict(named_keys(case.paper))
+    given: dict[str, object] = {}
+    wanted = dict(case.paper.named_keys())
     for cell in cells:
         if cell.type != "code":
             continue
         for statement in ast.parse(cell.source).body:
             if isinstance(statement, ast.Assign) and (name := _assigned(statement)) in wanted:
-                value = ast.literal_eval(statement.value)
-                answers[name] = Answer(name=name, raw=probe.encode(value))
-    return Evidence(
-        submission_sha256="0" * 64,
-        outcome=Outcome.FINISHED,
-        answers=answers,
-        cells=(),
-        seconds=0.0,
-    )
+                given[name] = ast.literal_eval(statement.value)
+    return _evidence(given)
 
 
 def _assigned(statement: ast.Assign) -> str:
     target = statement.targets[0]
     return target.id if isinstance(target, ast.Name) else ""
+
+
+def carried_forward(case: Case) -> Iterator[Finding]:
+    """A later part that follows from a wrong earlier answer earns what the spec declares."""
+    question = case.paper.questions[0]
+    right = {n: ast.literal_eval(source) for n, source in solution(case.paper).items()}
+    for part_id, key in case.variant.keys.items():
+        for used in key.part.uses:
+            wrong = _moved(case.variant.keys[used])
+            if wrong is None:
+                continue
+            follows = _following(key, used, wrong)
+            if follows is None:
+                continue
+            literal = ast.literal_eval(kinds.find(key.part.kind).literal(follows))
+            given = {**right, question.name(used): wrong[0], question.name(part_id): literal}
+            marks = {m.part: m for m in score(case.paper, _evidence(given)).marks}
+            least = (1 - share(key.part.carry.discount)) * marks[part_id].max_points
+            points = marks[part_id].points
+            if points is None or points < least - 1e-6:
+                yield case.finding(
+                    "carried-forward",
+                    case.part_path(part_id),
+                    f"part '{part_id}': {marks[part_id].answer} follows from a wrong '{used}' of "
+                    f"{marks[used].answer} and earns {points} of {marks[part_id].max_points:g}",
+                    "a mistake stands in the way, or 'carry' keeps it out: see both",
+                )
+
+
+# Enough to be wrong, and near enough to be carried.
+_OFF = 1.13
+
+
+def _moved(key: Key) -> tuple[object, Value] | None:
+    """A wrong answer to *key* as a student may give it, and as later parts compute with it."""
+    if not isinstance(key, NumericKey) or not key.value:
+        return None
+    value = key.value * _OFF
+    wrong = round(value) + 1 if isinstance(key.value, int) else value
+    if key.low <= wrong <= key.high:
+        return None
+    carried = kinds.find(key.part.kind).carried(wrong, key)
+    return None if carried is None else (wrong, carried)
+
+
+def _following(key: Key, used: str, wrong: tuple[object, Value]) -> Key | None:
+    """The key that follows from a wrong earlier answer; None where a guard keeps it out."""
+    scope = {**key.draw.scope, used: wrong[1]}
+    try:
+        if not all(holds(c, scope, key.draw.facts) for c in key.part.carry.where):
+            return None
+        follows: Key = kinds.find(key.part.kind).key(key.part, replace(key.draw, scope=scope))
+    except (ExpressionError, ValueError):
+        return None
+    return None if isinstance(follows, NumericKey) and not follows.value else follows
+
+
+def _evidence(given: Mapping[str, object]) -> Evidence:
+    return Evidence(
+        submission_sha256="0" * 64,
+        outcome=Outcome.FINISHED,
+        answers={n: Answer(name=n, raw=probe.encode(v)) for n, v in given.items()},
+        cells=(),
+        seconds=0.0,
+    )
 
 
 def examples(case: Case) -> Iterator[Finding]:

@@ -9,10 +9,10 @@ from functools import cached_property
 from pathlib import Path
 
 from grader import units
-from grader.draw import draw, numbers, points_of
+from grader.draw import draw, loose_paper, numbers, sample_seed
 from grader.errors import Location, SetupError
 from grader.load.yaml12 import Located, Path_
-from grader.model import ExamSet, Facts, Paper, Problem, Question, Slot, Student, Variant
+from grader.model import Facts, Paper, Problem, Variant
 from grader.quantity import Quantity, Value
 
 
@@ -82,22 +82,12 @@ class Case:
     @cached_property
     def variant(self) -> Variant:
         """The variant; raises SpecError when it can't be drawn."""
-        return draw(self.problem, gate_seed(self.problem.id, self.number), self.facts)
+        return draw(self.problem, sample_seed(self.problem.id, self.number), self.facts)
 
     @cached_property
     def paper(self) -> Paper:
         """A paper with this one problem."""
-        question = Question(
-            number=1,
-            variant=self.variant,
-            points=points_of(self.problem, Slot(problem=self.problem.id)),
-        )
-        return Paper(
-            student=Student(id=f"seed-{self.number}"),
-            exam=ExamSet(id="gate", title=self.problem.title, problems=(self.problem.id,)),
-            release="gate",
-            questions=(question,),
-        )
+        return loose_paper([self.variant], "gate")
 
     @cached_property
     def values(self) -> str:
@@ -122,11 +112,6 @@ class Case:
             seed=self.number,
             values=self.values,
         )
-
-
-def gate_seed(problem_id: str, number: int) -> bytes:
-    """The seed of the gate's variant *number*: the same on every machine."""
-    return hashlib.sha256(f"gate/{problem_id}/{number}".encode()).digest()
 
 
 def load_solve(path: Path) -> Solve:

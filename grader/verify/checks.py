@@ -7,7 +7,13 @@ from collections.abc import Callable, Iterator
 from grader.draw import DrawError
 from grader.expressions import ExpressionError, TextError
 from grader.kinds import kinds
-from grader.verify.answers import examples, full_marks, second_computation, zero_marks
+from grader.verify.answers import (
+    carried_forward,
+    examples,
+    full_marks,
+    second_computation,
+    zero_marks,
+)
 from grader.verify.case import Case, Finding
 from grader.verify.numbers import printed_rounding, readable_numbers, trivial_guesses
 
@@ -49,6 +55,7 @@ CHECKS: tuple[Check, ...] = (
     full_marks,
     zero_marks,
     examples,
+    carried_forward,
     trivial_guesses,
     readable_numbers,
     printed_rounding,

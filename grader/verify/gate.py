@@ -5,10 +5,11 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
+from functools import lru_cache, partial
 from pathlib import Path
 
+from grader import executors
 from grader.draw import MAX_DRAWS
 from grader.errors import GraderError, Location, SetupError, SpecErrors
 from grader.load import Bank
@@ -73,20 +74,18 @@ def _mapped(
         bank = Bank.open(folders)
         yield from (verify_problem(bank, name, seeds) for name in names)
         return
-    with ProcessPoolExecutor(jobs, initializer=_open_bank, initargs=(folders,)) as pool:
-        yield from pool.map(_verify_one, names, [seeds] * len(names))
+    with executors.open(f"processes:{jobs}") as pool:
+        yield from pool.map(partial(_verify_one, folders, seeds), names)
 
 
-_worker: dict[str, Bank] = {}
-
-
-def _open_bank(folders: tuple[str, ...]) -> None:
+@lru_cache(maxsize=1)
+def _bank(folders: tuple[str, ...]) -> Bank:
     # One bank a worker process: its facts and templates are read once, not once a problem.
-    _worker["bank"] = Bank.open(folders)
+    return Bank.open(folders)
 
 
-def _verify_one(name: str, seeds: int) -> Verified:
-    return verify_problem(_worker["bank"], name, seeds)
+def _verify_one(folders: tuple[str, ...], seeds: int, name: str) -> Verified:
+    return verify_problem(_bank(folders), name, seeds)
 
 
 def verify_problem(bank: Bank, name: str, seeds: int = 50) -> Verified:

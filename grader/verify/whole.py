@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from grader.draw import draw, points_of
+from grader.draw import draw, loose_paper, sample_seed
 from grader.execute import execute
 from grader.load import Bank
-from grader.model import ExamSet, Job, Limits, Paper, Question, Slot, Student, Submission, Verdict
+from grader.model import Job, Limits, Submission, Verdict
 from grader.notebook import write
-from grader.render import metadata, named_keys, render, solution
+from grader.render import metadata, render, solution
 from grader.score import score
-from grader.verify.case import gate_seed
 
 
 def run_references(
@@ -23,22 +22,13 @@ def run_references(
     over all seeds.
     """
     names = [n for n in (wanted or bank.paths) if bank.problem(n).id in set(sound)]
-    questions = []
-    for number, name in enumerate(names, start=1):
-        problem = bank.problem(name)
-        variant = draw(problem, gate_seed(problem.id, seed), bank.facts)
-        points = points_of(problem, Slot(problem=problem.id))
-        questions.append(Question(number=number, variant=variant, points=points))
-    paper = Paper(
-        student=Student(id="reference"),
-        exam=ExamSet(id="gate", title="All problems", problems=tuple(names)),
-        release="gate",
-        questions=tuple(questions),
-    )
+    problems = [bank.problem(name) for name in names]
+    variants = [draw(p, sample_seed(p.id, seed), bank.facts) for p in problems]
+    paper = loose_paper(variants, "reference")
     data = write(render(paper, bank.templates, solution(paper)), metadata(paper))
     job = Job(
         submission=Submission(student="reference", path="reference.ipynb", sha256="0" * 64),
-        names=tuple(name for name, _ in named_keys(paper)),
+        names=tuple(name for name, _ in paper.named_keys()),
         limits=Limits(),
     )
     grade = score(paper, execute(job, data))

@@ -116,6 +116,6 @@ def solve(given):
         "bubble": 100 * (1 - m * 3 * forward / end),
         "step_time": end,
         "needed": fewest(p, given["target_percent"]),
-        "in_flight": [[held[i] * stash, held_1f1b[i] * stash] for i in (0, p // 2)],
+        "held": [[held[i] * stash, held_1f1b[i] * stash] for i in (0, p // 2)],
         "shrink": shrinking(),
     }

@@ -63,7 +63,7 @@ def solve(given):
     ranks = given["gpus"]
     size = given["billions"] * given["width"]  # GB
     bandwidth = given["bandwidth"]  # GB/s
-    latency, small = given["latency"] * 1e-6, given["small"] * 1e-6  # s, GB
+    latency, small = given["latency"] * 1e-6, given["small"] * 1e-3  # s, GB
     return {
         "sent": ring(ranks, size)[0],
         "small_time": 1e6 * ring(ranks, small, bandwidth, latency)[1],

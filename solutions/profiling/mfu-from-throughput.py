@@ -20,11 +20,13 @@ def solve(given):
         return seconds
 
     needed, done = ideal_seconds(MODEL), ideal_seconds(HARDWARE)
+    chunks = [MODEL] * 100 + [("forward again",)] * given["repeated"]  # each of 1 % of the layers
+    selective = sum(ideal_seconds(products) / 100 for products in chunks)
     tokens = given["tokens"] * 1e12
     return {
         "mfu": needed * 100,  # of the one second that really passed
         "hfu": done * 100,
-        "without": rate / (needed / done),
+        "selective": rate / (selective / done),
         "gpu_hours": tokens / (rate / given["gpus"]) / 60 / 60,
         "monitor": "busy",
     }

@@ -39,7 +39,7 @@ def solve(given):
     }
     return {
         "bucket_time": one,
-        "exposed": now,
+        "hidden": sum(one for _ in range(count)) - now,
         "best": (others + now) / others,
         "remedy": min(changes, key=changes.get),
     }

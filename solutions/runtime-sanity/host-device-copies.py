@@ -6,8 +6,15 @@ STEPS = 60
 def solve(given):
     """Run each version for some steps and take its pace in the long run."""
     bandwidth = given.fact(given["gpu"], "memory_bandwidth", "B/s")
-    table = given["table"] * 1e9
-    queries, scores = given["queries"] * 1e6, given["scores"] * 1e6
+    rows = round(given["millions"] * 1e6)
+    table, queries, scores = (
+        sum(shape[0] * 2 for _ in range(shape[1]))
+        for shape in (
+            (rows, given["width"]),
+            (given["queries"], given["width"]),
+            (rows, given["queries"]),
+        )
+    )
     pageable, pinned = given["pageable"] * 1e9, given["pinned"] * 1e9
     product = table / bandwidth
 
@@ -18,8 +25,8 @@ def solve(given):
     faster_memory = pipeline(queries / pinned, product / 2, scores / pinned)
     return {
         "as_written": written * 1e3,
-        "resident": resident * 1e6,
-        "overlapped": overlapped * 1e6,
+        "resident": resident * 1e3,
+        "overlapped": overlapped * 1e3,
         "next_step": "link" if faster_link < faster_memory else "memory",
         # The first three are statements of the CUDA and PyTorch documentation.
         "pinned_facts": {"page-locked", "asynchronous", "starves"},

@@ -25,7 +25,7 @@ def solve(given):
         "ridge": ridge_of(peak, bandwidth),
         "call_time": (arithmetic if arithmetic >= memory else memory) * 1e6,
         "bound": "compute" if arithmetic >= memory else "memory",
-        "knee": first(lambda b: is_compute_bound(times(b))),
+        "smallest_batch": first(lambda b: is_compute_bound(times(b))),
         "quantised": min(shrink, key=lambda name: abs(after / before - shrink[name])),
     }
 

@@ -10,6 +10,13 @@ def largest_micro_batch(given):
     return size
 
 
+def gradients(given):
+    """The printed GB of gradients: their bytes in one parameter's record, times the records."""
+    record = "g" * given["gradient_bytes"] + "." * given["other_bytes"]
+    records = given["state"] * (1 - given["buffers"]) / len(record)
+    return float(f"{records * record.count('g'):.1f}")
+
+
 def rounds_until(target, micro_batch, replicas):
     done = rounds = 0
     while done < target:
@@ -77,7 +84,7 @@ def solve(given):
     gpus = range(given["gpus"])
     replicas = {gpu // given["tensor_parallel"] for gpu in gpus}
     rounds = rounds_until(given["target"], micro_batch, len(replicas))
-    once = sent_by_rank_0(len(replicas), given["gradient"])
+    once = sent_by_rank_0(len(replicas), gradients(given))
 
     terms = [given["first_loss"]] * given["first_terms"]
     terms += [given["second_loss"]] * given["second_terms"]

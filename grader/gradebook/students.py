@@ -1,0 +1,60 @@
+"""Students to rows of their table and back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from sqlalchemy import Connection, insert, select, update
+
+from grader.errors import SetupError
+from grader.gradebook import schema
+from grader.model import Student
+from grader.registry import nearest
+
+_TABLE = schema.students
+# Far below the number of values that one statement may have.
+_CHUNK = 500
+
+
+def put(connection: Connection, students: Iterable[Student]) -> tuple[int, int]:
+    """How many were added, and how many changed."""
+    known = {student.id: student for student in read(connection)}
+    new, changed = [], []
+    for one in {student.id: student for student in students}.values():
+        line = {"id": one.id, "name": one.name, "email": one.email, "section": one.section}
+        if one.id not in known:
+            new.append(line)
+        elif known[one.id] != one:
+            changed.append(line)
+    if new:
+        connection.execute(insert(_TABLE), new)
+    for line in changed:
+        connection.execute(update(_TABLE).where(_TABLE.c.id == line["id"]).values(line))
+    return len(new), len(changed)
+
+
+def read(connection: Connection) -> Iterator[Student]:
+    """All of them, in order of id."""
+    t = _TABLE.c
+    for row in connection.execute(select(t.id, t.name, t.email, t.section).order_by(t.id)):
+        yield Student(id=row.id, name=row.name, email=row.email, section=row.section)
+
+
+def require(connection: Connection, ids: Iterable[str]) -> None:
+    """Nothing when all *ids* are students; otherwise raises SetupError, naming one that is not."""
+    for chunk in in_chunks(ids):
+        known = set(connection.scalars(select(_TABLE.c.id).where(_TABLE.c.id.in_(chunk))))
+        stranger = next((id_ for id_ in chunk if id_ not in known), None)
+        if stranger is not None:
+            close = nearest(stranger, list(connection.scalars(select(_TABLE.c.id))))
+            raise SetupError(
+                f"student '{stranger}' is not in the gradebook",
+                fix=f"did you mean '{close}'?" if close else "add the student to the roster",
+            )
+
+
+def in_chunks(ids: Iterable[str]) -> Iterator[list[str]]:
+    """Every id once, in lists that one statement can take."""
+    once = list(dict.fromkeys(ids))
+    for start in range(0, len(once), _CHUNK):
+        yield once[start : start + _CHUNK]

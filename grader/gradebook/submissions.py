@@ -1,0 +1,72 @@
+"""Submissions to rows of their table and back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from sqlalchemy import Connection, bindparam, func, insert, select, update
+
+from grader.gradebook import schema, students
+from grader.gradebook.plain import storable, storable_or_none
+from grader.model import Submission
+
+_TABLE = schema.submissions
+# What makes an attempt the same one handed in again: student, path and bytes.
+_Same = tuple[str, str, str]
+
+
+def put(connection: Connection, batch: Iterable[Submission], *, at: str) -> None:
+    """Keeps every attempt of *batch*, the latest last."""
+    attempts: dict[_Same, Submission] = {}
+    for one in batch:
+        same = one.student, storable(one.path), one.sha256
+        attempts.pop(same, None)  # so that it stands at its last place
+        attempts[same] = one
+    students.require(connection, (student for student, _, _ in attempts))
+    numbers = _numbers(connection, attempts)
+    first = (connection.scalar(select(func.max(_TABLE.c.seen))) or 0) + 1
+    new: list[dict[str, object]] = []
+    again: list[dict[str, object]] = []
+    for seen, (same, one) in enumerate(attempts.items(), first):
+        line: dict[str, object] = {
+            "seen": seen,
+            "received": one.received,
+            "refusal": storable_or_none(one.refusal),
+        }
+        if same in numbers:
+            again.append(line | {"known": numbers[same]})
+        else:
+            student, path, sha256 = same
+            new.append(line | {"student": student, "path": path, "sha256": sha256, "added": at})
+    if again:
+        # One statement for all: it sets the columns that the lines name.
+        connection.execute(update(_TABLE).where(_TABLE.c.number == bindparam("known")), again)
+    if new:
+        connection.execute(insert(_TABLE), new)
+
+
+def read(connection: Connection, student: str | None) -> Iterator[Submission]:
+    """Those of one student or of all, the latest last."""
+    t = _TABLE.c
+    query = select(t.student, t.path, t.sha256, t.received, t.refusal).order_by(t.seen)
+    if student is not None:
+        query = query.where(t.student == student)
+    for row in connection.execute(query):
+        yield Submission(
+            student=row.student,
+            path=row.path,
+            sha256=row.sha256,
+            received=row.received,
+            refusal=row.refusal,
+        )
+
+
+def _numbers(connection: Connection, attempts: Iterable[_Same]) -> dict[_Same, int]:
+    """The numbers of the attempts of these students that are known."""
+    t = _TABLE.c
+    query = select(t.student, t.path, t.sha256, t.number)
+    return {
+        (row.student, row.path, row.sha256): row.number
+        for chunk in students.in_chunks(student for student, _, _ in attempts)
+        for row in connection.execute(query.where(t.student.in_(chunk)))
+    }

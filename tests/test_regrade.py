@@ -1,0 +1,222 @@
+"""Regrading: what a correction may change, what it must not, and what survives it."""
+
+from __future__ import annotations
+
+import json
+import stat
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner
+
+from grader.cli import grader
+from grader.errors import SetupError
+from tests.builders import ROSTER, SPEC, a_bank, a_roster
+from tests.test_commands import ok
+
+ESSAY = SPEC.replace(
+    "explanation: |",
+    "  - {id: why, kind: explanation, ask: 'Why?', points: 4}\nexplanation: |",
+)
+
+
+@pytest.fixture
+def exam(tmp_path: Path) -> Path:
+    """A graded exam with an explanation that waits for a person."""
+    bank = a_bank(tmp_path / "bank", ESSAY)
+    ok(
+        "render", "quiz", "--roster", a_roster(tmp_path), "--out", tmp_path / "release",
+        "--bank", bank,
+    )  # fmt: skip
+    for student in ("ada", "bo"):
+        ok(
+            "solve", tmp_path / "release", "--student", student, "--bank", bank,
+            "--out", tmp_path / "in" / f"{student}.ipynb",
+        )  # fmt: skip
+    regraded(tmp_path)
+    return tmp_path
+
+
+def regraded(home: Path, *more: object) -> dict:  # type: ignore[type-arg]
+    result = ok(
+        "grade", home / "in", "--release", home / "release", "--out", home / "results",
+        "--bank", home / "bank", "--json", *more,
+    )  # fmt: skip
+    return json.loads(result.stdout)
+
+
+def grade_of(home: Path, student: str = "ada") -> dict:  # type: ignore[type-arg]
+    return json.loads((home / "results" / "grades" / f"{student}.json").read_text())
+
+
+def correct(home: Path, spec: str) -> None:
+    a_bank(home / "bank", spec)
+    ok("score", home / "results", "--specs", "current", "--bank", home / "bank", "--why", "test")
+
+
+def test_a_correction_survives_the_next_run(exam: Path) -> None:
+    correct(exam, ESSAY.replace("points: 2", "points: 5"))
+    assert grade_of(exam)["score"] == 6
+    again = regraded(exam)
+    assert again["executed"] == 0
+    assert grade_of(exam)["score"] == 6
+    ok("score", exam / "results", "--bank", exam / "bank")
+    assert grade_of(exam)["score"] == 6
+
+
+def test_a_correction_keeps_the_numbers_that_were_handed_out(exam: Path) -> None:
+    before = json.loads(ok("key", exam / "release", "--student", "ada", "--json").output)
+    correct(exam, ESSAY.replace("[1.3, 2.7, 6.7, 13, 30]", "[40]"))
+    assert grade_of(exam)["score"] == 3
+    assert before["q1_share"]["value"] < 10
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        (
+            "      - {id: bf16, text: bfloat16, correct: true}\n"
+            "      - {id: fp32, text: float32, feedback: That has 4 bytes.}\n",
+            "      - {id: fp32, text: float32, feedback: That has 4 bytes.}\n"
+            "      - {id: bf16, text: bfloat16, correct: true}\n",
+            "students saw",
+        ),
+        (
+            "      - {id: fp8, text: 8-bit float, feedback: That has 1 byte.}\n",
+            "      - {id: fp8, text: 8-bit float, feedback: That has 1 byte.}\n"
+            "      - {id: fp4, text: 4-bit float}\n",
+            "things to choose from",
+        ),
+        ("id: bound", "id: form", "did not"),
+        ("unit: GB", "unit: GiB", "students saw 'GB'"),
+    ],
+)
+def test_a_correction_that_changes_what_students_wrote_is_refused(
+    exam: Path, old: str, new: str, words: str
+) -> None:
+    assert old in ESSAY
+    a_bank(exam / "bank", ESSAY.replace(old, new))
+    before = grade_of(exam)
+    result = CliRunner().invoke(
+        grader,
+        ["score", str(exam / "results"), "--specs", "current", "--bank", str(exam / "bank")],
+        standalone_mode=False,
+    )
+    # With three options some students' letters may stay what they were by chance: try all.
+    assert isinstance(result.exception, SetupError), result.output
+    assert words in str(result.exception)
+    assert grade_of(exam) == before
+
+
+def test_points_by_hand_settle_a_total_and_survive_a_regrade(exam: Path) -> None:
+    waiting = json.loads(ok("mark", exam / "results", "--json").output)
+    assert {(w["student"], w["answer"]) for w in waiting} == {("ada", "q1_why"), ("bo", "q1_why")}
+    assert grade_of(exam)["complete"] is False
+    ok(
+        "mark", exam / "results", "--student", "ada", "--answer", "q1_why", "--points", 3,
+        "--why", "names the format", "--bank", exam / "bank",
+    )  # fmt: skip
+    grade = grade_of(exam)
+    assert (grade["score"], grade["complete"]) == (6, True)
+    assert "names the format" in grade["marks"][2]["feedback"]
+    correct(exam, ESSAY.replace("points: 2", "points: 5"))
+    assert grade_of(exam)["score"] == 9
+    ok(
+        "mark", exam / "results", "--student", "ada", "--answer", "q1_why", "--withdraw",
+        "--bank", exam / "bank",
+    )  # fmt: skip
+    assert grade_of(exam)["complete"] is False
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("--student", "adda", "--answer", "q1_why", "--points", 1), "did you mean 'ada'?"),
+        (("--student", "ada", "--answer", "q1_wy", "--points", 1), "did you mean 'q1_why'?"),
+        (("--student", "ada", "--answer", "q1_why", "--points", 9), "more than the 4 points"),
+        (("--student", "ada", "--answer", "q1_why"), "either points or --withdraw"),
+        (("--student", "ada", "--answer", "q1_why", "--withdraw"), "no points by hand"),
+    ],
+)
+def test_a_mark_by_hand_that_can_not_be_says_why(
+    exam: Path, arguments: tuple[object, ...], words: str
+) -> None:
+    result = CliRunner().invoke(
+        grader, ["mark", str(exam / "results"), *map(str, arguments)], standalone_mode=False
+    )
+    assert isinstance(result.exception, SetupError)
+    assert words in str(result.exception)
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="no such permissions")
+def test_files_that_hold_answers_are_closed_to_other_users(exam: Path) -> None:
+    correct(exam, ESSAY.replace("points: 2", "points: 5"))
+    secret = [exam / "release" / "release.json", *(exam / "results" / "corrected").glob("*")]
+    assert len(secret) == 2
+    assert {stat.S_IMODE(path.stat().st_mode) for path in secret} == {0o600}
+
+
+def test_a_copy_of_another_students_notebook_is_judged_by_each_ones_own_paper(
+    tmp_path: Path,
+) -> None:
+    pooled = (
+        "id: quiz\ntitle: A quiz\nproblems:\n  - {pool: [sample, second], choose: 1, points: 6}\n"
+    )
+    other = SPEC.replace("id: sample", "id: second").replace("id: share", "id: held")
+    other = other.replace("{{ share", "{{ held")
+    a_bank(tmp_path / "bank", other)
+    a_bank(tmp_path / "bank", exam=pooled)
+    many = "id\n" + "".join(f"s{i}\n" for i in range(8))
+    ok(
+        "render", "quiz", "--roster", a_roster(tmp_path, many), "--out", tmp_path / "release",
+        "--bank", tmp_path / "bank",
+    )  # fmt: skip
+    solved = tmp_path / "solved.ipynb"
+    ok(
+        "solve", tmp_path / "release", "--student", "s0", "--out", solved,
+        "--bank", tmp_path / "bank",
+    )  # fmt: skip
+    (tmp_path / "in").mkdir()
+    for number in range(8):
+        (tmp_path / "in" / f"s{number}.ipynb").write_bytes(solved.read_bytes())
+    regraded(tmp_path)
+    first = {s: grade_of(tmp_path, s)["score"] for s in ("s0", "s1", "s2", "s3")}
+    assert first["s0"] == 6
+    regraded(tmp_path)
+    ok("score", tmp_path / "results", "--bank", tmp_path / "bank")
+    assert {s: grade_of(tmp_path, s)["score"] for s in first} == first
+
+
+def test_a_student_id_can_not_lead_out_of_the_folder(tmp_path: Path) -> None:
+    bank = a_bank(tmp_path / "bank")
+    for name in ("../../evil", "a/b", ".hidden", "x" * 300):
+        result = CliRunner().invoke(
+            grader,
+            [
+                "render",
+                "quiz",
+                "--student",
+                name,
+                "--out",
+                str(tmp_path / "r"),
+                "--bank",
+                str(bank),
+            ],
+            standalone_mode=False,
+        )
+        assert isinstance(result.exception, SetupError), name
+        assert "can't be a file's name" in str(result.exception)
+
+
+def test_students_who_differ_in_capitals_only_are_refused(tmp_path: Path) -> None:
+    bank = a_bank(tmp_path / "bank")
+    out = tmp_path / "release"
+    ok("render", "quiz", "--roster", a_roster(tmp_path, ROSTER), "--out", out, "--bank", bank)
+    result = CliRunner().invoke(
+        grader,
+        ["render", "quiz", "--student", "ADA", "--out", str(out), "--bank", str(bank)],
+        standalone_mode=False,
+    )
+    assert isinstance(result.exception, SetupError)
+    assert "capitals" in str(result.exception)
