@@ -6,6 +6,7 @@ import os
 import stat
 import zipfile
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -252,3 +253,61 @@ def test_a_notebook_that_changed_or_went_since_is_not_loaded(tmp_path: Path) -> 
         load(found.submissions[0])
     with pytest.raises(SubmissionError, match="can't be read any more"):
         load(found.submissions[1])
+
+
+@pytest.mark.parametrize("name", ["class!", "class!/x!", "a.zip!", "!"])
+def test_exclamation_marks_in_names_are_only_that(tmp_path: Path, name: str) -> None:
+    files = {f"{name}/ada.ipynb": ONE, "bob!/exam!.ipynb": TWO}
+    folder = a_folder(tmp_path / name, files)
+    packed = a_zip(tmp_path / name / "all!.zip", files)
+    roster = {**ROSTER, "bob!": Student(id="bob!")}
+    for path in (folder, packed):
+        found = collect(path, roster).submissions
+        assert [load(s) for s in found] == [ONE, TWO]
+
+
+def test_a_zip_and_a_folder_that_read_alike_are_not_confused(tmp_path: Path) -> None:
+    packed = a_zip(tmp_path / "s.zip", {"ada.ipynb": ONE})
+    a_folder(tmp_path / "s.zip!", {"ada.ipynb": TWO})
+    assert load(collect(packed, ROSTER).submissions[0]) == ONE
+
+
+def test_a_zip_that_was_replaced_is_read_anew_and_what_changed_is_refused(tmp_path: Path) -> None:
+    path = a_zip(tmp_path / "s.zip", {"ada.ipynb": ONE, "bob.ipynb": ONE})
+    ada, bob = collect(path, ROSTER).submissions
+    assert load(ada) == ONE
+    a_zip(path, {"bob.ipynb": ONE, "ada.ipynb": TWO})
+    with pytest.raises(SubmissionError, match="has changed"):
+        load(ada)
+    assert load(bob) == ONE
+    path.unlink()
+    with pytest.raises(SubmissionError, match="can't be read any more"):
+        load(bob)
+
+
+def test_a_large_zip_is_listed_once_and_read_by_many_threads(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    students = {f"s{n}": Student(id=f"s{n}") for n in range(200)}
+    path = a_zip_of_many(tmp_path / "s.zip", students)
+    found = collect(path, students).submissions
+    opened: list[object] = []
+    original = zipfile.ZipFile.__init__
+
+    def counted(self: zipfile.ZipFile, *args: object, **more: object) -> None:
+        opened.append(self)
+        original(self, *args, **more)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(zipfile.ZipFile, "__init__", counted)
+    load(found[0])
+    with ThreadPoolExecutor(8) as executor:
+        data = list(executor.map(load, found))
+    assert data == [a_notebook(f"q1_x = {s.student[1:]}") for s in found]
+    assert len(opened) == 1
+
+
+def a_zip_of_many(path: Path, students: Mapping[str, Student]) -> Path:
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        for student in students:
+            archive.writestr(f"{student}.ipynb", a_notebook(f"q1_x = {student[1:]}"))
+    return path

@@ -19,7 +19,8 @@ import pytest
 from grader.errors import SetupError
 from grader.execute import execute
 from grader.execute.reasons import targets
-from grader.kernels import StoppedError
+from grader.kernels import StoppedError, kernels
+from grader.kernels.session import KernelSession
 from grader.model import Answer, Evidence, Limits, Outcome
 from grader.sandbox import Bare, Place, sandboxes
 from tests.builders_notebooks import a_job, a_notebook, run
@@ -343,6 +344,67 @@ def test_all_processes_of_a_notebook_are_gone_afterwards() -> None:
         assert is_gone(int(value(evidence, "q2_b")))
 
 
+DAEMONS = {
+    "own session": "start_new_session=True",
+    "elsewhere": "start_new_session=True, cwd='/'",
+    "no environment": "start_new_session=True, env={}",
+}
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems don't tell enough")
+@pytest.mark.parametrize("how", DAEMONS.values(), ids=DAEMONS)
+def test_a_process_that_leaves_its_group_does_not_outlive_the_run(how: str) -> None:
+    source = f"import subprocess\nq1_a = subprocess.Popen(['sleep', '1000'], {how}).pid"
+    for ending in ("pass", "import os\nos._exit(0)"):
+        assert is_gone(int(value(run(source, ending, asks="q1_a"), "q1_a")))
+
+
+DAEMON = """\
+import os, pathlib, time
+if os.fork() == 0:
+    os.setsid()
+    if os.fork() == 0:
+        os.chdir("/")
+        pathlib.Path(os.environ["HOME"], "pid").write_text(str(os.getpid()))
+        time.sleep(1000)
+    os._exit(0)
+os.wait()
+pid = pathlib.Path.home() / "pid"
+while not (pid.exists() and pid.read_text()):
+    time.sleep(0.01)
+q1_a = int(pid.read_text())
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="other systems don't tell enough")
+def test_a_daemon_does_not_outlive_the_run_and_processes_of_others_do() -> None:
+    other = subprocess.Popen(["sleep", "1000"], cwd=tempfile.gettempdir())
+    try:
+        assert is_gone(int(value(run(DAEMON, asks="q1_a"), "q1_a")))
+        assert other.poll() is None
+    finally:
+        other.kill()
+        other.wait()
+
+
+def test_a_system_without_process_groups_and_socket_files_is_enough(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("grader.kernels.place._has_sockets", lambda: False)
+    monkeypatch.delattr(os, "killpg")
+    evidence = run(
+        "q1_a = 1",
+        "import signal, os\nsignal.signal(signal.SIGINT, signal.SIG_IGN)\nq2_b = os.getpid()",
+        "while True: pass",
+        "q3_c = 3",
+        asks="q1_a q2_b q3_c",
+        limits=SHORT,
+    )
+    assert outcomes(evidence) == ["finished", "finished", "timeout", "finished"]
+    assert [value(evidence, n) for n in ("q1_a", "q3_c")] == ["1", "3"]
+    assert is_gone(int(value(evidence, "q2_b")))
+
+
 def test_kernels_in_threads_do_not_disturb_each_other() -> None:
     def one(n: int) -> Any:
         return value(run(f"x = {n}", "q1_a = x * 2", asks="q1_a"), "q1_a")
@@ -427,6 +489,77 @@ def test_a_value_that_never_ends_when_it_is_looked_at_is_stopped() -> None:
     assert value(evidence, "q2_b") == "2"
 
 
+SLOW = """\
+import time
+class Slow:
+    @property
+    def __class__(self):
+        time.sleep(0.3)
+        return Slow
+q1_a = Slow()
+"""
+
+
+@pytest.mark.parametrize("free, last", [(30.0, "finished"), (0.0, "timeout")])
+def test_asking_is_not_counted_against_the_notebook_up_to_a_limit(
+    free: float, last: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("grader.execute.run.FREE_ASKING_SECONDS", free)
+    limits = Limits(cell_seconds=1.0, notebook_seconds=1.0)
+    evidence = run(SLOW, *["q1_a"] * 5, "q2_b = 2", asks="q1_a q2_b", limits=limits)
+    assert outcomes(evidence)[-1] == last
+
+
+# -- tidying up
+
+
+NESTED = """\
+import os
+q1_a = 1
+for _ in range(150):
+    os.mkdir("d" * 60)
+    os.chdir("d" * 60)
+"""
+
+
+def test_folders_too_deep_to_name_cost_no_evidence_and_are_not_left(
+    short: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(tempfile, "tempdir", str(short))
+    evidence = run(NESTED, "import os\nos._exit(0)", "q2_b = 2", asks="q1_a q2_b")
+    assert [value(evidence, n) for n in ("q1_a", "q2_b")] == ["1", "2"]
+    assert list(short.iterdir()) == []
+
+
+def test_a_kernel_that_can_not_be_closed_costs_no_evidence(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    class Clinging(KernelSession):
+        def close(self) -> None:
+            super().close()
+            raise OSError("still there")
+
+    monkeypatch.setitem(kernels._things, "clinging", Clinging)
+    data = a_notebook("q1_a = 1")
+    evidence = execute(a_job("q1_a", data=data), data, kernel="clinging")
+    assert value(evidence, "q1_a") == "1"
+    assert "still there" in caplog.text
+    assert "still there" not in str(evidence)
+
+
+def test_an_error_in_ending_a_kernel_stops_neither_the_next_nor_the_rest_of_the_tidying(
+    short: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def failing(self: object) -> None:
+        raise PermissionError("not today")
+
+    monkeypatch.setattr(tempfile, "tempdir", str(short))
+    monkeypatch.setattr("grader.kernels.session._Manager.cleanup_resources", failing)
+    evidence = run("q1_a = 1", "import os\nos._exit(0)", "q2_b = 2", asks="q1_a q2_b")
+    assert [value(evidence, n) for n in ("q1_a", "q2_b")] == ["1", "2"]
+    assert list(short.iterdir()) == []
+
+
 # -- what is not a notebook, and what is our own fault
 
 
@@ -490,6 +623,20 @@ def test_a_kernel_that_can_not_start_is_tried_twice_and_is_our_fault(
     assert evidence.outcome is Outcome.REFUSED
     assert evidence.answers == {}
     assert str(evidence.note).startswith("we could not run this notebook; nothing is deducted")
+
+
+def test_a_disk_that_is_full_is_our_fault_and_no_path_is_told(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def full(**_: object) -> str:
+        raise OSError(28, "No space left on device", "/home/teacher/secret")
+
+    monkeypatch.setattr(tempfile, "mkdtemp", full)
+    evidence = run("q1_a = 1", asks="q1_a")
+    assert evidence.outcome is Outcome.REFUSED
+    assert evidence.note == (
+        "we could not run this notebook; nothing is deducted (No space left on device)"
+    )
 
 
 def test_a_kernel_that_starts_at_the_second_try_is_as_good(broken: Callable[..., Broken]) -> None:

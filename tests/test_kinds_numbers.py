@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from grader import units
-from grader.expressions import ExpressionError
+from grader.expressions import ExpressionError, TextError
 from grader.kinds import kinds
 from grader.kinds.numeric import NumericKey
 from grader.model import Mistake, Tolerance, Verdict
@@ -155,6 +155,37 @@ def test_a_huge_integer_is_refused_however_the_kernel_sends_it(raw: dict[str, ob
 def test_no_readable_number_breaks_the_judge(value: float) -> None:
     judgement = judged(a_key(a_numeric(mistakes=(NOT_SHARDED,))), value)
     assert judgement.share in {0.0, 0.25, 1.0}
+
+
+@pytest.mark.parametrize("value", [10**299, -(10**299), 10**300 - 1, 1e308, -1.7e308])
+def test_an_answer_too_large_in_base_units_is_not_carried(value: float) -> None:
+    assert NUMERIC.carried(value, KEY) is None
+    plain = a_key(a_numeric(answer=1, unit=""))
+    assert NUMERIC.carried(value, plain) == value
+
+
+def test_a_mistake_that_overflows_for_an_earlier_answer_is_passed_over() -> None:
+    mistake = Mistake(id="m", value="earlier", feedback="x")
+    part = a_numeric(answer="1 * kbit / s", unit="Kib/h", mistakes=(mistake,), slips=False)
+    key = a_key(part, earlier=units.quantity(10**308 + 1, "bit/s"))
+    assert judged(key, 1).verdict is Verdict.INCORRECT
+
+
+def test_a_tolerance_that_leaves_the_range_of_floats_is_refused() -> None:
+    for rule in (Tolerance(absolute="10 ** 308"), Tolerance(factor=1e301)):
+        with pytest.raises(ValueError, match="too wide"):
+            a_key(a_numeric(answer=1, unit="", tolerance=rule))
+
+
+def test_the_smallest_key_with_a_wide_tolerance_can_be_explained() -> None:
+    part = a_numeric(answer=5e-324, unit="", tolerance=Tolerance(absolute=1))
+    assert "accepted from -1 to 1 " in NUMERIC.explain(a_key(part))
+
+
+@pytest.mark.parametrize("answer", [10**400, -(10**400), math.nan, math.inf])
+def test_a_solution_that_returns_no_finite_number_is_refused(answer: float) -> None:
+    with pytest.raises(ValueError, match="finite"):
+        NUMERIC.solved(answer, KEY)
 
 
 def test_a_right_answer_evaluates_no_mistake() -> None:

@@ -74,7 +74,9 @@ parent.document.title = JSON.stringify({
 
 
 def pages() -> dict[str, str]:
-    rows = [*tally({}, a_class(60, 12)), a_missing_row("a-student-with-a-long-id@university.edu")]
+    grades = a_class(60, 12)
+    missing = a_missing_row("a-student-with-a-long-id@university.edu")
+    rows = [*tally({}, grades, max_points={}), missing]
     ran = {
         row.grade.submission_sha256: EvidenceSummary(
             submission_sha256=row.grade.submission_sha256,

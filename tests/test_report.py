@@ -34,6 +34,7 @@ from grader.report import (
 )
 from grader.report.markdown import author_text, feedback_text
 from grader.report.mathml import formula
+from grader.report.names import question_number
 from grader.report.numbers import correlation, histogram, mean, quartiles
 from grader.report.pages import seconds
 from grader.tally import tally
@@ -182,7 +183,7 @@ class TestGradeJson:
             student="ada", name="q1_size", points=1.0, reason="r", by="prof", at="now"
         )
         row = a_row("ada", a_mark(points=0.0))
-        (row,) = tally({"ada": row.student}, [row.grade], overrides=[override])
+        (row,) = tally({"ada": row.student}, [row.grade], max_points={}, overrides=[override])
         data = json.loads(grade_json(row, exam="", engine="", release=""))
         assert (data["score"], data["marks"][0]["points"]) == (1.0, 1.0)
         assert "prof" not in json.dumps(data)
@@ -229,6 +230,13 @@ class TestFileNames:
             assert not set(name) & set('/\\:*?"<>|\0\n')
             assert len(name.encode()) < 200
             assert not name.startswith(".")
+
+
+@pytest.mark.parametrize(
+    ("mark", "number"), [("q3_x", 3), ("q12_q4_x", 12), ("q_x", 0), ("q3", 0), ("aq3_x", 0)]
+)
+def test_the_name_of_a_mark_tells_the_number_of_its_problem(mark, number):
+    assert question_number(mark) == number
 
 
 class TestNumbers:
@@ -366,7 +374,8 @@ class TestSummary:
             student="ada", name="q1_size", points=1.0, reason="was ill", by="prof", at="now"
         )
         students = {name: Student(id=name) for name in ("ada", "bob")}
-        rows = tally(students, [a_row(name, mark).grade for name in students], overrides=[by_hand])
+        grades = [a_row(name, mark).grade for name in students]
+        rows = tally(students, grades, max_points={}, overrides=[by_hand])
         (part,) = summary_of(rows).parts
         assert [m.feedback for m in part.mistakes] == ["Plain."]
 
@@ -378,6 +387,18 @@ class TestSummary:
         (part,) = summary_of(rows).parts
         assert part.names == ("q2_x", "q3_x")
         assert part.students == 2
+
+    def test_a_grade_counts_while_a_newer_file_waits_and_its_total_is_open(self):
+        waiting = a_row("ada", a_mark(), standing=Standing.WAITING, complete=False)
+        new = a_row("bob", standing=Standing.WAITING, grade=None, complete=False)
+        summary = summary_of([waiting, new, a_row("cy", a_mark(points=0.0))])
+        totals = summary.totals
+        assert (totals.graded, totals.standings[Standing.WAITING]) == (2, 2)
+        assert (totals.mean, totals.open_totals) == (0.5, 1)
+        page = checked(class_page(summary, TEMPLATES))
+        assert "The latest file is not graded yet of 2: ada, bob" in page
+        assert page.count('<span class="tag">newer file not graded yet</span>') == 1
+        assert page.count('<span class="tag">not graded yet</span>') == 1
 
     def test_papers_worth_different_amounts_are_compared_by_share(self):
         rows = [a_row("ada", a_mark()), a_row("bob", a_mark(), a_mark("q2_b", 0.0))]
@@ -614,7 +635,7 @@ class TestFeedbackPage:
 
 class TestClassPage:
     def class_of(self, students, parts=8, **changes):
-        rows = list(tally({}, a_class(students, parts)))
+        rows = list(tally({}, a_class(students, parts), max_points={}))
         return summary_of([*rows, a_missing_row("zoe", 16.0)], **changes)
 
     def test_it_is_closed_and_needs_nothing_from_outside(self):
@@ -652,7 +673,7 @@ class TestClassPage:
 
     @pytest.mark.slow
     def test_a_class_of_ten_thousand_with_forty_parts_is_summed_up_in_seconds(self):
-        rows = list(tally({}, a_class(10_000, 40)))
+        rows = list(tally({}, a_class(10_000, 40), max_points={}))
         start = time.process_time()
         page = class_page(summary_of(rows), TEMPLATES)
         spent = time.process_time() - start

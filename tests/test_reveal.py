@@ -147,7 +147,9 @@ def shown(answers, *, published=False, audience=Audience.STUDENT, overrides=(), 
 
 
 def shown_of(found, *, published=False, audience=Audience.STUDENT, overrides=()):
-    (row,) = tally({"ada": PAPER.student}, [score(PAPER, found)], overrides=overrides)
+    (row,) = tally(
+        {"ada": PAPER.student}, [score(PAPER, found)], max_points={}, overrides=overrides
+    )
     return row, reveal(
         row, PAPER, audience=audience, published=published, given=given, evidence=found
     )
@@ -259,10 +261,22 @@ def test_what_to_look_at_tells_how_to_write_it_or_where_to_read():
 def test_why_a_file_can_not_be_read_is_said_once():
     refused = Submission(student="ada", path="a", sha256="1", refusal="it is not a notebook")
     grade = score_refused(PAPER, refused)
-    (row,) = tally({"ada": PAPER.student}, [grade], submissions=[refused])
+    (row,) = tally({"ada": PAPER.student}, [grade], max_points={}, submissions=[refused])
     feedback = reveal(row, PAPER, audience=Audience.STUDENT, published=False, given=given)
     assert page_text(feedback).count("it is not a notebook") == 1
     assert {part.verdict for part in feedback.problems[0].parts} == {Verdict.UNREADABLE}
+
+
+def test_a_newer_file_that_waits_is_said_above_the_points_of_the_old_one():
+    grade = score(PAPER, evidence({"q1_per_gpu": 9.333}))
+    newer = Submission(student="ada", path="b", sha256="b" * 64, refusal="it is a picture")
+    (row,) = tally({"ada": PAPER.student}, [grade], max_points={}, submissions=[newer])
+    feedback = reveal(row, PAPER, audience=Audience.STUDENT, published=False, given=given)
+    page = page_text(feedback)
+    assert "newer file that is not graded yet" in page
+    assert f"<strong>{row.score:g}</strong> <span>of {row.max_score:g} points so far" in page
+    assert "it is a picture" not in page
+    assert feedback.problems[0].parts[0].verdict is Verdict.CORRECT
 
 
 def test_a_correct_answer_needs_no_advice():

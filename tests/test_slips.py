@@ -53,6 +53,12 @@ def test_a_slip_of_the_unit_is_recognised(value: float, unit: str, name: str) ->
     assert slip(value, unit) == name
 
 
+@pytest.mark.parametrize("count", [10**300, 2**1024 - 1, 1e308, float("inf"), float("nan")])
+def test_a_count_beyond_all_reason_explains_no_slip(count: float) -> None:
+    assert slip(70 * 1e300, n_gpus=count) is None
+    assert slip(70 / 8, unit="token", n_gpus=count) is None
+
+
 @pytest.mark.parametrize(
     "name",
     ["gpus", "devices", "ranks", "workers", "nodes", "replicas", "stages", "shards", "world_size",

@@ -17,8 +17,15 @@ def an_override(name="q1_size", points=1.0, **changes):
     return Override(name=name, points=points, **fields | changes)
 
 
+WORTH = dict.fromkeys(ROSTER, 4.0)
+
+
 def rows_of(grades, **more):
-    return {row.student.id: row for row in tally(ROSTER, grades, **more)}
+    return {row.student.id: row for row in tally(ROSTER, grades, **{"max_points": WORTH} | more)}
+
+
+def an_attempt(sha256, student="ada", **changes):
+    return Submission(student=student, path=f"{sha256[:4]}.ipynb", sha256=sha256, **changes)
 
 
 def test_every_student_of_the_roster_has_a_row():
@@ -36,14 +43,16 @@ def test_handing_in_nothing_is_not_the_same_as_earning_nothing():
     assert rows["bob"].standing is Standing.GRADED
 
 
-def test_a_missing_paper_is_worth_what_most_papers_are_worth_unless_told():
-    grades = [
-        a_grade("bob", a_mark(), a_mark("q2_x")),
-        a_grade("cy", a_mark(), a_mark("q2_x")),
-    ]
-    assert rows_of(grades)["ada"].max_score == 4.0
+def test_a_paper_without_a_grade_is_worth_what_it_is_worth_and_not_what_others_are():
+    grades = [a_grade("bob", a_mark()), a_grade("cy", a_mark())]
     assert rows_of(grades, max_points={"ada": 7.0})["ada"].max_score == 7.0
-    assert rows_of([])["ada"].max_score == 0.0
+    nobody = rows_of([], max_points={"ada": 7.0, "bob": 4.0, "cy": 4.0})
+    assert [row.max_score for row in nobody.values()] == [7.0, 4.0, 4.0]
+
+
+def test_a_student_of_whose_paper_nothing_is_known_is_not_given_a_maximum():
+    with pytest.raises(KeyError, match="ada"):
+        rows_of([a_grade("bob", a_mark()), a_grade("cy", a_mark())], max_points={})
 
 
 def test_a_total_is_open_while_any_mark_is_unsettled():
@@ -69,6 +78,45 @@ def test_the_latest_attempt_says_whether_there_is_a_refusal():
     bad = Submission(student="ada", path="a", sha256="1", refusal="not a notebook")
     good = Submission(student="ada", path="a", sha256="2")
     assert rows_of([], submissions=[bad, good])["ada"].standing is Standing.WAITING
+
+
+def test_a_newer_file_that_is_not_graded_yet_makes_the_old_grade_wait():
+    grade = a_grade("ada", a_mark())
+    old = an_attempt(grade.submission_sha256)
+    rows = rows_of([grade], submissions=[old, an_attempt("b" * 64)])
+    row = rows["ada"]
+    assert (row.standing, row.complete, row.score) == (Standing.WAITING, False, 2.0)
+    assert row.grade == grade
+    assert rows_of([grade], submissions=[old])["ada"].standing is Standing.GRADED
+
+
+def test_an_old_file_that_is_handed_in_once_more_is_graded_already():
+    grade = a_grade("ada", a_mark())
+    attempts = [an_attempt("b" * 64), an_attempt(grade.submission_sha256)]
+    row = rows_of([grade], submissions=attempts)["ada"]
+    assert (row.standing, row.complete) == (Standing.GRADED, True)
+
+
+def test_what_is_wrong_with_a_newer_file_is_never_said_of_the_marks_of_the_old_one():
+    grade = a_grade("ada", a_mark())
+    old = an_attempt(grade.submission_sha256)
+    broken = an_attempt("b" * 64, refusal="this is not a notebook")
+    row = rows_of([grade], submissions=[old, broken])["ada"]
+    assert (row.standing, row.refusal) == (Standing.WAITING, None)
+    assert row.score == 2.0
+
+
+def test_what_was_wrong_with_the_graded_file_stays_with_its_marks_while_a_newer_one_waits():
+    grade = a_grade("ada", a_mark(points=0.0, verdict=Verdict.UNREADABLE))
+    broken = an_attempt(grade.submission_sha256, refusal="this is not a notebook")
+    row = rows_of([grade], submissions=[broken, an_attempt("b" * 64)])["ada"]
+    assert (row.standing, row.refusal) == (Standing.WAITING, "this is not a notebook")
+
+
+def test_points_given_by_hand_count_while_a_newer_file_waits():
+    grade = a_grade("ada", a_mark(points=0.0))
+    row = rows_of([grade], submissions=[an_attempt("b" * 64)], overrides=[an_override()])["ada"]
+    assert (row.standing, row.complete, row.score) == (Standing.WAITING, False, 1.0)
 
 
 def test_an_override_replaces_points_and_says_why_and_leaves_the_grade_alone():

@@ -381,6 +381,8 @@ class TestReading:
             ("-1e999999", "GB", "is too large"),
             ("1e308 PB", "bit", "is too large"),
             ("1.5e308 x 10^10", "", "is too large"),
+            ("1 x 10^400", "", "is too large"),
+            ("-3e5 * 10**400", "GB", "is too large"),
             ("10^99999999", "", "is too large or too small"),
             ("2 x 10^-99999999", "", "is too large or too small"),
             ("2^1024 trillion", "", "is too large"),

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from grader.sandbox import Place
 
-REMOVE_SECONDS = 10.0
+REMOVE_SECONDS = 30.0
 """For the folder to be emptied; something that fills it faster is left behind."""
 
 # A socket's path may have 104 characters on macOS and 108 on Linux, with its name in `wire`.

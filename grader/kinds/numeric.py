@@ -330,10 +330,10 @@ class NumericKind(Usual[NumericKey, int | float]):
             return value
         try:
             found = units.quantity(value, key.unit)
-            size = found.magnitude if isinstance(found, Quantity) else found
-            return found if math.isfinite(size) else None
+            finite = not isinstance(found, Quantity) or math.isfinite(found.magnitude)
         except OverflowError:
             return None
+        return found if finite else None
 
 
 kinds.add("numeric")(NumericKind())

@@ -110,9 +110,9 @@ def test_a_memory_limit_names_itself_and_the_rest_runs(name: str) -> None:
     assert evidence.answers["q3_z"].raw == {"t": "float", "v": "1.0", "from": "numpy.float64"}
 
 
-def test_auto_takes_the_sandbox_with_the_most_layers_and_says_which_are_missing() -> None:
+def test_auto_takes_the_sandbox_with_most_wanted_layers_and_says_which_are_missing() -> None:
     chosen = choose("auto")
-    counts = {n: sum(layer.present for layer in sandboxes.find(n).layers()) for n in EVERY}
+    counts = {n: sum(offers(sandboxes.find(n), layer) for layer in WANTED) for n in EVERY}
     assert counts[chosen.name] == max(counts.values())
     described = chosen.describe()
     assert described["mode"] == "auto"

@@ -1,0 +1,123 @@
+"""Names to things: the built-in ones, and those that other packages bring along."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from grader.errors import SetupError
+from grader.registry import Registry
+from grader.sandbox import WANTED, Bare, base, choose
+
+Install = Callable[[str, str], None]
+SANDBOX = """\
+from grader.sandbox import WANTED, Bare, Layer
+
+class Walled(Bare):
+    def layers(self):
+        return tuple(Layer(name, True, "there") for name in WANTED)
+
+thing = Walled()
+"""
+
+
+@pytest.fixture
+def install(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Install:
+    """Installs a package with one module, whose `thing` plugs in under the module's name."""
+
+    def into(group: str, source: str, name: str = "walled") -> None:
+        info = tmp_path / f"{name}-1.0.dist-info"
+        info.mkdir()
+        (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {name}\nVersion: 1.0\n")
+        (info / "entry_points.txt").write_text(f"[{group}]\n{name} = {name}:thing\n")
+        (tmp_path / f"{name}.py").write_text(source)
+        monkeypatch.syspath_prepend(tmp_path)
+        monkeypatch.delitem(sys.modules, name, raising=False)
+
+    return into
+
+
+def test_a_plug_in_is_listed_without_being_loaded_and_loaded_when_it_is_found(
+    install: Install,
+) -> None:
+    registry: Registry[object] = Registry("wall", "tests.walls")
+    registry.add("own")("brick")
+    install("tests.walls", "thing = 'hedge'")
+    assert list(registry) == ["own", "walled"]
+    assert "walled" in registry
+    assert "wall" not in registry
+    assert "walled" not in sys.modules
+    assert registry.find("walled") == "hedge"
+    assert list(registry) == ["own", "walled"]
+
+
+def test_a_built_in_thing_is_not_replaced_by_a_plug_in_of_its_name(install: Install) -> None:
+    registry: Registry[object] = Registry("wall", "tests.walls")
+    registry.add("walled")("brick")
+    install("tests.walls", "thing = 'hedge'")
+    assert list(registry) == ["walled"]
+    assert registry.find("walled") == "brick"
+
+
+def test_a_near_miss_of_a_plug_in_is_met_with_its_name(install: Install) -> None:
+    registry: Registry[object] = Registry("wall", "tests.walls")
+    install("tests.walls", "thing = 'hedge'")
+    with pytest.raises(SetupError) as caught:
+        registry.find("waled")
+    assert caught.value.fix == "did you mean 'walled'?"
+
+
+def test_a_plug_in_that_can_not_be_loaded_is_named(install: Install) -> None:
+    registry: Registry[object] = Registry("wall", "tests.walls")
+    install("tests.walls", "import a_module_that_is_nowhere")
+    with pytest.raises(SetupError, match="plug-in for wall 'walled' can't be loaded: No module"):
+        registry.find("walled")
+
+
+@pytest.mark.parametrize("mode", ["auto", "required"])
+def test_a_sandbox_that_is_plugged_in_is_chosen_when_it_is_the_strongest(
+    mode: str, install: Install, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    install("grader.sandboxes", SANDBOX)
+    fresh = Registry("sandbox", "grader.sandboxes")
+    fresh.add("off")(Bare())
+    monkeypatch.setattr(base, "sandboxes", fresh)
+    assert choose(mode).name == "walled"
+
+
+def test_many_other_layers_do_not_make_up_for_a_wanted_one(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class Some(Bare):
+        def __init__(self, *names: str) -> None:
+            self.names = names
+
+        def layers(self) -> tuple[base.Layer, ...]:
+            return tuple(base.Layer(name, True, "there") for name in self.names)
+
+    fresh = Registry("sandbox", "tests.none")
+    fresh.add("showy")(Some("files", "one", "two", "three", "four"))
+    fresh.add("sound")(Some(*WANTED))
+    monkeypatch.setattr(base, "sandboxes", fresh)
+    assert choose("required").name == "sound"
+
+
+def test_a_kind_that_is_plugged_in_is_one_of_the_kinds_and_help_loads_no_plug_in(
+    install: Install, tmp_path: Path
+) -> None:
+    install("grader.kinds", "print('loaded')\nthing = object()")
+    code = "from grader.kinds import kinds\nprint('walled' in kinds, 'walled' in sorted(kinds))"
+    for command, expected in ((["-c", code], "True True\n"), (["-m", "grader", "--help"], None)):
+        done = subprocess.run(
+            [sys.executable, *command],
+            env={"PYTHONPATH": f"{tmp_path}:{Path(__file__).parent.parent}"},
+            capture_output=True,
+            text=True,
+            check=True,
+        )
+        assert "loaded" not in done.stdout
+        assert expected in (None, done.stdout)
