@@ -114,8 +114,16 @@ def _judged(question: Question, key: Key, shown: str, judgement: Judgement) -> M
         verdict=judgement.verdict,
         mistake=judgement.mistake,
         answer=shown,
-        feedback=judgement.note,
+        feedback=" ".join(filter(None, (judgement.note, _which(judgement.cells)))),
     )
+
+
+def _which(cells: Mapping[str, str]) -> str:
+    """Which cells or items were wrong or empty; without what would be right."""
+    wrong = [label for label, verdict in cells.items() if verdict == Verdict.INCORRECT]
+    empty = [label for label, verdict in cells.items() if verdict == Verdict.ABSENT]
+    found = (("Wrong", wrong), ("Empty", empty))
+    return " ".join(f"{head}: {', '.join(labels)}." for head, labels in found if labels)
 
 
 def _mark(

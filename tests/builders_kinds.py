@@ -232,7 +232,7 @@ PARTS: tuple[Part, ...] = (
     a_multi_choice(rule="net-correct"),
     a_multi_choice(options=SHARDED[3:], rule="net-correct"),
     a_true_false(),
-    a_true_false(answer=False, feedback="{{ fits }} it is."),
+    a_true_false(answer=False, feedback="They take {{ weights }}."),
     an_ordering(),
     an_ordering(credit="pairs"),
     an_ordering(credit="longest-run", order=(("load", "update"), ("forward", "update"))),

@@ -48,12 +48,12 @@ def test_letters_that_look_alike_are_the_same_letter() -> None:
 
 def test_a_named_mistake_has_its_feedback_and_credit() -> None:
     mistake = TextMistake(
-        id="gather", accept=("all-gather",), feedback="Not {{ collective }}.", credit="50%"
+        id="gather", accept=("all-gather",), feedback="Not on {{ gpus }} GPUs.", credit="50%"
     )
     judgement = judged(a_key(a_short_text(mistakes=(mistake,))), "All-Gather")
     assert judgement.verdict is Verdict.MISTAKE
     assert (judgement.mistake, judgement.share) == ("gather", 0.5)
-    assert judgement.note == "Not all-reduce."
+    assert judgement.note == "Not on 16 GPUs."
 
 
 @pytest.mark.parametrize("answer", [16, True, None, ["all-reduce"], len])

@@ -89,7 +89,7 @@ def command(
             return stack.enter_context(progress("executing", total))
 
         run = grade(submissions, release, out, settings, only=students, started=started)
-    written = write_results(out, Bank.open(banks), run.changed)
+    written = write_results(out, Bank.open(banks))
     if as_json:
         print_json(
             {

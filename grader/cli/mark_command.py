@@ -57,7 +57,7 @@ def command(
         withdraw_points(results, student, answer, by=by, why=why)
     else:
         give_points(results, student, answer, points or 0.0, by=by, why=why)
-    written = write_results(results, Bank.open(banks), {student})
+    written = write_results(results, Bank.open(banks))
     line = next(t for t in written.totals if t["student"] == student)
     if as_json:
         print_json(line)

@@ -149,11 +149,6 @@ class Gradebook:
 
     # Evidence
 
-    def has_evidence(self, submission_sha256: str, fingerprint: str) -> bool:
-        """Whether this file was executed in this way before, and the evidence is still there."""
-        found = self._find_evidence(submission_sha256, fingerprint)
-        return found is not None and self.evidence_files.whole(*found)
-
     def put_evidence(self, evidence: Evidence, fingerprint: str) -> None:
         """Keeps what an execution left behind; *fingerprint* stands for how it was executed.
 

@@ -26,13 +26,6 @@ class EvidenceFiles:
         """Where evidence with this digest lies."""
         return self.folder / f"{digest}.json"
 
-    def whole(self, digest: str, size: int) -> bool:
-        """Whether the file is there in its full length."""
-        try:
-            return self.path(digest).stat().st_size == size
-        except FileNotFoundError:
-            return False
-
     def write(self, evidence: Evidence) -> dict[str, object]:
         """What a table should know of the evidence, once it is safe on disk."""
         data = evidence_to_json(evidence)

@@ -12,7 +12,7 @@ from pathlib import Path
 from grader.errors import Location, SetupError, SubmissionError
 from grader.execute import execute
 from grader.kinds import Unreadable, kinds
-from grader.model import Answer, Evidence, Job, Limits, Outcome, Submission
+from grader.model import Answer, Evidence, Job, Limits, Submission
 from grader.notebook import Notebook, read
 
 _ANSWER = re.compile(r"^(q\d+_[a-z][a-z0-9_]*)\s*=", re.M)
@@ -139,8 +139,5 @@ def _line(name: str, sheet: Mapping[str, object] | None, answer: Answer | None) 
 def _trouble(evidence: Evidence) -> Iterator[str]:
     # Numbered as Jupyter numbers code cells that are run from top to bottom.
     for number, cell in enumerate(evidence.cells, start=1):
-        if cell.error is not None:
-            line = f", line {cell.line}" if cell.line else ""
-            yield f"code cell {number}{line}: {cell.error}"
-        elif cell.outcome is not Outcome.FINISHED:
-            yield f"code cell {number}: {cell.outcome.value.replace('_', ' ')}"
+        if cell.failed:
+            yield cell.said(number)

@@ -50,8 +50,6 @@ class Run:
     kept: int
     """Submissions whose evidence was there already."""
     unsettled: int
-    changed: frozenset[str]
-    """Students whose grade is new or another one than before."""
     notices: tuple[Notice, ...]
 
 
@@ -99,7 +97,6 @@ def grade(
         executed=len(todo),
         kept=len(latest) - len(todo),
         unsettled=filing.unsettled,
-        changed=frozenset(filing.changed),
         notices=collected.notices,
     )
 
@@ -109,7 +106,6 @@ class _Filing:
 
     def __init__(self, book: Gradebook, papers: Papers, settings: Settings, why: str):
         self.names = papers.names()
-        self.changed: set[str] = set()
         self.unsettled = 0
         self._book = book
         self._papers = papers
@@ -153,17 +149,10 @@ class _Filing:
         self._put(settle(mine, evidence))
 
     def _put(self, new: Grade) -> None:
-        if self._book.put_grade(new, run=self._run):
-            self.changed.add(new.student)
+        self._book.put_grade(new, run=self._run)
 
     def _stored(self, submission: Submission) -> Evidence | None:
-        """The stored evidence; None when there is none, or its file is damaged."""
-        if not self._book.has_evidence(submission.sha256, self._fingerprint):
-            return None
-        try:
-            return self._book.evidence(submission.sha256, self._fingerprint)
-        except GraderError:
-            return None
+        return self._book.find_evidence(submission.sha256, self._fingerprint)
 
 
 def settle(mine: Paper, evidence: Evidence) -> Grade:
@@ -239,10 +228,7 @@ def _again(book: Gradebook, papers: Papers, old: Grade) -> Grade | None:
     refusal = next(_refusals(book, old), None)
     if refusal is not None:
         return score_refused(mine, refusal)
-    try:
-        evidence = book.evidence(old.submission_sha256 or "")
-    except GraderError:
-        return None
+    evidence = book.find_evidence(old.submission_sha256 or "")
     return settle(mine, evidence) if evidence is not None else None
 
 

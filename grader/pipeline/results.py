@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Collection, Iterator, Mapping
+import json
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from grader import __version__
-from grader.errors import GraderError
+from grader.files import write_whole
 from grader.gradebook import Gradebook
 from grader.load import Bank
 from grader.model import Audience, Evidence
@@ -18,6 +19,7 @@ from grader.pipeline.papers import Papers, papers_of
 from grader.render import given
 from grader.report import (
     ClassSummary,
+    file_name,
     summarise,
     write_class_report,
     write_csv,
@@ -27,7 +29,9 @@ from grader.report import (
 from grader.reveal import reveal
 from grader.tally import pooled_numbers, tally
 
-PUBLISHED, PAGES = "published", "pages"
+PUBLISHED = "published"
+PAGES = "feedback/.pages.json"
+"""What each student's files were written from; lost, all are written again."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,23 +50,23 @@ def set_published(out: Path, published: bool) -> None:
         book.set_setting(PUBLISHED, published)
 
 
-def write_results(out: Path, bank: Bank, changed: Collection[str] | None = None) -> Written:
+def write_results(out: Path, bank: Bank) -> Written:
     """Writes the files of the results folder from the gradebook.
 
-    With *changed*, pages of other students are left as they are, unless something else that
-    pages depend on has changed since they were written.
+    A student's files are written only when something that they show has changed since.
     """
     with Gradebook.open(out) as book:
         papers = papers_of(book)
         published = bool(book.setting(PUBLISHED))
         look = _look(papers, bank, published)
-        if book.setting(PAGES) != look:
-            changed = None
         rows = list(_rows(book, papers))
+        before = _written(out)
+        pages = {row.student.id: _content(row, look) for row in rows}
         for row in rows:
-            if changed is None or row.student.id in changed or not _page(out, row).exists():
+            student = row.student.id
+            if before.get(student) != pages[student] or not _there(out, student):
                 _write_student(out, row, book, papers, bank, published)
-        book.set_setting(PAGES, look)
+        write_whole(out / PAGES, json.dumps(pages).encode())
         exam = papers.counts.exam
         write_csv(out, rows, pooled=pooled_numbers(exam))
         summary = summarise(
@@ -99,8 +103,22 @@ def _look(papers: Papers, bank: Bank, published: bool) -> str:
     return "/".join(parts)
 
 
-def _page(out: Path, row: Row) -> Path:
-    return out / "feedback" / f"{row.student.id}.html"
+def _written(out: Path) -> Mapping[str, object]:
+    try:
+        found = json.loads((out / PAGES).read_bytes())
+    except (OSError, ValueError):
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def _content(row: Row, look: str) -> str:
+    """Stands for everything that a student's files show."""
+    return hashlib.sha256(f"{look}{row!r}".encode("utf-8", "backslashreplace")).hexdigest()[:16]
+
+
+def _there(out: Path, student: str) -> bool:
+    page = out / "feedback" / file_name(student, ".html")
+    return page.exists() and (out / "grades" / file_name(student, ".json")).exists()
 
 
 class _MaxPoints(Mapping[str, float]):
@@ -152,10 +170,7 @@ def _write_student(
 def _evidence(book: Gradebook, row: Row) -> Evidence | None:
     if row.grade is None or row.grade.submission_sha256 is None:
         return None
-    try:
-        return book.evidence(row.grade.submission_sha256)
-    except GraderError:
-        return None  # the marks stand without it; `grader grade` makes it again
+    return book.find_evidence(row.grade.submission_sha256)
 
 
 def _notices(book: Gradebook) -> list[str]:
