@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import get_args
+
 import click
 
 from grader.cli.options import bank_option, examples, json_option, print_json, table
@@ -18,6 +20,7 @@ def command(family: str | None, sets: bool, banks: tuple[str, ...], as_json: boo
     """List the problems of the bank, or its sets."""
     from grader.errors import SetupError
     from grader.load import Bank
+    from grader.model import Family
     from grader.registry import nearest
 
     bank = Bank.open(banks)
@@ -25,7 +28,7 @@ def command(family: str | None, sets: bool, banks: tuple[str, ...], as_json: boo
         _list_sets(bank, as_json)
         return
     problems = list(bank.problems())
-    families = sorted({p.family for p in problems})
+    families = get_args(Family)
     if family and family not in families:
         close = nearest(family, families)
         raise SetupError(
@@ -68,7 +71,7 @@ def command(family: str | None, sets: bool, banks: tuple[str, ...], as_json: boo
 
 
 def _list_sets(bank, as_json: bool) -> None:  # type: ignore[no-untyped-def]
-    exams = [bank.exam(name) for name in bank.set_paths]
+    exams = [bank.exam(name) for name in bank.listed_sets]
     if as_json:
         print_json([{"id": e.id, "title": e.title, "problems": list(e.wanted)} for e in exams])
         return

@@ -22,7 +22,7 @@ def bank_option(command: F) -> F:
         multiple=True,
         metavar="DIR",
         help="A folder with problems/ and solutions/; may be given again. Default: GRADER_BANK, "
-        "and the bank that comes with this package.",
+        "or the bank that comes with this package.",
     )(command)
 
 

@@ -42,7 +42,7 @@ def command(
     from grader.verify import verify
     from grader.verify.whole import run_references
 
-    total = len(problems) or len(Bank.open(banks).paths)
+    total = len(problems) or len(Bank.open(banks).listed)
     with progress("verifying", total) as done:
         results = verify(
             banks, problems, seeds=seeds, jobs=jobs, progress=lambda r: done(r.problem)

@@ -31,11 +31,17 @@ class Bank:
     """Folders with `problems/`, `solutions/` and perhaps `templates/`, searched in order."""
 
     folders: tuple[Path, ...]
+    """Searched in this order; the package's own stands last."""
+    named: tuple[Path, ...] = ()
+    """Those that somebody named; empty when the package's own is what is meant."""
     _loaded: dict[str, tuple[Problem, Located]] = field(default_factory=dict, repr=False)
 
     @classmethod
     def open(cls, named: Sequence[str | Path] = ()) -> Bank:
-        """The banks that are *named*, or in GRADER_BANK, with the package's own behind them."""
+        """The banks that are *named*, or in GRADER_BANK, or else the package's own.
+
+        The package's own stands behind the others, so that a course's sets may use its problems.
+        """
         wanted = [Path(p) for p in named]
         if not wanted:
             listed = os.environ.get("GRADER_BANK", "")
@@ -47,8 +53,26 @@ class Bank:
                     fix="name the folder that holds problems/ and solutions/",
                 )
         own = own_bank()
-        folders = [p for p in wanted if p.resolve() != own]
-        return cls((*folders, own))
+        others = tuple(p for p in wanted if p.resolve() != own)
+        return cls((*others, own), tuple(wanted))
+
+    @cached_property
+    def listed(self) -> tuple[str, ...]:
+        """The ids of the problems in the banks that were named; a set may use others too."""
+        if not self.named:
+            return tuple(self.paths)
+        homes = {p.resolve() for p in self.named}
+        found = self.paths.items()
+        return tuple(n for n, p in found if p.resolve().parent.parent.parent in homes)
+
+    @cached_property
+    def listed_sets(self) -> tuple[str, ...]:
+        """The ids of the sets in the banks that were named."""
+        if not self.named:
+            return tuple(self.set_paths)
+        homes = {p.resolve() for p in self.named}
+        found = self.set_paths.items()
+        return tuple(n for n, p in found if p.resolve().parent.parent.parent in homes)
 
     @cached_property
     def paths(self) -> Mapping[str, Path]:
@@ -119,10 +143,10 @@ class Bank:
         return self._loaded[wanted]
 
     def problems(self) -> Iterator[Problem]:
-        """Every problem; raises SpecErrors that gather the errors of all files."""
+        """Every problem of the banks that were named; raises SpecErrors for all their files."""
         errors: list[SpecError] = []
         found: list[Problem] = []
-        for name in self.paths:
+        for name in self.listed:
             try:
                 found.append(self.problem(name))
             except SpecErrors as wrong:

@@ -17,7 +17,16 @@ _ID = re.compile(r"[A-Za-z0-9]+(?:[-_.][A-Za-z0-9]+)*\Z")
 
 def load_exam(path: Path, known: Collection[str]) -> ExamSet:
     """The set in the YAML file at *path*; raises SpecErrors."""
-    return exam_from(read_yaml(path), known)
+    source = read_yaml(path)
+    exam = exam_from(source, known)
+    if exam.id != path.stem:
+        error = SpecError(
+            f"the id '{exam.id}' is not the file's name '{path.stem}'",
+            where=source.at(("id",)),
+            fix="make them the same: the file's name is how others find the set",
+        )
+        raise SpecErrors((error,))
+    return exam
 
 
 def exam_from(source: Located, known: Collection[str]) -> ExamSet:
@@ -96,7 +105,9 @@ def _check_slot(
     if slot.points is not None and slot.points <= 0:
         errors.append(
             SpecError(
-                "points must be more than 0", where=source.at((*at, "points")), fix="change it"
+                f"an entry can't be worth {slot.points:g} points",
+                where=source.at((*at, "points")),
+                fix="give it more than 0, or leave 'points:' out to keep the problem's own",
             )
         )
     return errors

@@ -65,7 +65,13 @@ def _read(rows: Any, file: str) -> tuple[Student, ...]:
         student = Student(**{"id": "", **cells})
         problem = id_problem(student.id, folded)
         if problem:
-            errors.append(SpecError(problem, where=where, fix="give every student one id"))
+            errors.append(
+                SpecError(
+                    problem,
+                    where=where,
+                    fix="one id a student: letters, digits and signs that a file's name may have",
+                )
+            )
         else:
             students[student.id] = student
             folded[student.id.casefold()] = student.id

@@ -37,7 +37,9 @@ class Papers:
             close = nearest(student, self.release.students)
             raise SetupError(
                 f"the release has no student '{student}'",
-                fix=f"did you mean '{close}'?" if close else "render again with a roster that has",
+                fix=f"did you mean '{close}'?"
+                if close
+                else "see the ids in release.json; render again to add a student",
             )
         given = paper(self.release, self.release.students[student])
         return given if self.corrected is None else _corrected(given, self.corrected)

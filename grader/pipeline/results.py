@@ -188,5 +188,6 @@ def _summary(summary: ClassSummary, out: Path) -> str:
     if totals.mean is not None and totals.quartiles is not None:
         head += f" Mean {totals.mean:.0%}, median {totals.quartiles[1]:.0%} of the points."
     if totals.open_totals:
-        head += f" {totals.open_totals} totals are open."
+        are = "total is" if totals.open_totals == 1 else "totals are"
+        head += f" {totals.open_totals} {are} open: see `grader mark {out}`."
     return f"{head}\n{out / 'report' / 'index.html'}: the class report"

@@ -17,7 +17,8 @@ from grader.notebook import Cell
 from grader.quantity import Value
 from grader.render import render, solution
 from grader.score import score
-from grader.verify.case import Case, Finding, Given, failure_line
+from grader.verify.case import Case, Finding
+from grader.verify.solutions import Given, call, failure_line
 
 # A second computation that measures or simulates may differ in the last digits; a formula that
 # is wrong by one term differs by far more than this.
@@ -29,8 +30,8 @@ def second_computation(case: Case) -> Iterator[Finding]:
     if case.solve is None:
         return
     try:
-        solved = case.solve(Given(case.variant.parameters, case.facts))
-    except Exception as error:  # noqa: BLE001 - an author's code may raise anything
+        solved = call(case.solve, Given(case.variant.parameters, case.facts))
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - an author's code may raise anything
         where = failure_line(error, Path(case.solve.__code__.co_filename))
         yield replace(
             case.finding(

@@ -2,48 +2,15 @@
 
 from __future__ import annotations
 
-import hashlib
-from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
-from grader import units
 from grader.draw import draw, loose_paper, numbers, sample_seed
-from grader.errors import Location, SetupError
+from grader.errors import Location
 from grader.load.yaml12 import Located, Path_
 from grader.model import Facts, Paper, Problem, Variant
-from grader.quantity import Quantity, Value
-
-
-class Given(Mapping[str, object]):
-    """What a solution is given: each parameter as a plain number in its declared unit, or text."""
-
-    def __init__(self, parameters: Mapping[str, Value], facts: Facts):
-        self._facts = facts
-        self._values: dict[str, object] = {}
-        for name, value in parameters.items():
-            if isinstance(value, Quantity):
-                self._values[name] = units.magnitude(value, value.unit or "")
-            else:
-                self._values[name] = value
-
-    def __getitem__(self, name: str) -> object:
-        return self._values[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._values)
-
-    def __len__(self) -> int:
-        return len(self._values)
-
-    def fact(self, item: str, name: str, unit: str = "") -> float | int | str:
-        """A fact as a plain number in *unit*, or as text."""
-        value = self._facts[item][name]
-        return value if isinstance(value, str) else units.magnitude(value, unit)
-
-
-Solve = Callable[[Given], Mapping[str, object]]
+from grader.verify.solutions import Solve
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,45 +79,3 @@ class Case:
             seed=self.number,
             values=self.values,
         )
-
-
-def load_solve(path: Path) -> Solve:
-    """The function `solve` of a solution file; raises SetupError. Runs the file."""
-    import importlib.util
-
-    name = "grader_solution_" + hashlib.sha256(str(path).encode()).hexdigest()[:12]
-    spec = importlib.util.spec_from_file_location(name, path)
-    assert spec is not None  # noqa: S101 - a path to .py always has one
-    assert spec.loader is not None  # noqa: S101
-    module = importlib.util.module_from_spec(spec)
-    try:
-        spec.loader.exec_module(module)
-    except Exception as error:  # noqa: BLE001 - whatever an author's file raises is theirs to see
-        raise SetupError(
-            f"the solution can't be loaded: {type(error).__name__}: {error}",
-            where=Location(str(path), _line_of(error, path)),
-            fix="run the file with python to see the traceback",
-        ) from None
-    solve = getattr(module, "solve", None)
-    if not callable(solve):
-        raise SetupError(
-            "the solution has no function 'solve(given)'",
-            where=Location(str(path)),
-            fix="see `grader new` for a commented example",
-        )
-    return solve  # type: ignore[no-any-return]
-
-
-def _line_of(error: BaseException, path: Path) -> int | None:
-    line = error.lineno if isinstance(error, SyntaxError) else None
-    trace = error.__traceback__
-    while trace is not None:
-        if trace.tb_frame.f_code.co_filename == str(path):
-            line = trace.tb_lineno
-        trace = trace.tb_next
-    return line
-
-
-def failure_line(error: BaseException, path: Path) -> Location:
-    """Where in the solution file an exception came from."""
-    return Location(str(path), _line_of(error, path))

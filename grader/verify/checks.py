@@ -15,7 +15,12 @@ from grader.verify.answers import (
     zero_marks,
 )
 from grader.verify.case import Case, Finding
-from grader.verify.numbers import printed_rounding, readable_numbers, trivial_guesses
+from grader.verify.numbers import (
+    mistakes_apart,
+    printed_rounding,
+    readable_numbers,
+    trivial_guesses,
+)
 
 Check = Callable[[Case], Iterator[Finding]]
 
@@ -56,6 +61,7 @@ CHECKS: tuple[Check, ...] = (
     zero_marks,
     examples,
     carried_forward,
+    mistakes_apart,
     trivial_guesses,
     readable_numbers,
     printed_rounding,

@@ -15,8 +15,10 @@ from grader.errors import GraderError, Location, SetupError, SpecErrors
 from grader.load import Bank
 from grader.model import Problem, Variant
 from grader.quantity import Quantity
-from grader.verify.case import Case, Finding, Solve, load_solve
+from grader.verify.case import Case, Finding
 from grader.verify.checks import CHECKS, drawable
+from grader.verify.numbers import cells_of
+from grader.verify.solutions import Solve, load_solve
 
 # Fewer different variants than this, and neighbours in a room share their numbers.
 FEWEST_VARIANTS = 8
@@ -55,7 +57,7 @@ def verify(
 ) -> tuple[Verified, ...]:
     """The gate's result for each of the *wanted* problems, or for all of the banks."""
     bank = Bank.open(folders)
-    names = tuple(wanted) or tuple(bank.paths)
+    names = tuple(wanted) or bank.listed
     for name in names:
         bank.path(name)  # an unknown name is an error before anything runs
     jobs = min(jobs or os.cpu_count() or 1, len(names) or 1)
@@ -111,6 +113,8 @@ def verify_problem(bank: Bank, name: str, seeds: int = 50) -> Verified:
         variants.append(case.variant)
         for check in CHECKS:
             findings += check(case)
+        if any("TimeoutError" in f.what for f in findings):
+            break  # a solution that never returns would take its time for every seed
     distinct = len({tuple(map(_plain, v.parameters.values())) for v in variants})
     draws = sum(v.draws for v in variants)
     hit_rate = len(variants) / draws if draws else 1 / MAX_DRAWS
@@ -171,6 +175,15 @@ def _across(
             f"{len(variants)} seeds gave {distinct} different sets of numbers",
             f"give the parameters more values: at least {FEWEST_VARIANTS} sets",
         )
+    numbers = [tuple(_key_numbers(v)) for v in variants]
+    if len(variants) >= FEWEST_VARIANTS and numbers[0] and len(set(numbers)) == 1:
+        yield _general(
+            case,
+            "variants-differ",
+            ("parts",),
+            "every student has the same answers: the parameters change none of the numbers asked",
+            "let at least one answer depend on what is drawn",
+        )
     if not case.problem.parameters and len(variants) > 1:
         yield _general(
             case,
@@ -187,6 +200,11 @@ def _across(
             f"only {hit_rate:.1%} of the draws satisfy 'where'",
             "choose parameters that fit together more often, or use rows",
         )
+
+
+def _key_numbers(variant: Variant) -> Iterator[float]:
+    for key in variant.keys.values():
+        yield from (cell.value for cell in cells_of(key))
 
 
 def _general(case: Case, check: str, at: tuple[str, ...], what: str, fix: str) -> Finding:

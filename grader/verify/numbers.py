@@ -6,12 +6,14 @@ import math
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
+from itertools import combinations
 
 from grader import units
-from grader.expressions import ExpressionError, evaluate, fill
+from grader.expressions import ExpressionError, TextError, evaluate, fill
 from grader.kinds import kinds
 from grader.kinds.numeric import NumericKey
 from grader.kinds.table import TableKey
+from grader.kinds.tolerance import Interval, scaled, within
 from grader.model import Key
 from grader.quantity import Quantity, Value
 from grader.render import given
@@ -49,7 +51,7 @@ def _numbers(text: str) -> set[float]:
     return {float(n.replace(",", "")) for n in _NUMBER.findall(text)}
 
 
-def _cells(key: Key) -> tuple[NumericKey, ...]:
+def cells_of(key: Key) -> tuple[NumericKey, ...]:
     """The numbers that a key holds: one, those of a table's cells, or none."""
     if isinstance(key, NumericKey):
         return (key,)
@@ -58,7 +60,7 @@ def _cells(key: Key) -> tuple[NumericKey, ...]:
 
 def _all_numbers(case: Case) -> Iterator[tuple[str, NumericKey]]:
     for part_id, key in case.variant.keys.items():
-        yield from ((part_id, cell) for cell in _cells(key))
+        yield from ((part_id, cell) for cell in cells_of(key))
 
 
 def readable_numbers(case: Case) -> Iterator[Finding]:
@@ -83,6 +85,34 @@ def readable_numbers(case: Case) -> Iterator[Finding]:
             )
 
 
+def mistakes_apart(case: Case) -> Iterator[Finding]:
+    """No mistake lies within the tolerance around another one."""
+    for part_id, key in case.variant.keys.items():
+        if not isinstance(key, NumericKey):
+            continue
+        for (one, value), (other, near) in combinations(_mistakes(key), 2):
+            accepted = Interval(key.low, key.high, "")
+            if within(value, *scaled(accepted, key.value, near)):
+                yield case.finding(
+                    "mistakes",
+                    case.part_path(part_id),
+                    f"part '{part_id}': the mistakes '{one}' ({units.number(value)}) and '{other}' "
+                    f"({units.number(near)}) are nearer than the tolerance",
+                    "separate them with 'where:' or with one's 'when:'",
+                )
+
+
+def _mistakes(key: NumericKey) -> Iterator[tuple[str, float]]:
+    kind = kinds.find(key.part.kind)
+    try:
+        samples = kind.examples(key)
+    except (ExpressionError, TextError, ValueError):
+        return  # another check names what is wrong with them
+    for sample in samples:
+        if sample.mistake is not None:
+            yield sample.mistake, kind.read(sample.raw, key)
+
+
 _SHOWN = re.compile(r"\{\{\s*([A-Za-z_]\w*)\s*(\|[^{}]*)?\}\}")
 
 
@@ -94,7 +124,7 @@ def printed_rounding(case: Case) -> Iterator[Finding]:
             continue
         for part_id, key in case.variant.keys.items():
             again = _key_in(scope, key)
-            for cell, moved in zip(_cells(key), _cells(again) if again else (), strict=False):
+            for cell, moved in zip(cells_of(key), cells_of(again) if again else (), strict=False):
                 if not cell.low <= moved.value <= cell.high:
                     yield case.finding(
                         "printed-rounding",
@@ -152,7 +182,7 @@ def _recomputed(case: Case, name: str, value: Value) -> dict[str, Value] | None:
 
 
 def _key_in(scope: Mapping[str, Value], key: Key) -> Key | None:
-    if not _cells(key):
+    if not cells_of(key):
         return None
     try:
         again: Key = kinds.find(key.part.kind).key(key.part, replace(key.draw, scope=scope))

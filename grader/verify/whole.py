@@ -21,7 +21,7 @@ def run_references(
     Only the first variant of each: what differs between variants needs no kernel and is checked
     over all seeds.
     """
-    names = [n for n in (wanted or bank.paths) if bank.problem(n).id in set(sound)]
+    names = [n for n in (wanted or bank.listed) if bank.problem(n).id in set(sound)]
     problems = [bank.problem(name) for name in names]
     variants = [draw(p, sample_seed(p.id, seed), bank.facts) for p in problems]
     paper = loose_paper(variants, "reference")

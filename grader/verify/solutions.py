@@ -1,0 +1,125 @@
+"""The second computations in `solutions/`: loaded, and called within bounds."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import signal
+import sys
+import threading
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from types import FrameType
+
+from grader import units
+from grader.errors import Location, SetupError
+from grader.model import Facts
+from grader.quantity import Quantity, Value
+
+SOLVE_SECONDS = 10.0
+"""For one call: a hundred times what fifty variants of a bank can afford."""
+
+
+class Given(Mapping[str, object]):
+    """What a solution is given: each parameter as a plain number in its declared unit, or text."""
+
+    def __init__(self, parameters: Mapping[str, Value], facts: Facts):
+        self._facts = facts
+        self._values: dict[str, object] = {}
+        for name, value in parameters.items():
+            if isinstance(value, Quantity):
+                self._values[name] = units.magnitude(value, value.unit or "")
+            else:
+                self._values[name] = value
+
+    def __getitem__(self, name: str) -> object:
+        return self._values[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._values)
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def fact(self, item: str, name: str, unit: str = "") -> float | int | str:
+        """A fact as a plain number in *unit*, or as text."""
+        value = self._facts[item][name]
+        return value if isinstance(value, str) else units.magnitude(value, unit)
+
+
+Solve = Callable[[Given], Mapping[str, object]]
+
+
+def load_solve(path: Path) -> Solve:
+    """The function `solve` of a solution file; raises SetupError. Runs the file."""
+    import importlib.util
+
+    name = "grader_solution_" + hashlib.sha256(str(path).encode()).hexdigest()[:12]
+    spec = importlib.util.spec_from_file_location(name, path)
+    assert spec is not None  # noqa: S101 - a path to .py always has one
+    assert spec.loader is not None  # noqa: S101
+    module = importlib.util.module_from_spec(spec)
+    try:
+        with _bounded():
+            spec.loader.exec_module(module)
+    except (Exception, SystemExit) as error:  # noqa: BLE001 - an author's file may raise anything
+        raise SetupError(
+            f"the solution can't be loaded: {type(error).__name__}: {error}",
+            where=failure_line(error, path),
+            fix="run the file with python to see the traceback",
+        ) from None
+    solve = getattr(module, "solve", None)
+    if not callable(solve):
+        raise SetupError(
+            "the solution has no function 'solve(given)'",
+            where=Location(str(path)),
+            fix="see `grader new` for a commented example",
+        )
+    return solve  # type: ignore[no-any-return]
+
+
+def call(solve: Solve, given: Given) -> Mapping[str, object]:
+    """What *solve* returns; raises whatever it raises, and TimeoutError when it takes too long."""
+    with _bounded():
+        solved = solve(given)
+    if not isinstance(solved, Mapping):
+        raise TypeError(f"solve() returned {type(solved).__name__}, not part ids with answers")
+    return solved
+
+
+@contextlib.contextmanager
+def _bounded() -> Iterator[None]:
+    """Ends an author's code that never returns, and keeps what it prints off our stdout."""
+
+    def ring(_signal: int, _frame: FrameType | None) -> None:
+        raise TimeoutError(f"it ran longer than {SOLVE_SECONDS:g} s")
+
+    with contextlib.redirect_stdout(sys.stderr):
+        # Elsewhere, such as on Windows, there is no alarm: Ctrl-C remains.
+        if not hasattr(signal, "SIGALRM") or (
+            threading.current_thread() is not threading.main_thread()
+        ):
+            yield
+            return
+        before = signal.signal(signal.SIGALRM, ring)
+        signal.setitimer(signal.ITIMER_REAL, SOLVE_SECONDS)
+        try:
+            yield
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+            signal.signal(signal.SIGALRM, before)
+
+
+def _line_of(error: BaseException, path: Path) -> int | None:
+    line = error.lineno if isinstance(error, SyntaxError) else None
+    trace = error.__traceback__
+    while trace is not None:
+        if trace.tb_frame.f_code.co_filename == str(path):
+            line = trace.tb_lineno
+        trace = trace.tb_next
+    return line
+
+
+def failure_line(error: BaseException, path: Path) -> Location:
+    """Where in the solution file an exception came from."""
+    return Location(str(path), _line_of(error, path))
