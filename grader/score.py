@@ -161,17 +161,20 @@ def _best(
     """The judgement by the true key, or by the student's own earlier answers if that is better."""
     if judgement.share is None or judgement.share >= 1 or not key.part.uses:
         return judgement
-    wrong = {p: own[p] for p in key.part.uses if p in own and not own[p].right}
-    if not wrong or not all(_plausible(a.value, key, p) for p, a in wrong.items()):
+    # Right ones too: a student may have gone on with what they had rounded.
+    earlier = {p: own[p] for p in key.part.uses if p in own}
+    if not earlier or not all(_plausible(a.value, key, p) for p, a in earlier.items()):
         return judgement
-    carried = _carried_key(kind, key, {p: a.value for p, a in wrong.items()})
+    carried = _carried_key(kind, key, {p: a.value for p, a in earlier.items()})
     if carried is None:
         return judgement
     again = kind.judge(value, carried)
-    kept = (again.share or 0.0) * (1 - share(key.part.carry.discount))
+    rounded = all(a.right for a in earlier.values())
+    discount = 0.0 if rounded else share(key.part.carry.discount)
+    kept = (again.share or 0.0) * (1 - discount)
     if again.share is None or kept <= judgement.share:
         return judgement
-    names = " and ".join(f"{question.name(p)} = {a.shown}" for p, a in wrong.items())
+    names = " and ".join(f"{question.name(p)} = {a.shown}" for p, a in earlier.items())
     return replace(
         again,
         share=kept,

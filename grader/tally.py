@@ -89,7 +89,8 @@ def _by_hand(mark: Mark, override: Override) -> Mark:
         mark,
         points=override.points,
         verdict=_verdict(mark, override.points),
-        feedback=f"{mark.feedback}\n\n{said}" if mark.feedback else said,
+        # "This waits for a person" would not be true any more.
+        feedback=said if mark.points is None or not mark.feedback else f"{mark.feedback}\n\n{said}",
     )
 
 

@@ -134,12 +134,19 @@ def test_a_choice_follows_the_students_own_number() -> None:
     assert graded(share=3.4, fits="A")["fits"].points == 1, "the true key comes first"
 
 
+def test_rounding_in_an_accepted_answer_is_carried_without_a_discount() -> None:
+    # 1.764 is accepted for 1.75; 1.778 lies 1.6 % from the true time, and 0.8 % from its own.
+    mark = graded(share=1.764, time=1.778)["time"]
+    assert (mark.verdict, mark.points) == (Verdict.CORRECT, 4)
+    assert graded(share=1.75, time=1.778)["time"].points == 0
+
+
 def test_the_true_key_earns_everything_even_after_a_wrong_earlier_answer() -> None:
     mark = graded(share=2.5, time=1.75)["time"]
     assert (mark.verdict, mark.points) == (Verdict.CORRECT, 4)
 
 
-@pytest.mark.parametrize("trivial", [0, -1.75, 1.75e6, 1e-9])
+@pytest.mark.parametrize("trivial", [0, -1.75, 3.1e6, 1e-9])
 def test_an_earlier_answer_that_makes_the_part_trivial_is_not_carried(trivial: float) -> None:
     mark = graded(share=trivial, time=trivial)["time"]
     assert mark.points == 0

@@ -36,6 +36,18 @@ def slip(value: float, unit: str = "GB", **scope: float) -> str | None:
         (70 / 1000, "GB", "slip-prefix"),
         (70 * 1024, "GiB", "slip-prefix"),
         (70 * 1e9, "GB", "slip-prefix"),
+        (70 / 1e6, "GB", "slip-prefix"),  # "70 kB"
+        (70 / 1e9, "GB", "slip-prefix"),
+        (70 * 1000, "GiB", "slip-prefix"),
+        (70 * 1e9, "Gparam", "slip-prefix"),
+        (70 / 1e9, "param", "slip-prefix"),
+        (70 * 1e6, "Mtoken/s", "slip-prefix"),
+        (70 * 1e12, "TOP/s", "slip-prefix"),
+        (70 / 1e6, "USD", "slip-prefix"),
+        (70 * 1e6, "MWh", "slip-prefix"),
+        (70 * 1e6, "uJ/token", "slip-prefix"),
+        (70 / 1e6, "µs", "slip-prefix"),
+        (70 * 1e9, "gigabytes", "slip-prefix"),
         (70 / 1000, "ms", "slip-prefix"),
         (70 * 1000, "ms", "slip-prefix"),
         (70 * 1000, "TFLOP/s", "slip-prefix"),
@@ -45,6 +57,11 @@ def slip(value: float, unit: str = "GB", **scope: float) -> str | None:
         (70 * 1.024, "GB", "slip-1000-1024"),
         (70 / 60, "s", "slip-time-unit"),
         (70 * 3600, "h", "slip-time-unit"),
+        (70 * 60, "ms", "slip-time-unit"),
+        (70 / 60, "ms", "slip-time-unit"),
+        (70 * 3600, "ms", "slip-time-unit"),
+        (70 / 3600, "s/token", "slip-time-unit"),
+        (70 / 60, "GPU-h", "slip-time-unit"),
         (0.70, "%", "slip-percent"),
         (7000, "", "slip-percent"),
     ],
@@ -91,7 +108,9 @@ def test_a_ratio_with_two_causes_names_both() -> None:
 
 def test_the_sentence_names_the_slip() -> None:
     key = a_key(a_numeric(answer="28 * GB"))
-    assert judged(key, 28 * GB / GIB).note == "This is the value in GiB; GB was asked."
+    assert judged(key, 28 * GB / GIB).note == "GiB and GB seem to be exchanged; GB was asked."
+    assert judged(key, 28e9).note.startswith("This is 10^9 times too large: check the prefix")
+    assert "60 times too small" in judged(a_key(a_numeric(answer="1 * h", unit="min")), 1).note
     assert "KiB, MiB, GiB by 1024" in judged(a_key(a_numeric(answer="28 * GB")), 28 * 1.024).note
     assert "prefix" in judged(a_key(a_numeric(answer=7, unit="")), 7000).note
 
@@ -151,6 +170,26 @@ def test_a_unit_typed_by_the_student_is_converted_and_no_slip() -> None:
     assert judged(key, "224 Gb").verdict is Verdict.CORRECT
     assert judged(key, "26.08 GiB").verdict is Verdict.CORRECT
     assert judged(key, "28 GiB").mistake == "slip-gib-gb"
+
+
+@pytest.mark.parametrize(
+    ("answer", "name", "said"),
+    [
+        ("28 MB", "slip-prefix", "1000 times too small"),
+        ("28 TB", "slip-prefix", "1000 times too large"),
+        ("28 kB", "slip-prefix", "10^6 times too small"),
+        ("28 GiB", "slip-gib-gb", "GiB and GB"),
+        ("28 Gb", "slip-bits-bytes", "Gb and GB"),
+        ("224 GB", "slip-bits-bytes", "Gb and GB"),
+    ],
+)
+def test_what_is_said_is_true_of_an_answer_with_a_unit_of_its_own(
+    answer: str, name: str, said: str
+) -> None:
+    judgement = judged(a_key(a_numeric(answer="28 * GB")), answer)
+    assert judgement.mistake == name
+    assert said in judgement.note
+    assert "This is the value in" not in judgement.note
 
 
 def test_a_slip_is_seldom_seen_in_an_answer_that_is_merely_wrong() -> None:

@@ -8,11 +8,14 @@ from typing import ClassVar, Literal
 
 from grader.kinds import samples
 from grader.kinds.base import UNDRAWN, Example, Unreadable, Usual, kinds
+from grader.kinds.lettered import one_line
 from grader.kinds.scalars import quoted, refusal
 from grader.model import Draw, Judgement, Key, Part, Raw, Text, Verdict
 from grader.model.spec import STRICT
 
 FEWEST_WORDS = 3
+LONGEST = 2000
+"""Characters of the text that are said back; all of it stands in the notebook."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,8 +67,8 @@ class ExplanationKind(Usual[ExplanationKey, str]):
         )
 
     def say(self, value: str, key: ExplanationKey) -> str:  # noqa: ARG002
-        """The start of the text, and how long it is."""
-        return f"{quoted(value, 60)} ({len(value.split())} words)"
+        """The student's own text in one line, as far as it fits."""
+        return one_line(value, LONGEST)
 
     def examples(self, key: ExplanationKey) -> tuple[Example, ...]:  # noqa: ARG002
         """A text that waits for a person, and what is no explanation."""

@@ -121,12 +121,21 @@ def one_line(written: str, limit: int = 60) -> str:
 
 
 _MARKED = re.compile(r"\(?\s*([A-Za-z])\s*[).:]?\s*(.*)", re.DOTALL)
+_LABEL = re.compile(
+    r"(?:the\s+)?(?:option|answer|choice)(?:\s+is)?(?:\s*[:=]\s*|\s+)", re.IGNORECASE
+)
 _BARE = re.compile(r"\(?\s*[A-Za-z]\s*[).:]?")
 
 
 def letter_in(written: str, things: Sequence[Lettered]) -> str | None:
-    """The letter that is meant by "B", "b", "(B)", "B)", "B) its text" or its text."""
+    """The letter that is meant by "B", "b", "(B)", "option B", "B) its text" or its text."""
     written = written.strip()
+    label = _LABEL.match(written)
+    plain = _plain_letter(written, things)
+    return plain or (_plain_letter(written[label.end() :], things) if label else None)
+
+
+def _plain_letter(written: str, things: Sequence[Lettered]) -> str | None:
     letters = {t.letter for t in things}
     folded = _folded(written)
     if _BARE.fullmatch(written):
@@ -162,10 +171,10 @@ _BETWEEN = re.compile(r"\s*(?:,|;|->|→|>|<|&|\+|/|\band\b|\bthen\b|\s)\s*", re
 def read_letters(raw: Raw, things: Sequence[Lettered], wanted: str) -> list[str]:
     """The letters in the order in which *raw* gives them; raises Unreadable.
 
-    A list (or tuple) of letters, or a text such as "AC", "A, C" or "a and c".
+    A list, a tuple or an array of letters, or a text such as "AC", "A, C" or "a and c".
     """
     items = raw.get("v")
-    if raw.get("t") == "list" and isinstance(items, list):
+    if raw.get("t") in ("list", "array") and isinstance(items, list):
         return _read_items(items, things, wanted)
     written = text(raw, wanted)
     whole = letter_in(written, things)

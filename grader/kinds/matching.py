@@ -122,8 +122,8 @@ class MatchingKind(Usual[MatchingKey, Matched]):
         return "{" + ", ".join(f"{n}: ..." for n in range(1, len(key.items) + 1)) + "}"
 
     def how(self, key: MatchingKey) -> str:
-        """Which letters there are."""
-        return _wanted(key)
+        """Which letters there are, and that each counts."""
+        return f"{_wanted(key)}; each one counts"
 
     def options(self, key: MatchingKey) -> str:
         """The items by number and the targets by letter."""
@@ -188,7 +188,7 @@ def _entries(raw: Raw, key: MatchingKey) -> Iterator[tuple[int, Raw]]:
     if tag == "dict":
         for name, value in raw_pairs(raw):
             yield _index(name, key), value
-    elif tag == "list":
+    elif tag in ("list", "array") and isinstance(raw.get("v"), list):
         items = raw_items(raw)
         if len(items) > len(key.items):
             raise Unreadable(f"{len(items)} letters are given for {len(key.items)} items.")
@@ -201,6 +201,8 @@ def _entries(raw: Raw, key: MatchingKey) -> Iterator[tuple[int, Raw]]:
 
 def _index(name: Raw, key: MatchingKey) -> int:
     written = str(name.get("v", "")).strip()
+    if name.get("t") == "float":
+        written = written.removesuffix(".0")  # 1.0 is the same key of a dict as 1
     if written.isascii() and written.isdigit() and len(written) < 4:
         number = int(written)
         if 1 <= number <= len(key.items):

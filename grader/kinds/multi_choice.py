@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from grader.kinds import lettered, samples
 from grader.kinds.base import CORRECT, UNDRAWN, Example, Usual, kinds
+from grader.kinds.cells import as_raw
 from grader.kinds.feedback import feedback, said
 from grader.kinds.lettered import Lettered
 from grader.kinds.options import Option, option_id, options_for, right_ids
@@ -83,7 +85,7 @@ class MultiChoiceKind(Usual[MultiChoiceKey, frozenset[str]]):
         """The letters chosen; an empty list chooses none of them."""
         if raw.get("t") == "set":
             raw = {**raw, "t": "list"}
-        if raw.get("t") == "str" and str(raw.get("v")).strip().casefold() == "none":
+        if _none(raw, key):
             return frozenset()
         return frozenset(lettered.read_letters(raw, key.choices, _wanted(key)))
 
@@ -135,8 +137,8 @@ class MultiChoiceKind(Usual[MultiChoiceKey, frozenset[str]]):
         )
 
     def how(self, key: MultiChoiceKey) -> str:
-        """Which letters there are."""
-        return _wanted(key)
+        """Which letters there are, and how they score."""
+        return f"{_wanted(key)}; {_SCORES[key.part.rule]}"
 
     def options(self, key: MultiChoiceKey) -> str:
         """The options as a list."""
@@ -182,6 +184,29 @@ _SAID: Mapping[Rule, str] = {
     "each-option": "every option rightly chosen or left out counts the same",
     "net-correct": "each right one counts, and each wrong one takes a right one away",
 }
+
+
+_SCORES: Mapping[Rule, str] = {
+    "all-or-nothing": "all or nothing",
+    "each-option": "every option counts",
+    "net-correct": "wrong letters cost what right ones earn",
+}
+_NONE = re.compile(r"none(\s+of\s+(them|these|the\s+(above|options)))?\.?", re.IGNORECASE)
+
+
+def _none(raw: Raw, key: MultiChoiceKey) -> bool:
+    """Whether *raw* says in words that nothing is chosen, and no option reads like that."""
+    items = raw.get("v")
+    if raw.get("t") == "list" and isinstance(items, list) and len(items) == 1:
+        raw = as_raw(items[0])
+    written = raw.get("v")
+    if (
+        raw.get("t") != "str"
+        or not isinstance(written, str)
+        or not _NONE.fullmatch(written.strip())
+    ):
+        return False
+    return lettered.letter_in(written, key.choices) is None
 
 
 def _wanted(key: MultiChoiceKey) -> str:

@@ -79,6 +79,13 @@ _SAID: Mapping[Rule, str] = {
 }
 
 
+_SCORES: Mapping[Rule, str] = {
+    "all-or-nothing": "all or nothing",
+    "longest-run": "the longest stretch in a right order counts",
+    "pairs": "every pair the right way round counts",
+}
+
+
 class OrderingKind(Usual[OrderingKey, tuple[str, ...]]):
     """Things put in order, where several orders may be right."""
 
@@ -148,8 +155,8 @@ class OrderingKind(Usual[OrderingKey, tuple[str, ...]]):
         )
 
     def how(self, key: OrderingKey) -> str:
-        """Which letters there are."""
-        return _wanted(key.choices)
+        """Which letters there are, and how their order scores."""
+        return f"{_wanted(key.choices)}; {_SCORES[key.part.credit]}"
 
     def options(self, key: OrderingKey) -> str:
         """The things as a list."""

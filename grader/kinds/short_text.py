@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 from grader.kinds import samples
 from grader.kinds.base import CORRECT, UNDRAWN, Example, Unreadable, Usual, kinds
 from grader.kinds.feedback import feedback, said
-from grader.kinds.scalars import quoted, text
+from grader.kinds.scalars import text
 from grader.kinds.shares import share
 from grader.model import Draw, Judgement, Key, Part, Raw, Share, Text, Verdict
 from grader.model.spec import STRICT
@@ -102,14 +102,15 @@ class ShortTextKind(Usual[ShortTextKey, str]):
             return Judgement(share=None, verdict=Verdict.UNSETTLED, note=note)
 
     def say(self, value: str, key: ShortTextKey) -> str:  # noqa: ARG002
-        """The text in quotes."""
-        return quoted(value, 80)
+        """The student's own text."""
+        return value
 
     def examples(self, key: ShortTextKey) -> tuple[Example, ...]:
         """The right text in several forms, mistakes, and what is no text."""
         spaced = "  " + key.right.replace(" ", "  ") + "\n"
         return (
             Example(raw=samples.text(key.right), share=1.0, why="the right text"),
+            *_loosely(key),
             Example(raw=samples.text(spaced), share=1.0, why="the right text with more space"),
             Example(raw=samples.text(_wrong_text(key)), share=0.0, why="a wrong text"),
             *_mistake_examples(key),
@@ -170,8 +171,16 @@ def _matches(written: str, accept: Sequence[str], match: Match) -> bool:
     if match == "exact":
         return any(written == one_line(a) for a in accept)
     if match == "casefold":
-        return any(written.casefold() == one_line(a).casefold() for a in accept)
+        return any(_loose(written) == _loose(one_line(a)) for a in accept)
     return any(_pattern(a).fullmatch(written, timeout=SECONDS) is not None for a in accept)
+
+
+_DASHES = str.maketrans(dict.fromkeys("\u2010\u2011\u2012\u2013\u2014\u2015\u2212", "-"))
+
+
+def _loose(written: str) -> str:
+    """Without upper case, typeset dashes, and the full stop of a sentence."""
+    return written.casefold().translate(_DASHES).removesuffix(".").rstrip()
 
 
 @lru_cache(maxsize=1024)
@@ -215,6 +224,12 @@ def _mistake_examples(key: ShortTextKey) -> Iterator[Example]:
                     why=f"the mistake '{mistake.id}'",
                     mistake=mistake.id,
                 )
+
+
+def _loosely(key: ShortTextKey) -> Iterator[Example]:
+    if key.part.match == "casefold":
+        raw = samples.text(key.right.replace("-", "\u2011") + ".")
+        yield Example(raw=raw, share=1.0, why="the right text as a typesetter would have it")
 
 
 def _wrong_text(key: ShortTextKey) -> str:

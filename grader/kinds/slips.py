@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import ClassVar
@@ -13,6 +13,7 @@ from grader import units
 from grader.model import Share
 from grader.model.spec import STRICT
 from grader.quantity import NAMES, Value
+from grader.units.table import BINARY, DECIMAL, INFORMATION, PREFIXED, SMALL, SYMBOLS, TIME
 
 WIDEST = 0.005
 """Relative; wide enough for an answer rounded to three digits."""
@@ -127,65 +128,76 @@ def of_unit(unit: str) -> tuple[Slip, ...]:
     return tuple(unlike)
 
 
-_PREFIXES = {
-    "bits": (",k,M,G,T,P", ",Ki,Mi,Gi,Ti,Pi"),
-    "time": ("n,u,m,",),
-    "other": (",k,M,G,T,P",),
-}
-_BINARY = {"k": "Ki", "M": "Mi", "G": "Gi", "T": "Ti", "P": "Pi"}
-_TWINS = {**_BINARY, **{binary: decimal for decimal, binary in _BINARY.items()}}
-_BASES = {"B": "bits", "b": "bits", "bit": "bits", "s": "time"}
-_LEADING = re.compile(r"(Ki|Mi|Gi|Ti|Pi|k|M|G|T|P|m|u|µ|n)??(B|bit|b|FLOP|s|Hz|W|J)(?![A-Za-z])")
+_TWINS = {"k": "Ki", "K": "Ki", "M": "Mi", "G": "Gi", "T": "Ti", "P": "Pi", "E": "Ei"}
+_TWINS |= {binary: decimal for decimal, binary in _TWINS.items() if decimal != "K"}
+_FIRST = re.compile(r"[^\s*·⋅/^]+")
+
+
+def _leading(unit: str) -> tuple[str, str, str]:
+    """The prefix and the name of the first unit in *unit*, and what follows it."""
+    first = _FIRST.match(unit)
+    prefix, base = PREFIXED.get(first[0], ("", "")) if first else ("", "")
+    return prefix, base, unit[first.end() :] if first else ""
 
 
 def _alternatives(unit: str) -> Iterator[Slip]:
     """The value in another unit of the same dimension: GiB for GB, Gb for GB, MB for GB."""
-    match = _LEADING.match(unit)
-    if match is None:
+    prefix, base, rest = _leading(unit)
+    if not base:
         return
-    prefix, base, rest = (match[1] or "").replace("µ", "u"), match[2], unit[match.end() :]
     twin = _TWINS.get(prefix)
-    if _BASES.get(base) == "bits":
-        if twin:
+    if SYMBOLS[base].dimension == INFORMATION:
+        if twin and twin + base in SYMBOLS:
             yield from _exchanged(unit, twin + base + rest, "slip-gib-gb")
-        swapped = "b" if base == "B" else "B"
+        swapped = "B" if SYMBOLS[base].numerator == 1 else "b"
         yield from _exchanged(unit, prefix + swapped + rest, "slip-bits-bytes")
-    for other in _neighbours(prefix, twin, _PREFIXES[_BASES.get(base, "other")]):
-        yield from _given_in(unit, other + base + rest, "slip-prefix")
+    for other in ("", *DECIMAL, *SMALL, *BINARY):
+        if other + base not in SYMBOLS:
+            continue
+        ratio = _ratio(unit, other + base + rest)
+        if ratio != 1:
+            yield _lost_prefix(ratio)
+            yield _lost_prefix(1 / ratio)
 
 
-def _neighbours(prefix: str, twin: str | None, ladders: Sequence[str]) -> Iterator[str]:
-    """The prefixes a step above and below on each ladder, and none at all."""
-    for ladder in ladders:
-        steps = ladder.split(",")
-        at = next((steps.index(p) for p in (prefix, twin) if p in steps), None)
-        if at is not None:
-            yield from steps[max(0, at - 1) : at]
-            yield from steps[at + 1 : at + 2]
-    if prefix:
-        yield ""
+def _ratio(asked: str, other: str) -> float:
+    """How many of *other* one asked unit is; 1 where the other can't be written."""
+    try:
+        return units.unit(asked).scale / units.unit(other).scale
+    except units.UnitError:  # too long, or too many powers
+        return 1.0
 
 
 def _exchanged(asked: str, other: str, name: str) -> Iterator[Slip]:
-    for slip in _given_in(asked, other, name):
-        yield slip
-        yield Slip(1 / slip.ratio, name, f"{asked} and {other} are exchanged.")
+    ratio = _ratio(asked, other)
+    if ratio == 1:
+        return
+    # Not "this is the value in": an answer may have had a unit of its own, and any other.
+    sentence = f"{other} and {asked} seem to be exchanged; {asked} was asked."
+    yield Slip(ratio, name, sentence)
+    yield Slip(1 / ratio, name, sentence)
 
 
-def _given_in(asked: str, other: str, name: str) -> Iterator[Slip]:
-    try:
-        ratio = units.unit(asked).scale / units.unit(other).scale
-    except units.UnitError:
-        return  # not every prefix goes with every unit
-    if ratio != 1:
-        yield Slip(ratio, name, f"This is the value in {other}; {asked} was asked.")
+def _lost_prefix(ratio: float) -> Slip:
+    sentence = f"This is {_times(ratio)}: check the prefix (kilo, mega, giga) of every unit."
+    return Slip(ratio, "slip-prefix", sentence)
+
+
+def _times(ratio: float) -> str:
+    """How far off that is, such as "1000 times too small" or "10^9 times too large"."""
+    factor = round(max(ratio, 1 / ratio))
+    text = f"10^{len(str(factor)) - 1}"
+    if factor < 10**4 or factor != 10 ** (len(str(factor)) - 1):
+        text = units.number(float(factor), 3)
+    return f"{text} times too {'large' if ratio > 1 else 'small'}"
 
 
 def _clock(unit: str) -> Iterator[Slip]:
-    match = re.match(r"(s|min|h)(?![A-Za-z])", unit)
-    for other in ("s", "min", "h") if match else ():
-        if match and other != match[1]:
-            yield from _given_in(unit, other + unit[match.end() :], "slip-time-unit")
+    _, base, _ = _leading(unit)
+    if base and SYMBOLS[base].dimension == TIME:
+        for ratio in (60.0, 1 / 60, 3600.0, 1 / 3600):
+            sentence = f"This is {_times(ratio)}: check seconds, minutes and hours."
+            yield Slip(ratio, "slip-time-unit", sentence)
 
 
 def _percent(unit: str) -> Iterator[Slip]:
@@ -209,5 +221,4 @@ def _generic(unit: str) -> Iterator[Slip]:
             )
             yield Slip(ratio, "slip-1000-1024", sentence, NARROW)
     for ratio in (1000.0, 1 / 1000, 1024.0, 1 / 1024):
-        sentence = "A prefix such as kilo, mega or giga seems to be lost or added on the way."
-        yield Slip(ratio, "slip-prefix", sentence)
+        yield _lost_prefix(ratio)

@@ -160,8 +160,8 @@ class TableKind(Usual[TableKey, Grid]):
         return "\n".join(("{", f"    # {key.part.row}: [{_heads(key)}]", *lines, "}"))
 
     def how(self, key: TableKey) -> str:
-        """What stands in a row."""
-        return f"for each {key.part.row} a list: [{_heads(key)}]"
+        """What stands in a row, and that each number counts."""
+        return f"for each {key.part.row} a list: [{_heads(key)}]; each one counts"
 
     def answer(self, key: TableKey) -> object:
         """Each row's numbers, by label."""

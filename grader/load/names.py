@@ -11,8 +11,7 @@ from typing import Any
 from grader import units
 from grader.errors import SpecError
 from grader.expressions import FUNCTIONS, ExpressionError, TextError, names_in, text_names
-from grader.kinds import share
-from grader.load.shape import describe, marked
+from grader.load.shape import marked
 from grader.load.yaml12 import Located, Path_
 from grader.model import Part, Problem
 from grader.registry import nearest
@@ -37,7 +36,7 @@ def check_parameters(problem: Problem, source: Located) -> Iterator[SpecError]:
             *(((*at, "units", column), unit) for column, unit in parameter.units.items()),
         ):
             if unit is not None:
-                yield from _check_unit(unit, source, where)
+                yield from check_unit(unit, source, where)
         columns = {tuple(sorted(row)) for row in parameter.rows or ()}
         if len(columns) > 1:
             yield SpecError(
@@ -65,7 +64,8 @@ def _check_range(name: str, parameter: Any, source: Located, at: Path_) -> Itera
         yield SpecError("a step is more than 0", where=source.at((*at, "step")), fix="change it")
 
 
-def _check_unit(unit: str, source: Located, at: Path_) -> Iterator[SpecError]:
+def check_unit(unit: str, source: Located, at: Path_) -> Iterator[SpecError]:
+    """Whether there is such a unit."""
     try:
         units.unit(unit)
     except units.UnitError as error:
@@ -104,7 +104,7 @@ def check_names(problem: Problem, source: Located) -> Iterator[SpecError]:
     for index, part in enumerate(problem.parts):
         at = ("parts", index)
         yield from _check_name(part.id, bound, source, (*at, "id"))
-        yield from _check_part(part, known, source, at)
+        yield from _check_part(part, known, answers, source, at)
     for path, marker, text in marked(problem):
         if marker == "text" and path[0] != "parts":
             after = answers if path[0] == "explanation" else set()
@@ -134,8 +134,13 @@ def _check_name(
 _FOR_STAFF = {"rubric"}
 
 
-def _check_part(part: Part, known: set[str], source: Located, at: Path_) -> Iterator[SpecError]:
-    expressions = known | set(part.uses) | set(part.local_names())
+def _check_part(
+    part: Part, known: set[str], answers: set[str], source: Located, at: Path_
+) -> Iterator[SpecError]:
+    # An id that 'uses' misspells is named there; it must not be suggested here.
+    expressions = known | (set(part.uses) & answers) | set(part.local_names())
+    if set(part.uses) - answers:
+        expressions |= answers
     for path, marker, written in marked(part, at):
         if marker == "expression":
             yield from _check_expression(written, expressions, source, path)
@@ -143,35 +148,6 @@ def _check_part(part: Part, known: set[str], source: Located, at: Path_) -> Iter
             staff = _FOR_STAFF & {str(step) for step in path}
             allowed = expressions if staff else known | set(part.local_names())
             yield from _check_text(written, allowed, source, path)
-        elif marker == "share":
-            yield from _check_share(written, source, path)
-    for path, unit in _units(part, at):
-        yield from _check_unit(unit, source, path)
-
-
-def _units(record: Any, at: Path_) -> Iterator[tuple[Path_, str]]:
-    """Every field called `unit` in a part, its columns and its options."""
-    for field in dataclasses.fields(record):
-        value = getattr(record, field.name)
-        if field.name == "unit" and value:
-            yield (*at, "unit"), value
-        elif isinstance(value, tuple):
-            for index, item in enumerate(value):
-                if dataclasses.is_dataclass(item):
-                    yield from _units(item, (*at, field.name, index))
-
-
-def _check_share(written: Any, source: Located, at: Path_) -> Iterator[SpecError]:
-    try:
-        value = share(written)
-    except ValueError:
-        value = -1.0
-    if value < 0:
-        yield SpecError(
-            f"'{at[-1]}' should be a share such as 25% or 0.25, saw {describe(written)}",
-            where=source.at(at),
-            fix="write a percentage, or a number from 0 to 1",
-        )
 
 
 def _check_expression(
@@ -199,13 +175,13 @@ def _check_text(text: str, known: set[str], source: Located, at: Path_) -> Itera
         where = source.at(at)
         line = (where.line or 1) + (error.line or 1)
         yield SpecError(
-            f"in the text of '{at[-1]}': {error.what}",
+            f"in the text of {called(at)}: {error.what}",
             where=dataclasses.replace(where, line=line, column=None) if "\n" in text else where,
             fix=error.fix or "check the braces: {{ name }}",
         )
         return
     for name in sorted(names - known - set(units.names())):
-        yield _unknown(name, known, f"the text of '{at[-1]}'", source, at)
+        yield _unknown(name, known, f"the text of {called(at)}", source, at)
 
 
 def _unknown(name: str, known: set[str], inside: str, source: Located, at: Path_) -> SpecError:
@@ -217,6 +193,16 @@ def _unknown(name: str, known: set[str], inside: str, source: Located, at: Path_
         if close
         else "define it under parameters or values; a part's answer needs 'uses'",
     )
+
+
+def called(path: Path_) -> str:
+    """A place in a spec as a person would call it.
+
+    >>> called(("assumptions", 1)), called(("prompt",))
+    ("item 2 of 'assumptions'", "'prompt'")
+    """
+    last = path[-1]
+    return f"item {last + 1} of '{path[-2]}'" if isinstance(last, int) else f"'{last}'"
 
 
 def _at(column: int | None) -> str:

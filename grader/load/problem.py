@@ -7,12 +7,13 @@ import hashlib
 import json
 import keyword
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 from grader.errors import SetupError, SpecError, SpecErrors
 from grader.kinds import kinds
 from grader.load.names import check_names, check_parameters
+from grader.load.parts import check_part
 from grader.load.shape import Shaped, describe, shape
 from grader.load.yaml12 import Located, Path_, read_yaml
 from grader.model import Part, Problem
@@ -41,15 +42,33 @@ def problem_from(source: Located) -> Problem:
     data = source.data
     if isinstance(data, dict) and "parts" in data:
         data = {**data, "parts": ()}
-    whole = shape(Problem, data, source, ())
+    whole = shape(Problem, data, source, (), _FILL)
     errors = [e for one in (whole, *shaped) for e in one.errors]
     problem = whole.record
-    if isinstance(problem, Problem) and all(one.record is not None for one in shaped):
-        problem = dataclasses.replace(problem, parts=tuple(one.record for one in shaped))
+    if isinstance(problem, Problem):
+        parts = tuple(one.record or _unread(source, n) for n, one in enumerate(shaped))
+        problem = dataclasses.replace(problem, parts=parts)
         errors += _elsewhere(_check(problem, source), source, (whole, *shaped))
     if errors or not isinstance(problem, Problem):
         raise SpecErrors(tuple(sorted(errors, key=_by_line)))
     return problem
+
+
+# So that a missing title does not hide what is wrong with the rest.
+_FILL: Mapping[str, object] = {
+    "id": "unnamed",
+    "title": "",
+    "family": "foundations",
+    "prompt": "",
+    "parts": (),
+}
+
+
+def _unread(source: Located, index: int) -> Part:
+    """What stands for a part that could not be read, so that others may still use it."""
+    data = source.data["parts"][index]
+    name = data.get("id") if isinstance(data, dict) else None
+    return Part(id=name if isinstance(name, str) else f"unread_{index}", kind="", ask="")
 
 
 def _elsewhere(
@@ -60,7 +79,7 @@ def _elsewhere(
     places = {
         source.at(path[:length], key=key)
         for path in broken
-        for length in range(2, len(path) + 1)
+        for length in range(min(2, len(path)), len(path) + 1)
         for key in (True, False)
     }
     lines = {place.line for place in places if place.line}
@@ -134,6 +153,8 @@ def _check(problem: Problem, source: Located) -> list[SpecError]:
     errors = list(_check_ids(problem, source))
     errors += check_parameters(problem, source)
     errors += check_names(problem, source)
+    for index, part in enumerate(problem.parts):
+        errors += check_part(part, source, ("parts", index))
     return errors
 
 
@@ -143,6 +164,12 @@ def _check_ids(problem: Problem, source: Located) -> Iterator[SpecError]:
             f"'{problem.id}' can't be an id",
             where=source.at(("id",)),
             fix="use small letters, digits and single hyphens, such as 'kv-cache-size'",
+        )
+    if problem.minutes <= 0:
+        yield SpecError(
+            f"a problem can't take {problem.minutes:g} minutes",
+            where=source.at(("minutes",)),
+            fix="say how long a student needs",
         )
     seen: set[str] = set()
     for index, part in enumerate(problem.parts):

@@ -34,8 +34,17 @@ class Shaped:
     """Where the errors are."""
 
 
-def shape(record: type, data: object, source: Located, at: Path_) -> Shaped:
-    """The record that *data* describes, and everything that is wrong with it."""
+def shape(
+    record: type,
+    data: object,
+    source: Located,
+    at: Path_,
+    fill: Mapping[str, object] | None = None,
+) -> Shaped:
+    """The record that *data* describes, and everything that is wrong with it.
+
+    *fill* stands in for what is required and missing, so that the rest can be checked all the same.
+    """
     if not isinstance(data, dict):
         what = f"expected keys and values, saw {describe(data)}"
         fix = "known keys: " + ", ".join(_names(record))
@@ -46,7 +55,7 @@ def shape(record: type, data: object, source: Located, at: Path_) -> Shaped:
         found = dict(_errors(error, record, source, at))
     left = _without(data, [path[len(at) :] for path in found])
     try:
-        rest = _validated(record, left)
+        rest = _validated(record, {**(fill or {}), **left})
     except ValidationError:
         rest = None  # something is missing that the record can't be without
     return Shaped(rest, tuple(found.values()), tuple(found))
@@ -139,7 +148,7 @@ def _sentence(detail: Any, path: Path_, record: type, source: Located, at: Path_
     return SpecError(
         f"{subject} should be {_wanted(detail)}, saw {describe(detail['input'])}",
         where=source.at(path),
-        fix=_fix(detail),
+        fix=_fix(detail, name),
     )
 
 
@@ -165,8 +174,22 @@ def _wanted(detail: Any) -> str:
     return _WANTED.get(detail["type"], message[:1].lower() + message[1:])
 
 
-def _fix(detail: Any) -> str:
+# How the fields that are most often written too shortly are written.
+_EXAMPLES = {
+    "tolerance": "write {relative: 1%} or {absolute: 0.5 * GB}",
+    "carry": "write {discount: 25%}",
+    "mistakes": "write a list of {id: …, value: …, feedback: …}",
+    "options": "write a list of {id: …, text: …, correct: true}",
+    "parameters": "write name: {choice: [1, 2, 4]}",
+    "values": "write name: expression",
+    "where": "write a list of conditions, each after '- '",
+}
+
+
+def _fix(detail: Any, name: object) -> str:
     value = detail["input"]
+    if name in _EXAMPLES:
+        return _EXAMPLES[str(name)]
     if detail["type"] in ("float_type", "int_type") and isinstance(value, str):
         return "write it without quotes and without a unit"
     if detail["type"] == "string_type" and isinstance(value, (int, float, bool)):

@@ -9,12 +9,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from grader import units
-from grader.draw import draw, loose_paper, paper, sample_seed
-from grader.errors import SetupError
+from grader.draw import DrawError, draw, loose_paper, paper, sample_seed
+from grader.errors import SetupError, SpecError
 from grader.files import write_whole
 from grader.kinds import kinds
 from grader.load import Bank, extended, load_release, new_release, release_bytes
-from grader.model import ExamSet, Key, Paper, Question, Release, Student
+from grader.model import ExamSet, Key, Paper, Question, Release, Student, Variant
 from grader.notebook import Cell, write
 from grader.pipeline.papers import Papers
 from grader.render import metadata, render, solution
@@ -37,6 +37,8 @@ def make_release(
 ) -> Made:
     """The release in *out*: a new one, or the one that is there with more students."""
     exam = bank.exam(wanted)
+    for name in exam.wanted:
+        sample(bank, name)  # what no student could be given is named with its line in the YAML
     file = out / "release.json"
     key = _private_key(private_key)
     if not file.exists():
@@ -188,10 +190,18 @@ class Preview:
         return variant.draw.fill(variant.problem.explanation, variant.scope).strip()
 
 
+def sample(bank: Bank, wanted: str, number: int = 0) -> Variant:
+    """The problem's variant of that number; raises SpecError with the place in the YAML."""
+    problem, source = bank.located(wanted)
+    try:
+        return draw(problem, sample_seed(problem.id, number), bank.facts)
+    except DrawError as error:
+        raise SpecError(error.what, where=source.at(error.path), fix=error.fix) from None
+
+
 def preview(bank: Bank, wanted: str, seed: int) -> Preview:
     """The problem for the gate's seed of that number, so that a finding can be looked at."""
-    problem = bank.problem(wanted)
-    variant = draw(problem, sample_seed(problem.id, seed), bank.facts)
+    variant = sample(bank, wanted, seed)
     mine = loose_paper([variant], "preview")
     cells = tuple(c for c in render(mine, bank.templates) if c.id not in _FRAME)
     return Preview(paper=mine, cells=cells, seed=seed)

@@ -94,18 +94,37 @@ def _factors(written: str) -> list[tuple[int, str, int]]:
     pieces = _SEPARATOR.split(_PER.sub("/", written))
     factors = []
     for index in range(0, len(pieces), 2):
-        match = _FACTOR.fullmatch(pieces[index])
-        if not match:
-            raise UnitError(f"unknown unit '{quoted(written)}'", "write it like 'GB/s'")
-        power = int(match[2] or 1)
-        if abs(power) > _MAX_POWER:
-            raise UnitError(f"'{quoted(written)}' has too many powers to be a unit here")
         sign = -1 if index and pieces[index - 1] == "/" else 1
-        factors.append((sign, match[1].strip(), power))
+        # What "J/GB s" divides by is anybody's guess, so it stays one piece, which is unknown.
+        for piece in _apart(pieces[index]) if sign > 0 else [pieces[index]]:
+            match = _FACTOR.fullmatch(piece)
+            if not match:
+                raise UnitError(f"unknown unit '{quoted(written)}'", "write it like 'GB/s'")
+            power = int(match[2] or 1)
+            if abs(power) > _MAX_POWER:
+                raise UnitError(f"'{quoted(written)}' has too many powers to be a unit here")
+            factors.append((sign, match[1].strip(), power))
     return factors
 
 
-_FLOPS = re.compile(r"([kKMGTPEZ]?)(?:FLOPS|FLOPs|Flops|OPS|OPs)|([kmgtpez]?)flops?")
+_LOOSE_PREFIX = re.compile(r"\b([kMGT])\s+(?=[^\W\d_])")
+
+
+def _apart(piece: str) -> list[str]:
+    """The factors that only space separates: "GB s^-1" or "kW h", but not "GPU hours"."""
+    if " " not in piece or _known("-".join(piece.split())):
+        return [piece]
+    # "2.5k tokens": the prefix belongs to the unit, where there is such a unit.
+    joined = _LOOSE_PREFIX.sub(r"\1", piece)
+    words = joined.split()
+    return words if all(_known(w.split("^")[0]) for w in words) else [piece]
+
+
+def _known(symbol: str) -> bool:
+    return symbol in SYMBOLS or _word(symbol) is not None
+
+
+_FLOPS = re.compile(r"[kmgtpez]?flops?|(?-i:[kKMGTPEZ]?(?:OPS|OPs))", re.IGNORECASE)
 _FLOPS_WORD = re.compile(r"(kilo|mega|giga|tera|peta|exa|zetta)flops", re.IGNORECASE)
 
 

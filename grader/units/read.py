@@ -7,8 +7,10 @@ import re
 from dataclasses import dataclass
 
 from grader.quantity import ONE, describe
+from grader.registry import nearest
 from grader.units.convert import number, scaled, with_unit
 from grader.units.parse import Flops, Unit, UnitError, quoted, unit
+from grader.units.table import FITTING, SUGGESTED, SYMBOLS
 
 MAX_LENGTH = 100
 
@@ -66,9 +68,10 @@ def read(text: str, unit_text: str) -> Reading:
 
 def _read_plain(found: float, rest: str, asked: Unit) -> Reading:
     """For an answer without a dimension: a percentage, a factor such as "3.2x", and no unit."""
-    if rest in {"x", "×", "times"} and asked.text != "%":
+    word = rest.casefold()
+    if word in {"x", "times"} and asked.text != "%":
         return Reading(found, number(found))
-    if rest not in {"%", "percent"}:
+    if word not in {"%", "percent"}:
         wanted = "a percentage" if asked.text == "%" else "a plain number"
         hint = _billions(rest) or f"leave out '{quoted(rest)}'"
         raise ReadError(f"expected {wanted}, got a number with '{quoted(rest)}' behind it; {hint}")
@@ -87,20 +90,23 @@ _LOOKALIKES = str.maketrans(
 def _cleaned(text: str) -> str:
     raised = re.sub(r"[⁻⁺⁰¹²³⁴⁵⁶⁷⁸⁹]+", lambda m: "^" + m[0].translate(_SUPERSCRIPTS), text)
     joined = " ".join(raised.translate(_LOOKALIKES).split())
-    if joined.startswith("$"):
-        # "$12/h": the sign stands before the number, the unit behind it.
-        sign, money = "", joined[1:].lstrip()
-        match = re.match(r"[-+]?[\d.,_eE]+", money)
-        end = match.end() if match else 0
-        joined = f"{sign}{money[:end]} USD{money[end:]}"
+    # "$12/h" and "USD 1200": the currency belongs behind the number.
+    joined = _MONEY.sub(r"\1 USD", joined, count=1)
     # A sentence's full stop, but not "28."
     return joined[:-1] if joined.endswith(".") and joined[-2:-1].isalpha() else joined
 
 
+_SCALES = {"thousand": 10**3, "million": 10**6, "billion": 10**9, "trillion": 10**12}
+_WORDS = "|".join(_SCALES)
+_MONEY = re.compile(
+    rf"^(?:\$|USD)\s?([-+]?[\d.](?:[\d.,_]|[eE][-+]?(?=\d)|\s(?=\d\d\d))*(?:\s?(?:{_WORDS})s?\b)?)",
+    re.ASCII | re.IGNORECASE,
+)
 _DIGITS = r"\d+(?:_\d+)*"
 _NUMBER = re.compile(
     rf"""(?P<sign>[-+]?)\s?
     (?P<mantissa> \d{{1,3}}(?:,\d{{3}})+(?![\d,])(?:\.\d*)?      # 1,200.5
+      | [1-9]\d{{0,2}}(?:[ ]\d{{3}})+(?![\d,])(?:\.\d*)?         # 28 000
       | {_DIGITS}(?:\.(?:{_DIGITS})?)? | \.{_DIGITS} )            # 1_200.5  28.  .5
     (?P<exponent>[eE][-+]?\d+)?
     (?: \s?(?:x|\*)\s?10\s?(?:\^|\*\*)\s?(?P<ten>[-+]?\d+) )?     # x 10^9
@@ -109,8 +115,7 @@ _NUMBER = re.compile(
 )
 _POWER = re.compile(r"(?P<sign>[-+]?)(?P<base>10|2)\s?(?:\^|\*\*)\s?(?P<power>[-+]?\d+)", re.ASCII)
 _FRACTION = re.compile(rf"\s?/\s?({_DIGITS}(?:\.\d+)?)(?![\d.,_^*/eE])", re.ASCII)
-_SCALES = {"thousand": 10**3, "million": 10**6, "billion": 10**9, "trillion": 10**12}
-_SCALE = re.compile(rf"\s?({'|'.join(_SCALES)})s?\b", re.IGNORECASE)
+_SCALE = re.compile(rf"\s?({_WORDS})s?\b", re.IGNORECASE)
 
 
 def _split(text: str, example: str) -> tuple[int | float, str]:
@@ -139,7 +144,7 @@ def _value(match: re.Match[str], text: str) -> int | float:
     mantissa = match["mantissa"]
     if mantissa.startswith("0,"):
         raise ReadError(_decimal_comma(text))
-    plain = match["sign"] + mantissa.replace(",", "").replace("_", "")
+    plain = match["sign"] + re.sub("[,_ ]", "", mantissa)
     exponent = match["exponent"] or ""
     if match["ten"]:
         exponent = f"e{int(exponent[1:] or '0') + _power(match['ten'], text)}"
@@ -220,15 +225,19 @@ def _unit_of(rest: str, asked: Unit, example: str) -> Unit:
         as_rate = unit(written, Flops.RATE)
         return as_rate if as_rate.dimension == asked.dimension else given
     except UnitError as error:
-        raise ReadError(_unknown(error, rest, example)) from None
+        raise ReadError(_unknown(error, rest, asked, example)) from None
 
 
-def _unknown(error: UnitError, rest: str, example: str) -> str:
+def _unknown(error: UnitError, rest: str, asked: Unit, example: str) -> str:
     if len(rest) > 16 or " " in rest:
         return f"can't read '{quoted(rest)}' as a unit; write the answer like {example}"
-    # A near miss may be far from what was asked, so only what settles an ambiguity is passed on.
-    settles = error.fix is not None and error.fix.startswith("write '")
-    return f"{error.what}; {error.fix if settles else f'write the answer like {example}'}"
+    if error.fix is not None and error.fix.startswith("write '"):
+        return f"{error.what}; {error.fix}"
+    # The registry's near miss may be far from what was asked; one of that dimension is not.
+    named = (n for n in SUGGESTED if SYMBOLS[n].dimension == asked.dimension)
+    near = nearest(rest, (*FITTING.get(asked.dimension, ()), *named, asked.text))
+    fix = f"did you mean '{near}'? Or write the answer" if near else "write the answer"
+    return f"{error.what}; {fix} like {example}"
 
 
 def _what_else(rest: str, given: Unit) -> str:
@@ -237,7 +246,8 @@ def _what_else(rest: str, given: Unit) -> str:
 
 
 def _billions(rest: str) -> str | None:
-    return "'B' means bytes, so write billions as in '7e9'" if rest == "B" else None
+    bytes_alone = rest.split(" ", maxsplit=1)[0] == "B"
+    return "'B' means bytes, so write billions as in '7e9'" if bytes_alone else None
 
 
 def _converted(found: float, given: Unit, asked: Unit, text: str) -> int | float:

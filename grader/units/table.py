@@ -102,28 +102,41 @@ def _scaled(measure: Measure, prefix: str) -> Measure:
     return Measure(top * 10 ** DECIMAL[prefix.replace("K", "k")], bottom, dimension)
 
 
-def _spelled() -> Iterator[tuple[str, Measure]]:
+class _Spelled(NamedTuple):
+    measure: Measure
+    prefix: str
+    base: str
+
+
+def _spelled() -> Iterator[tuple[str, _Spelled]]:
     for family in _FAMILIES:
         prefixes = family.prefixes.split()
         for spelling in family.spellings.split():
-            yield spelling, family.measure
+            yield spelling, _Spelled(family.measure, "", spelling)
             for prefix in prefixes:
-                yield prefix + spelling, _scaled(family.measure, prefix)
+                measure = _scaled(family.measure, prefix)
+                yield prefix + spelling, _Spelled(measure, prefix, spelling)
         for word, prefix in _WORDS.items():
             if prefix in prefixes:
                 for spelling in family.words.split():
-                    yield word + spelling, _scaled(family.measure, prefix)
+                    measure = _scaled(family.measure, prefix)
+                    yield word + spelling, _Spelled(measure, prefix, spelling)
 
 
-def _without_repeats() -> dict[str, Measure]:
-    symbols: dict[str, Measure] = {}
-    for spelling, measure in _spelled():
+def _without_repeats() -> dict[str, _Spelled]:
+    symbols: dict[str, _Spelled] = {}
+    for spelling, spelled in _spelled():
         # The first meaning holds: "min" is a minute, never a milli-inch of a later family.
-        symbols.setdefault(spelling, measure)
+        symbols.setdefault(spelling, spelled)
     return symbols
 
 
-SYMBOLS: Mapping[str, Measure] = MappingProxyType(_without_repeats())
+_ALL = _without_repeats()
+SYMBOLS: Mapping[str, Measure] = MappingProxyType({text: s.measure for text, s in _ALL.items()})
+PREFIXED: Mapping[str, tuple[str, str]] = MappingProxyType(
+    {text: (s.prefix, s.base) for text, s in _ALL.items()}
+)
+"""Every spelling's prefix as a letter, which may be empty, and what it stands before."""
 
 # The spellings that expressions may use as names. Few, because each is taken from the authors:
 # lower-case b for a batch, or T for a sequence length, stay theirs.
