@@ -99,6 +99,66 @@ def test_a_solution_that_raises_is_named_with_file_and_line(tmp_path: Path) -> N
     assert "KeyError" in finding.what
 
 
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        ("    import sys\n    sys.exit(0)\n", "SystemExit"),
+        ("    while True:\n        pass\n", "TimeoutError: it ran longer than"),
+        ("    return 3\n", "TypeError"),
+        ("    return {'share': 'x', 'bound': 'bf16'}\n", "the solution comes to"),
+        ("    return {'share': 1, 'bound': 'bf17'}\n", "bf17"),
+    ],
+)
+def test_a_solution_that_misbehaves_is_a_finding_and_nothing_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, body: str, words: str
+) -> None:
+    monkeypatch.setattr("grader.verify.solutions.SOLVE_SECONDS", 0.5)
+    result = gate(tmp_path, solution="def solve(given):\n" + body)
+    assert checks(result) >= {"second-computation"}
+    assert any(words in f.what for f in result.findings), [f.what for f in result.findings]
+
+
+def test_what_a_solution_prints_stays_off_stdout(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    noisy = "print('loading')\n" + SOLUTION.replace("    blocks", "    print('x')\n    blocks")
+    assert gate(tmp_path, solution=noisy).holds
+    assert capsys.readouterr().out == ""
+
+
+def test_mistakes_nearer_than_the_tolerance_are_found(tmp_path: Path) -> None:
+    near = "      - {id: near, value: 2.004 * weights / gpus, feedback: Almost the same.}\n"
+    found = [
+        f
+        for f in gate(tmp_path, SPEC.replace("  - id: bound", near + "  - id: bound")).findings
+        if "nearer than the tolerance" in f.what
+    ]
+    assert found
+
+
+def test_answers_that_no_parameter_changes_are_found(tmp_path: Path) -> None:
+    spec = SPEC.replace("answer: weights / gpus", "answer: 3.21 * GB").replace(
+        "value: 2 * weights / gpus", "value: 6.42 * GB"
+    )
+    found = [f for f in gate(tmp_path, spec).findings if f.check == "variants-differ"]
+    assert "the same answers" in found[0].what
+
+
+def test_what_follows_from_a_wrong_answer_is_tried_for_every_variant(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spec = SPEC.replace(
+        "  - id: bound",
+        "  - id: time\n    kind: numeric\n    ask: How long to read it at 1 TB/s?\n"
+        "    uses: [share]\n    unit: ms\n    answer: share / (1 * TB / s)\n  - id: bound",
+    )
+    assert "carried-forward" not in checks(gate(tmp_path, spec))
+    guarded = spec.replace("unit: ms", "carry: {where: [share < 0 * GB]}\n    unit: ms")
+    assert "carried-forward" not in checks(gate(tmp_path, guarded)), "the author's guard holds"
+    monkeypatch.setattr("grader.score._plausible", lambda *_: False)
+    assert "carried-forward" in checks(gate(tmp_path, spec))
+
+
 def test_an_undefined_name_is_an_error_of_the_spec(tmp_path: Path) -> None:
     result = gate(tmp_path, SPEC.replace("{{ gpus }} GPUs", "{{ gpu }} GPUs"))
     assert not result.holds

@@ -17,7 +17,7 @@ from grader.kinds.matching import MatchItem
 from grader.kinds.multi_choice import each_option, net_correct
 from grader.kinds.options import Option
 from grader.kinds.ordering import all_or_nothing, longest_run, pairs
-from grader.model import Key, Verdict
+from grader.model import Key, Part, Verdict
 from tests.builders_kinds import (
     COMPUTED,
     FORMATS,
@@ -29,6 +29,7 @@ from tests.builders_kinds import (
     a_matching,
     a_multi_choice,
     a_numeric,
+    a_table,
     a_true_false,
     an_ordering,
     is_blank,
@@ -49,7 +50,24 @@ def unshuffled() -> Key:
 
 
 @pytest.mark.parametrize(
-    "written", ["A", "a", " A) ", "(A)", "A.", "a:", "bfloat16", "  BFloat16 ", "A) bfloat16"]
+    "written",
+    [
+        "A",
+        "a",
+        " A) ",
+        "(A)",
+        "A.",
+        "a:",
+        "bfloat16",
+        "  BFloat16 ",
+        "A) bfloat16",
+        "option A",
+        "Option a)",
+        "answer: A",
+        "the answer is a.",
+        "choice=A",
+        "option A) bfloat16",
+    ],
 )
 def test_a_letter_is_read_in_any_dress(written: str) -> None:
     assert judged(unshuffled(), written).verdict is Verdict.CORRECT
@@ -157,6 +175,8 @@ def test_the_sheet_tells_no_ids_since_they_may_tell_the_answer() -> None:
         "(A), (B), C)",
         ["parameters", "gradients", "optimizer state"],
         ["A", "A", "B", "C"],
+        np.array(["A", "B", "C"]),
+        np.array(["c", "a", "b"], dtype=object),
     ],
 )
 def test_several_letters_are_read_in_any_dress(answer: object) -> None:
@@ -178,7 +198,41 @@ def test_choosing_nothing_is_an_answer_and_leaving_it_blank_is_none() -> None:
     assert is_blank(key, [...])
 
 
-@pytest.mark.parametrize("answer", [["A", "Z"], ["A", ...], ["A", 1], "A, Z", 1, None, {"A": 1}])
+@pytest.mark.parametrize(
+    "answer", ["none", "None.", "none of them", "none of the above", ["none"], {"None of them"}]
+)
+def test_none_of_them_is_said_in_words_too(answer: object) -> None:
+    assert said(a_key(a_multi_choice()), answer) == "none of them"
+
+
+def test_an_option_that_reads_none_of_them_is_chosen_by_its_text() -> None:
+    options = (Option(text="none of the above", correct=True), Option(text="something"))
+    key = a_key(a_multi_choice(options=options))
+    assert said(key, "None of the above") == "A"
+    assert said(key, ["none of the above"]) == "A"
+    assert said(key, "none") == "none of them"
+
+
+def test_an_option_that_starts_like_a_label_is_read_by_its_text() -> None:
+    options = (Option(text="option B", id="x", correct=True), Option(text="other"))
+    key = a_key(a_choice(options=options, shuffle=False))
+    assert said(key, "option b") == "A (option B)"
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        ["A", "Z"],
+        np.array([["A"], ["B"]]),
+        np.ones(3),
+        ["A", ...],
+        ["A", 1],
+        "A, Z",
+        1,
+        None,
+        {"A": 1},
+    ],
+)
 def test_what_is_no_list_of_letters_is_unreadable(answer: object) -> None:
     assert not is_blank(a_key(a_multi_choice()), answer)
     assert refused(a_key(a_multi_choice()), answer)
@@ -275,7 +329,14 @@ def order_of(key: Key, ids: str) -> list[str]:
 def test_an_order_is_read_as_a_list_or_a_text() -> None:
     key = a_key(an_ordering())
     order = order_of(key, "lfbu")
-    forms = [order, tuple(order), "".join(order), "".join(order).lower(), " -> ".join(order)]
+    forms = [
+        order,
+        tuple(order),
+        np.array(order),
+        "".join(order),
+        "".join(order).lower(),
+        " -> ".join(order),
+    ]
     for form in forms:
         assert judged(key, form).verdict is Verdict.CORRECT, form
 
@@ -369,6 +430,8 @@ def test_matches_are_read_as_a_dict_a_list_or_a_text() -> None:
     forms = [
         right,
         {str(n): letter.lower() for n, letter in right.items()},
+        {float(n): letter for n, letter in right.items()},
+        np.array(list(right.values())),
         list(right.values()),
         "".join(right.values()),
         " ".join(f"{n}{letter}" for n, letter in right.items()),
@@ -403,6 +466,8 @@ def test_matches_for_items_that_are_not_there_are_unreadable() -> None:
     key = a_key(a_matching())
     assert "numbered 1 to 3" in refused(key, {0: "A", 1: "B", 2: "C"})
     assert "numbered 1 to 3" in refused(key, "4A")
+    assert "numbered 1 to 3" in refused(key, {1.5: "A"})
+    assert "numbered 1 to 3" in refused(key, {0.0: "A"})
     assert "4 letters" in refused(key, ["A", "B", "C", "D"])
     assert "can't be read" in refused(key, "A is first")
 
@@ -427,6 +492,28 @@ def test_a_match_without_its_target_is_the_authors_error() -> None:
 
 
 # ---- all of them
+
+
+@pytest.mark.parametrize(
+    ("part", "rule"),
+    [
+        (a_multi_choice(), "all or nothing"),
+        (a_multi_choice(rule="each-option"), "every option counts"),
+        (a_multi_choice(rule="net-correct"), "wrong letters cost what right ones earn"),
+        (an_ordering(), "all or nothing"),
+        (an_ordering(credit="longest-run"), "the longest stretch in a right order counts"),
+        (an_ordering(credit="pairs"), "every pair the right way round counts"),
+        (a_matching(), "each one counts"),
+        (a_table(), "each one counts"),
+    ],
+)
+def test_whoever_answers_in_parts_is_told_how_they_score_and_no_refusal_repeats_it(
+    part: Part, rule: str
+) -> None:
+    key = a_key(part)
+    assert kinds.find(part.kind).how(key).endswith(f"; {rule}")
+    for answer in (1.5, "?", None, ["?"]):
+        assert rule not in refused(key, answer)
 
 
 @pytest.mark.parametrize(

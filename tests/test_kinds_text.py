@@ -70,10 +70,34 @@ def test_empty_texts_and_dots_are_no_answer() -> None:
     assert "600 characters" in refused(key, "y" * 600)
 
 
-def test_the_text_is_said_back_in_one_line() -> None:
-    assert (
-        said(a_key(a_short_text()), "all\nreduce " + "x" * 200) == '"all reduce ' + "x" * 68 + '…"'
-    )
+def test_the_students_own_text_is_said_back_in_one_line_and_in_full() -> None:
+    key = a_key(a_short_text())
+    assert said(key, "all\nreduce " + "x" * 200) == "all reduce " + "x" * 200
+    assert said(key, 'the "ring"') == 'the "ring"'
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        "All\u2010Reduce",
+        "all\u2011reduce.",
+        "all\u2013reduce",
+        "all\u2212reduce .",
+        "all\uff0dreduce",
+    ],
+)
+def test_typeset_dashes_and_a_full_stop_do_not_count_unless_the_match_is_exact(
+    written: str,
+) -> None:
+    accept = ("all-reduce",)
+    assert judged(a_key(a_short_text(accept=accept)), written).share == 1
+    exact = a_key(a_short_text(accept=accept, match="exact", mistakes=()))
+    # Full-width letters and signs are one form of the same character in every mode.
+    assert judged(exact, written).share == ("\uff0d" in written)
+
+
+def test_a_mistake_is_recognised_in_typeset_form_too() -> None:
+    assert judged(a_key(a_short_text()), "All\u2013Gather.").mistake == "gather"
 
 
 def test_a_pattern_that_takes_for_ever_costs_nobody_a_point() -> None:
@@ -120,7 +144,15 @@ def test_an_explanation_waits_for_a_person() -> None:
     judgement = judged(a_key(an_explanation()), "The link is the bottleneck.")
     assert (judgement.share, judgement.verdict) == (None, Verdict.UNSETTLED)
     assert "person" in judgement.note
-    assert said(a_key(an_explanation()), "one two three") == '"one two three" (3 words)'
+    assert said(a_key(an_explanation()), "one two\n\n  three") == "one two three"
+
+
+def test_an_explanation_is_said_back_in_full_as_far_as_2000_characters() -> None:
+    key = a_key(an_explanation())
+    assert said(key, "word " * 300) == ("word " * 300).strip()
+    long = said(key, "word " * 3000)
+    assert len(long) == 2000
+    assert long.endswith("…")
 
 
 def test_an_explanation_has_words_of_the_students_own() -> None:

@@ -154,6 +154,12 @@ def test_a_sound_spec_loads() -> None:
         ("id: share", "id: Share", "can't be a part's id", "", "id: Share"),
         ("choice: [8, 16, 32]", "integer: [8, 4]", "from 8 down to 4", "", "gpus:"),
         ("choice: [8, 16, 32]", "real: [8, 16]", "has no step", "", "gpus:"),
+        ("minutes: 4", "minutes: -4", "can't take -4 minutes", "", "minutes"),
+        ("{relative: 1%}", "1%", "should be keys and values", "{relative: 1%}", "tolerance"),
+        ("{relative: 1%}", "{absolute: 3 GB}", "can't read", "3 * GB", "tolerance"),
+        ("{relative: 1%}", "{factor: 0.5}", "nothing but the key", "more than 1", "tolerance"),
+        ("{id: fp8, text", "{id: fp32, text", "have the id 'fp32'", "rename", "8-bit"),
+        ("title: Weights", "titel: Weights", "unknown key 'titel'", "'title'", "titel"),
     ],
 )  # fmt: skip
 def test_each_slip_of_an_author_is_named_at_its_line(
@@ -177,6 +183,15 @@ def test_all_errors_of_a_file_come_at_once_in_the_order_of_its_lines() -> None:
     lines = [e.where.line for e in errors if isinstance(e.where, Location)]
     assert len(errors) == 3
     assert lines == sorted(lines)  # type: ignore[type-var]
+
+
+def test_what_can_not_be_read_does_not_hide_what_is_wrong_elsewhere() -> None:
+    text = SPEC.replace("title:", "titel:").replace("kind: numeric", "kind: numerik")
+    text = text.replace("{{ gpus }} GPUs", "{{ gpu }} GPUs").replace("points: 1", "points: x")
+    words = " ".join(e.what for e in errors_of(text))
+    for one in ("'title' is missing", "'titel'", "'numerik'", "'gpu'", "'points'"):
+        assert one in words
+    assert len(errors_of(text)) == 5
 
 
 def test_a_key_that_is_missing_is_named() -> None:
@@ -224,6 +239,21 @@ def test_a_set_that_can_not_be_rendered_says_why(text: str, what: str, tmp_path:
     with pytest.raises(SpecErrors) as caught:
         bank.exam("quiz")
     assert what in str(caught.value)
+
+
+def test_a_set_must_have_the_name_of_its_file(tmp_path: Path) -> None:
+    bank = Bank.open([a_bank(tmp_path, exam=SET.replace("id: quiz", "id: other"))])
+    with pytest.raises(SpecErrors) as caught:
+        bank.exam("quiz")
+    assert "not the file's name 'quiz'" in str(caught.value)
+
+
+def test_a_named_bank_is_what_is_listed_and_its_sets_may_use_the_packages_problems(
+    tmp_path: Path,
+) -> None:
+    bank = Bank.open([a_bank(tmp_path, exam=SET + "  - kv-cache-size\n")])
+    assert bank.listed == ("sample",)
+    assert bank.exam("quiz").wanted == ("sample", "kv-cache-size")
 
 
 def test_an_unknown_problem_gets_a_near_miss(tmp_path: Path) -> None:

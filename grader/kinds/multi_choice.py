@@ -197,7 +197,7 @@ _NONE = re.compile(r"none(\s+of\s+(them|these|the\s+(above|options)))?\.?", re.I
 def _none(raw: Raw, key: MultiChoiceKey) -> bool:
     """Whether *raw* says in words that nothing is chosen, and no option reads like that."""
     items = raw.get("v")
-    if raw.get("t") == "list" and isinstance(items, list) and len(items) == 1:
+    if raw.get("t") in ("list", "array") and isinstance(items, list) and len(items) == 1:
         raw = as_raw(items[0])
     written = raw.get("v")
     if (

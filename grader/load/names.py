@@ -16,6 +16,8 @@ from grader.load.yaml12 import Located, Path_
 from grader.model import Part, Problem
 from grader.registry import nearest
 
+# What people write for a quantity before they know better.
+_SIZE = re.compile(r"\s*[-+]?[\d.]+(?:[eE][-+]?\d+)?\s*[A-Za-z]+(?:/[A-Za-z]+)?\s*\Z")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 
 
@@ -161,7 +163,7 @@ def _check_expression(
         yield SpecError(
             f"in the expression '{_short(written)}'{_at(error.column)}: {error.what}",
             where=source.at(at),
-            fix=error.fix,
+            fix="multiply a number by its unit: 3 * GB" if _SIZE.match(written) else error.fix,
         )
         return
     for name in sorted(names - known - set(units.names())):

@@ -148,7 +148,7 @@ def carried_forward(case: Case) -> Iterator[Finding]:
     for part_id, key in case.variant.keys.items():
         for used in key.part.uses:
             wrong = _moved(case.variant.keys[used])
-            if wrong is None:
+            if wrong is None or key.part.carry.within < _OFF:
                 continue
             follows = _following(key, used, wrong)
             if follows is None:
