@@ -136,6 +136,43 @@ def test_unknown_students_and_foreign_files_are_named_and_nothing_stops(tmp_path
         assert found.missing == ("bob", "cyd", "Élodie")
 
 
+@pytest.mark.parametrize(
+    "name", ["bob (1)", "bob(2)", "bob-2", "bob_1", "Bob 3", "bob - Copy", "bob - Copy (2)"]
+)
+def test_a_second_download_is_nobodys_and_the_notice_names_whose_it_may_be(
+    tmp_path: Path, name: str
+) -> None:
+    files = {f"{name}.ipynb": ONE, "ada.ipynb": TWO}
+    found = collect(a_folder(tmp_path, files), ROSTER)
+    assert students(found) == ["ada"]
+    assert said(found) == {
+        f"{name}.ipynb": f"'{name}' is not on the roster; did you mean 'bob'? rename the file"
+    }
+
+
+def test_ids_that_end_in_a_number_are_not_taken_for_second_downloads(tmp_path: Path) -> None:
+    roster = {name: Student(id=name) for name in ("team", "team-2")}
+    found = collect(a_folder(tmp_path, {"team-2.ipynb": ONE, "1 (1).ipynb": TWO}), roster)
+    assert students(found) == ["team-2"]
+    assert said(found) == {"1 (1).ipynb": "'1 (1)' is not on the roster"}
+
+
+def test_a_folder_that_is_called_a_notebook_and_holds_none_is_named(tmp_path: Path) -> None:
+    files = {
+        "ada.ipynb/notes.txt": b"x",
+        "bob.ipynb/deep/exam.ipynb": ONE,
+        "cyd/cyd.ipynb/inner/a.csv": b"1",
+        ".hidden.ipynb/x.txt": b"",
+    }
+    (tmp_path / "f" / "Élodie.ipynb").mkdir(parents=True)
+    folder = a_folder(tmp_path / "f", files)
+    packed = a_zip(tmp_path / "s.zip", {**files, "Élodie.ipynb/": b""})
+    for path in (folder, packed):
+        notices = said(collect(path, ROSTER))
+        hollow = {name for name, text in notices.items() if "called like a notebook" in text}
+        assert hollow == {"ada.ipynb", "cyd/cyd.ipynb", "Élodie.ipynb"}
+
+
 def test_a_broken_notebook_of_a_known_student_is_a_submission_with_a_reason(tmp_path: Path) -> None:
     files = {"ada.ipynb": b"", "bob.ipynb": b"q1_x = 3", "cyd.ipynb": b"[" * 100_000}
     found = collect(a_folder(tmp_path, files), ROSTER)

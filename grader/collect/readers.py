@@ -6,7 +6,7 @@ import os
 import stat
 import threading
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import lru_cache
@@ -122,29 +122,54 @@ def _foreign(name: PurePosixPath, *, link: bool = False) -> Notice:
     return Notice(level="info", path=str(name), text="not a notebook; ignored")
 
 
+def _hollow(folders: Iterable[PurePosixPath], files: Iterable[PurePosixPath]) -> Iterator[Notice]:
+    """A notice for each folder that is called a notebook and has none in it."""
+    called = [name for name in folders if _notebook(name) and not _silent(name)]
+    if not called:
+        return
+    holding = {parent for file in files if _notebook(file) for parent in file.parents}
+    for name in called:
+        if name not in holding:
+            text = "a folder that is called like a notebook, with no notebook in it"
+            yield Notice(level="warning", path=str(name), text=text)
+
+
+def _notebook(name: PurePosixPath) -> bool:
+    return name.suffix.casefold() == ".ipynb"
+
+
 def _folder(root: Path) -> Iterator[Entry | Notice]:
     count = 0
+    seen: list[PurePosixPath] = []
+    called: list[PurePosixPath] = []
     for folder, folders, files in os.walk(root):
         folders.sort()
         links = [name for name in folders if Path(folder, name).is_symlink()]
         for file in sorted(files + links):
             path = Path(folder, file)
-            name = PurePosixPath(_storable(path.relative_to(root).as_posix()))
+            name = _name(path, root)
             count += 1
             if count > MAX_FILES:
                 raise _too_many(root)
             if _silent(name):
                 continue
+            seen.append(name)
             if not _encodable(str(path)):
                 text = "the file's name is not UTF-8; rename it"
                 yield Notice(level="warning", path=str(name), text=text)
                 continue
             yield from _file(path, name)
         folders[:] = [name for name in folders if name not in links]
+        called += [_name(Path(folder, name), root) for name in folders]
+    yield from _hollow(called, seen)
+
+
+def _name(path: Path, root: Path) -> PurePosixPath:
+    return PurePosixPath(_storable(path.relative_to(root).as_posix()))
 
 
 def _file(path: Path, name: PurePosixPath) -> Iterator[Entry | Notice]:
-    if name.suffix.casefold() != ".ipynb":
+    if not _notebook(name):
         yield _foreign(name, link=path.is_symlink())
         return
     entry = Entry(name=name, path=str(path), time=path.lstat().st_mtime)
@@ -198,10 +223,18 @@ def _zip(path: Path) -> Iterator[Entry | Notice]:
             raise _too_many(path)
         # Of entries with the same name the last one counts, as it does when a zip is unpacked.
         last = {info.filename: info for info in members}
-        for info in (last[filename] for filename in sorted(last)):
-            name = PurePosixPath(_storable(info.filename.replace("\\", "/")))
+        named = [(last[filename], _member_name(filename)) for filename in sorted(last)]
+        for info, name in named:
             if not info.is_dir() and name.parts and not _silent(name):
                 yield from _member(archive, info, name, path)
+        files = [name for info, name in named if not info.is_dir()]
+        folders = {name for info, name in named if info.is_dir() and name.parts}
+        folders |= {parent for file in files for parent in file.parents if parent.parts}
+        yield from _hollow(sorted(folders), files)
+
+
+def _member_name(filename: str) -> PurePosixPath:
+    return PurePosixPath(_storable(filename.replace("\\", "/")))
 
 
 def _member(
@@ -212,7 +245,7 @@ def _member(
             level="warning", path=str(name), text="a path that leads out of the zip; refused"
         )
         return
-    if name.suffix.casefold() != ".ipynb":
+    if not _notebook(name):
         yield _foreign(name)
         return
     entry = Entry(name=name, path=f"{path}{_MEMBER}{info.filename}", time=_zip_time(info))

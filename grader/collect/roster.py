@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import re
 import unicodedata
 from collections.abc import Mapping
 from pathlib import PurePosixPath
@@ -10,6 +11,10 @@ from pathlib import PurePosixPath
 from grader.collect.readers import Notice
 from grader.model import Student
 
+_SECOND = re.compile(r"(?: ?\(\d+\)|[-_ ]\d+| - Copy| copy)+$", re.IGNORECASE)
+"""What a browser or a file manager adds to the name of a second download."""
+_LONGEST = 255
+"""Characters of a name that is looked at for that; in a zip they may be many more."""
 _HINTS = 20
 """Unknown names that are compared with the whole roster, which takes a while when it is long."""
 
@@ -33,12 +38,21 @@ class Roster:
         folded = (self._folded.get(text.casefold()) for text in candidates)
         return next((s for s in (*exact, *folded) if s is not None), None)
 
+    def _original(self, name: PurePosixPath) -> str | None:
+        if len(name.stem) > _LONGEST:
+            return None
+        return self.find(PurePosixPath(_SECOND.sub("", name.stem) + name.suffix))
+
     def unknown(self, name: PurePosixPath) -> Notice:
         """What to say of a file that belongs to nobody."""
         text = f"'{name.stem}' is not on the roster"
         if len(name.parts) > 1:
             text = f"neither '{name.stem}' nor its folder '{name.parts[-2]}' is on the roster"
-        if self._hints > 0:
+        original = self._original(name)
+        if original:
+            # Only a hint: "team-2" may be somebody who is missing on the roster.
+            text += f"; did you mean '{original}'? rename the file"
+        elif self._hints > 0:
             self._hints -= 1
             for part in (name.stem, *name.parts[:-1]):
                 folded = unicodedata.normalize("NFC", part).casefold()
