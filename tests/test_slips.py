@@ -115,6 +115,17 @@ def test_the_sentence_names_the_slip() -> None:
     assert "prefix" in judged(a_key(a_numeric(answer=7, unit="")), 7000).note
 
 
+def test_a_percentage_and_a_fraction_are_told_apart_whatever_was_written() -> None:
+    plain = a_key(a_numeric(answer=0.26, unit=""))
+    for answer in (26, "26", "2600%"):
+        assert (
+            judged(plain, answer).note == "This is 100 times too large: a plain number was asked."
+        )
+    share = a_key(a_numeric(answer=0.26, unit="%"))
+    for answer in (0.26, "0.26%"):
+        assert judged(share, answer).note == "This is 100 times too small: a percentage was asked."
+
+
 def test_a_slip_is_a_mistake_that_earns_what_the_part_says() -> None:
     judgement = judged(a_key(a_numeric(answer="28 * GB")), 28 * GB / GIB)
     assert (judgement.verdict, judgement.share) == (Verdict.MISTAKE, 0)

@@ -202,9 +202,9 @@ def _clock(unit: str) -> Iterator[Slip]:
 
 def _percent(unit: str) -> Iterator[Slip]:
     if unit == "%":
-        yield Slip(0.01, "slip-percent", "This is the plain fraction; a percentage was asked.")
+        yield Slip(0.01, "slip-percent", f"This is {_times(0.01)}: a percentage was asked.")
     elif unit in ("", "1"):
-        yield Slip(100, "slip-percent", "This is the percentage; a plain number was asked.")
+        yield Slip(100, "slip-percent", f"This is {_times(100)}: a plain number was asked.")
 
 
 def _generic(unit: str) -> Iterator[Slip]:

@@ -18,6 +18,10 @@ from grader.notebook import Notebook, read
 _ANSWER = re.compile(r"^(q\d+_[a-z][a-z0-9_]*)\s*=", re.M)
 
 
+LONGEST = 120
+"""Of an answer that is shown back in a line of the terminal."""
+
+
 class Found(StrEnum):
     """What the check says of one answer."""
 
@@ -125,9 +129,9 @@ def _line(name: str, sheet: Mapping[str, object] | None, answer: Answer | None) 
     try:
         key = kinds.find(str(kind)).from_sheet(sheet)
         value = kinds.find(str(kind)).read(answer.raw, key)
-        return Line(
-            name=name, found=Found.READ, text="read as " + kinds.find(str(kind)).say(value, key)
-        )
+        said = kinds.find(str(kind)).say(value, key)
+        said = said if len(said) <= LONGEST else said[: LONGEST - 1] + "…"
+        return Line(name=name, found=Found.READ, text=f"read as {said}")
     except Unreadable as reason:
         found = Found.EMPTY if reason.blank else Found.UNREADABLE
         return Line(name=name, found=found, text=reason.sentence)
