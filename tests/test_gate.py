@@ -188,9 +188,17 @@ def test_a_finding_names_file_line_seed_and_numbers(tmp_path: Path) -> None:
     lines = spec.splitlines()
     assert finding.where.file.endswith("sample.yaml")
     assert finding.where.line is not None
-    assert "id: share" in lines[finding.where.line - 1]
+    assert "id: fp32" in lines[finding.where.line - 1]
     assert finding.seed is not None
     assert "billions = " in finding.values
+
+
+def test_a_mistake_of_another_dimension_is_named_at_its_line(tmp_path: Path) -> None:
+    spec = SPEC.replace("value: 2 * weights / gpus", "value: 2 * weights / gpus / s")
+    finding = next(f for f in gate(tmp_path, spec).findings if f.check == "mistakes")
+    assert "the mistake 'fp32'" in finding.what
+    assert finding.where.line is not None
+    assert "id: fp32" in spec.splitlines()[finding.where.line - 1]
 
 
 def test_workers_find_what_one_process_finds(tmp_path: Path) -> None:

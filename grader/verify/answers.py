@@ -12,7 +12,7 @@ from grader import probe
 from grader.expressions import ExpressionError, TextError, holds
 from grader.kinds import Example, Unreadable, kinds, share
 from grader.kinds.numeric import NumericKey
-from grader.model import Answer, Evidence, Judgement, Key, Outcome, Verdict
+from grader.model import Answer, Evidence, Judgement, Key, Mistake, Outcome, Verdict
 from grader.notebook import Cell
 from grader.quantity import Value
 from grader.render import render, solution
@@ -214,9 +214,11 @@ def examples(case: Case) -> Iterator[Finding]:
             samples = kind.examples(key)
         except (ExpressionError, TextError, ValueError) as error:
             what = getattr(error, "what", str(error))
-            yield case.finding(
-                "mistakes", at, f"part '{part_id}': {what}", "check its mistakes' expressions"
-            )
+            culprit = _culprit(key)
+            where = case.mistake_path(part_id, culprit) if culprit else at
+            named = f"the mistake '{culprit}': " if culprit else ""
+            fix = "check its expressions, and that its value has the dimension that is asked"
+            yield case.finding("mistakes", where, f"part '{part_id}': {named}{what}", fix)
             continue
         for sample in samples:
             try:
@@ -231,12 +233,24 @@ def examples(case: Case) -> Iterator[Finding]:
                 yield _surprise(case, part_id, sample, judged, kind.say(value, key))
 
 
+def _culprit(key: Key) -> str | None:
+    """The mistake that no sample can be made of; None when it is something else."""
+    kind = kinds.find(key.part.kind)
+    mistakes: tuple[Mistake, ...] = getattr(key.part, "mistakes", ())
+    for mistake in mistakes:
+        alone = replace(key.part, mistakes=(mistake,))  # type: ignore[call-arg]
+        try:
+            kind.examples(kind.key(alone, key.draw))
+        except (ExpressionError, TextError, ValueError):
+            return mistake.id
+    return None
+
+
 def _surprise(case: Case, part_id: str, sample: Example, judged: Judgement, shown: str) -> Finding:
-    at = case.part_path(part_id)
     if sample.mistake is None:
         return case.finding(
             "examples",
-            at,
+            case.part_path(part_id),
             f"part '{part_id}': {sample.why} ({shown}) is judged {judged.verdict} and earns "
             f"{judged.share}, not {sample.share}",
             "mend the spec or the kind",
@@ -252,4 +266,5 @@ def _surprise(case: Case, part_id: str, sample: Example, judged: Judgement, show
             f"the mistake '{sample.mistake}' ({shown}) is taken for {other}",
             "two mistakes coincide for these numbers: separate them with 'where:' or 'when:'",
         )
+    at = case.mistake_path(part_id, sample.mistake)
     return case.finding("mistakes", at, f"part '{part_id}': {what}", fix)

@@ -68,6 +68,20 @@ class Case:
                 return ("parts", index)
         return ("parts",)
 
+    def mistake_path(self, part_id: str, mistake: str) -> Path_:
+        """Where a mistake of a part, or the option that stands for one, stands in the YAML."""
+        at = self.part_path(part_id)
+        part = next(p for p in self.problem.parts if p.id == part_id)
+        for listed in ("mistakes", "options"):
+            for index, one in enumerate(getattr(part, listed, ())):
+                if one.id == mistake:
+                    return (*at, listed, index)
+        for column, cells in enumerate(getattr(part, "columns", ())):
+            for index, one in enumerate(cells.mistakes):
+                if one.id == mistake:
+                    return (*at, "columns", column, "mistakes", index)
+        return at
+
     def finding(self, check: str, at: Path_, what: str, fix: str) -> Finding:
         """A finding at *at* in the YAML, with this case's seed and numbers."""
         return Finding(

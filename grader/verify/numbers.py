@@ -95,7 +95,7 @@ def mistakes_apart(case: Case) -> Iterator[Finding]:
             if within(value, *scaled(accepted, key.value, near)):
                 yield case.finding(
                     "mistakes",
-                    case.part_path(part_id),
+                    case.mistake_path(part_id, other),
                     f"part '{part_id}': the mistakes '{one}' ({units.number(value)}) and '{other}' "
                     f"({units.number(near)}) are nearer than the tolerance",
                     "separate them with 'where:' or with one's 'when:'",
