@@ -112,7 +112,8 @@ def draw(
     keys: dict[str, Key] = {}
     for part in problem.parts:
         keys[part.id] = key = key_of(problem, part, dice)
-        answer = kinds.find(part.kind).carried(true_value(part, key), key)
+        kind = kinds.find(part.kind)
+        answer = kind.carried(kind.true(key), key)
         if answer is not None:
             # A new mapping: keys made earlier keep the scope they were made in.
             dice = replace(dice, scope={**dice.scope, part.id: answer})
@@ -139,11 +140,6 @@ def key_of(problem: Problem, part: Part, dice: Draw) -> Key:
     index = next(i for i, p in enumerate(problem.parts) if p.id == part.id)
     what = f"part '{part.id}': {what} (with {numbers(problem, dice.scope)})"
     raise _failed(problem, ("parts", index), what, fix, check)
-
-
-def true_value(part: Part, key: Key) -> object:
-    """The right answer as a value of the kind, or None when only a person can tell."""
-    return kinds.find(part.kind).true(key)
 
 
 def numbers(problem: Problem, scope: Mapping[str, Value]) -> str:

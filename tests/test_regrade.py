@@ -12,6 +12,10 @@ from click.testing import CliRunner
 
 from grader.cli import grader
 from grader.errors import SetupError
+from grader.gradebook import Gradebook
+from grader.pipeline.batch import refused
+from grader.pipeline.papers import papers_of
+from grader.score import score
 from tests.builders import ROSTER, SPEC, a_bank, a_roster
 from tests.test_commands import ok
 
@@ -186,6 +190,19 @@ def test_a_copy_of_another_students_notebook_is_judged_by_each_ones_own_paper(
     regraded(tmp_path)
     ok("score", tmp_path / "results", "--bank", tmp_path / "bank")
     assert {s: grade_of(tmp_path, s)["score"] for s in first} == first
+
+
+def test_marks_left_open_by_a_fault_of_ours_are_settled_by_evidence_that_is_there(
+    exam: Path,
+) -> None:
+    # As after a kill between filing the evidence and filing the grade of a second try.
+    before = grade_of(exam)
+    with Gradebook.open(exam / "results") as book:
+        papers = papers_of(book)
+        fault = refused(before["submission_sha256"], "we could not start a kernel")
+        book.put_grade(score(papers.of("ada"), fault), run=book.begin_run("a fault"))
+    assert regraded(exam)["executed"] == 0
+    assert grade_of(exam) == before
 
 
 def test_a_student_id_can_not_lead_out_of_the_folder(tmp_path: Path) -> None:

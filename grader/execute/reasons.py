@@ -42,16 +42,13 @@ class Reasons:
         if not setting:
             return f"no cell sets {name}{self._near(name)}"
         numbers = [number for number, _ in setting]
-        number = next((n for n in numbers if self._failed(self._runs[n])), numbers[-1])
+        number = next((n for n in numbers if self._runs[n].failed), numbers[-1])
         run, cell = self._runs[number], f"code cell {number}"
         if run.error is not None:
             return _failure(name, cell, run, run.error)
         if all(inside for _, inside in setting):
             return f"{cell} sets {name} only inside a function or a branch that was not taken"
         return f"{cell} sets {name}, but it was gone when the notebook had run"
-
-    def _failed(self, run: CellRun) -> bool:
-        return run.outcome is not Outcome.FINISHED or run.error is not None
 
     def _near(self, name: str) -> str:
         known = [other for other in self._setting if other not in self._asked][:_NAMES]

@@ -92,16 +92,17 @@ def _evidence(future: Future[Evidence], submission: Submission) -> Evidence:
     except SetupError:
         raise  # such as a sandbox that is not there: true for the whole batch
     except GraderError as error:
-        return refused(submission, f"we could not run this notebook: {error.what}")
+        return refused(submission.sha256, f"we could not run this notebook: {error.what}")
     except Exception as error:  # noqa: BLE001 - a fault of ours must not stop the batch
         # The name of the error alone: its text may hold paths of ours, and a student reads this.
-        return refused(submission, f"we could not run this notebook ({type(error).__name__})")
+        what = f"we could not run this notebook ({type(error).__name__})"
+        return refused(submission.sha256, what)
 
 
-def refused(submission: Submission, note: str) -> Evidence:
+def refused(sha256: str, note: str) -> Evidence:
     """Evidence that we failed: the marks stay open."""
     return Evidence(
-        submission_sha256=submission.sha256,
+        submission_sha256=sha256,
         outcome=Outcome.REFUSED,
         answers={},
         cells=(),

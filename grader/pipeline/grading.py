@@ -115,8 +115,11 @@ class _Filing:
 
     def known(self, latest: list[Submission]) -> list[Submission]:
         """Scores what needs no execution; returns what does."""
+        # A grade that is open throughout came of a fault of ours: evidence may be there by now.
         current = {
-            g.student: (g.submission_sha256, g.release, g.engine) for g in self._book.grades()
+            g.student: (g.submission_sha256, g.release, g.engine)
+            for g in self._book.grades()
+            if any(mark.points is not None for mark in g.marks)
         }
         todo = []
         for submission in latest:
@@ -139,7 +142,8 @@ class _Filing:
             try:
                 self._book.put_evidence(evidence, self._fingerprint)
             except GraderError as error:
-                evidence = refused(submission, f"we could not keep what it did: {error.what}")
+                what = f"we could not keep what it did: {error.what}"
+                evidence = refused(submission.sha256, what)
         if evidence.outcome is Outcome.REFUSED:
             # Our own fault is not evidence: the next run tries again. What an earlier run has
             # settled for this very file stays.
@@ -161,15 +165,7 @@ def settle(mine: Paper, evidence: Evidence) -> Grade:
         return score(mine, evidence)
     except Exception as error:  # noqa: BLE001 - one odd answer must not stop a batch
         what = f"we could not score this notebook ({type(error).__name__})"
-        broken = Evidence(
-            submission_sha256=evidence.submission_sha256,
-            outcome=Outcome.REFUSED,
-            answers={},
-            cells=(),
-            seconds=evidence.seconds,
-            note=f"{what}; nothing is deducted",
-        )
-        return score(mine, broken)
+        return score(mine, refused(evidence.submission_sha256, what))
 
 
 def cuda_here() -> bool:
