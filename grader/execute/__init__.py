@@ -5,13 +5,14 @@ from __future__ import annotations
 import contextlib
 import logging
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 from grader import notebook
 from grader.errors import SubmissionError
 from grader.execute.run import NotebookRun
-from grader.kernels import NotStartedError, Session, Terms, kernels
+from grader.kernels import USUAL, NotStartedError, Session, Terms, kernels
 from grader.model import Answer, Evidence, Job, Outcome
+from grader.notebook import Cell
 from grader.sandbox import THREADS, choose
 
 __all__ = ["execute"]
@@ -20,7 +21,7 @@ log = logging.getLogger("grader.execute")
 
 
 def execute(
-    job: Job, data: bytes, *, kernel: str = "cold", stop: Callable[[], bool] = bool
+    job: Job, data: bytes, *, kernel: str = USUAL, stop: Callable[[], bool] = bool
 ) -> Evidence:
     """What executing the notebook in *data* left behind, whatever the student did.
 
@@ -36,7 +37,12 @@ def execute(
         return _unreadable(job, error.what)
     chosen = choose(job.sandbox)
     terms = Terms(
-        limits=job.limits, sandbox=chosen.sandbox, device=job.device, seed=job.seed, stop=stop
+        limits=job.limits,
+        sandbox=chosen.sandbox,
+        device=job.device,
+        seed=job.seed,
+        imports=_worth_importing(cells),
+        stop=stop,
     )
     try:
         with _session(kernels.find(kernel), terms) as session:
@@ -66,6 +72,12 @@ def execute(
             "sandbox": chosen.describe(),
         },
     )
+
+
+def _worth_importing(cells: Sequence[Cell]) -> tuple[str, ...]:
+    """What a warm parent should have imported: torch takes a second, so only where it is named."""
+    torch = any("torch" in cell.source for cell in cells if cell.type == "code")
+    return ("numpy", "torch") if torch else ("numpy",)
 
 
 @contextlib.contextmanager

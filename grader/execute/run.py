@@ -120,7 +120,15 @@ class NotebookRun:
         limits = self._job.limits
         left = self._left()
         keep = max(min(limits.output_bytes, self._room), 0)
-        ran = self._session.run(code.source, seconds=min(limits.cell_seconds, left), keep=keep)
+        # A kernel may die at any moment, so that what it holds is asked for as it comes.
+        words = set(re.findall(r"\w+", code.source))
+        mentioned = tuple(name for name in self._job.names if name in words)
+        ran = self._session.run(
+            code.source,
+            seconds=min(limits.cell_seconds, left),
+            keep=keep,
+            then_ask=mentioned,
+        )
         self._alive = ran.alive
         self._room -= len(ran.output)
         self._runs[code.number] = CellRun(
@@ -131,9 +139,6 @@ class NotebookRun:
             line=ran.line,
             output=ran.output,
         )
-        # A kernel may die at any moment, so that what it holds is asked for as it comes.
-        words = set(re.findall(r"\w+", code.source))
-        mentioned = tuple(name for name in self._job.names if name in words)
         if self._alive and mentioned:
             self._ask(mentioned)
 

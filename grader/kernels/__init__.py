@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 from grader.kernels.base import (
     NotStartedError,
     Ran,
@@ -12,11 +14,32 @@ from grader.kernels.base import (
     kernels,
 )
 
-__all__ = ["NotStartedError", "Ran", "Said", "Session", "StoppedError", "Terms", "kernels"]
+__all__ = [
+    "USUAL",
+    "NotStartedError",
+    "Ran",
+    "Said",
+    "Session",
+    "StoppedError",
+    "Terms",
+    "kernels",
+]
+
+USUAL = "warm" if sys.platform == "linux" else "cold"
+"""Elsewhere a fork is not safe or not there, and there are no walls to start a kernel behind."""
 
 
 @kernels.add("cold")
 def _cold(terms: Terms) -> Session:
+    from grader.kernels import cold
     from grader.kernels.session import KernelSession
 
-    return KernelSession(terms)
+    return KernelSession(terms, cold.start)
+
+
+@kernels.add("warm")
+def _warm(terms: Terms) -> Session:
+    from grader.kernels import warm
+    from grader.kernels.session import KernelSession
+
+    return KernelSession(terms, warm.start)

@@ -101,7 +101,9 @@ def said(names: tuple[str, ...], reply: object) -> Said:
 
 
 def _text(reply: object) -> str:
-    """The string that was shown as the value of the expression."""
+    """What was said: as it is, or as it was shown as the value of an expression."""
+    if isinstance(reply, dict) and isinstance(reply.get("said"), str):
+        return str(reply["said"])
     for key in ("user_expressions", "said", "data", "text/plain"):
         reply = reply.get(key) if isinstance(reply, dict) else None
     if not isinstance(reply, str) or not re.fullmatch(r"'[^']*'", reply):

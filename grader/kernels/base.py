@@ -29,6 +29,10 @@ class Terms:
     """`cpu` hides the machine's GPUs; `cuda` shows them."""
     seed: int = 0
     """For random, numpy and torch."""
+    imports: tuple[str, ...] = ()
+    """Modules worth having imported before the kernel starts."""
+    variables: tuple[tuple[str, str], ...] = ()
+    """Environment variables that the set asks for."""
     stop: Callable[[], bool] = bool
     """Asked twenty times a second; True ends whatever runs with StoppedError."""
 
@@ -62,10 +66,12 @@ class Said:
 class Session(Protocol):
     """One kernel in its sandbox, and its successors. Used by one thread; close it at the end."""
 
-    def run(self, source: str, *, seconds: float, keep: int) -> Ran:
+    def run(self, source: str, *, seconds: float, keep: int, then_ask: tuple[str, ...] = ()) -> Ran:
         """Runs one cell for at most *seconds*, interrupts it then, and kills it if that fails.
 
-        Of its output at most *keep* bytes are kept.
+        Of its output at most *keep* bytes are kept. With *then_ask* it is known what will be
+        asked for next, which saves a question. Raises NotStartedError when the kernel was lost
+        by no doing of its own.
         """
 
     def ask(self, names: tuple[str, ...], *, seconds: float) -> Said:

@@ -30,14 +30,26 @@ _BY_DESCRIPTOR = {
 
 def make() -> Place:
     """A new folder that nobody else may enter, with its parts."""
+    place = make_shared()
+    for folder in place.parts:
+        folder.mkdir(mode=0o700)
+    return place
+
+
+def make_shared() -> Place:
+    """A new folder that nobody else may enter, for a parent to share with its kernels."""
     root = tempfile.mkdtemp(prefix="grader-")
     if len(root) > _LONGEST and _has_sockets():
         Path(root).rmdir()
         root = tempfile.mkdtemp(prefix="grader-", dir="/tmp")  # mkdtemp is private
-    place = Place(Path(root))
-    for folder in (place.home, place.work, place.temporary, place.wire):
+    return Place(Path(root))
+
+
+def furnish(place: Place) -> None:
+    """Makes the folder of one kernel, with its parts, in one that is there."""
+    place.root.mkdir(mode=0o700)
+    for folder in place.parts:
         folder.mkdir(mode=0o700)
-    return place
 
 
 def transport(place: Place) -> dict[str, str]:

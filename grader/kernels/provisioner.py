@@ -51,6 +51,11 @@ class ColdProvisioner(KernelProvisionerBase):
 
     async def poll(self) -> int | None:
         """None while the process runs; afterwards its exit status, negative for a signal."""
+        return self.status
+
+    @property
+    def status(self) -> int | None:
+        """The same without waiting for anything."""
         if self.process is None:
             return 0
         if self.process.returncode is not None or not hasattr(os, "waitid"):

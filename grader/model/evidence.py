@@ -102,6 +102,8 @@ class Limits:
     cell_seconds: float = 60.0
     notebook_seconds: float = 600.0
     memory_bytes: int | None = None
+    scratch_bytes: int = 500_000_000
+    """Of all files that the notebook writes, where they are kept in a folder of bounded size."""
     output_bytes: int = 64_000
     """Kept per cell; the rest is counted and cut."""
 

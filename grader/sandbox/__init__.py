@@ -2,6 +2,7 @@
 
 from grader.sandbox.bare import THREADS, Bare
 from grader.sandbox.base import WANTED, Chosen, Layer, Place, Sandbox, choose, sandboxes
+from grader.sandbox.walled import Walled
 
 __all__ = [
     "THREADS",
@@ -11,6 +12,7 @@ __all__ = [
     "Layer",
     "Place",
     "Sandbox",
+    "Walled",
     "choose",
     "sandboxes",
 ]

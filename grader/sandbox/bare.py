@@ -9,6 +9,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+from grader.inside.plan import Plan
 from grader.model import Limits
 from grader.sandbox.base import WANTED, Layer, Place, sandboxes
 
@@ -41,7 +42,21 @@ class Bare:
             *(Layer(name, False, f"not there: {what}") for name, what in WANTED.items()),
         )
 
-    def rlimits(self, limits: Limits) -> Mapping[str, int]:
+    def plan(self, device: str = "cpu") -> Plan:
+        """Nothing."""
+        del device
+        return Plan(namespaces=[], view=None, fence=None, filter=None, drop=False, loopback=False)
+
+    def uid(self, slot: int) -> int | None:
+        """The grader's own user."""
+        del slot
+        return None
+
+    def inner(self, place: Place) -> Place:
+        """The same."""
+        return place
+
+    def rlimits(self, limits: Limits, device: str = "cpu") -> Mapping[str, int]:
         """CPU time as a last resort behind the wall clock; memory where a limit is given.
 
         Processes are not limited: the system counts them by user, not by notebook.
@@ -52,8 +67,9 @@ class Bare:
             "RLIMIT_FSIZE": _GIB,
             "RLIMIT_NOFILE": 1024,
         }
-        if limits.memory_bytes is not None:
-            # Not RLIMIT_AS: CUDA and torch reserve far more addresses than they ever use.
+        if limits.memory_bytes is not None and device == "cpu":
+            # Not RLIMIT_AS: torch reserves far more addresses than it ever uses, and CUDA more
+            # of both.
             found["RLIMIT_DATA"] = limits.memory_bytes
         return found
 
@@ -85,8 +101,7 @@ def _folders(place: Place) -> dict[str, str]:
     home, temporary = str(place.home), str(place.temporary)
     if sys.platform == "win32":
         return {"USERPROFILE": home, "APPDATA": home, "TEMP": temporary, "TMP": temporary}
-    # By the last the kernel ends by itself when this process is gone; Windows wants a handle.
-    return {"HOME": home, "TMPDIR": temporary, "JPY_PARENT_PID": str(os.getpid())}
+    return {"HOME": home, "TMPDIR": temporary}
 
 
 sandboxes.add("off")(Bare())

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Protocol
 
 from grader.errors import SetupError
+from grader.inside.plan import Plan
 from grader.model import Limits
 from grader.registry import Registry
 
@@ -28,6 +29,8 @@ class Layer:
     present: bool
     detail: str
     """What it does; or, when it is absent, why it is not there."""
+    fix: str = ""
+    """How to get it, where that is known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,6 +55,11 @@ class Place:
         return self.root / "tmp"
 
     @property
+    def parts(self) -> tuple[Path, ...]:
+        """Every folder in it."""
+        return (self.home, self.work, self.temporary, self.wire)
+
+    @property
     def wire(self) -> Path:
         """The sockets between kernel and grader, and the file that says where they are."""
         return self.root / "wire"
@@ -63,11 +71,20 @@ class Sandbox(Protocol):
     def layers(self) -> tuple[Layer, ...]:
         """Every layer this sandbox knows, present or not on this machine; quick to ask."""
 
-    def rlimits(self, limits: Limits) -> Mapping[str, int]:
+    def plan(self, device: str = "cpu") -> Plan:
+        """What a parent of kernels and each of its kernels lock themselves in with."""
+
+    def uid(self, slot: int) -> int | None:
+        """Whom the kernel in *slot* becomes; None when it stays who the grader is."""
+
+    def inner(self, place: Place) -> Place:
+        """The same folder at the path by which a kernel sees it."""
+
+    def rlimits(self, limits: Limits, device: str = "cpu") -> Mapping[str, int]:
         """Resource limits by their name in `resource`, set in the kernel before anything else."""
 
     def wrap(self, command: Sequence[str], place: Place) -> list[str]:
-        """The command to run instead of *command*, so that the kernel starts inside."""
+        """The command to run instead of *command*, so that it starts inside."""
 
     def environment(self, place: Place) -> Mapping[str, str]:
         """The whole environment of the kernel: nothing else is inherited."""
@@ -98,17 +115,27 @@ class Chosen:
 def choose(mode: str) -> Chosen:
     """The sandbox for *mode*: `off`, `auto` (the strongest there is), `required`, or a name.
 
-    Raises SetupError when `required` finds none with every wanted layer.
+    `required` insists on every wanted layer, and `required:files,network` on those. Raises
+    SetupError when no sandbox of this machine has them.
     """
-    if mode not in ("auto", "required"):
+    word, _, listed = mode.partition(":")
+    if word not in ("auto", "required") or (listed and word == "auto"):
         return Chosen(mode, mode, sandboxes.find(mode))
     name = max(sandboxes, key=lambda name: _strength(sandboxes.find(name)))
     sandbox = sandboxes.find(name)
-    missing = [layer for layer in WANTED if layer not in _present(sandbox)]
-    if mode == "required" and missing:
+    layers = {layer.name: layer for layer in sandbox.layers()}
+    asked = [each.strip() for each in listed.split(",")] if listed else list(WANTED)
+    unknown = [each for each in asked if each not in layers]
+    if word == "required" and unknown:
         raise SetupError(
-            "no sandbox on this machine has all layers; missing: " + ", ".join(missing),
-            fix="pass --sandbox auto to use the strongest there is, for notebooks you trust",
+            f"'{unknown[0]}' is not a layer of a sandbox", fix="the layers: " + ", ".join(layers)
+        )
+    missing = [each for each in asked if not layers[each].present]
+    if word == "required" and missing:
+        whys = "; ".join(f"{each} ({layers[each].detail})" for each in missing)
+        raise SetupError(
+            "no sandbox on this machine has all layers that are asked for; missing: " + whys,
+            fix="`grader doctor` says how to get them; --sandbox auto takes the strongest there is",
         )
     return Chosen(mode, name, sandbox)
 

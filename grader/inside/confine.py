@@ -1,0 +1,64 @@
+"""Giving up rights for good: the last steps of a kernel's process before any student's code."""
+
+from __future__ import annotations
+
+import base64
+import os
+from pathlib import Path
+
+from grader.inside import landlock, linux, seccomp
+from grader.inside.limits import limit
+from grader.inside.plan import Plan, Start
+
+_FLAGS = {
+    "user": linux.CLONE_NEWUSER,
+    "mount": linux.CLONE_NEWNS,
+    "pid": linux.CLONE_NEWPID,
+    "net": linux.CLONE_NEWNET,
+    "ipc": linux.CLONE_NEWIPC,
+    "uts": linux.CLONE_NEWUTS,
+}
+
+
+def flags(plan: Plan, *without: str) -> int:
+    """The namespaces of *plan* but those, as `unshare` takes them."""
+    return sum(_FLAGS[name] for name in plan["namespaces"] if name not in without)
+
+
+def new_user() -> None:
+    """A user namespace in which this process keeps its own numbers and nobody else exists."""
+    uid, gid = os.getuid(), os.getgid()
+    linux.unshare(linux.CLONE_NEWUSER)
+    Path("/proc/self/setgroups").write_text("deny")
+    Path("/proc/self/uid_map").write_text(f"{uid} {uid} 1")
+    Path("/proc/self/gid_map").write_text(f"{gid} {gid} 1")
+
+
+def become(uid: int) -> None:
+    """Another user, in no other group; only root can."""
+    os.setgroups([])
+    os.setresgid(uid, uid, uid)
+    os.setresuid(uid, uid, uid)
+    linux.prctl(linux.PR_SET_DUMPABLE, 1)  # or its own files in /proc belong to root
+
+
+def confine(plan: Plan, start: Start) -> None:
+    """Takes every right away that *plan* names. Raises OSError, with the layer in its text."""
+    if start["uid"] is not None:
+        become(start["uid"])
+    if "user" in plan["namespaces"] and os.path.isdir("/proc/self"):  # noqa: PTH112
+        new_user()
+    limit(start["rlimits"])
+    if plan["drop"]:
+        linux.keep_capabilities()
+        linux.prctl(linux.PR_SET_NO_NEW_PRIVS, 1)
+    fence = plan["fence"]
+    if fence is not None:
+        landlock.restrict(
+            read=fence["read"],
+            write=[*fence["write"], start["root"]],
+            devices=fence["devices"],
+            network=plan["loopback"],
+        )
+    if plan["filter"] is not None:
+        seccomp.load(base64.b64decode(plan["filter"]))

@@ -1,0 +1,216 @@
+"""An ipykernel without what nobody asks for when grading, most of it made before the fork.
+
+There is no history, no heartbeat, no completion, no debugger, no stdin, and no thread but those
+of the sockets: output leaves from the thread that prints, and an interrupt comes as a signal from
+the guard.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import io
+import logging
+import os
+import signal
+import sys
+import threading
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import traitlets
+import zmq
+from ipykernel.ipkernel import IPythonKernel
+from ipykernel.zmqshell import ZMQInteractiveShell
+from jupyter_client.session import Session
+from traitlets.config import Config
+
+from grader import probe
+from grader.inside.limits import seed_all
+from grader.inside.plan import Start
+from grader.inside.streams import Publisher, Stream
+
+_SUBSCRIBED_SECONDS = 600.0
+"""A kernel that is kept ready waits so long for its grader."""
+
+_made: list[GradedKernel] = []
+
+
+class GradedKernel(IPythonKernel):
+    """Made before the fork with nothing to talk through; `attach` gives it sockets."""
+
+    shell_stream = traitlets.Any()  # a plain socket here
+    _supports_kernel_subshells = False  # it would take one more thread
+    _execute_sleep = 0  # nothing has to be waited for before a reply
+
+    def __init__(self, **kwargs: Any):
+        super().__init__(**kwargs)
+        # Cells that await look here for the thread in which signals arrive.
+        self.shell_channel_thread = SimpleNamespace(parent_thread=threading.main_thread())
+        self._asked: list[str] = []
+        self._streams: list[Stream] = []
+
+    def attach(self, session: Session, requests: Any, publisher: Publisher) -> None:
+        """Connects the kernel."""
+        self._streams = [sys.stdout, sys.stderr]  # type: ignore[list-item]
+        self.session = session
+        self.shell_stream = self._requests = requests
+        self.iopub_socket = publisher
+        shell: Any = self.shell
+        shell.exit_now = False
+        for part in (shell.displayhook, shell.display_pub):
+            part.session = session
+            part.pub_socket = publisher
+
+    async def serve(self) -> None:
+        """Serves one request after another, for ever."""
+        loop = asyncio.get_running_loop()
+        self.io_loop: Any = SimpleNamespace(
+            add_callback=loop.call_soon_threadsafe, call_later=loop.call_later, asyncio_loop=loop
+        )
+        while True:
+            while self._requests.getsockopt(zmq.EVENTS) & zmq.POLLIN:
+                parts = self._requests.recv_multipart(zmq.NOBLOCK, copy=False)
+                await self.dispatch_shell(parts)
+            arrived = loop.create_future()
+            loop.add_reader(self._requests.fd, _done, arrived)
+            # The descriptor tells of a change only: what came before is looked for once more.
+            if not self._requests.getsockopt(zmq.EVENTS) & zmq.POLLIN:
+                await arrived
+            loop.remove_reader(self._requests.fd)
+
+    def _publish_status(self, status: str, channel: str, parent: Any = None) -> None:
+        """Says when a cell is done; that it has begun, nobody asks."""
+        if status == "idle":
+            super()._publish_status(status, channel, parent)
+
+    def _publish_execute_input(self, code: Any, parent: Any, execution_count: Any) -> None:
+        """Nothing: who sent it knows it."""
+
+    async def dispatch_shell(self, msg: Any, *args: Any, **kwargs: Any) -> None:
+        """Serves one request; afterwards says what its names hold, if it asked for any."""
+        self._asked = []
+        await super().dispatch_shell(msg, *args, **kwargs)
+        if self._asked:
+            self.pre_handler_hook()
+            try:
+                self._say()
+            except KeyboardInterrupt:
+                pass
+            finally:
+                self.post_handler_hook()
+
+    async def execute_request(self, stream: Any, ident: Any, parent: Any) -> None:
+        """Runs a cell; the names to ask for come with it and are looked at when it is done."""
+        asked = parent["content"].pop("asked", None)
+        await super().execute_request(stream, ident, parent)
+        if isinstance(asked, list):
+            self._asked, self._to = asked, (ident, parent)
+
+    async def do_execute(self, *args: Any, **kwargs: Any) -> Any:
+        """Runs the code, and sends the end of a long output before the reply."""
+        try:
+            return await super().do_execute(*args, **kwargs)
+        finally:
+            for stream in self._streams:
+                stream.end()
+
+    def _say(self) -> None:
+        ident, parent = self._to
+        shell: Any = self.shell
+        try:
+            text = probe.answers(self._asked, shell.user_ns)
+        except BaseException:  # noqa: BLE001  # whatever a student put in the probe's way
+            text = ""
+        session: Any = self.session
+        session.send(self._requests, "said", {"said": text}, parent=parent, ident=ident)
+
+
+def prepare(folder: str) -> None:
+    """Makes the kernel and its shell; *folder* is where they may put what they insist on."""
+    os.environ["IPYTHONDIR"] = folder
+    config = Config()
+    config.HistoryManager.enabled = False
+    config.IPKernelApp = Config()  # by which libraries recognise a notebook
+    shell: Any = ZMQInteractiveShell.instance(config=config)
+    log = logging.getLogger("ipykernel")
+    log.addHandler(logging.NullHandler())
+    log.setLevel(logging.CRITICAL)
+    log.propagate = False
+    kernel = GradedKernel.instance(config=config, session=None, log=log)
+    shell.parent = shell.kernel = kernel
+    # exit() would end the kernel a moment later, in whichever cell then runs.
+    shell.ask_exit = lambda: None
+    os.environ.pop("IPYTHONDIR")
+    _rehearse(shell)
+    _made.append(kernel)
+
+
+def _rehearse(shell: Any) -> None:
+    """Runs what is slow the first time, so that it is not the first time in any kernel."""
+    shown = shell._showtraceback
+    shell._showtraceback = lambda *_: None
+    for code in ("_grader_ = 1 + 1", "%%time\npass", "1 / 0", "(", "await _grader_()"):
+        with contextlib.redirect_stdout(io.StringIO()):
+            shell.run_cell(code, store_history=False, silent=True)
+    shell._showtraceback = shown
+    for value in (1, 2.5, "text", True, [1.5], {"a": (1, 2)}, None):
+        probe.encode(value)
+        shell.display_formatter.format(value)
+    shell.reset(new_session=True)
+
+
+def run(start: Start, tell: int) -> None:
+    """Serves the grader until it ends us; writes a byte to *tell* when it can connect."""
+    (kernel,) = _made
+    shell: Any = kernel.shell
+    if "IPYTHONDIR" in start["environment"]:
+        shell.ipython_dir = start["environment"]["IPYTHONDIR"]
+    seed_all(start["seed"])
+    session = Session(
+        key=str(start["connection"]["key"]).encode(),
+        signature_scheme=start["connection"]["signature_scheme"],
+        username="student",
+    )
+    context = zmq.Context()
+    wire = Path(start["root"], "wire")
+    requests = _bound(context, zmq.ROUTER, wire / "k-1")
+    output = _bound(context, zmq.XPUB, wire / "k-2")
+    os.write(tell, b"+")
+    os.close(tell)
+    # Whoever publishes before the grader has subscribed publishes in vain.
+    if not output.poll(int(1000 * _SUBSCRIBED_SECONDS)):
+        os._exit(1)
+    output.recv()
+    publisher = Publisher(output)
+    caught = _catch(start["root"])
+    streams = [Stream(n, session, publisher, caught) for n in ("stdout", "stderr")]
+    sys.stdout, sys.stderr = streams
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    kernel.attach(session, requests, publisher)
+    loop = asyncio.new_event_loop()
+    asyncio.set_event_loop(loop)
+    loop.run_until_complete(kernel.serve())
+
+
+def _done(arrived: asyncio.Future[None]) -> None:
+    if not arrived.done():
+        arrived.set_result(None)
+
+
+def _bound(context: zmq.Context[zmq.Socket[bytes]], kind: int, path: Path) -> Any:
+    socket = context.socket(kind)
+    socket.linger = 1000
+    socket.bind(f"ipc://{path}")
+    return socket
+
+
+def _catch(root: str) -> int:
+    """Makes a file of the descriptors 1 and 2, so that what C code prints is seen as well."""
+    path = Path(root, "tmp", ".printed")
+    file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_EXCL, 0o600)
+    path.unlink()
+    for descriptor in (1, 2):
+        os.dup2(file, descriptor)
+    return file

@@ -1,0 +1,72 @@
+"""Resource limits of this process, and the seeds of what it calls random."""
+
+from __future__ import annotations
+
+import resource
+import sys
+from collections.abc import Callable, Mapping
+from typing import Any
+
+_SLACK_SECONDS = 5
+
+
+def limit(rlimits: Mapping[str, int]) -> None:
+    """Sets resource limits on this process, as far as the system knows them."""
+    for name, wanted in rlimits.items():
+        kind = getattr(resource, name, None)
+        if kind is None:
+            continue
+        hard = resource.getrlimit(kind)[1]
+        most = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
+        # The CPU limit warns at the soft limit, which names the signal, and kills at the hard one.
+        slack = _SLACK_SECONDS if name == "RLIMIT_CPU" and most == wanted else 0
+        resource.setrlimit(kind, (most, most + slack if slack else most))
+
+
+# Module to what seeds it.
+_SEEDED: dict[str, Callable[[Any, int], Any]] = {
+    "random": lambda module, seed: module.seed(seed),
+    "numpy.random": lambda module, seed: module.seed(seed),
+    "torch": lambda module, seed: module.manual_seed(seed),
+}
+
+
+def seed_all(seed: int) -> None:
+    """Seeds random, numpy and torch: now where they are loaded, else when they are imported."""
+    waiting = set(_SEEDED)
+    for name in _SEEDED:
+        if name in sys.modules:
+            waiting.discard(name)
+            _SEEDED[name](sys.modules[name], seed % 2**32)
+    if waiting:
+        sys.meta_path.insert(0, _SeedOnImport(waiting, seed % 2**32))
+
+
+class _SeedOnImport:
+    """Finds what is to be seeded when it is first imported, and seeds it then."""
+
+    def __init__(self, waiting: set[str], seed: int):
+        self._seed = seed
+        self._waiting = waiting
+
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
+        """The spec that the other finders give, with the seeding after it has loaded."""
+        if name not in self._waiting:
+            return None
+        self._waiting.discard(name)
+        others = (finder for finder in sys.meta_path if finder is not self)
+        for finder in others:
+            spec = finder.find_spec(name, path, target)
+            if spec is not None and spec.loader is not None:
+                self._after(spec.loader, name)
+                return spec
+        return None
+
+    def _after(self, loader: Any, name: str) -> None:
+        load = loader.exec_module
+
+        def exec_module(module: Any) -> None:
+            load(module)
+            _SEEDED[name](module, self._seed)
+
+        loader.exec_module = exec_module

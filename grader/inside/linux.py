@@ -1,0 +1,129 @@
+"""System calls that Python 3.11 has no function for, by ctypes; each raises OSError."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import struct
+from functools import cache
+from typing import Any
+
+CLONE_NEWNS = 0x00020000
+CLONE_NEWUTS = 0x04000000
+CLONE_NEWIPC = 0x08000000
+CLONE_NEWUSER = 0x10000000
+CLONE_NEWPID = 0x20000000
+CLONE_NEWNET = 0x40000000
+
+MS_RDONLY = 0x1
+MS_NOSUID = 0x2
+MS_NODEV = 0x4
+MS_NOEXEC = 0x8
+MS_REMOUNT = 0x20
+MS_BIND = 0x1000
+MS_REC = 0x4000
+MS_PRIVATE = 0x40000
+MNT_DETACH = 2
+
+PR_SET_PDEATHSIG = 1
+PR_SET_DUMPABLE = 4
+PR_SET_SECCOMP = 22
+PR_CAPBSET_DROP = 24
+PR_SET_CHILD_SUBREAPER = 36
+PR_SET_NO_NEW_PRIVS = 38
+PR_CAP_AMBIENT = 47
+PR_CAP_AMBIENT_CLEAR_ALL = 4
+
+_SIOCGIFFLAGS = 0x8913
+_SIOCSIFFLAGS = 0x8914
+_IFF_UP = 1
+_CAPABILITY_VERSION_3 = 0x20080522
+_LAST_CAPABILITY = 63
+CAP_KILL = 5
+
+
+@cache
+def libc() -> ctypes.CDLL:
+    """The C library that this process has loaded already."""
+    return ctypes.CDLL(None, use_errno=True)
+
+
+def call(name: str, *arguments: Any) -> int:
+    """The result of the C function *name*; OSError, with its name, when that is negative."""
+    result: int = getattr(libc(), name)(*arguments)
+    if result < 0:
+        number = ctypes.get_errno()
+        raise OSError(number, f"{name}: {os.strerror(number)}")
+    return result
+
+
+def syscall(number: int, *arguments: Any) -> int:
+    """The result of a system call that the C library has no function for."""
+    whole = [ctypes.c_long(a) if isinstance(a, int) else a for a in arguments]
+    return call("syscall", ctypes.c_long(number), *whole)
+
+
+def prctl(option: int, *arguments: int) -> int:
+    """Changes what this process is."""
+    longs = (ctypes.c_ulong(a) for a in (*arguments, 0, 0, 0, 0)[:4])
+    return call("prctl", ctypes.c_int(option), *longs)
+
+
+def unshare(flags: int) -> None:
+    """Puts this process into new namespaces."""
+    call("unshare", ctypes.c_int(flags))
+
+
+def setns(descriptor: int, kind: int) -> None:
+    """Puts this process, or for CLONE_NEWPID its children, into a namespace that is open."""
+    call("setns", ctypes.c_int(descriptor), ctypes.c_int(kind))
+
+
+def mount(source: str, target: str, kind: str = "", flags: int = 0, data: str = "") -> None:
+    """Mounts a file system."""
+    texts = [os.fsencode(text) or None for text in (source, target, kind, data)]
+    try:
+        call("mount", *texts[:3], ctypes.c_ulong(flags), texts[3])
+    except OSError as error:
+        raise OSError(error.errno, f"mounting {target}: {os.strerror(error.errno or 0)}") from None
+
+
+def unmount(target: str) -> None:
+    """Takes a mount out of the tree, whoever still uses it."""
+    call("umount2", os.fsencode(target), ctypes.c_int(MNT_DETACH))
+
+
+def pivot(root: str) -> None:
+    """Makes *root*, a mount point, the root of this process, and lets go of the old one."""
+    os.chdir(root)
+    # Both arguments may be the same folder: the old root then lies on top of the new one.
+    call("pivot_root", b".", b".")
+    call("umount2", b".", ctypes.c_int(MNT_DETACH))
+    os.chdir("/")
+
+
+def keep_capabilities(kept: int = 0) -> None:
+    """Gives up every capability but those in the mask *kept*, and the way back to them."""
+    with_error = ctypes.get_errno
+    for number in range(_LAST_CAPABILITY + 1):
+        if not kept & (1 << number):
+            libc().prctl(PR_CAPBSET_DROP, ctypes.c_ulong(number), 0, 0, 0)
+            with_error()
+    libc().prctl(PR_CAP_AMBIENT, ctypes.c_ulong(PR_CAP_AMBIENT_CLEAR_ALL), 0, 0, 0)
+    header = struct.pack("Ii", _CAPABILITY_VERSION_3, 0)
+    low, high = kept & 0xFFFFFFFF, kept >> 32
+    data = struct.pack("IIIIII", low, low, 0, high, high, 0)
+    call("capset", header, data)
+
+
+def loopback_up() -> None:
+    """Switches the loopback interface of this network on."""
+    import fcntl
+    import socket
+
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as control:
+        request = struct.pack("16sh22x", b"lo", 0)
+        answer = fcntl.ioctl(control, _SIOCGIFFLAGS, request)
+        (flags,) = struct.unpack_from("h", answer, 16)
+        request = struct.pack("16sh22x", b"lo", flags | _IFF_UP)
+        fcntl.ioctl(control, _SIOCSIFFLAGS, request)

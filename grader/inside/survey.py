@@ -1,0 +1,143 @@
+"""Which layers this machine offers: each is tried in a process of its own, and none is assumed.
+
+Run as `python -P -m grader.inside.survey`; reads what to try from standard input as JSON, and
+prints for each layer null, or why it is not there.
+"""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import json
+import os
+import socket
+import sys
+import tempfile
+from collections.abc import Callable
+from typing import Any
+
+from grader.inside import landlock, linux, seccomp, view
+from grader.inside.confine import become, new_user
+from grader.inside.plan import View
+
+_TEXT = 300
+
+
+def main() -> None:
+    """Tries everything, and prints what came of it."""
+    asked = json.load(sys.stdin)
+    with tempfile.TemporaryDirectory(prefix="grader-") as folder:
+        found = {name: _tried(attempt) for name, attempt in _attempts(asked, folder).items()}
+    json.dump(found, sys.stdout)
+
+
+def _attempts(asked: dict[str, Any], folder: str) -> dict[str, Callable[[], None]]:
+    def alone(flag: int) -> Callable[[], None]:
+        return lambda: _apart(flag)
+
+    def enclosed(*, proc: bool) -> None:
+        _apart(linux.CLONE_NEWNS | linux.CLONE_NEWPID)
+        seen: View = asked["view"]
+        seen["proc"] = proc
+        _in_child(lambda: view.enclose(seen, folder))
+
+    def another() -> None:
+        become(asked["uid"])
+        for path in asked["needs"]:
+            os.close(os.open(path, os.O_RDONLY))
+
+    def nested() -> None:
+        _apart(linux.CLONE_NEWNS)
+        if os.geteuid() == 0:
+            become(asked["uid"])
+        new_user()
+
+    return {
+        "mount": lambda: enclosed(proc=False),
+        "proc": lambda: enclosed(proc=True),
+        "pid": lambda: _in_child(lambda: None, alone(linux.CLONE_NEWPID)),
+        "net": alone(linux.CLONE_NEWNET),
+        "ipc": alone(linux.CLONE_NEWIPC),
+        "uts": alone(linux.CLONE_NEWUTS),
+        "user": nested,
+        "switch": another,
+        "drop": _drop,
+        "filter": lambda: _filter(asked["filter"]),
+        "fence": lambda: _fence(folder),
+        "signals": lambda: _signals(folder),
+    }
+
+
+def _tried(attempt: Callable[[], None]) -> str | None:
+    """What went wrong with *attempt* in a process of its own; None when nothing did."""
+    here, there = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        os.close(here)
+        text = ""
+        try:
+            attempt()
+        except Exception as error:  # noqa: BLE001
+            text = str(error) or type(error).__name__
+        with contextlib.suppress(OSError):
+            os.write(there, text[:_TEXT].encode() or b"+")
+        os._exit(0)
+    os.close(there)
+    said = os.read(here, 4 * _TEXT)
+    os.close(here)
+    os.waitpid(pid, 0)
+    if said == b"+":
+        return None
+    return said.decode("utf-8", "replace") or "the process that tried it was killed"
+
+
+def _apart(flag: int) -> None:
+    if os.geteuid() != 0:
+        new_user()
+    linux.unshare(flag)
+
+
+def _in_child(attempt: Callable[[], None], before: Callable[[], None] = lambda: None) -> None:
+    before()
+    why = _tried(attempt)
+    if why is not None:
+        raise OSError(why)
+
+
+def _drop() -> None:
+    linux.keep_capabilities()
+    linux.prctl(linux.PR_SET_NO_NEW_PRIVS, 1)
+
+
+def _filter(program: str | None) -> None:
+    if program is None:
+        raise OSError("libseccomp is not installed")
+    seccomp.load(base64.b64decode(program))
+    try:
+        linux.unshare(linux.CLONE_NEWUSER)
+    except OSError:
+        return
+    raise OSError("the filter was loaded and refuses nothing")
+
+
+def _fence(folder: str) -> None:
+    if landlock.abi() == 0:
+        raise OSError("this kernel has no Landlock, or it was not switched on")
+    landlock.restrict(read=[folder], write=[], devices=[], network=False)
+    try:
+        os.close(os.open("/etc/passwd", os.O_RDONLY))
+    except OSError:
+        return
+    raise OSError("the restriction was accepted and restricts nothing")
+
+
+def _signals(folder: str) -> None:
+    here, there = socket.socketpair()
+    with here, there:
+        done = landlock.restrict(read=[folder], write=[], devices=[], network=False)
+    if "signals" not in done:
+        raise OSError("this kernel's Landlock does not know of signals (it needs 6.12)")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,49 @@
+"""Short messages between the grader, the parent of the kernels and their guards.
+
+They go over SOCK_SEQPACKET pairs, which keep messages apart and carry open files. A student's
+process never holds one of these sockets.
+"""
+
+from __future__ import annotations
+
+import array
+import json
+import os
+import socket
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+_LONGEST = 120_000
+_MOST_FILES = 16
+
+
+def pair() -> tuple[socket.socket, socket.socket]:
+    """Two ends of one line."""
+    return socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+
+
+def say(line: socket.socket, message: Mapping[str, Any], files: Sequence[int] = ()) -> None:
+    """Sends *message* with open files. Raises OSError when nobody listens any more."""
+    data = json.dumps(message).encode()
+    extra = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", files))] if files else []
+    line.sendmsg([data], extra, socket.MSG_NOSIGNAL)
+
+
+def hear(line: socket.socket) -> tuple[dict[str, Any] | None, list[int]]:
+    """The next message and its files; None when the other end is gone."""
+    room = socket.CMSG_SPACE(_MOST_FILES * 4)
+    try:
+        data, extra, _, _ = line.recvmsg(_LONGEST, room, socket.MSG_CMSG_CLOEXEC)
+    except ConnectionError:
+        return None, []
+    files: list[int] = []
+    for level, kind, content in extra:
+        if level == socket.SOL_SOCKET and kind == socket.SCM_RIGHTS:
+            found = array.array("i")
+            found.frombytes(content[: len(content) - len(content) % found.itemsize])
+            files += found
+    if not data:
+        for file in files:
+            os.close(file)
+        return None, []
+    return json.loads(data), files

@@ -1,0 +1,134 @@
+"""A file system of its own: first for a parent and all its kernels, then for each kernel."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import stat
+from pathlib import Path
+
+from grader.inside import linux
+from grader.inside.plan import View
+
+PLACES = "/places"
+"""Where the parent sees the folders that the grader shares with its kernels."""
+ROOT = "/student"
+"""Where a kernel sees its own folder."""
+HOST = "student"
+
+_NEW = "/tmp"  # noqa: S108  # covered by a mount that only this process sees
+_PARTS = ("home", "work", "tmp", "shm", "wire")
+
+
+def enclose(view: View, places: str) -> None:
+    """Leaves this process, and all that it forks, with *view* and the folder *places*.
+
+    Needs a mount namespace of its own, and shows /proc only in a pid namespace of its own. Raises
+    OSError.
+    """
+    linux.mount("none", "/", flags=linux.MS_REC | linux.MS_PRIVATE)
+    os.umask(0o022)  # a kernel may be another user, and has to get to what it is shown
+    # Held open, because the new root is built on top of where they may be.
+    held = os.open(places, os.O_PATH | os.O_DIRECTORY)
+    sources = {path: os.open(path, os.O_PATH | os.O_NOFOLLOW) for path in _existing(view)}
+    linux.mount("view", _NEW, "tmpfs", linux.MS_NOSUID | linux.MS_NODEV, "mode=755,size=4m")
+    for path, descriptor in sources.items():
+        _show(path, descriptor, device=path in view["devices"])
+    for path, text in view["texts"].items():
+        target = Path(_NEW + path)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(text, encoding="utf-8")
+    for path in view["hide"]:
+        if Path(_NEW + path).is_dir():
+            linux.mount("hidden", _NEW + path, "tmpfs", linux.MS_RDONLY, "size=4k,mode=755")
+    _bind(f"/proc/self/fd/{held}", _NEW + PLACES, read_only=False)
+    for name in ("/proc", ROOT, "/dev/shm"):  # noqa: S108
+        Path(_NEW + name).mkdir(parents=True, exist_ok=True)
+    for link in ("/tmp", "/var/tmp"):  # noqa: S108
+        Path(_NEW + link).parent.mkdir(parents=True, exist_ok=True)
+        if not os.path.lexists(_NEW + link):  # the interpreter may live in there
+            Path(_NEW + link).symlink_to(ROOT + "/tmp")
+    for link, goal in (("fd", "/proc/self/fd"), ("stdin", "fd/0"), ("stdout", "fd/1")):
+        Path(f"{_NEW}/dev/{link}").symlink_to(goal)
+    for descriptor in (held, *sources.values()):
+        os.close(descriptor)
+    if view["proc"]:
+        # Now, since later there is no other proc that shows that this one hides nothing.
+        fresh_proc(_NEW)
+    linux.pivot(_NEW)
+    flags = linux.MS_REMOUNT | linux.MS_BIND | linux.MS_RDONLY | linux.MS_NOSUID | linux.MS_NODEV
+    linux.mount("", "/", flags=flags)
+
+
+def _existing(view: View) -> list[str]:
+    return [path for path in (*view["read"], *view["devices"]) if os.path.lexists(path)]
+
+
+def _show(path: str, descriptor: int, *, device: bool) -> None:
+    kind = os.fstat(descriptor).st_mode
+    if stat.S_ISLNK(kind):
+        target = Path(_NEW + path)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        if not os.path.lexists(target):
+            target.symlink_to(os.readlink("", dir_fd=descriptor))
+        return
+    _bind(f"/proc/self/fd/{descriptor}", _NEW + path, read_only=not device, device=device)
+
+
+def _bind(source: str, target: str, *, read_only: bool, device: bool = False) -> None:
+    folder = stat.S_ISDIR(os.stat(source).st_mode)  # noqa: PTH116
+    goal = Path(target)
+    if folder:
+        goal.mkdir(parents=True, exist_ok=True)
+    else:
+        goal.parent.mkdir(parents=True, exist_ok=True)
+        goal.touch()
+    linux.mount(source, target, flags=linux.MS_BIND)
+    flags = linux.MS_REMOUNT | linux.MS_BIND | linux.MS_NOSUID
+    flags |= linux.MS_RDONLY if read_only else 0
+    flags |= 0 if device else linux.MS_NODEV
+    _remount(target, flags)
+
+
+def _remount(target: str, flags: int) -> None:
+    """Sets *flags* on a mount, and those it is locked to because they came from outside."""
+    inherited = os.statvfs(target).f_flag
+    for ours, theirs in (
+        (linux.MS_NODEV, os.ST_NODEV),
+        (linux.MS_NOEXEC, os.ST_NOEXEC),
+        (linux.MS_RDONLY, os.ST_RDONLY),
+    ):
+        flags |= ours if inherited & theirs else 0
+    linux.mount("", target, flags=flags)
+
+
+def fresh_proc(root: str = "") -> None:
+    """Shows the processes of this pid namespace. Raises OSError where a container forbids it."""
+    flags = linux.MS_NOSUID | linux.MS_NODEV | linux.MS_NOEXEC
+    linux.mount("proc", root + "/proc", "proc", flags)
+
+
+def furnish(source: str, owner: int | None, size: int, *, proc: bool) -> None:
+    """Gives one kernel its folder, in memory and no larger than *size*, and hides the others'.
+
+    Needs a mount namespace of its own, copied from that of an enclosed parent. Raises OSError.
+    """
+    who = os.getuid() if owner is None else owner
+    options = f"size={size},mode=700,nr_inodes={max(size // 4096, 1000)}"
+    linux.mount("scratch", ROOT, "tmpfs", linux.MS_NOSUID | linux.MS_NODEV, options)
+    for name in _PARTS:
+        os.mkdir(f"{ROOT}/{name}", 0o700)  # noqa: PTH102
+    linux.mount(f"{PLACES}{source}/wire", f"{ROOT}/wire", flags=linux.MS_BIND)
+    linux.mount(f"{ROOT}/shm", "/dev/shm", flags=linux.MS_BIND)  # noqa: S108
+    if who != os.getuid():
+        for name in ("", *_PARTS):
+            os.chown(f"{ROOT}/{name}", who, who)
+    linux.unmount(PLACES)
+    if proc:
+        fresh_proc()
+    with contextlib.suppress(OSError):
+        _name_the_host()
+
+
+def _name_the_host() -> None:
+    linux.call("sethostname", HOST.encode(), len(HOST))

@@ -1,0 +1,256 @@
+"""The wall: every layer that Linux offers here, each tried before it is counted on."""
+
+from __future__ import annotations
+
+import base64
+import json
+import os
+import subprocess
+import sys
+import sysconfig
+from collections.abc import Iterable, Mapping
+from functools import cache
+from pathlib import Path
+
+from grader.errors import SetupError
+from grader.inside import view
+from grader.inside.plan import Fence, Plan, View
+from grader.model import Limits
+from grader.sandbox import filter as system_calls
+from grader.sandbox.bare import Bare
+from grader.sandbox.base import Layer, Place, sandboxes
+
+SLOTS = 512
+PROCESSES = 256
+"""Processes and threads of one kernel, where the system counts them by kernel."""
+
+# No distribution gives these numbers to anybody, and no container shares them out.
+_FIRST_UID = 0x7000_0000
+_SURVEY_SECONDS = 30
+_NAMESPACES = ("mount", "pid", "net", "ipc", "uts")
+_SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib64", "/lib32", "/opt/nvidia")
+_SETTINGS = (
+    "/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/alternatives",
+    "/etc/localtime", "/etc/fonts", "/etc/mime.types", "/sys/devices/system/cpu",
+    "/sys/devices/system/node",
+)  # fmt: skip
+_DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
+_ABOUT_ITSELF = ("/proc/self", "/proc/cpuinfo", "/proc/meminfo", "/proc/stat", "/proc/filesystems")
+
+
+class Walled(Bare):
+    """As many layers as this machine has, the same for every kernel."""
+
+    def layers(self) -> tuple[Layer, ...]:
+        """Every layer, found by trying it once in this process's life."""
+        return _layers(_survey(), root=os.geteuid() == 0)
+
+    def plan(self, device: str = "cpu") -> Plan:
+        """Every layer that was found to work."""
+        found = _survey()
+        spaces = [name for name in _NAMESPACES if _has(found, name)]
+        if _has(found, "user"):
+            spaces.insert(0, "user")
+        seen = _view(device, proc=_has(found, "proc") and "pid" in spaces)
+        return Plan(
+            namespaces=spaces,
+            view=seen if "mount" in spaces else None,
+            fence=_fence(seen, "mount" in spaces) if _has(found, "fence") else None,
+            filter=_program(device) if _has(found, "filter") else None,
+            drop=_has(found, "drop"),
+            loopback=False,
+        )
+
+    def uid(self, slot: int) -> int | None:
+        """Somebody whom this machine doesn't know, when the grader runs as root."""
+        found = _survey()
+        switch = os.geteuid() == 0 and (_has(found, "switch") or _has(found, "mount"))
+        return _FIRST_UID + slot % SLOTS if switch else None
+
+    def inner(self, place: Place) -> Place:
+        """At a path that is the same for all, where there is a view."""
+        return Place(Path(view.ROOT)) if _has(_survey(), "mount") else place
+
+    def rlimits(self, limits: Limits, device: str = "cpu") -> Mapping[str, int]:
+        """Those of no sandbox, and a number of processes where it is counted by kernel."""
+        found = dict(super().rlimits(limits, device))
+        if _has(_survey(), "user") or self.uid(0) is not None:
+            found["RLIMIT_NPROC"] = PROCESSES
+        return found
+
+
+@cache
+def _survey() -> Mapping[str, str | None]:
+    """What is missing, by layer, with the reason; None for what is there."""
+    seen = _view("cpu", proc=True)
+    asked = {
+        "view": seen,
+        "uid": _FIRST_UID,
+        "needs": [os.__file__, *(path for path in seen["read"] if path not in _SETTINGS)],
+        "filter": _program("cpu"),
+    }
+    command = [sys.executable, "-P", "-m", "grader.inside.survey"]
+    try:
+        done = subprocess.run(  # noqa: S603
+            command,
+            input=json.dumps(asked).encode(),
+            capture_output=True,
+            timeout=_SURVEY_SECONDS,
+            check=True,
+        )
+        found: Mapping[str, str | None] = json.loads(done.stdout)
+    except (OSError, ValueError, subprocess.SubprocessError) as error:
+        return dict.fromkeys((*_NAMESPACES, "survey"), f"it could not be tried: {error}")
+    return found
+
+
+def _has(found: Mapping[str, str | None], layer: str) -> bool:
+    return layer in found and found[layer] is None
+
+
+@cache
+def _program(device: str) -> str | None:
+    try:
+        return base64.b64encode(system_calls.program(device=device)).decode()
+    except SetupError:
+        return None
+
+
+def _view(device: str, *, proc: bool) -> View:
+    """The interpreter with its packages, and what of the system they need; nothing of ours."""
+    packages = (sysconfig.get_path("purelib"), sysconfig.get_path("platlib"))
+    # Where this package lies, and where an installer puts its bank beside an editable one.
+    ours = {str(Path(__file__).parent.parent), *(f"{folder}/grader" for folder in packages)}
+    ours |= {os.path.realpath(folder) for folder in ours}
+    gpu = device == "cuda"
+    devices = [*_DEVICES, *(sorted(map(str, Path("/dev").glob("nvidia*"))) if gpu else ())]
+    me = os.getuid()
+    users = range(_FIRST_UID, _FIRST_UID + SLOTS) if os.geteuid() == 0 else range(me, me + 1)
+    return View(
+        read=list(_outermost([*_SYSTEM, *_interpreter(), *_SETTINGS, *(["/sys"] if gpu else [])])),
+        hide=sorted(ours),
+        devices=devices,
+        texts={
+            "/etc/passwd": "".join(f"student:x:{n}:{n}::{view.ROOT}/home:/bin/sh\n" for n in users),
+            "/etc/group": "".join(f"student:x:{n}:\n" for n in users),
+            "/etc/nsswitch.conf": "passwd: files\ngroup: files\nhosts: files\n",
+            "/etc/hosts": f"127.0.0.1 localhost {view.HOST}\n::1 localhost\n",
+            "/etc/hostname": f"{view.HOST}\n",
+        },
+        proc=proc,
+    )
+
+
+def _interpreter() -> Iterable[str]:
+    """The folders that Python and its packages were installed to, and where links to them lead."""
+    folders = {sys.prefix, sys.base_prefix, sys.exec_prefix, *sysconfig.get_paths().values()}
+    import site
+
+    if site.ENABLE_USER_SITE:
+        folders.add(site.getusersitepackages())
+    for folder in sorted(folders):
+        if os.path.isdir(folder):  # noqa: PTH112
+            yield folder
+            real = os.path.realpath(folder)
+            if real != folder:
+                yield real
+    yield str(Path(os.path.realpath(sys.executable)).parent.parent)
+
+
+def _outermost(paths: Iterable[str]) -> Iterable[str]:
+    """Each path once, and none that lies in another."""
+    kept: list[str] = []
+    for path in sorted(dict.fromkeys(paths)):
+        if os.path.islink(path) or not any(path.startswith(k + "/") for k in kept):  # noqa: PTH114
+            kept.append(path)
+    return kept
+
+
+def _fence(seen: View, has_view: bool) -> Fence:
+    """Through the fence goes the whole view; or, where there is none, what would be in it."""
+    if has_view:
+        # The folders that everybody may see are mounted already, and writing is what is left.
+        return Fence(read=["/"], write=[view.ROOT, "/dev/shm"], devices=seen["devices"])  # noqa: S108
+    from grader.inside.landlock import below
+
+    read = [path for folder in seen["read"] for path in below(folder, seen["hide"])]
+    return Fence(
+        read=[*read, *_ABOUT_ITSELF, *("/etc/passwd", "/etc/group", "/etc/nsswitch.conf")],
+        write=[],
+        devices=seen["devices"],
+    )
+
+
+def _layers(found: Mapping[str, str | None], *, root: bool) -> tuple[Layer, ...]:
+    def why(*names: str) -> str:
+        return next((found[n] or "" for n in names if found.get(n)), "it could not be tried")
+
+    def either(name: str, there: str, *ways: tuple[str, str], fix: str = "") -> Layer:
+        """Present by the first of the *ways* that works."""
+        for way, how in ways:
+            if _has(found, way):
+                return Layer(name, True, f"{there}: {how}")
+        return Layer(name, False, f"not there: {why(*(way for way, _ in ways))}", fix)
+
+    spaces = _how_to_get_namespaces(root)
+    return (
+        Layer("environment", True, "no variable of the grader's environment is inherited"),
+        either(
+            "scratch", "home, working and temporary folder are private",
+            ("mount", "in memory, of bounded size"),
+        ) if _has(found, "mount") else Layer(
+            "scratch", True, "home, working and temporary folder are private and removed; a file "
+            "has a bounded size, all of them together have not"
+        ),
+        Layer("rlimits", True, "CPU time, memory, file size and open files are limited"),
+        either(
+            "user", "a user who owns nothing else",
+            *((("switch", "another number"), ("mount", "another number")) if root else ()),
+            ("user", "a user namespace"),
+            fix=spaces,
+        ),
+        either(
+            "files", "only the interpreter, its packages and the scratch folder can be seen",
+            ("mount", "a mount namespace"), ("fence", "Landlock"), fix=spaces,
+        ),
+        either(
+            "network", "nothing can be reached",
+            ("net", "an empty network namespace"), ("filter", "sockets are refused"), fix=spaces,
+        ),
+        either(
+            "processes", "no other process can be seen, signalled or left behind",
+            ("pid", "a pid namespace"), ("signals", "Landlock"), fix=spaces,
+        ),
+        either("ipc", "no shared memory with others", ("ipc", "an ipc namespace"), fix=spaces),
+        either("hostname", "a name that tells nothing", ("uts", "a uts namespace"), fix=spaces),
+        either(
+            "landlock", "files and signals are refused once more",
+            ("fence", "Landlock"), fix="boot a Linux kernel that has Landlock switched on",
+        ),
+        either(
+            "system-calls", "what no notebook has a use for is refused",
+            ("filter", "seccomp"), fix="install libseccomp2 (Debian, Ubuntu), libseccomp (Fedora)",
+        ),
+        either("privileges", "no capability, and no way to new ones", ("drop", "no_new_privs")),
+    )  # fmt: skip
+
+
+def _how_to_get_namespaces(root: bool) -> str:
+    if root:
+        return "run the container with --cap-add SYS_ADMIN, or outside of one"
+    for name, fine in (
+        ("kernel/apparmor_restrict_unprivileged_userns", "0"),
+        ("kernel/unprivileged_userns_clone", "1"),
+        ("user/max_user_namespaces", "10000"),
+    ):
+        path = Path("/proc/sys", name)
+        value = path.read_text(encoding="ascii").strip() if path.exists() else fine
+        if value != fine and not (value.isdigit() and int(value) > 1):
+            return f"sudo sysctl -w {name.replace('/', '.')}={fine}"
+        if name.startswith("kernel/apparmor") and value == "1":
+            return f"sudo sysctl -w {name.replace('/', '.')}=0"
+    return "allow user namespaces: in a container, run it with a seccomp profile that does"
+
+
+if sys.platform == "linux":
+    sandboxes.add("wall")(Walled())
