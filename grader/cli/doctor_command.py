@@ -1,20 +1,54 @@
-"""`grader doctor`: what this machine offers."""
+"""`grader doctor`: what this machine offers, and whether it stands up to hostile notebooks."""
 
 from __future__ import annotations
+
+from typing import TYPE_CHECKING
 
 import click
 
 from grader.cli.options import examples, json_option, print_json
 
+if TYPE_CHECKING:
+    from grader.pipeline.attack import Report
 
-@click.command("doctor", epilog=examples("grader doctor", "grader doctor --json"))
+
+@click.command(
+    "doctor",
+    epilog=examples(
+        "grader doctor",
+        "grader doctor --json",
+        "grader doctor --attack",
+        "grader doctor --attack --class escape --class survive --sandbox off",
+    ),
+)
 @click.option("--kernel/--no-kernel", default=True, help="Start a kernel and time it.")
+@click.option(
+    "--attack",
+    "attacked",
+    is_flag=True,
+    help="Grade about a hundred hostile submissions beside honest ones, and say what held.",
+)
+@click.option("--class", "classes", multiple=True, metavar="C", help="Only these attacks; again.")
+@click.option(
+    "--sandbox",
+    type=click.Choice(["auto", "required", "off"]),
+    default="auto",
+    show_default=True,
+    help="What the attacks run in.",
+)
+@click.option("--quick", is_flag=True, help="Leave out attacks that take long.")
 @json_option
-def command(kernel: bool, as_json: bool) -> int:
+def command(
+    kernel: bool, attacked: bool, classes: tuple[str, ...], sandbox: str, quick: bool, as_json: bool
+) -> int:
     """Say what this machine offers: interpreter, packages, kernels, sandbox layers, devices.
 
-    Exits 1 when notebooks can't be graded here.
+    Exits 1 when notebooks can't be graded here; with --attack, when an attack was not stopped.
     """
+    if attacked:
+        return _attack(classes, sandbox, quick, as_json)
+    if classes or quick:
+        raise click.UsageError("--class and --quick go with --attack")
     from grader.pipeline.doctor import examine
 
     found = examine(kernel=kernel)
@@ -23,8 +57,39 @@ def command(kernel: bool, as_json: bool) -> int:
     else:
         width = max(len(f.what) for f in found)
         for f in found:
-            sign = {True: "ok  ", False: "FAIL", None: "--  "}[f.ok]
-            click.echo(f"{sign} {f.what.ljust(width)}  {f.seen}")
+            click.echo(f"{_sign(f.ok)} {f.what.ljust(width)}  {f.seen}")
             if f.fix:
                 click.echo(f"     {' ' * width}  fix: {f.fix}")
     return 1 if any(f.ok is False for f in found) else 0
+
+
+def _sign(ok: bool | None) -> str:
+    return {True: "ok  ", False: "FAIL", None: "--  "}[ok]
+
+
+def _attack(classes: tuple[str, ...], sandbox: str, quick: bool, as_json: bool) -> int:
+    from grader.pipeline.attack import Terms, as_data, attack
+
+    click.echo("attacking this installation; this takes a minute or two", err=True)
+    report = attack(Terms(sandbox=sandbox, wanted=classes, slow=not quick))
+    if as_json:
+        print_json(as_data(report))
+    else:
+        _print(report)
+    return 0 if report.holds else 1
+
+
+def _print(report: Report) -> None:
+    width = max(len(row.name) for row in report.rows)
+    for row in report.rows:
+        click.echo(f"{_sign(row.held)} {row.name.ljust(width)}  {row.tries}")
+        if row.held is not True:
+            click.echo(f"     {' ' * width}  {row.seen}")
+    click.echo(f"layers: {', '.join(report.layers) or 'none'}")
+    if report.missing:
+        click.echo(f"not here: {', '.join(report.missing)}")
+    counts = {held: sum(row.held is held for row in report.rows) for held in (True, False, None)}
+    click.echo(
+        f"{counts[True]} held, {counts[False]} did not, {counts[None]} could not be tried; "
+        f"{report.seconds:.0f} s"
+    )

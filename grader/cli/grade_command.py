@@ -15,6 +15,7 @@ from grader.cli.options import (
     json_option,
     print_json,
     progress,
+    sandbox_option,
 )
 
 
@@ -33,12 +34,16 @@ from grader.cli.options import (
     "--student", "students", multiple=True, metavar="ID", help="Only this one; again for more."
 )
 @click.option("--device", type=click.Choice(["cpu", "cuda"]), default="cpu", show_default=True)
-@click.option(
-    "--sandbox", type=click.Choice(["auto", "required", "off"]), default="auto", show_default=True
-)
+@sandbox_option
 @click.option("--cell-seconds", type=click.FloatRange(min=0.1), default=60.0, show_default=True)
 @click.option("--notebook-seconds", type=click.FloatRange(min=1), default=600.0, show_default=True)
-@click.option("--memory-gb", type=click.FloatRange(min=0.1), help="Most memory of one notebook.")
+@click.option(
+    "--memory-gb",
+    type=click.FloatRange(min=0.1),
+    default=4.0,
+    show_default=True,
+    help="Most memory of one notebook.",
+)
 @click.option("--again", is_flag=True, help="Execute even what was executed before.")
 @click.option(
     "--executor", default="threads", show_default=True, help="threads, processes, inline."
@@ -55,7 +60,7 @@ def command(
     sandbox: str,
     cell_seconds: float,
     notebook_seconds: float,
-    memory_gb: float | None,
+    memory_gb: float,
     again: bool,
     executor: str,
     jobs: int | None,
@@ -70,12 +75,16 @@ def command(
     from grader.load import Bank
     from grader.model import Limits
     from grader.pipeline import Settings, grade, write_results
+    from grader.sandbox import choose
 
+    chosen = choose(sandbox)  # an unknown or missing one is an error before anything runs
+    if chosen.warning:
+        click.echo(f"warning: {chosen.warning}", err=True)
     settings = Settings(
         limits=Limits(
             cell_seconds=cell_seconds,
             notebook_seconds=notebook_seconds,
-            memory_bytes=int(memory_gb * 1e9) if memory_gb else None,
+            memory_bytes=int(memory_gb * 1e9),
         ),
         jobs=jobs,
         executor=executor,

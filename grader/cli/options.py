@@ -43,6 +43,18 @@ def jobs_option(command: F) -> F:
     )(command)
 
 
+def sandbox_option(command: F) -> F:
+    """--sandbox auto, required, required:LAYER,LAYER or off."""
+    return click.option(
+        "--sandbox",
+        default="auto",
+        show_default=True,
+        metavar="auto|required[:LAYERS]|off",
+        help="auto: the strongest there is; required: refuse with less than files, network, "
+        "processes and system-calls, or than the layers listed; off: no wall at all.",
+    )(command)
+
+
 def examples(*lines: str) -> str:
     """The epilog of a command's help: examples that can be copied."""
     return "\b\nExamples:\n" + "\n".join(f"  {line}" for line in lines)

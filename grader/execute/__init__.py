@@ -5,15 +5,16 @@ from __future__ import annotations
 import contextlib
 import logging
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from grader import notebook
 from grader.errors import SubmissionError
+from grader.execute.limits import phrases
 from grader.execute.run import NotebookRun
 from grader.kernels import USUAL, NotStartedError, Session, Terms, kernels
 from grader.model import Answer, Evidence, Job, Outcome
 from grader.notebook import Cell
-from grader.sandbox import THREADS, choose
+from grader.sandbox import THREADS, Chosen, choose
 
 __all__ = ["execute"]
 
@@ -46,7 +47,7 @@ def execute(
     )
     try:
         with _session(kernels.find(kernel), terms) as session:
-            run = NotebookRun(job, cells, session)
+            run = NotebookRun(job, cells, session, _phrases(job, chosen))
             run.all()
     except NotStartedError as error:
         return _refused(job, error, time.monotonic() - began)
@@ -67,11 +68,17 @@ def execute(
                 "cell_seconds": job.limits.cell_seconds,
                 "notebook_seconds": job.limits.notebook_seconds,
                 "memory_bytes": job.limits.memory_bytes,
+                "scratch_bytes": job.limits.scratch_bytes if chosen.bounded else None,
                 "threads": THREADS,
             },
             "sandbox": chosen.describe(),
         },
     )
+
+
+def _phrases(job: Job, chosen: Chosen) -> Mapping[str, str]:
+    rlimits = chosen.sandbox.rlimits(job.limits, job.device)
+    return phrases(job.limits, rlimits, bounded=chosen.bounded)
 
 
 def _worth_importing(cells: Sequence[Cell]) -> tuple[str, ...]:

@@ -7,6 +7,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
+from grader.execute.limits import named
 from grader.execute.reasons import Code, Reasons
 from grader.kernels import NotStartedError, Ran, Said, Session
 from grader.model import Answer, CellRun, Job, Outcome, Raw
@@ -35,8 +36,15 @@ class _Found:
 class NotebookRun:
     """One run of one notebook, over as many kernels as it needs, up to a limit."""
 
-    def __init__(self, job: Job, cells: Sequence[Cell], session: Session):
+    def __init__(
+        self,
+        job: Job,
+        cells: Sequence[Cell],
+        session: Session,
+        phrases: Mapping[str, str] | None = None,
+    ):
         self._job = job
+        self._phrases = phrases or {}
         self._session = session
         code = ((i, c.source) for i, c in enumerate(cells) if c.type == "code" and c.source.strip())
         # Numbered as Jupyter numbers them when all are run: empty cells don't count.
@@ -146,8 +154,10 @@ class NotebookRun:
         memory = self._job.limits.memory_bytes
         if ran.outcome is Outcome.OUT_OF_MEMORY and memory is not None:
             return f"{ran.error} (at most {memory / 1e9:g} GB of memory may be used)"
-        if ran.outcome is not Outcome.TIMEOUT or ran.error is not None:
-            return ran.error
+        if ran.error is not None:
+            return named(ran.error, self._phrases)
+        if ran.outcome is not Outcome.TIMEOUT:
+            return None
         if left < self._job.limits.cell_seconds:
             return f"was stopped when the notebook had used up {self._allowed()}"
         return f"ran longer than {self._job.limits.cell_seconds:g} s"

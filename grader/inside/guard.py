@@ -22,6 +22,9 @@ from grader.inside.confine import confine, flags
 from grader.inside.plan import Plan, Start
 
 _LOOK_SECONDS = 0.1
+_RARELY = 5
+"""Looks at memory for one at the files."""
+_MOST_ENTRIES = 200_000
 _ENDING_SECONDS = 5.0
 _TEXT = 400
 
@@ -51,7 +54,7 @@ def serve(
             os.close(file)
         if plan["drop"]:
             linux.keep_capabilities(1 << linux.CAP_KILL)
-        status = _Watch(start, line, ready, pid).all()
+        status = _Watch(plan, start, line, ready, pid).all()
     except OSError as error:
         _tell(line, {"is": "failed", "what": str(error)})
     except BaseException:  # noqa: BLE001  # told, since nobody sees what this process prints
@@ -96,6 +99,8 @@ def _become(
         linux.prctl(linux.PR_SET_PDEATHSIG, signal.SIGKILL)
         linux.prctl(linux.PR_SET_DUMPABLE, 1)
         os.umask(0o077)
+        with contextlib.suppress(OSError):  # who is to go first when the machine is out of memory
+            Path("/proc/self/oom_score_adj").write_text("800")
         os.environ.clear()
         os.environ.update(start["environment"])
         os.chdir(start["root"] + "/work")
@@ -113,8 +118,11 @@ def _become(
 class _Watch:
     """One kernel, watched from its start to its end."""
 
-    def __init__(self, start: Start, line: socket.socket, ready: int, pid: int):
+    def __init__(self, plan: Plan, start: Start, line: socket.socket, ready: int, pid: int):
         self._start = start
+        self._namespace = "pid" in plan["namespaces"] and _has_proc(plan)
+        self._own_files = plan["view"] is not None
+        self._looks = 0
         self._line = line
         self._ready = ready
         self._pid = pid
@@ -140,12 +148,14 @@ class _Watch:
                 self._say_ready()
             if self._line.fileno() in sources and not self._obeyed():
                 return 0
-            if self._too_much():
-                _tell(self._line, {"is": "ended", "status": -signal.SIGKILL, "hit": "memory"})
+            hit = self._too_much() if not sources else None
+            if hit is not None:
+                _tell(self._line, {"is": "ended", "status": -signal.SIGKILL, "hit": hit})
                 return 0
 
     def _pause(self) -> int | None:
-        return None if self._start["memory_bytes"] is None else int(1000 * _LOOK_SECONDS)
+        watched = self._start["memory_bytes"] or self._start["processes"] or not self._own_files
+        return int(1000 * _LOOK_SECONDS) if watched else None
 
     def _ended(self) -> int | None:
         """The status of the kernel, if it has ended; also reaps what else has."""
@@ -175,9 +185,20 @@ class _Watch:
         _tell(self._line, {"is": "interrupted"})
         return True
 
-    def _too_much(self) -> bool:
-        limit = self._start["memory_bytes"]
-        return limit is not None and memory.over(limit)
+    def _too_much(self) -> str | None:
+        """The limit that is passed, if one is."""
+        start = self._start
+        self._looks += 1
+        mine = None if self._namespace else _descendants()
+        if start["processes"] and mine is not None and len(mine) > start["processes"]:
+            return "processes"
+        scratch = (start["root"],) if self._own_files else ()
+        limit = start["memory_bytes"]
+        if limit is not None and memory.over(limit, pids=mine, scratch=scratch):
+            return "memory"
+        if not self._own_files and self._looks % _RARELY == 0:
+            return "files" if _size(start["root"]) > start["scratch_bytes"] else None
+        return None
 
 
 def _tell(line: socket.socket, message: dict[str, object]) -> None:
@@ -202,6 +223,25 @@ def _end_all(namespace: bool) -> None:
             return
         except OSError:
             time.sleep(0.005)
+
+
+def _has_proc(plan: Plan) -> bool:
+    return plan["view"] is not None and plan["view"]["proc"]
+
+
+def _size(root: str) -> int:
+    """Bytes on disk in a folder, as far as a look goes that doesn't take long."""
+    total = seen = 0
+    waiting = [root]
+    while waiting and seen < _MOST_ENTRIES:
+        with contextlib.suppress(OSError), os.scandir(waiting.pop()) as entries:
+            for entry in entries:
+                seen += 1
+                with contextlib.suppress(OSError):
+                    total += 512 * entry.stat(follow_symlinks=False).st_blocks
+                    if entry.is_dir(follow_symlinks=False):
+                        waiting.append(entry.path)
+    return total + seen * 512
 
 
 def _descendants() -> list[int]:

@@ -8,11 +8,13 @@ the guard.
 from __future__ import annotations
 
 import asyncio
+import codecs
 import contextlib
 import io
 import logging
 import os
 import signal
+import subprocess
 import sys
 import threading
 from pathlib import Path
@@ -34,7 +36,34 @@ from grader.inside.streams import Publisher, Stream
 _SUBSCRIBED_SECONDS = 600.0
 """A kernel that is kept ready waits so long for its grader."""
 
+_CHUNK = 4096
+
 _made: list[GradedKernel] = []
+
+
+class GradedShell(ZMQInteractiveShell):
+    """A shell in a place that has no terminals."""
+
+    def system_piped(self, cmd: str) -> None:
+        """Runs `!cmd` and prints what it prints, as it comes."""
+        process = subprocess.Popen(  # noqa: S602  # that is what was asked for
+            self.var_expand(cmd, depth=1),
+            shell=True,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+        )
+        with process:
+            assert process.stdout is not None
+            read = codecs.getreader("utf-8")(process.stdout, "replace")
+            while text := read.read(_CHUNK):
+                sys.stdout.write(text)
+        self.user_ns["_exit_code"] = process.returncode
+
+    system = system_piped
+
+    def ask_exit(self) -> None:
+        """Nothing: exit() would end the kernel a moment later, in whichever cell then runs."""
 
 
 class GradedKernel(IPythonKernel):
@@ -133,15 +162,13 @@ def prepare(folder: str) -> None:
     config = Config()
     config.HistoryManager.enabled = False
     config.IPKernelApp = Config()  # by which libraries recognise a notebook
-    shell: Any = ZMQInteractiveShell.instance(config=config)
+    shell: Any = GradedShell.instance(config=config)
     log = logging.getLogger("ipykernel")
     log.addHandler(logging.NullHandler())
     log.setLevel(logging.CRITICAL)
     log.propagate = False
     kernel = GradedKernel.instance(config=config, session=None, log=log)
     shell.parent = shell.kernel = kernel
-    # exit() would end the kernel a moment later, in whichever cell then runs.
-    shell.ask_exit = lambda: None
     os.environ.pop("IPYTHONDIR")
     _rehearse(shell)
     _made.append(kernel)

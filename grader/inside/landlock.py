@@ -115,13 +115,11 @@ def restrict(
     if not version:
         raise OSError(errno.EOPNOTSUPP, f"landlock: {absent()}")
     allowed = ((read, _READ), (write, _WRITE), (devices, _DEVICE), (names, _READ_DIR))
-    files = _known(_FILES, version)
-    wanted = _Ruleset(files, 0 if network else _known(_NETWORK, version), _known(_SCOPES, version))
-    ruleset = _do("making the rules", _CREATE_RULESET, ctypes.byref(wanted), ctypes.sizeof(wanted))
+    ruleset, version = _create(version, network=network)
     try:
         for paths, rights in allowed:
             for path in paths:
-                _allow(ruleset, path, rights & files)
+                _allow(ruleset, path, rights & _known(_FILES, version))
         linux.prctl(linux.PR_SET_NO_NEW_PRIVS, 1)
         _do("entering", _RESTRICT_SELF, ruleset)
     finally:
@@ -160,6 +158,23 @@ def _within(path: str, folder: str) -> bool:
 
 def _known(table: dict[int, int], version: int) -> int:
     return sum(bits for first, bits in table.items() if first <= version)
+
+
+def _create(version: int, *, network: bool) -> tuple[int, int]:
+    """A set of rules that refuses all that *version* knows, and the version that it came to.
+
+    Some distributions carry a newer number back than what goes with it: then the one before.
+    """
+    while True:
+        scopes, ports = _known(_SCOPES, version), 0 if network else _known(_NETWORK, version)
+        wanted = _Ruleset(_known(_FILES, version), ports, scopes)
+        what = ctypes.byref(wanted), ctypes.sizeof(wanted)
+        try:
+            return _do("making the rules", _CREATE_RULESET, *what), version
+        except OSError as error:
+            if version == 1 or error.errno not in (errno.EINVAL, errno.E2BIG):
+                raise
+        version -= 1
 
 
 def _allow(ruleset: int, path: str, rights: int) -> None:

@@ -34,10 +34,10 @@ _SEEDED: dict[str, Callable[[Any, int], Any]] = {
 def seed_all(seed: int) -> None:
     """Seeds random, numpy and torch: now where they are loaded, else when they are imported."""
     waiting = set(_SEEDED)
-    for name in _SEEDED:
+    for name, plant in _SEEDED.items():
         if name in sys.modules:
             waiting.discard(name)
-            _SEEDED[name](sys.modules[name], seed % 2**32)
+            plant(sys.modules[name], seed % 2**32)
     if waiting:
         sys.meta_path.insert(0, _SeedOnImport(waiting, seed % 2**32))
 

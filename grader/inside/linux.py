@@ -104,16 +104,17 @@ def pivot(root: str) -> None:
 
 def keep_capabilities(kept: int = 0) -> None:
     """Gives up every capability but those in the mask *kept*, and the way back to them."""
-    with_error = ctypes.get_errno
+    # What is not there, or may not be dropped for want of rights, is refused, which is as well.
     for number in range(_LAST_CAPABILITY + 1):
         if not kept & (1 << number):
             libc().prctl(PR_CAPBSET_DROP, ctypes.c_ulong(number), 0, 0, 0)
-            with_error()
     libc().prctl(PR_CAP_AMBIENT, ctypes.c_ulong(PR_CAP_AMBIENT_CLEAR_ALL), 0, 0, 0)
     header = struct.pack("Ii", _CAPABILITY_VERSION_3, 0)
-    low, high = kept & 0xFFFFFFFF, kept >> 32
-    data = struct.pack("IIIIII", low, low, 0, high, high, 0)
-    call("capset", header, data)
+    found = ctypes.create_string_buffer(24)
+    call("capget", header, found)
+    _, low, _, _, high, _ = struct.unpack("IIIIII", found.raw)
+    low, high = low & kept, high & kept >> 32
+    call("capset", header, struct.pack("IIIIII", low, low, 0, high, high, 0))
 
 
 def loopback_up() -> None:

@@ -53,6 +53,9 @@ class Start(TypedDict):
     """Whom to become, when the parent is root."""
     scratch_bytes: int
     memory_bytes: int | None
+    """For the guard to watch; None where the system does."""
+    processes: int | None
+    """The same for the number of processes."""
     rlimits: dict[str, int]
     environment: dict[str, str]
     seed: int

@@ -34,22 +34,8 @@ def enclose(view: View, places: str) -> None:
     linux.mount("view", _NEW, "tmpfs", linux.MS_NOSUID | linux.MS_NODEV, "mode=755,size=4m")
     for path, descriptor in sources.items():
         _show(path, descriptor, device=path in view["devices"])
-    for path, text in view["texts"].items():
-        target = Path(_NEW + path)
-        target.parent.mkdir(parents=True, exist_ok=True)
-        target.write_text(text, encoding="utf-8")
-    for path in view["hide"]:
-        if Path(_NEW + path).is_dir():
-            linux.mount("hidden", _NEW + path, "tmpfs", linux.MS_RDONLY, "size=4k,mode=755")
+    _make_up(view)
     _bind(f"/proc/self/fd/{held}", _NEW + PLACES, read_only=False)
-    for name in ("/proc", ROOT, "/dev/shm"):  # noqa: S108
-        Path(_NEW + name).mkdir(parents=True, exist_ok=True)
-    for link in ("/tmp", "/var/tmp"):  # noqa: S108
-        Path(_NEW + link).parent.mkdir(parents=True, exist_ok=True)
-        if not os.path.lexists(_NEW + link):  # the interpreter may live in there
-            Path(_NEW + link).symlink_to(ROOT + "/tmp")
-    for link, goal in (("fd", "/proc/self/fd"), ("stdin", "fd/0"), ("stdout", "fd/1")):
-        Path(f"{_NEW}/dev/{link}").symlink_to(goal)
     for descriptor in (held, *sources.values()):
         os.close(descriptor)
     if view["proc"]:
@@ -58,6 +44,25 @@ def enclose(view: View, places: str) -> None:
     linux.pivot(_NEW)
     flags = linux.MS_REMOUNT | linux.MS_BIND | linux.MS_RDONLY | linux.MS_NOSUID | linux.MS_NODEV
     linux.mount("", "/", flags=flags)
+
+
+def _make_up(view: View) -> None:
+    """What is not shown but made: small files, empty folders, links."""
+    for path, text in view["texts"].items():
+        target = Path(_NEW + path)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(text, encoding="utf-8")
+    for path in view["hide"]:
+        if Path(_NEW + path).is_dir():
+            linux.mount("hidden", _NEW + path, "tmpfs", linux.MS_RDONLY, "size=4k,mode=755")
+    for name in ("/proc", ROOT, "/dev/shm"):  # noqa: S108
+        Path(_NEW + name).mkdir(parents=True, exist_ok=True)
+    for name in ("/tmp", "/var/tmp"):  # noqa: S108
+        Path(_NEW + name).parent.mkdir(parents=True, exist_ok=True)
+        if not os.path.lexists(_NEW + name):  # the interpreter may live in there
+            Path(_NEW + name).symlink_to(f"{ROOT}/tmp")
+    for link, goal in (("fd", "/proc/self/fd"), ("stdin", "fd/0"), ("stdout", "fd/1")):
+        Path(f"{_NEW}/dev/{link}").symlink_to(goal)
 
 
 def _existing(view: View) -> list[str]:

@@ -10,9 +10,12 @@ import atexit
 import contextlib
 import itertools
 import json
+import logging
 import os
+import queue
 import secrets
 import select
+import signal
 import socket
 import subprocess
 import sys
@@ -28,13 +31,17 @@ from grader.inside.plan import Start
 from grader.kernels import place
 from grader.kernels.base import NotStartedError
 from grader.model import Limits
-from grader.sandbox import Place, Sandbox
+from grader.sandbox import Group, Place, Sandbox
 
 START_SECONDS = 60.0
 IDLE_SECONDS = 60.0
 """After the last kernel a parent waits so long for another."""
 
 _KEY_BYTES = 32
+_MOST_ENDED = 8
+"""Kernels that are ending at a time; whoever ends one more waits."""
+
+log = logging.getLogger("grader.kernels")
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +65,7 @@ class Born:
     key: bytes
     line: socket.socket
     parent: Parent
+    group: Group | None = None
     status: int | None = None
     """How it ended, negative for a signal; None while it runs."""
     hit: str | None = None
@@ -74,9 +82,17 @@ class Born:
         while self.status is None and not self.lost and _readable(self.line, 0):
             message, _ = talk.hear(self.line)
             if message is None:
-                self.lost = True
+                self._gone()
                 return
             self._take(message)
+
+    def _gone(self) -> None:
+        """The guard said nothing more: the machine, or the limit of its group, has ended it."""
+        self.hit = self.group.hit() if self.group is not None else None
+        if self.hit is None:
+            self.lost = True
+        else:
+            self.status = -signal.SIGKILL
 
     def _take(self, message: dict[str, Any]) -> None:
         match message.get("is"):
@@ -89,6 +105,8 @@ class Born:
             case "ended":
                 self.status = int(message.get("status", 1))
                 self.hit = message.get("hit")
+                if self.hit is None and self.status == -signal.SIGKILL and self.group is not None:
+                    self.hit = self.group.hit()
 
     def interrupt(self) -> None:
         """Asks the guard to interrupt what runs; `interrupted` counts when it has."""
@@ -96,9 +114,13 @@ class Born:
             talk.say(self.line, {"do": "interrupt"})
 
     def end(self) -> None:
-        """Ends the kernel and every process that came of it, and removes the folder."""
+        """Ends the kernel and every process that came of it; returns before they have ended."""
         with contextlib.suppress(OSError):
             self.line.shutdown(socket.SHUT_WR)
+        nursery.bury(self)
+
+    def bury(self) -> None:
+        """Waits until everything has ended, and removes the folder. Never raises."""
         # The guard ends with its namespace or after everything that it adopted; then the line
         # is closed at the other end, whoever else may have died on the way.
         end = time.monotonic() + START_SECONDS
@@ -106,6 +128,9 @@ class Born:
             if talk.hear(self.line)[0] is None:
                 break
         self.line.close()
+        if self.group is not None:
+            self.group.kill()
+            self.group.remove()
         place.remove(self.place)
 
 
@@ -166,6 +191,8 @@ class Parent:
         environment |= dict(self.way.variables)
         for name, value in _on_path().items():
             environment.setdefault(name, value)
+        # Memory in large pages is forked in half the time.
+        environment.setdefault("GLIBC_TUNABLES", "glibc.malloc.hugetlb=1")
         if self.way.device == "cpu":
             environment["CUDA_VISIBLE_DEVICES"] = ""
         with theirs:
@@ -210,8 +237,9 @@ class Parent:
         slot = _slots.next()
         uid = way.sandbox.uid(slot)
         inner = way.sandbox.inner(home)
-        place.furnish(home)
+        place.furnish(home, wire_only=self._plan["view"] is not None)
         key = secrets.token_hex(_KEY_BYTES).encode()
+        group = way.sandbox.group(home.root.parent.name + "-" + name, way.limits)
         ours, theirs = talk.pair()
         environment = dict(way.sandbox.environment(inner)) | dict(way.variables)
         if way.device == "cpu":
@@ -222,20 +250,25 @@ class Parent:
             source=f"/{name}" if self._plan["view"] is not None else str(home.root),
             uid=uid,
             scratch_bytes=way.limits.scratch_bytes,
-            memory_bytes=way.limits.memory_bytes,
+            memory_bytes=way.limits.memory_bytes if group is None else None,
+            processes=way.limits.processes if group is None else None,
             rlimits=dict(way.sandbox.rlimits(way.limits, way.device)),
             environment=environment,
             seed=way.seed,
             connection={"key": key.decode(), "signature_scheme": "hmac-sha256"},
         )
+        files = group.descriptors() if group is not None else []
         try:
             with theirs, self._lock:
-                talk.say(self._line, {"start": start}, [theirs.fileno()])
+                talk.say(self._line, {"start": start}, [theirs.fileno(), *files])
         except OSError as error:
             ours.close()
             place.remove(home)
             raise NotStartedError("the parent of the kernels has ended") from error
-        return Born(home, inner, key, ours, self)
+        finally:
+            for file in files:
+                os.close(file)
+        return Born(home, inner, key, ours, self, group)
 
     def end(self) -> None:
         """Ends the process and removes what is left of its folder."""
@@ -259,11 +292,14 @@ class Nursery:
     """All parents of this process. Any thread may take kernels from it."""
 
     def __init__(self) -> None:
+        self._ended: queue.Queue[Born] = queue.Queue(_MOST_ENDED)
+        self._burying: threading.Thread | None = None
+        self._swept = False
         self._parents: dict[Way, Parent] = {}
         self._ready: dict[Way, deque[Born]] = {}
         self._starting: dict[Way, threading.Lock] = {}
         self._used: dict[Way, float] = {}
-        self._lock = threading.Lock()
+        self._lock = threading.RLock()
         self._timer: threading.Timer | None = None
         self._pid = os.getpid()
 
@@ -297,9 +333,12 @@ class Nursery:
 
     def _parent(self, way: Way) -> Parent:
         with self._lock:
+            swept, self._swept = self._swept, True
             starting = self._starting.setdefault(way, threading.Lock())
             self._ready.setdefault(way, deque())
             self._used[way] = time.monotonic()
+        if not swept:
+            place.sweep()
         with starting:
             parent = self._parents.get(way)
             if parent is None or not parent.alive:
@@ -331,16 +370,40 @@ class Nursery:
         for born in ready:
             born.end()
         if parent is not None:
+            self.settle()  # the folders of its kernels are in its own
             parent.end()
 
+    def bury(self, born: Born) -> None:
+        """Sees to it that *born*, which has been told to end, is waited for; elsewhere."""
+        with self._lock:
+            if self._burying is None:
+                self._burying = threading.Thread(target=self._bury_all, daemon=True)
+                self._burying.start()
+        self._ended.put(born)
+
+    def _bury_all(self) -> None:
+        while True:
+            born = self._ended.get()
+            try:
+                born.bury()
+            except Exception:  # noqa: BLE001  # the next one has to be buried, too
+                log.exception("tidying up after a kernel failed")
+            finally:
+                self._ended.task_done()
+
+    def settle(self) -> None:
+        """Returns when all processes of ended kernels are gone, and their folders."""
+        self._ended.join()
+
     def close(self) -> None:
-        """Ends every parent and every kernel that nobody took."""
+        """Ends every parent and every kernel that nobody took, and waits for all to be gone."""
         if os.getpid() != self._pid:
             return
         if self._timer is not None:
             self._timer.cancel()
         for way in list(self._parents):
             self._drop(way)
+        self.settle()
 
 
 nursery = Nursery()

@@ -14,11 +14,20 @@ from pathlib import Path
 
 from grader.sandbox import Place
 
+if sys.platform == "win32":
+    fcntl = None
+else:
+    import fcntl
+
 REMOVE_SECONDS = 30.0
 """For the folder to be emptied; something that fills it faster is left behind."""
 
 # A socket's path may have 104 characters on macOS and 108 on Linux, with its name in `wire`.
 _LONGEST = 80
+_PREFIX = "grader-"
+_LOCK = "lock"
+_FRESH_SECONDS = 60.0
+_locks: dict[str, int] = {}
 _FOLDER = getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_NOFOLLOW", 0)
 _BY_DESCRIPTOR = {
     os.open,
@@ -37,19 +46,51 @@ def make() -> Place:
 
 
 def make_shared() -> Place:
-    """A new folder that nobody else may enter, for a parent to share with its kernels."""
-    root = tempfile.mkdtemp(prefix="grader-")
+    """A new folder that nobody else may enter, for a parent to share with its kernels.
+
+    As long as this process lives and has not removed it, it is locked; see `sweep`.
+    """
+    root = tempfile.mkdtemp(prefix=_PREFIX)
     if len(root) > _LONGEST and _has_sockets():
         Path(root).rmdir()
-        root = tempfile.mkdtemp(prefix="grader-", dir="/tmp")  # mkdtemp is private
+        root = tempfile.mkdtemp(prefix=_PREFIX, dir="/tmp")  # mkdtemp is private
+    if fcntl is not None:
+        lock = os.open(os.path.join(root, _LOCK), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)  # noqa: PTH118
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        _locks[root] = lock
     return Place(Path(root))
 
 
-def furnish(place: Place) -> None:
-    """Makes the folder of one kernel, with its parts, in one that is there."""
+def furnish(place: Place, *, wire_only: bool) -> None:
+    """Makes the folder of one kernel in one that is there, with all its parts or just the wire."""
     place.root.mkdir(mode=0o700)
-    for folder in place.parts:
+    for folder in (place.wire,) if wire_only else place.parts:
         folder.mkdir(mode=0o700)
+
+
+def sweep() -> None:
+    """Removes the folders that graders which were killed have left behind. Never raises."""
+    if fcntl is None:
+        return
+    with contextlib.suppress(OSError), os.scandir(tempfile.gettempdir()) as entries:
+        for entry in entries:
+            if entry.name.startswith(_PREFIX) and entry.is_dir(follow_symlinks=False):
+                _sweep(Path(entry.path), entry.stat(follow_symlinks=False))
+
+
+def _sweep(root: Path, about: os.stat_result) -> None:
+    # One that is being made may not be locked yet.
+    if about.st_uid != os.getuid() or time.time() - about.st_mtime < _FRESH_SECONDS:
+        return
+    with contextlib.suppress(OSError):
+        lock = os.open(root / _LOCK, os.O_RDWR | getattr(os, "O_NOFOLLOW", 0))
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            return  # whoever made it is alive
+        finally:
+            os.close(lock)
+        remove(Place(root))
 
 
 def transport(place: Place) -> dict[str, str]:
@@ -69,6 +110,9 @@ def remove(place: Place) -> None:
     Never raises: what can't be removed stays. Nothing outside is touched, since no link is
     followed and every step is taken from a folder that is open already.
     """
+    lock = _locks.pop(str(place.root), None)
+    if lock is not None:
+        os.close(lock)
     if not _BY_DESCRIPTOR:
         with contextlib.suppress(OSError, RecursionError):
             shutil.rmtree(place.root, ignore_errors=True)

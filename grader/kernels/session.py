@@ -273,6 +273,9 @@ def _died(status: int | None, hit: str | None) -> tuple[Outcome, str]:
     words = _words(status)
     if hit == "memory":
         return Outcome.OUT_OF_MEMORY, "used more memory than it may"
+    if hit is not None:
+        did = {"processes": "started more processes", "files": "wrote more files"}.get(hit, hit)
+        return Outcome.CRASHED, f"{did} than it may"
     if words == "SIGKILL":
         return Outcome.OUT_OF_MEMORY, "ended the kernel, most likely for lack of memory (SIGKILL)"
     if words == "SIGXCPU":

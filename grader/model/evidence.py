@@ -101,9 +101,11 @@ class Limits:
 
     cell_seconds: float = 60.0
     notebook_seconds: float = 600.0
-    memory_bytes: int | None = None
+    memory_bytes: int | None = 4_000_000_000
     scratch_bytes: int = 500_000_000
     """Of all files that the notebook writes, where they are kept in a folder of bounded size."""
+    processes: int = 256
+    """Processes and threads at a time."""
     output_bytes: int = 64_000
     """Kept per cell; the rest is counted and cut."""
 

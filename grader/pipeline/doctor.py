@@ -14,9 +14,11 @@ from importlib.metadata import PackageNotFoundError, version
 
 from grader import __version__
 from grader.execute import execute
+from grader.kernels import USUAL
 from grader.model import Job, Limits, Outcome, Submission
 from grader.notebook import Cell, write
 from grader.pipeline.grading import cuda_here
+from grader.pipeline.layers import try_layers
 from grader.sandbox import choose
 
 
@@ -60,7 +62,8 @@ def _findings(kernel: bool) -> Iterator[Finding]:
         fix="" if torch else "pip install torch, when a set needs it",
     )
     yield _cuda()
-    yield from _sandbox()
+    yield _warm()
+    yield from _sandbox() if kernel else _layers()
     free = shutil.disk_usage(tempfile.gettempdir()).free
     yield Finding(
         what="scratch space",
@@ -85,12 +88,37 @@ def _cuda() -> Finding:
     return Finding(what="GPU", ok=True if here else None, seen=seen if here else "no CUDA device")
 
 
+def _layers() -> Iterator[Finding]:
+    for layer in choose("auto").sandbox.layers():
+        ok = True if layer.present else None
+        yield Finding(what=f"sandbox: {layer.name}", ok=ok, seen=layer.detail, fix=layer.fix)
+
+
 def _sandbox() -> Iterator[Finding]:
-    chosen = choose("auto")
-    for layer in chosen.sandbox.layers():
-        yield Finding(
-            what=f"sandbox: {layer.name}", ok=True if layer.present else None, seen=layer.detail
-        )
+    """Every layer, and what a notebook got that did its best to get through it."""
+    for tried in try_layers(choose("auto")):
+        seen, ok = tried.detail, True if tried.present else None
+        if tried.present and tried.held is False:
+            ok, seen = False, f"does not hold here: a notebook got {tried.got}"
+        elif tried.present and tried.held is None and tried.layer != "cgroup":
+            seen = f"{tried.detail} (could not be tried: {tried.got})"
+        elif tried.present:
+            seen = f"{tried.detail} (tried, and it held)" if tried.held else tried.detail
+        elif tried.held is False:
+            seen = f"{tried.detail}; a notebook got {tried.got}"
+        yield Finding(what=f"sandbox: {tried.layer}", ok=ok, seen=seen, fix=tried.fix)
+
+
+def _warm() -> Finding:
+    warm = USUAL == "warm"
+    return Finding(
+        what="warm kernels",
+        ok=True if warm else None,
+        seen="forked from a parent that has imported numpy and torch"
+        if warm
+        else f"not on {platform.system()}, where a fork is not safe: each notebook starts its own "
+        "kernel, with the same results, in two to three seconds more",
+    )
 
 
 def _kernel() -> Finding:

@@ -2,6 +2,7 @@
 
 from grader.sandbox.bare import THREADS, Bare
 from grader.sandbox.base import WANTED, Chosen, Layer, Place, Sandbox, choose, sandboxes
+from grader.sandbox.cgroups import Group
 from grader.sandbox.walled import Walled
 
 __all__ = [
@@ -9,6 +10,7 @@ __all__ = [
     "WANTED",
     "Bare",
     "Chosen",
+    "Group",
     "Layer",
     "Place",
     "Sandbox",

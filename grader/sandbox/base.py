@@ -11,6 +11,7 @@ from grader.errors import SetupError
 from grader.inside.plan import Plan
 from grader.model import Limits
 from grader.registry import Registry
+from grader.sandbox.cgroups import Group
 
 # What `required` insists on, and what it means.
 WANTED: Mapping[str, str] = {
@@ -80,6 +81,13 @@ class Sandbox(Protocol):
     def inner(self, place: Place) -> Place:
         """The same folder at the path by which a kernel sees it."""
 
+    def group(self, name: str, limits: Limits) -> Group | None:
+        """A control group with the limits for one kernel; None where there are none."""
+
+    @property
+    def bounded(self) -> bool:
+        """Whether all files of a kernel together have a limit."""
+
     def rlimits(self, limits: Limits, device: str = "cpu") -> Mapping[str, int]:
         """Resource limits by their name in `resource`, set in the kernel before anything else."""
 
@@ -100,6 +108,28 @@ class Chosen:
     mode: str
     name: str
     sandbox: Sandbox
+
+    @property
+    def warning(self) -> str | None:
+        """What the person who runs it must know: what student code can do here, if anything."""
+        missing = [layer for layer in WANTED if layer not in _present(self.sandbox)]
+        if not missing:
+            return None
+        if len(missing) == len(WANTED):
+            return (
+                "student code runs without a wall, with your rights: it can read and change your "
+                "files, other submissions and the grades, and reach the network; for notebooks "
+                "that you trust only"
+            )
+        return (
+            f"the wall lacks {', '.join(missing)} here; `grader doctor` says what that means and "
+            "how to get it"
+        )
+
+    @property
+    def bounded(self) -> bool:
+        """Whether the scratch folder holds no more than its limit."""
+        return self.sandbox.bounded
 
     def describe(self) -> dict[str, object]:
         """What goes into the evidence: the layers that were there, and those that were not."""

@@ -16,14 +16,12 @@ from grader.errors import SetupError
 from grader.inside import view
 from grader.inside.plan import Fence, Plan, View
 from grader.model import Limits
+from grader.sandbox import cgroups
 from grader.sandbox import filter as system_calls
 from grader.sandbox.bare import Bare
 from grader.sandbox.base import Layer, Place, sandboxes
 
 SLOTS = 512
-PROCESSES = 256
-"""Processes and threads of one kernel, where the system counts them by kernel."""
-
 # No distribution gives these numbers to anybody, and no container shares them out.
 _FIRST_UID = 0x7000_0000
 _SURVEY_SECONDS = 30
@@ -43,7 +41,14 @@ class Walled(Bare):
 
     def layers(self) -> tuple[Layer, ...]:
         """Every layer, found by trying it once in this process's life."""
-        return _layers(_survey(), root=os.geteuid() == 0)
+        grouped = cgroups.find() is not None
+        detail = (
+            "memory and processes are counted together"
+            if grouped
+            else (f"not there: {cgroups.missing()}; the guard of each kernel counts instead")
+        )
+        group = Layer("cgroup", grouped, detail)
+        return (*_layers(_survey(), root=os.geteuid() == 0), group)
 
     def plan(self, device: str = "cpu") -> Plan:
         """Every layer that was found to work."""
@@ -71,11 +76,18 @@ class Walled(Bare):
         """At a path that is the same for all, where there is a view."""
         return Place(Path(view.ROOT)) if _has(_survey(), "mount") else place
 
+    def group(self, name: str, limits: Limits) -> cgroups.Group | None:
+        """One of its own, where this process may make them."""
+        tree = _tree()
+        if tree is None:
+            return None
+        return tree.group(name, memory_bytes=limits.memory_bytes, processes=limits.processes)
+
     def rlimits(self, limits: Limits, device: str = "cpu") -> Mapping[str, int]:
         """Those of no sandbox, and a number of processes where it is counted by kernel."""
         found = dict(super().rlimits(limits, device))
         if _has(_survey(), "user") or self.uid(0) is not None:
-            found["RLIMIT_NPROC"] = PROCESSES
+            found["RLIMIT_NPROC"] = limits.processes
         return found
 
 
@@ -106,6 +118,15 @@ def _survey() -> Mapping[str, str | None]:
 
 def _has(found: Mapping[str, str | None], layer: str) -> bool:
     return layer in found and found[layer] is None
+
+
+@cache
+def _tree() -> cgroups.Tree | None:
+    """Where groups can be made, without those that a killed grader has left."""
+    tree = cgroups.find()
+    if tree is not None:
+        tree.sweep()
+    return tree
 
 
 @cache
