@@ -41,6 +41,7 @@ def execute(
         limits=job.limits,
         sandbox=chosen.sandbox,
         device=job.device,
+        loopback=job.loopback,
         seed=job.seed,
         imports=_worth_importing(cells),
         stop=stop,
@@ -62,6 +63,7 @@ def execute(
             **session.about,
             "kernel": kernel,
             "device": job.device,
+            "loopback": job.loopback,
             "seed": job.seed,
             "restarts": run.restarts,
             "limits": {

@@ -6,6 +6,7 @@ import io
 import os
 import threading
 import time
+from collections import deque
 from typing import Any
 
 MOST_BYTES = 4_000_000
@@ -65,7 +66,8 @@ class Stream(io.TextIOBase):
     def _begin(self) -> None:
         self._parts: list[str] = []
         self._size = 0
-        self._tail = ""
+        self._tail: deque[str] = deque()
+        self._tail_size = 0
         self._left = MOST_PRINTED
         self._cut = 0
         self._sent = time.monotonic()
@@ -101,14 +103,15 @@ class Stream(io.TextIOBase):
         return len(text)
 
     def _overflow(self, text: str) -> None:
-        self._tail += text
-        if len(self._tail) > 4 * MOST_PRINTED:
-            self._trim()
-
-    def _trim(self) -> None:
-        extra = max(len(self._tail) - MOST_PRINTED, 0)
-        self._cut += len(self._tail[:extra].encode("utf-8", "replace"))
-        self._tail = self._tail[extra:]
+        if len(text) > MOST_PRINTED:
+            self._cut += len(text) - MOST_PRINTED
+            text = text[-MOST_PRINTED:]
+        self._tail.append(text)
+        self._tail_size += len(text)
+        while self._tail_size - len(self._tail[0]) > MOST_PRINTED:
+            dropped = len(self._tail.popleft())
+            self._tail_size -= dropped
+            self._cut += dropped
 
     def flush(self) -> None:
         """Sends all that there is."""
@@ -134,9 +137,9 @@ class Stream(io.TextIOBase):
         """Sends also the end of what was too long."""
         with self._lock:
             self._gather()
-            self._trim()
-            self._parts.append(self._tail)
-            self._tail = ""
+            self._parts += self._tail
+            self._tail.clear()
+            self._tail_size = 0
             self._send()
 
     def _send(self) -> None:

@@ -27,6 +27,8 @@ class Terms:
     sandbox: Sandbox
     device: str = "cpu"
     """`cpu` hides the machine's GPUs; `cuda` shows them."""
+    loopback: bool = False
+    """A network that is there, and leads nowhere but to the kernel itself."""
     seed: int = 0
     """For random, numpy and torch."""
     imports: tuple[str, ...] = ()

@@ -87,7 +87,10 @@ class Channels:
             return None
 
     def execute(self, code: str, **options: Any) -> str:
-        """Sends a cell, and the names to ask for when it is done; returns the request's id."""
+        """Sends a cell, and the names to ask for when it is done; returns the request's id.
+
+        Raises zmq.Again when the kernel takes no messages any more.
+        """
         content: dict[str, Any] = {
             "code": code,
             "silent": options.get("silent", False),
@@ -120,4 +123,5 @@ def _context() -> zmq.Context[zmq.Socket[bytes]]:
     context.reconnect_ivl = 10
     context.maxmsgsize = LARGEST_FRAME
     context.rcvhwm = _WAITING
+    context.sndtimeo = 0  # a kernel that has closed its sockets must not hold anybody up
     return context

@@ -50,6 +50,7 @@ class Way:
 
     sandbox: Sandbox
     device: str
+    loopback: bool
     limits: Limits
     seed: int
     imports: tuple[str, ...]
@@ -161,7 +162,7 @@ class Parent:
         self.imports: tuple[str, ...] = ()
         self.about: dict[str, Any] = {}
         self._home = place.make_shared()
-        self._plan = way.sandbox.plan(way.device)
+        self._plan = way.sandbox.plan(way.device, loopback=way.loopback)
         self._lock = threading.Lock()
         self._names = itertools.count()
         try:

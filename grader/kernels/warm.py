@@ -95,6 +95,7 @@ async def start(terms: Terms, *, ahead: bool = True) -> WarmKernel:
         sandbox=terms.sandbox,
         device=terms.device,
         limits=terms.limits,
+        loopback=terms.loopback,
         seed=terms.seed,
         imports=terms.imports,
         variables=terms.variables,

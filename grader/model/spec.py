@@ -26,6 +26,7 @@ Family = Literal[
     "foundations",
 ]
 Level = Literal["recall", "apply", "analyse", "create"]
+Need = Literal["loopback"]
 
 STRICT = {"extra": "forbid", "strict": True, "allow_inf_nan": False}
 
@@ -142,6 +143,8 @@ class Problem:
     """Ids of the concept inventory that this examines."""
     level: Level = "apply"
     minutes: float = 5.0
+    needs: tuple[Need, ...] = ()
+    """What its answers need of the machine, and no other notebook is given."""
     parameters: Mapping[str, Parameter] = field(default_factory=dict)
     where: tuple[Expr, ...] = ()
     """Parameters are drawn again until all of these hold; they may use values."""

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import logging
 import os
 import threading
-from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import FIRST_COMPLETED, Executor, Future, wait
+from asyncio import CancelledError
+from collections import deque
+from collections.abc import Callable, Generator, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, wait
 from typing import TYPE_CHECKING
 
 from grader import executors
@@ -17,86 +20,173 @@ from grader.model import Evidence, Job, Outcome, Submission
 if TYPE_CHECKING:
     from grader.pipeline.grading import Settings
 
+MAX_DEAD = 20
+"""Workers that may die one after the other, with no notebook run in between."""
+
+_Done = tuple[Submission, Evidence]
+
+log = logging.getLogger("grader.batch")
+log.addHandler(logging.NullHandler())
+
 
 def execute_all(
     todo: Sequence[Submission], names: tuple[str, ...], settings: Settings
-) -> Iterator[tuple[Submission, Evidence]]:
+) -> Generator[_Done]:
     """Each submission with its evidence, as they get done; few wait in memory.
 
-    Never raises for one submission; SetupError for what would go wrong with all of them.
+    Never raises for one submission; SetupError for what would go wrong with all of them. What was
+    in work when worker processes died is tried once more, one at a time, so that what kills its
+    worker can't take others with it.
     """
     if not todo:
         return
-    jobs = min(settings.jobs or os.cpu_count() or 1, len(todo))
-    stop = threading.Event()
-    with executors.open(_spec(settings.executor, jobs)) as pool:
+    batch = _Batch(names, settings)
+    yield from batch.run(todo)
+    yield from batch.run_lost()
+
+
+class _Batch:
+    """What the passes of one batch share."""
+
+    def __init__(self, names: tuple[str, ...], settings: Settings):
+        self.lost: list[Submission] = []
+        """Those whose worker died before they were done."""
+        self._names = names
+        self._settings = settings
+        self._stop = threading.Event()
+        self._dead = 0
+
+    def run(self, todo: Sequence[Submission]) -> Iterator[_Done]:
+        """All of *todo*, in a new pool whenever one breaks."""
+        jobs = min(_jobs(self._settings), len(todo))
+        queue = deque(todo)
+        while queue:
+            if self._dead >= MAX_DEAD:
+                raise SetupError(
+                    f"{MAX_DEAD} worker processes died one after the other",
+                    fix="grade with --executor threads; `grader doctor` says what works here",
+                )
+            if self._dead > 1:  # one at a time, so that whoever does this costs nobody else
+                yield from self._pass(deque([queue.popleft()]), 1, ahead=1)
+            else:
+                yield from self._pass(queue, jobs, ahead=2 * jobs)
+
+    def run_lost(self) -> Iterator[_Done]:
+        """Those that were lost, each once more and alone."""
+        queue, self.lost = deque(self.lost), []
+        while queue:
+            yield from self._pass(queue, 1, ahead=1)
+        for submission in self.lost:
+            yield submission, refused(submission.sha256, "the process that ran this notebook died")
+
+    def _pass(self, queue: deque[Submission], jobs: int, *, ahead: int) -> Iterator[_Done]:
+        with executors.open(_spec(self._settings.executor, jobs)) as pool:
+            yield from self._through(pool, queue, ahead)
+
+    def _through(self, pool: Executor, queue: deque[Submission], ahead: int) -> Iterator[_Done]:
+        """What *pool* gets done of *queue*, up to *ahead* in work or waiting; until it breaks."""
         waiting: dict[Future[Evidence], Submission] = {}
-        queue = iter(todo)
+        broken = False
         try:
-            while True:
-                for submission in _next(queue, 2 * jobs - len(waiting)):
-                    job = _job(submission, names, settings)
-                    waiting[_submit(pool, job, settings, stop)] = submission
-                if not waiting:
-                    return
+            while waiting or (queue and not broken):
+                broken = broken or not self._fill(pool, queue, ahead, waiting)
                 finished, _ = wait(waiting, return_when=FIRST_COMPLETED)
                 for future in [f for f in waiting if f in finished]:  # in the order of the queue
                     submission = waiting.pop(future)
-                    yield submission, _evidence(future, submission)
+                    if isinstance(future.exception(), BrokenExecutor):
+                        broken = True
+                        self._lose(submission)
+                    else:
+                        self._dead = 0
+                        yield submission, _evidence(future, submission)
         except BaseException:
             # Ctrl-C: what runs is given up, what is done has been filed.
-            stop.set()
+            self._stop.set()
             for future in waiting:
                 future.cancel()
             raise
+        if broken:
+            self._dead += 1
+
+    def _fill(
+        self,
+        pool: Executor,
+        queue: deque[Submission],
+        ahead: int,
+        waiting: dict[Future[Evidence], Submission],
+    ) -> bool:
+        """Whether *pool* took what it was given."""
+        while queue and len(waiting) < ahead:
+            submission = queue.popleft()
+            try:
+                waiting[self._submit(pool, submission)] = submission
+            except BrokenExecutor:
+                # What is in work breaks the pool, not what was never begun.
+                if waiting:
+                    queue.appendleft(submission)
+                else:
+                    self._lose(submission)
+                return False
+            except (OSError, RuntimeError) as error:
+                raise SetupError(
+                    f"this machine can't start another worker: {str(error).lower()}",
+                    fix="grade fewer notebooks at once, such as with --jobs 2",
+                ) from error
+        return True
+
+    def _lose(self, submission: Submission) -> None:
+        log.warning("the worker of %s died", submission.student)
+        self.lost.append(submission)
+
+    def _submit(self, pool: Executor, submission: Submission) -> Future[Evidence]:
+        job = Job(
+            submission=submission,
+            names=self._names,
+            limits=self._settings.limits,
+            sandbox=self._settings.sandbox,
+            device=self._settings.device,
+            loopback=self._settings.loopback,
+        )
+        # Other processes get Ctrl-C themselves, and an event can't be sent to them.
+        if self._settings.executor.split(":")[0] == "threads":
+            return pool.submit(_run, job, self._stop.is_set)
+        return pool.submit(_run, job)
+
+
+def _jobs(settings: Settings) -> int:
+    """How many to work on at once."""
+    _, _, count = settings.executor.partition(":")
+    return int(count) if count.isdecimal() else settings.jobs or os.cpu_count() or 1
 
 
 def _spec(executor: str, jobs: int) -> str:
     return executor if ":" in executor else f"{executor}:{jobs}"
 
 
-def _next(queue: Iterator[Submission], most: int) -> Iterator[Submission]:
-    for _ in range(most):
-        submission = next(queue, None)
-        if submission is None:
-            return
-        yield submission
-
-
-def _job(submission: Submission, names: tuple[str, ...], settings: Settings) -> Job:
-    return Job(
-        submission=submission,
-        names=names,
-        limits=settings.limits,
-        sandbox=settings.sandbox,
-        device=settings.device,
-    )
-
-
-def _submit(
-    pool: Executor, job: Job, settings: Settings, stop: threading.Event
-) -> Future[Evidence]:
-    # Other processes get Ctrl-C themselves, and an event can't be sent to them.
-    if settings.executor.split(":")[0] == "threads":
-        return pool.submit(_run, job, stop.is_set)
-    return pool.submit(_run, job)
-
-
 def _run(job: Job, stop: Callable[[], bool] = bool) -> Evidence:
-    return execute(job, load_bytes(job.submission), stop=stop)
+    data = load_bytes(job.submission)
+    try:
+        return execute(job, data, stop=stop)
+    except GraderError:
+        raise
+    except (Exception, CancelledError):  # a bug of ours, or a moment without memory
+        if stop():
+            raise
+        log.exception("executing the notebook of %s failed", job.submission.student)
+        return execute(job, data, stop=stop)
 
 
 def _evidence(future: Future[Evidence], submission: Submission) -> Evidence:
-    try:
+    error = future.exception()
+    if error is None:
         return future.result()
-    except SetupError:
-        raise  # such as a sandbox that is not there: true for the whole batch
-    except GraderError as error:
+    if isinstance(error, KeyboardInterrupt | SetupError):
+        raise error  # such as a sandbox that is not there: true for the whole batch
+    if isinstance(error, GraderError):
         return refused(submission.sha256, f"we could not run this notebook: {error.what}")
-    except Exception as error:  # noqa: BLE001 - a fault of ours must not stop the batch
-        # The name of the error alone: its text may hold paths of ours, and a student reads this.
-        what = f"we could not run this notebook ({type(error).__name__})"
-        return refused(submission.sha256, what)
+    # The name of the error alone: its text may hold paths of ours, and a student reads this.
+    what = f"we could not run this notebook ({type(error).__name__})"
+    return refused(submission.sha256, what)
 
 
 def refused(sha256: str, note: str) -> Evidence:

@@ -6,12 +6,14 @@ import hashlib
 import json
 import shutil
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass, field
+from contextlib import closing, nullcontext
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
 from grader import __version__
 from grader.collect import Collected, Notice, collect
 from grader.errors import GraderError, SetupError
+from grader.files import alone, sweep
 from grader.gradebook import Difference, Gradebook, differences
 from grader.load import Bank, load_release
 from grader.model import Evidence, Grade, Limits, Outcome, Paper, Release, Submission
@@ -20,6 +22,9 @@ from grader.pipeline.papers import Papers, bind, current_specs, keep_correction,
 from grader.score import score, score_refused
 
 NOTICES = "notices"
+
+_WRITTEN_INTO = (".", "evidence", "corrected", "grades", "feedback", "report")
+"""Folders of results in which a killed process may have left something."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,12 +36,15 @@ class Settings:
     executor: str = "threads"
     sandbox: str = "auto"
     device: str = "cpu"
+    loopback: bool = False
+    """Whether notebooks may talk to themselves over 127.0.0.1; set when a problem needs it."""
     again: bool = False
     """Execute even what has been executed in this way before."""
 
     def fingerprint(self, names: tuple[str, ...]) -> str:
         """Stands for how a notebook is executed and what it is asked; another means once more."""
-        text = json.dumps([asdict(self.limits), self.device, sorted(names)], sort_keys=True)
+        how = [asdict(self.limits), self.device, sorted(names), self.loopback]
+        text = json.dumps(how, sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
 
@@ -75,7 +83,9 @@ def grade(
         )
     release = load_release(release_file)
     collected = collect(submissions, release.students)
-    with Gradebook.open(out, create=True) as book:
+    with Gradebook.open(out, create=True) as book, alone(out):
+        for folder in _WRITTEN_INTO:
+            sweep(out / folder)
         bind(book, release, release_file)
         papers = papers_of(book, release)
         for student in only:
@@ -85,12 +95,14 @@ def grade(
         book.add_submissions((*reversed(collected.earlier), *collected.submissions))
         book.set_setting(NOTICES, [asdict(n) for n in collected.notices])
         latest = [s for s in collected.submissions if not only or s.student in only]
+        settings = replace(settings, loopback=papers.needs("loopback"))
         filing = _Filing(book, papers, settings, f"grade {submissions.name}")
         todo = filing.known(latest)
         done = started(len(todo))
-        for submission, evidence in execute_all(todo, filing.names, settings):
-            filing.new(submission, evidence)
-            done(submission.student)
+        with closing(execute_all(todo, filing.names, settings)) as results:
+            for submission, evidence in results:
+                filing.new(submission, evidence)
+                done(submission.student)
     return Run(
         release=release,
         collected=collected,
@@ -132,25 +144,38 @@ class _Filing:
                 continue
             scored = (submission.sha256, self._papers.counts.id, __version__)
             if current.get(submission.student) != scored:
-                self._put(settle(self._papers.of(submission.student), evidence))
+                self._settle(submission, evidence)
         return todo
 
     def new(self, submission: Submission, evidence: Evidence) -> None:
         """Files what an execution left behind, and the grade that it earns."""
-        mine = self._papers.of(submission.student)
         if evidence.outcome is not Outcome.REFUSED:
             try:
-                self._book.put_evidence(evidence, self._fingerprint)
+                evidence = self._book.put_evidence(evidence, self._fingerprint)
+            except SetupError:
+                raise  # such as a full disk: true for the whole batch
             except GraderError as error:
                 what = f"we could not keep what it did: {error.what}"
                 evidence = refused(submission.sha256, what)
-        if evidence.outcome is Outcome.REFUSED:
-            # Our own fault is not evidence: the next run tries again. What an earlier run has
-            # settled for this very file stays.
-            self.unsettled += 1
-            if self._book.settled(submission.student, submission.sha256):
+        self._settle(submission, evidence)
+
+    def _settle(self, submission: Submission, evidence: Evidence) -> None:
+        """Files the grade that *evidence* earns, or one that is open throughout if we fail."""
+        mine = self._papers.of(submission.student)
+        if evidence.outcome is not Outcome.REFUSED:
+            try:
+                self._put(score(mine, evidence))
+            except SetupError:
+                raise
+            except Exception as error:  # noqa: BLE001 - one odd answer must not stop a batch
+                evidence = _not_scored(evidence, error)
+            else:
                 return
-        self._put(settle(mine, evidence))
+        # Our own fault is not evidence: the next run tries again. What an earlier run has
+        # settled for this very file stays.
+        self.unsettled += 1
+        if not self._book.settled(submission.student, submission.sha256):
+            self._put(score(mine, evidence))
 
     def _put(self, new: Grade) -> None:
         self._book.put_grade(new, run=self._run)
@@ -164,8 +189,13 @@ def settle(mine: Paper, evidence: Evidence) -> Grade:
     try:
         return score(mine, evidence)
     except Exception as error:  # noqa: BLE001 - one odd answer must not stop a batch
-        what = f"we could not score this notebook ({type(error).__name__})"
-        return score(mine, refused(evidence.submission_sha256, what))
+        return score(mine, _not_scored(evidence, error))
+
+
+def _not_scored(evidence: Evidence, error: Exception) -> Evidence:
+    # The name of the error alone: its text may hold the key, and a student reads this.
+    what = f"we could not score this notebook ({type(error).__name__})"
+    return refused(evidence.submission_sha256, what)
 
 
 def cuda_here() -> bool:
@@ -198,7 +228,7 @@ def rescore(
     on the numbers that the students' notebooks show; later runs of `grader grade` then use them
     too. With *released*, by the specs as released. Otherwise by those that count already.
     """
-    with Gradebook.open(out) as book:
+    with Gradebook.open(out) as book, nullcontext() if dry_run else alone(out):
         papers = papers_of(book)
         if current is not None:
             corrected = current_specs(papers.release, current)

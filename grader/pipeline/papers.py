@@ -49,6 +49,10 @@ class Papers:
         """The release whose specs count."""
         return self.corrected or self.release
 
+    def needs(self, what: str) -> bool:
+        """Whether a problem of the release needs that of the machine."""
+        return any(what in problem.needs for problem in self.release.problems.values())
+
     def names(self) -> tuple[str, ...]:
         """Every answer that any student of the release may have been asked for.
 

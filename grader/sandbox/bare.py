@@ -43,9 +43,9 @@ class Bare:
             *(Layer(name, False, f"not there: {what}") for name, what in WANTED.items()),
         )
 
-    def plan(self, device: str = "cpu") -> Plan:
+    def plan(self, device: str = "cpu", *, loopback: bool = False) -> Plan:
         """Nothing."""
-        del device
+        del device, loopback
         return Plan(namespaces=[], view=None, fence=None, filter=None, drop=False, loopback=False)
 
     def uid(self, slot: int) -> int | None:

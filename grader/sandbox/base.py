@@ -72,7 +72,7 @@ class Sandbox(Protocol):
     def layers(self) -> tuple[Layer, ...]:
         """Every layer this sandbox knows, present or not on this machine; quick to ask."""
 
-    def plan(self, device: str = "cpu") -> Plan:
+    def plan(self, device: str = "cpu", *, loopback: bool = False) -> Plan:
         """What a parent of kernels and each of its kernels lock themselves in with."""
 
     def uid(self, slot: int) -> int | None:

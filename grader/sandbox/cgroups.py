@@ -17,24 +17,12 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from grader.sandbox.hierarchies import (
-    PROCESSES,
-    SHARED,
-    abandoned,
-    children,
-    own_folder,
-    pids,
-    prefix,
-    read,
-    removed,
-    stat,
-    words,
-    write,
-)
+from grader.sandbox import hierarchies
+from grader.sandbox.hierarchies import PROCESSES, SHARED, read, words, write
 
 _WANTED = ("memory", "pids")
 _NUMBERS = itertools.count()
-_ADVICE = "start the grader by: systemd-run --user --scope -p Delegate=yes grader …"
+_ADVICE = "start it as `systemd-run --user --scope -p Delegate=yes grader …`"
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,95 +35,95 @@ class Group:
 
     def add(self, pid: int) -> bool:
         """Moves a process in, with all that it will start; 0 is the caller."""
-        return all(write(Path(path), pid) for path in self.paths())
+        moved = [write(folder / PROCESSES, pid) for folder in self._all()]
+        return all(moved)
 
     def paths(self) -> list[str]:
         """The files into which a process writes 0 to enter by itself."""
-        return [str(folder / PROCESSES) for folder in self._once()]
+        return [str(folder / PROCESSES) for folder in self._all()]
 
     def descriptors(self) -> list[int]:
-        """Those files opened, for a process that can't see them; whoever asks closes them."""
+        """Those files, open, for a process that can't see them; whoever asks closes them."""
         found: list[int] = []
-        try:
+        with contextlib.suppress(OSError):
             for path in self.paths():
                 found.append(os.open(path, os.O_WRONLY | os.O_CLOEXEC))  # noqa: PERF401
-        except OSError:
-            for descriptor in found:
-                os.close(descriptor)
-            return []
-        return found
+            return found
+        for descriptor in found:
+            os.close(descriptor)
+        return []
 
     def hit(self) -> str | None:
-        """The limit that a process was killed for or could not be started for, if any."""
+        """The limit that a process was killed for ("memory") or not started for ("processes")."""
         killed = "memory.events" if self.version == 2 else "memory.oom_control"
         if self._count("memory", killed, "oom_kill"):
             return "memory"
         return "processes" if self._count("pids", "pids.events", "max") else None
 
     def peak(self) -> int | None:
-        """The most memory it ever used, in bytes, where the kernel keeps that."""
+        """The most memory that was ever used, in bytes, where the kernel keeps that."""
         name = "memory.peak" if self.version == 2 else "memory.max_usage_in_bytes"
         text = read(self.folders["memory"] / name).strip()
         return int(text) if text.isdigit() else None
 
     def kill(self) -> None:
         """Ends every process in it, also those that start others as fast as they can."""
-        self._write("pids", "pids.max", 0)
-        if not (self.version == 2 and self._write("memory", "cgroup.kill", 1)):
-            for _ in range(10):
-                if not self._kill_once():
-                    break
+        self._set("pids", "pids.max", 0)
+        if self.version == 2 and self._set("memory", "cgroup.kill", 1):
+            return
+        end = time.monotonic() + 1
+        while self._kill_all() and time.monotonic() < end:
+            time.sleep(0.001)
 
     def remove(self, seconds: float = 2.0) -> bool:
-        """Removes it, once its processes have ended; False leaves it to a later sweep."""
+        """Removes it once its processes have ended; when it can't, a later sweep does."""
         end = time.monotonic() + seconds
-        left = self._once()
-        while left := [folder for folder in left if not removed(folder)]:
+        left = self._all()
+        while left := [folder for folder in left if not hierarchies.removed(folder)]:
             if time.monotonic() > end:
                 return False
             time.sleep(0.005)
         return True
 
-    def _limit(self, memory_bytes: int | None, processes: int | None) -> bool:
-        if memory_bytes is not None and not self._limit_memory(memory_bytes):
-            return False
-        return processes is None or "pids" not in self.folders or self._processes(processes)
+    def limit(self, *, memory_bytes: int | None, processes: int | None) -> bool:
+        """Whether the kernel took these limits; None is no limit."""
+        held = memory_bytes is None or self._limit_memory(memory_bytes)
+        if processes is not None and "pids" in self.folders:
+            held = self._set("pids", "pids.max", processes) and held
+        return held
 
     def _limit_memory(self, amount: int) -> bool:
         if self.version == 2:
-            self._write("memory", "memory.swap.max", 0)  # not there without swap
-            return self._write("memory", "memory.max", amount)
-        held = self._write("memory", "memory.limit_in_bytes", amount)
-        if not self._write("memory", "memory.memsw.limit_in_bytes", amount):
-            self._write("memory", "memory.swappiness", 0)
+            self._set("memory", "memory.swap.max", 0)  # not there without swap
+            return self._set("memory", "memory.max", amount)
+        held = self._set("memory", "memory.limit_in_bytes", amount)
+        if not self._set("memory", "memory.memsw.limit_in_bytes", amount):
+            self._set("memory", "memory.swappiness", 0)
         return held
 
-    def _processes(self, most: int) -> bool:
-        return self._write("pids", "pids.max", most)
-
-    def write(self, controller: str, name: str, value: int) -> bool:
+    def _set(self, controller: str, name: str, value: int) -> bool:
         folder = self.folders.get(controller)
         return folder is not None and write(folder / name, value)
 
     def _count(self, controller: str, name: str, key: str) -> int:
         folder = self.folders.get(controller)
         lines = read(folder / name).splitlines() if folder else []
-        found = dict(line.split(maxsplit=1) for line in lines if " " in line)
+        found = dict(line.split(" ", 1) for line in lines if " " in line)
         return int(found.get(key, "0"))
 
-    def _once(self) -> list[Path]:
+    def _all(self) -> list[Path]:
         return list(dict.fromkeys(self.folders.values()))
 
-    def pids(self) -> set[int]:
-        return {pid for folder in self._once() for pid in pids(folder)}
+    def _members(self) -> set[int]:
+        return {pid for folder in self._all() for pid in hierarchies.members(folder) if pid}
 
-    def _kill_once(self) -> bool:
-        """Whether there was anything to kill. A number given to another process is let alone."""
+    def _kill_all(self) -> bool:
+        """Whether there was anything to kill. A number that went to another is left alone."""
         handles = {}
-        for pid in self._pids():
+        for pid in self._members():
             with contextlib.suppress(OSError):
                 handles[pid] = os.pidfd_open(pid)
-        still = self._pids()
+        still = self._members()
         for pid, handle in handles.items():
             with contextlib.suppress(OSError):
                 if pid in still:
@@ -154,16 +142,13 @@ class Tree:
     def group(self, name: str, *, memory_bytes: int | None, processes: int | None) -> Group | None:
         """A new group with these limits; None when the kernel does not make it."""
         plain = re.sub(r"[^A-Za-z0-9_-]", "_", name)[:60]
-        whole = f"{prefix()}{next(_NUMBERS)}-{plain}"
+        whole = f"{hierarchies.prefix()}{next(_NUMBERS)}-{plain}"
         made = Group(self.version, {key: folder / whole for key, folder in self.folders.items()})
-        try:
-            for folder in made._once():
+        with contextlib.suppress(OSError):
+            for folder in made._all():
                 folder.mkdir()
-        except OSError:
-            made.remove(0)
-            return None
-        if made._limit(memory_bytes, processes):
-            return made
+            if made.limit(memory_bytes=memory_bytes, processes=processes):
+                return made
         made.remove(0)
         return None
 
@@ -171,8 +156,8 @@ class Tree:
         """Ends and removes what graders left that were killed; how many groups that was."""
         left: dict[str, dict[str, Path]] = {}
         for controller, folder in self.folders.items():
-            for path in children(folder):
-                if abandoned(path.name):
+            for path in hierarchies.children(folder):
+                if hierarchies.abandoned(path.name):
                     left.setdefault(path.name, {})[controller] = path
         gone = 0
         for folders in left.values():
@@ -202,8 +187,8 @@ def _found() -> tuple[Tree | None, str]:
     for look in (_version_2, _version_1):
         try:
             found = look()
-        except OSError as error:
-            found = f"{error.strerror}: {error.filename}"
+        except (OSError, ValueError, IndexError) as error:  # whatever a kernel may write there
+            found = f"control groups can't be read: {error}"
         if isinstance(found, Tree):
             return found, ""
         reasons.append(found)
@@ -211,15 +196,15 @@ def _found() -> tuple[Tree | None, str]:
 
 
 def _version_2() -> Tree | str:
-    place = own_folder("")
+    place = hierarchies.own_folder("")
     if place is None:
         return "cgroup version 2 is not mounted here"
     mount, own = place
     if "memory" not in words(own / "cgroup.controllers"):
-        return "its group has no memory controller in cgroup version 2"
+        return "cgroup version 2 has no memory controller for the grader"
+    if not _divided(own):
+        _divide(own)
     # The nearest comes first, so that a limit set on the grader holds for its students too.
-    if not _divided(own) and _alone(own):
-        _make_room(own)
     for folder in (own, *own.parents):
         if not folder.is_relative_to(mount):
             break
@@ -229,14 +214,14 @@ def _version_2() -> Tree | str:
             if _works(tree):
                 return tree
         if read(folder / "memory.max").strip() not in {"", "max"}:
-            return f"a memory limit is set on the grader, and {own} can't be divided: {_ADVICE}"
-    return f"{own} is not this user's to divide: {_ADVICE}"
+            return f"the grader has a memory limit of its own and can't divide it: {_ADVICE}"
+    return f"the cgroup of the grader is not its own to divide: {_ADVICE}"
 
 
 def _version_1() -> Tree | str:
     folders = {}
     for name in _WANTED:
-        place = own_folder(name)
+        place = hierarchies.own_folder(name)
         if place is not None and os.access(place[1], os.W_OK):
             folders[name] = place[1]
     if "memory" not in folders:
@@ -244,7 +229,7 @@ def _version_1() -> Tree | str:
     for tried in (folders, {"memory": folders["memory"]}):
         if _works(Tree(1, tried)):
             return Tree(1, tried)
-    return f"no group can be made in {folders['memory']}"
+    return "no group can be made in the memory controller of cgroup version 1"
 
 
 def _works(tree: Tree) -> bool:
@@ -256,32 +241,45 @@ def _divided(folder: Path) -> bool:
     return "memory" in words(folder / SHARED)
 
 
-def _alone(folder: Path) -> bool:
-    """Whether only this process and what it has started are in a group."""
-    pids = pids(folder)
-    return bool(pids) and os.access(folder / SHARED, os.W_OK) and all(map(_ours, pids))
+def _divide(folder: Path) -> None:
+    """Shares the controllers of a group between groups below it, if only this grader is in it.
+
+    The grader moves one level down first. Nothing has to move out of the group of all processes.
+    """
+    pids = hierarchies.members(folder)
+    if not os.access(folder / SHARED, os.W_OK):
+        return
+    if not (folder / "cgroup.type").exists():  # only the group of all processes has none
+        _share(folder)
+    elif all(map(_ours, pids)):
+        room = folder / f"{hierarchies.prefix()}self"
+        room.mkdir(exist_ok=True)
+        _move(folder, room)
+        _share(folder)
+        if not _divided(folder):  # as it was
+            _move(room, folder)
+            hierarchies.removed(room)
+
+
+def _share(folder: Path) -> None:
+    for name in _WANTED:
+        write(folder / SHARED, f"+{name}")
+
+
+def _move(source: Path, target: Path) -> None:
+    for _ in range(10):  # more may be started meanwhile
+        pids = hierarchies.members(source)
+        if not pids:
+            break
+        for pid in pids:
+            write(target / PROCESSES, pid)
 
 
 def _ours(pid: int) -> bool:
+    """Whether a process is this one or was started by it."""
     while pid > 0:
         if pid == os.getpid():
             return True
-        fields = stat(pid)
+        fields = hierarchies.about(pid)
         pid = int(fields[1]) if fields else 0
     return False
-
-
-def _make_room(folder: Path) -> None:
-    """Moves this grader down one level, and shares the controllers between the groups there."""
-    room = folder / f"{prefix()}self"
-    room.mkdir(exist_ok=True)
-    for _ in range(10):
-        moved = [write(room / PROCESSES, pid) for pid in pids(folder)]
-        if not moved:
-            break
-    for name in _WANTED:
-        write(folder / SHARED, f"+{name}")
-    if not _divided(folder):  # as it was
-        for pid in pids(room):
-            write(folder / PROCESSES, pid)
-        removed(room)

@@ -17,10 +17,11 @@ def own_folder(controller: str) -> tuple[Path, Path] | None:
     for line in read(Path("/proc/self/cgroup")).splitlines():
         _, names, path = line.split(":", 2)
         if controller in names.split(","):
-            inside = path
-    for root, mount in _mounts(controller) if inside is not None else ():
-        if Path(inside or "/").is_relative_to(root):
-            return mount, mount / Path(inside or "/").relative_to(root)
+            inside = Path(path)
+    if inside is not None:
+        for root, mount in _mounts(controller):
+            if inside.is_relative_to(root):
+                return mount, mount / inside.relative_to(root)
     return None
 
 
@@ -30,7 +31,8 @@ def _mounts(controller: str) -> Iterator[tuple[Path, Path]]:
         left, _, right = line.partition(" - ")
         root, mount = (_unescaped(word) for word in left.split()[3:5])
         kind, _, options = right.split()[:3]
-        if (kind == "cgroup2") if not controller else (kind == "cgroup" and controller in options):
+        old = kind == "cgroup" and controller in options.split(",")
+        if old if controller else kind == "cgroup2":
             yield Path(root), Path(mount)
 
 
@@ -40,8 +42,25 @@ def _unescaped(word: str) -> str:
 
 def prefix() -> str:
     """Begins the name of every group of this process: its numbers' namespace, number and start."""
-    fields = stat(os.getpid())
+    fields = about(os.getpid())
     return f"grader-{_namespace()}-{os.getpid()}-{fields[19] if fields else 0}-"
+
+
+def abandoned(name: str) -> bool:
+    """Whether this is the name of a group whose grader is no more."""
+    found = re.match(r"grader-(\d+)-(\d+)-(\d+)-", name)
+    if found is None or int(found[1]) != _namespace():
+        return False
+    fields = about(int(found[2]))
+    if fields:
+        return fields[19] != found[3]
+    try:
+        os.kill(int(found[2]), 0)
+    except ProcessLookupError:
+        return True
+    except (OSError, OverflowError):
+        pass
+    return False  # its process is hidden from this user
 
 
 def _namespace() -> int:
@@ -51,36 +70,31 @@ def _namespace() -> int:
         return 0
 
 
-def abandoned(name: str) -> bool:
-    """Whether this is the name of a group whose grader is no more."""
-    found = re.match(r"grader-(\d+)-(\d+)-(\d+)-", name)
-    if found is None or int(found[1]) != _namespace():
-        return False
-    fields = stat(int(found[2]))
-    return not fields or fields[19] != found[3]
-
-
-def stat(pid: int) -> list[str]:
+def about(pid: int) -> list[str]:
     """What the kernel says of a process, from its state on; empty when there is none."""
     return read(Path(f"/proc/{pid}/stat")).rpartition(")")[2].split()
 
 
 def children(folder: Path) -> list[Path]:
+    """The groups below a group."""
     try:
         return [path for path in folder.iterdir() if path.is_dir()]
     except OSError:
         return []
 
 
-def pids(folder: Path) -> list[int]:
+def members(folder: Path) -> list[int]:
+    """The processes in a group; those that this process has no number for are 0."""
     return [int(word) for word in words(folder / PROCESSES)]
 
 
 def words(path: Path) -> list[str]:
+    """What is in a file, word by word."""
     return read(path).split()
 
 
 def read(path: Path) -> str:
+    """What is in a file; empty when there is none."""
     try:
         return path.read_text(encoding="utf-8", errors="replace")
     except OSError:
@@ -88,7 +102,7 @@ def read(path: Path) -> str:
 
 
 def write(path: Path, value: int | str) -> bool:
-    """Without creating it: a file that is not there is a controller that is not there."""
+    """Whether the kernel took it. A file that is not there is not made."""
     try:
         descriptor = os.open(path, os.O_WRONLY | os.O_CLOEXEC)
         try:
@@ -101,6 +115,7 @@ def write(path: Path, value: int | str) -> bool:
 
 
 def removed(folder: Path) -> bool:
+    """Whether a group is gone now, which it is not while a process in it is ending."""
     try:
         folder.rmdir()
     except FileNotFoundError:

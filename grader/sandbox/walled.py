@@ -50,9 +50,13 @@ class Walled(Bare):
         group = Layer("cgroup", grouped, detail)
         return (*_layers(_survey(), root=os.geteuid() == 0), group)
 
-    def plan(self, device: str = "cpu") -> Plan:
-        """Every layer that was found to work."""
+    def plan(self, device: str = "cpu", *, loopback: bool = False) -> Plan:
+        """Every layer that was found to work.
+
+        A *loopback* there is only in a network namespace: without one it would be the machine's.
+        """
         found = _survey()
+        loopback = loopback and _has(found, "net")
         spaces = [name for name in _NAMESPACES if _has(found, name)]
         if _has(found, "user"):
             spaces.insert(0, "user")
@@ -61,9 +65,9 @@ class Walled(Bare):
             namespaces=spaces,
             view=seen if "mount" in spaces else None,
             fence=_fence(seen, "mount" in spaces) if _has(found, "fence") else None,
-            filter=_program(device) if _has(found, "filter") else None,
+            filter=_program(device, network=loopback) if _has(found, "filter") else None,
             drop=_has(found, "drop"),
-            loopback=False,
+            loopback=loopback,
         )
 
     def uid(self, slot: int) -> int | None:
@@ -130,9 +134,10 @@ def _tree() -> cgroups.Tree | None:
 
 
 @cache
-def _program(device: str) -> str | None:
+def _program(device: str, *, network: bool = False) -> str | None:
     try:
-        return base64.b64encode(system_calls.program(device=device)).decode()
+        program = system_calls.program(device=device, network=network)
+        return base64.b64encode(program).decode()
     except SetupError:
         return None
 

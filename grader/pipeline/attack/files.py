@@ -1,0 +1,146 @@
+"""The attacks as files: what each tries, what it must earn, and what it hands in."""
+
+from __future__ import annotations
+
+import ast
+import importlib.util
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from grader.errors import SetupError
+from grader.registry import nearest
+
+EARNS = ("nothing", "less", "honest", "refused")
+"""No point at all; less than everything; what the honest answers in it earn; a named refusal."""
+FORMS = ("make", "place", "pack")
+"""Functions by which a file that is no notebook of cells makes what is handed in."""
+
+_KNOWN = {"earns", "stopped by", "unsafe without", "needs", "says", "slow"}
+_MARK = re.compile(r"^# %%[ \t]*(\w*)[ \t]*\n", re.MULTILINE)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Attack:
+    """One hostile submission."""
+
+    path: Path
+    tries: str
+    earns: str
+    stopped_by: tuple[str, ...] = ()
+    """The layers of the sandbox without which it may well succeed."""
+    unsafe_without: tuple[str, ...] = ()
+    """The layers without which it is not even tried, for it would do harm."""
+    needs: tuple[str, ...] = ()
+    """Packages without which it can't be tried."""
+    says: str = ""
+    """What the evidence or the marks must say."""
+    slow: bool = False
+    before: tuple[str, ...] = ()
+    """Cells that stand before all others."""
+    after: tuple[str, ...] = ()
+    """Cells that stand after all others."""
+    form: str = "cells"
+    """`cells`, or the function that makes what is handed in: one of FORMS."""
+
+    @property
+    def group(self) -> str:
+        """The class of the attack: its folder."""
+        return self.path.parent.name
+
+    @property
+    def name(self) -> str:
+        """Its class and its name."""
+        return f"{self.group}/{self.path.stem.replace('_', '-')}"
+
+    def function(self) -> Callable[..., Any]:
+        """The function that makes what is handed in."""
+        spec = importlib.util.spec_from_file_location(f"attack_{self.path.stem}", self.path)
+        if spec is None or spec.loader is None:
+            raise _wrong(self.path, "it can't be loaded")
+        module = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(module)
+        function: Callable[..., Any] = getattr(module, self.form)
+        return function
+
+
+def folder() -> Path:
+    """The attacks that come with the package: inside it when installed, in `tests` otherwise."""
+    package = Path(__file__).resolve().parents[2]
+    installed = package / "_attacks"
+    return installed if installed.is_dir() else package.parent / "tests" / "hostile" / "attacks"
+
+
+def read_attacks(home: Path, wanted: Sequence[str] = ()) -> tuple[Attack, ...]:
+    """Every attack in the folders of *home*, or those of the classes or names in *wanted*.
+
+    Raises SetupError for a file that does not say what it should, and for a class that is none.
+    """
+    found = tuple(read_attack(path) for path in sorted(home.glob("*/*.py")))
+    if not found:
+        raise SetupError("there are no attacks here", where=str(home))
+    known = {a.group for a in found} | {a.name for a in found}
+    for name in wanted:
+        if name not in known:
+            close = nearest(name, known)
+            groups = ", ".join(sorted({a.group for a in found}))
+            fix = f"did you mean '{close}'?" if close else f"classes: {groups}"
+            raise SetupError(f"there is no class of attacks '{name}'", fix=fix)
+    return tuple(a for a in found if not wanted or a.group in wanted or a.name in wanted)
+
+
+def read_attack(path: Path) -> Attack:
+    """The attack in the file at *path*. Raises SetupError when it does not say what it should."""
+    text = path.read_text(encoding="utf-8")
+    head, *rest = _MARK.split(text)
+    tree = ast.parse(head)
+    document = ast.get_docstring(tree)
+    if not document:
+        raise _wrong(path, "it does not say what it tries")
+    tries, _, fields = document.partition("\n\n")
+    said = dict(_fields(path, fields))
+    cells = list(zip(rest[::2], rest[1::2], strict=True))
+    return Attack(
+        path=path,
+        tries=" ".join(tries.split()),
+        earns=_one_of(path, said.get("earns"), EARNS),
+        stopped_by=_names(said.get("stopped by")),
+        unsafe_without=_names(said.get("unsafe without")),
+        needs=_names(said.get("needs")),
+        says=said.get("says", ""),
+        slow=said.get("slow") == "yes",
+        before=tuple(source.strip("\n") for where, source in cells if where == "before"),
+        after=tuple(source.strip("\n") for where, source in cells if where != "before"),
+        form="cells" if cells else _form(path, tree),
+    )
+
+
+def _form(path: Path, tree: ast.Module) -> str:
+    functions = [n.name for n in tree.body if isinstance(n, ast.FunctionDef) and n.name in FORMS]
+    if len(functions) != 1:
+        raise _wrong(path, f"it has neither cells nor one function of {', '.join(FORMS)}")
+    return functions[0]
+
+
+def _fields(path: Path, text: str) -> Iterator[tuple[str, str]]:
+    for line in filter(None, text.splitlines()):
+        name, colon, value = line.partition(":")
+        if not colon or name not in _KNOWN:
+            raise _wrong(path, f"'{line[:60]}' is none of {', '.join(sorted(_KNOWN))}")
+        yield name, value.strip()
+
+
+def _names(text: str | None) -> tuple[str, ...]:
+    return tuple(name.strip() for name in text.split(",")) if text else ()
+
+
+def _one_of(path: Path, value: str | None, known: Sequence[str]) -> str:
+    if value is None or value not in known:
+        raise _wrong(path, f"'earns' is none of {', '.join(known)}")
+    return value
+
+
+def _wrong(path: Path, what: str) -> SetupError:
+    return SetupError(f"this attack can't be used: {what}", where=str(path))
