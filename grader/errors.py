@@ -18,6 +18,19 @@ class Location:
         return ":".join(parts)
 
 
+def shown(text: str, most: int = 1_000) -> str:
+    """*text* as one line for a terminal: cut to length, and nothing in it that moves the cursor.
+
+    >>> shown("a\\x1b[2Jb")
+    'a\\\\x1b[2Jb'
+    """
+    if len(text) > most:
+        text = f"{text[: most * 2 // 3]}…{text[-most // 3 :]}"
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
 class GraderError(Exception):
     """An error with a sentence a person can act on; anything else is a bug of ours.
 
@@ -36,7 +49,7 @@ class GraderError(Exception):
 
     def __str__(self) -> str:
         head = f"{self.where}: {self.what}" if self.where is not None else self.what
-        return f"{head}\n  fix: {self.fix}" if self.fix else head
+        return f"{shown(head)}\n  fix: {shown(self.fix)}" if self.fix else shown(head)
 
 
 def _rebuild(

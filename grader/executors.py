@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import threading
 from collections.abc import Callable
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
 from typing import Any, ParamSpec, TypeVar
@@ -67,7 +68,19 @@ def _threads(argument: str) -> Executor:
 def _processes(argument: str) -> Executor:
     # A fork of a process that has threads and zmq sockets hangs sooner or later.
     spawn: Any = multiprocessing.get_context("spawn")
-    return ProcessPoolExecutor(_count(argument), mp_context=spawn)
+    return ProcessPoolExecutor(_count(argument), mp_context=spawn, initializer=_end_with_parent)
+
+
+def _end_with_parent() -> None:
+    """Makes this worker end when the process that it works for is killed."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        threading.Thread(target=_follow, args=(parent,), daemon=True).start()
+
+
+def _follow(parent: multiprocessing.process.BaseProcess) -> None:
+    parent.join()
+    os._exit(1)  # the other threads wait for work that will never come
 
 
 def _count(argument: str) -> int:

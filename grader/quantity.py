@@ -84,25 +84,25 @@ class Quantity:
 
     def __add__(self, other: object) -> Quantity:
         magnitude = self._same(other, "add", "and")
-        return Quantity(self.magnitude + magnitude, self.dimension)
+        return quantity(self.magnitude + magnitude, self.dimension)
 
     def __radd__(self, other: object) -> Quantity:
         return self.__add__(other)
 
     def __sub__(self, other: object) -> Quantity:
         magnitude = self._same(other, "subtract", "and")
-        return Quantity(self.magnitude - magnitude, self.dimension)
+        return quantity(self.magnitude - magnitude, self.dimension)
 
     def __rsub__(self, other: object) -> Quantity:
         magnitude = self._same(other, "subtract", "and")
-        return Quantity(magnitude - self.magnitude, self.dimension)
+        return quantity(magnitude - self.magnitude, self.dimension)
 
     def __mul__(self, other: object) -> Number:
         if isinstance(other, Quantity):
             dimension = _combined(self.dimension, other.dimension, 1)
             return _made(self.magnitude * other.magnitude, dimension)
         if _is_plain(other):
-            return Quantity(self.magnitude * other, self.dimension)  # type: ignore[operator]
+            return quantity(self.magnitude * other, self.dimension)  # type: ignore[operator]
         return NotImplemented
 
     def __rmul__(self, other: object) -> Number:
@@ -113,13 +113,13 @@ class Quantity:
             dimension = _combined(self.dimension, other.dimension, -1)
             return _made(self.magnitude / other.magnitude, dimension)
         if _is_plain(other):
-            return Quantity(self.magnitude / other, self.dimension)  # type: ignore[operator]
+            return quantity(self.magnitude / other, self.dimension)  # type: ignore[operator]
         return NotImplemented
 
     def __rtruediv__(self, other: object) -> Number:
         if _is_plain(other):
             dimension = _combined(ONE, self.dimension, -1)
-            return Quantity(other / self.magnitude, dimension)  # type: ignore[operator]
+            return quantity(other / self.magnitude, dimension)  # type: ignore[operator]
         return NotImplemented
 
     def __floordiv__(self, other: object) -> int | float:
@@ -129,7 +129,7 @@ class Quantity:
         return self._same(other, "divide whole", "by") // self.magnitude
 
     def __mod__(self, other: object) -> Quantity:
-        return Quantity(
+        return quantity(
             mod(self.magnitude, self._same(other, "divide whole", "by")), self.dimension
         )
 
@@ -180,7 +180,7 @@ class Quantity:
         return how(self.magnitude, self._same(other, "compare", "with"))
 
     def _same(self, other: object, verb: str, link: str) -> int | float:
-        if isinstance(other, Quantity) and other.dimension == self.dimension:
+        if type(other) is Quantity and other.dimension == self.dimension:
             return other.magnitude
         if not isinstance(other, Quantity) and not _is_plain(other):
             seen = "text" if isinstance(other, str) else f"a {type(other).__name__}"
@@ -198,11 +198,30 @@ def _power(name: str, exponent: int) -> str:
 
 
 def _is_plain(value: object) -> bool:
+    if type(value) in _PLAIN:
+        return True
     return isinstance(value, (int, float)) and not isinstance(value, bool)
 
 
+_PLAIN = frozenset({int, float})
+# A frozen dataclass sets its fields in a roundabout way, and expressions make many quantities.
+_new = cast("Callable[[type[Quantity]], Quantity]", object.__new__)
+_set_magnitude = vars(Quantity)["magnitude"].__set__
+_set_dimension = vars(Quantity)["dimension"].__set__
+_set_unit = vars(Quantity)["unit"].__set__
+
+
+def quantity(magnitude: float, dimension: Dimension, unit: str | None = None) -> Quantity:
+    """The same as Quantity(magnitude, dimension, unit), in half the time."""
+    made = _new(Quantity)
+    _set_magnitude(made, magnitude)
+    _set_dimension(made, dimension)
+    _set_unit(made, unit)
+    return made
+
+
 def _made(magnitude: float, dimension: Dimension) -> Number:
-    return magnitude if dimension == ONE else Quantity(magnitude, dimension)
+    return magnitude if dimension == ONE else quantity(magnitude, dimension)
 
 
 @lru_cache(maxsize=1024)

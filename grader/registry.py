@@ -51,7 +51,10 @@ class Registry(Generic[T]):
 
         Raises SetupError with the nearest known name when there is none.
         """
-        if name not in self._things and name in self._plugged:
+        thing = self._things.get(name)
+        if thing is not None:
+            return thing
+        if name in self._plugged:
             self._things[name] = self._loaded(self._plugged[name])
         if name not in self._things:
             close = nearest(name, self)

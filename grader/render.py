@@ -80,8 +80,8 @@ def _cells(
     for question in paper.questions:
         yield from _question(question, templates, answers)
         names += [question.name(part_id) for part_id in question.keys]
-    yield Cell(type="markdown", id="closing", source=_fill(templates["closing.md"]))
-    code = _fill(templates["closing.py"], names="\n".join(names))
+    yield Cell(type="markdown", id="closing", source=_again(templates["closing.md"]))
+    code = _again(templates["closing.py"], names="\n".join(names))
     yield Cell(type="code", id="closing-check", source=code)
 
 
@@ -122,7 +122,7 @@ def _question(
         yield Cell(
             type="markdown",
             id=f"ask-{name}"[:64].replace("_", "-"),
-            source=_fill(
+            source=_again(
                 templates["ask.md"],
                 number=number,
                 letter=letter,
@@ -134,7 +134,7 @@ def _question(
         yield Cell(
             type="code",
             id=name[:64].replace("_", "-"),
-            source=_fill(
+            source=_again(
                 templates["answer.py"],
                 number=number,
                 letter=letter,
@@ -160,7 +160,29 @@ def letter_of(index: int) -> str:
 
 
 def _fill(template: Template, **names: object) -> str:
-    return template.render(**names).strip("\n")
+    from jinja2 import TemplateError
+
+    # What Template.render does, without copying the globals one by one.
+    environment = template.environment
+    context = template.new_context({**environment.globals, **names}, shared=True)
+    try:
+        return environment.concat(template.root_render_func(context)).strip("\n")
+    except TemplateError as error:
+        raise SpecError(
+            f"a template of the notebook can't be filled in: {error}",
+            where=template.filename,
+            fix="a bank's templates/ folder overrides ours; compare it with ours",
+        ) from None
+
+
+def _again(template: Template, **names: str | int) -> str:
+    """The same for cells that most students' notebooks have in common."""
+    return _cached(template, tuple(names.items()))
+
+
+@lru_cache(maxsize=2048)
+def _cached(template: Template, names: tuple[tuple[str, str | int], ...]) -> str:
+    return _fill(template, **dict(names))
 
 
 _NAMES = ("title.md", "question.md", "ask.md", "answer.py", "closing.md", "closing.py")

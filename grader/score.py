@@ -79,14 +79,10 @@ class _Own:
 def _marks(question: Question, answers: Mapping[str, Answer]) -> Iterator[Mark]:
     own: dict[str, _Own] = {}
     for part_id, key in question.keys.items():
-        kind = kinds.find(key.part.kind)
-        answer = answers.get(question.name(part_id))
+        kind, name = kinds.find(key.part.kind), question.name(part_id)
+        answer = answers.get(name)
         if answer is None or answer.raw is None:
-            why = (
-                answer.absent
-                if answer and answer.absent
-                else f"no cell sets {question.name(part_id)}"
-            )
+            why = (answer and answer.absent) or f"no cell sets {name}"
             yield _mark(question, key, verdict=Verdict.ABSENT, feedback=f"No answer: {why}.")
             continue
         try:
@@ -114,8 +110,14 @@ def _judged(question: Question, key: Key, shown: str, judgement: Judgement) -> M
         verdict=judgement.verdict,
         mistake=judgement.mistake,
         answer=shown,
-        feedback=" ".join(filter(None, (judgement.note, _which(judgement.cells)))),
+        feedback=_said(judgement),
     )
+
+
+def _said(judgement: Judgement) -> str:
+    if not judgement.cells:
+        return judgement.note
+    return " ".join(filter(None, (judgement.note, _which(judgement.cells))))
 
 
 def _which(cells: Mapping[str, str]) -> str:
@@ -136,13 +138,14 @@ def _mark(
     mistake: str | None = None,
     answer: str | None = None,
 ) -> Mark:
+    part = key.part
     return Mark(
         problem=question.variant.problem.id,
-        part=key.part.id,
-        name=question.name(key.part.id),
-        kind=key.part.kind,
+        part=part.id,
+        name=question.name(part.id),
+        kind=part.kind,
         points=points,
-        max_points=question.points[key.part.id],
+        max_points=question.points[part.id],
         verdict=verdict,
         mistake=mistake,
         answer=answer,

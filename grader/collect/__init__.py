@@ -3,18 +3,26 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
 from grader import notebook
-from grader.collect.readers import Entry, Notice, entries, reread
+from grader.collect.found import Budget, Found, sentence
+from grader.collect.names import Notice, notice, short
+from grader.collect.readers import entries, read
 from grader.collect.roster import Roster
 from grader.errors import SubmissionError
 from grader.model import Student, Submission
 
 __all__ = ["Collected", "Notice", "collect", "load"]
+
+MAX_NOTICES = 1_000
+MAX_ATTEMPTS = 100
+"""Of one student; only the newest are read."""
+MAX_ATTEMPTS_BYTES = 200_000_000
+"""Of all attempts of one student together, unpacked."""
 
 _NOTHING = hashlib.sha256(b"").hexdigest()
 
@@ -40,28 +48,26 @@ def collect(path: Path, known: Mapping[str, Student]) -> Collected:
     """
     roster = Roster(known)
     notices: list[Notice] = []
-    attempts: dict[str, list[_Attempt]] = {}
-    for entry in entries(Path(path).absolute()):
+    found: dict[str, list[Found]] = {}
+    path = Path(path).absolute()
+    for entry in entries(path, Budget(path, roster.find)):
         if isinstance(entry, Notice):
             notices.append(entry)
-            continue
-        student = roster.find(entry.name)
-        if student is None:
+        elif (student := roster.find(entry.name)) is None:
             notices.append(roster.unknown(entry.name))
-            continue
-        submission, problem = _submission(entry, student)
-        attempts.setdefault(student, []).append(_Attempt(entry.time, str(entry.name), submission))
-        if problem:
-            notices.append(Notice(level="warning", path=str(entry.name), text=problem))
-    for student, tried in attempts.items():
-        tried.sort(key=lambda attempt: (attempt.time, attempt.name), reverse=True)
-        if len(tried) > 1:
-            notices.append(_several(student, tried))
+        else:
+            found.setdefault(student, []).append(entry)
+    attempts: dict[str, tuple[Submission, ...]] = {}
+    for student, mine in found.items():
+        mine.sort(key=lambda entry: (entry.time, str(entry.name)), reverse=True)
+        attempts[student] = tuple(_submissions(student, mine, notices))
+        if len(mine) > 1:
+            notices.append(_several(student, mine))
     order = sorted(attempts)
     return Collected(
-        submissions=tuple(attempts[s][0].submission for s in order),
-        earlier=tuple(a.submission for s in order for a in attempts[s][1:]),
-        notices=tuple(notices),
+        submissions=tuple(attempts[s][0] for s in order),
+        earlier=tuple(one for s in order for one in attempts[s][1:]),
+        notices=_few(notices),
         missing=tuple(s for s in known if s not in attempts),
     )
 
@@ -69,41 +75,56 @@ def collect(path: Path, known: Mapping[str, Student]) -> Collected:
 def load(submission: Submission) -> bytes:
     """The bytes of a collected submission, as they were when it was collected.
 
-    Raises SubmissionError when they can no longer be read, or have changed.
+    Raises SubmissionError when they can't be read, or have changed.
     """
-    if submission.sha256 == _NOTHING:
+    if submission.refusal is not None and submission.sha256 == _NOTHING:
         return b""
-    data = reread(submission.path)
-    if hashlib.sha256(data).hexdigest() != submission.sha256:
+    name = Path(submission.path).name
+    try:
+        data = read(submission.path)
+    except (OSError, SubmissionError) as error:
+        reason = error.what if isinstance(error, SubmissionError) else _reason(error)
         raise SubmissionError(
-            "the notebook has changed since it was collected", where=Path(submission.path).name
-        )
+            f"the notebook can't be read any more: {reason}", where=name
+        ) from error
+    if hashlib.sha256(data).hexdigest() != submission.sha256:
+        raise SubmissionError("the notebook has changed since it was collected", where=name)
     return data
 
 
-@dataclass(frozen=True, slots=True)
-class _Attempt:
-    time: float
-    name: str
-    submission: Submission
-
-
-def _submission(entry: Entry, student: str) -> tuple[Submission, str | None]:
-    """The submission, and what is wrong with it if anything is."""
-    refusal = entry.refusal
-    if refusal is None:
+def _submissions(
+    student: str, mine: Sequence[Found], notices: list[Notice]
+) -> Iterator[Submission]:
+    """What *student* handed in, the newest first, and a notice for each that has a problem."""
+    left = MAX_ATTEMPTS_BYTES
+    for entry in mine[:MAX_ATTEMPTS]:
+        refusal, data, trouble = entry.refusal, b"", None
         try:
-            notebook.read(entry.data)
+            if refusal is None and left <= 0:
+                most = MAX_ATTEMPTS_BYTES / 1e6
+                raise SubmissionError(f"newer attempts have {most:.0f} MB already; not read")
+            if refusal is None:
+                data = read(entry.path)
+                notebook.read(data)
         except SubmissionError as error:
-            refusal = error.what
-    submission = Submission(
-        student=student,
-        path=entry.path,
-        sha256=hashlib.sha256(entry.data).hexdigest(),
-        received=_iso(entry.time),
-        refusal=refusal,
-    )
-    return submission, refusal
+            refusal = sentence(error)
+        except OSError as error:
+            # Not the student's fault, so not refused: executing it will fail, and cost nothing.
+            trouble = f"the file can't be opened: {_reason(error)}"
+        left -= len(data)
+        if refusal or trouble:
+            notices.append(notice("warning", entry.name, refusal or trouble or ""))
+        yield Submission(
+            student=student,
+            path=entry.path,
+            sha256=hashlib.sha256(data).hexdigest(),
+            received=_iso(entry.time),
+            refusal=refusal,
+        )
+
+
+def _reason(error: OSError) -> str:
+    return (error.strerror or "it is gone").lower()
 
 
 def _iso(seconds: float) -> str | None:
@@ -113,8 +134,18 @@ def _iso(seconds: float) -> str | None:
         return None  # a time before the year 1 or after 9999
 
 
-def _several(student: str, tried: Sequence[_Attempt]) -> Notice:
-    newest, *others = (attempt.name for attempt in tried)
-    named = ", ".join(others[:5]) + (", ..." if len(others) > 5 else "")
-    text = f"'{student}' handed in {len(tried)} notebooks; the newest is graded, not {named}"
-    return Notice(level="info", path=newest, text=text)
+def _several(student: str, mine: Sequence[Found]) -> Notice:
+    newest, *others = mine
+    named = ", ".join(short(other.name) for other in others[:5])
+    named += ", ..." if len(others) > 5 else ""
+    text = f"'{student}' handed in {len(mine)} notebooks; the newest is graded, not {named}"
+    return notice("info", newest.name, text)
+
+
+def _few(notices: Sequence[Notice]) -> tuple[Notice, ...]:
+    """As many as anybody reads, warnings first."""
+    if len(notices) <= MAX_NOTICES:
+        return tuple(notices)
+    kept = sorted(notices, key=lambda one: one.level != "warning")[: MAX_NOTICES - 1]
+    text = f"and {len(notices) - len(kept)} more notices"
+    return (*kept, Notice(level="info", path="…", text=text))

@@ -8,13 +8,15 @@ import unicodedata
 from collections.abc import Mapping
 from pathlib import PurePosixPath
 
-from grader.collect.readers import Notice
+from grader.collect.names import Notice, notice, short
 from grader.model import Student
 
 _SECOND = re.compile(r"(?: ?\(\d+\)|[-_ ]\d+| - Copy| copy)+$", re.IGNORECASE)
 """What a browser or a file manager adds to the name of a second download."""
 _LONGEST = 255
 """Characters of a name that is looked at for that; in a zip they may be many more."""
+_PARTS = 4
+"""Parts of an unknown path that are compared with the roster."""
 _HINTS = 20
 """Unknown names that are compared with the whole roster, which takes a while when it is long."""
 
@@ -45,19 +47,22 @@ class Roster:
 
     def unknown(self, name: PurePosixPath) -> Notice:
         """What to say of a file that belongs to nobody."""
-        text = f"'{name.stem}' is not on the roster"
+        stem = short(name.stem)
+        text = f"'{stem}' is not on the roster"
         if len(name.parts) > 1:
-            text = f"neither '{name.stem}' nor its folder '{name.parts[-2]}' is on the roster"
+            text = f"neither '{stem}' nor its folder '{short(name.parts[-2])}' is on the roster"
         original = self._original(name)
         if original:
             # Only a hint: "team-2" may be somebody who is missing on the roster.
             text += f"; did you mean '{original}'? rename the file"
         elif self._hints > 0:
             self._hints -= 1
-            for part in (name.stem, *name.parts[:-1]):
+            for part in (name.stem, *name.parts[:-1])[:_PARTS]:
+                if len(part) > _LONGEST:
+                    continue
                 folded = unicodedata.normalize("NFC", part).casefold()
                 close = difflib.get_close_matches(folded, self._folded, n=1, cutoff=0.8)
                 if close:
                     text += f"; is it '{self._folded[close[0]]}'?"
                     break
-        return Notice(level="warning", path=str(name), text=text)
+        return notice("warning", name, text)

@@ -84,9 +84,15 @@ def _phrases(job: Job, chosen: Chosen) -> Mapping[str, str]:
 
 
 def _worth_importing(cells: Sequence[Cell]) -> tuple[str, ...]:
-    """What a warm parent should have imported: torch takes a second, so only where it is named."""
-    torch = any("torch" in cell.source for cell in cells if cell.type == "code")
-    return ("numpy", "torch") if torch else ("numpy",)
+    """What a warm parent should have imported: torch takes a second, so only where it is named.
+
+    Its optimizers and its compiler import a part of it, at their first use, that takes another.
+    """
+    code = [cell.source for cell in cells if cell.type == "code"]
+    if not any("torch" in source for source in code):
+        return ("numpy",)
+    compiled = any(word in source for source in code for word in ("optim", "compile"))
+    return ("numpy", "torch", "torch._dynamo") if compiled else ("numpy", "torch")
 
 
 @contextlib.contextmanager

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import operator
+import sys
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
+from typing import Any
 
 from grader.expressions.fault import ExpressionError
 from grader.quantity import Quantity, Value, describe, dimension_of
@@ -13,7 +15,9 @@ MAX_BITS = 1024
 # Every finite float lies within it too, so one comparison bounds both; nan and inf fail it.
 LIMIT = 1 << MAX_BITS
 NUMBERS = frozenset({int, float})
-_ARITHMETIC = NUMBERS | {Quantity}
+ARITHMETIC = NUMBERS | {Quantity}
+MOST = sys.float_info.max
+"""The largest float: compared in no time, while LIMIT also lets larger whole numbers pass."""
 
 Operator = Callable[[Value, Value], Value]
 
@@ -39,7 +43,7 @@ def bounded(value: Value) -> Value:
 
 def numeric(value: object, verb: str) -> int | float | Quantity:
     """*value* when one can calculate with it; raises ExpressionError for text and truth values."""
-    if type(value) in _ARITHMETIC:
+    if type(value) in ARITHMETIC:
         return value  # type: ignore[return-value]
     if isinstance(value, bool):
         fix = "write 'a if condition else b'"
@@ -66,8 +70,6 @@ def _operation(verb: str, operate: Callable[..., Value]) -> Operator:
             raise ExpressionError(str(error)) from None
         except TypeError:
             raise ExpressionError(f"can't {verb} {kind_of(a)} and {kind_of(b)}") from None
-        if type(result) in NUMBERS and -LIMIT < result < LIMIT:  # type: ignore[operator]
-            return result
         return bounded(result)
 
     return apply
@@ -101,6 +103,22 @@ BINARY: Mapping[str, Operator] = MappingProxyType(
         "**": _operation("raise to a power", _power),
     }
 )
+
+
+# The same for two numbers or quantities of these very types, where nothing goes wrong: what is
+# raised here or comes out beyond MOST is for BINARY, which says in words what it is.
+QUICK: Mapping[str, Operator] = MappingProxyType(
+    {
+        "+": operator.add,
+        "-": operator.sub,
+        "*": operator.mul,
+        "/": operator.truediv,
+        "//": operator.floordiv,
+        "%": operator.mod,
+    }
+)
+WRONG = (ArithmeticError, TypeError, ValueError)
+"""What operators and functions raise for values that they can't take."""
 
 
 def negative(a: Value) -> Value:
@@ -166,5 +184,17 @@ COMPARISONS: Mapping[str, Callable[[object, object], bool]] = MappingProxyType(
         "!=": lambda a, b: not equal(a, b),
         "in": contains,
         "not in": lambda a, b: not contains(a, b),
+    }
+)
+
+# The same for two plain numbers.
+QUICK_COMPARISONS: Mapping[str, Callable[[Any, Any], bool]] = MappingProxyType(
+    {
+        "<": operator.lt,
+        "<=": operator.le,
+        ">": operator.gt,
+        ">=": operator.ge,
+        "==": operator.eq,
+        "!=": operator.ne,
     }
 )

@@ -11,8 +11,14 @@ from typing import NamedTuple
 from grader import units
 from grader.expressions import syntax
 from grader.expressions.arithmetic import (
+    ARITHMETIC,
     BINARY,
     COMPARISONS,
+    MOST,
+    NUMBERS,
+    QUICK,
+    QUICK_COMPARISONS,
+    WRONG,
     bounded,
     negative,
     positive,
@@ -20,7 +26,7 @@ from grader.expressions.arithmetic import (
 )
 from grader.expressions.fault import ExpressionError, shortened
 from grader.expressions.functions import FUNCTIONS, Facts, call
-from grader.quantity import Value
+from grader.quantity import Quantity, Value
 from grader.registry import nearest
 
 Scope = Mapping[str, Value]
@@ -64,6 +70,14 @@ def evaluate(source: str | float | bool, scope: Scope, facts: Facts = NO_FACTS) 
 def holds(source: str | float | bool, scope: Scope, facts: Facts = NO_FACTS) -> bool:
     """Whether the condition *source* is true; raises ExpressionError when it is no condition."""
     return truth(evaluate(source, scope, facts), "a condition")
+
+
+def prepared(source: str | float | bool) -> Closure:
+    """*source* as a function of scope and facts, for whoever evaluates it many times.
+
+    Raises ExpressionError for anything that is no expression; the function does as `evaluate`.
+    """
+    return _compiled(source).run if isinstance(source, str) else _constant(bounded(source)).run
 
 
 def _compiled(source: str) -> Compiled:
@@ -127,21 +141,40 @@ def _unknown(name: str, scope: Scope, column: int) -> ExpressionError:
 
 def _of_binary(node: ast.BinOp) -> _Piece:
     left, right = _piece(node.left), _piece(node.right)
-    apply, column = BINARY[syntax.BINARY[type(node.op)]], node.right.col_offset
+    symbol, column = syntax.BINARY[type(node.op)], node.right.col_offset
+    apply, quick = BINARY[symbol], QUICK.get(symbol)
     a, b = left.run, right.run
 
-    def run(scope: Scope, facts: Facts) -> Value:
-        x, y = a(scope, facts), b(scope, facts)
+    def slowly(x: Value, y: Value) -> Value:
         try:
             return apply(x, y)
         except ExpressionError as error:
             raise _placed(error, column) from None
+
+    if quick is None:
+        return _Piece(
+            lambda scope, facts: slowly(a(scope, facts), b(scope, facts)),
+            left.constant and right.constant,
+        )
+
+    def run(scope: Scope, facts: Facts) -> Value:
+        x, y = a(scope, facts), b(scope, facts)
+        if type(x) in ARITHMETIC and type(y) in ARITHMETIC:
+            try:
+                found = quick(x, y)
+            except WRONG:
+                return slowly(x, y)
+            size = found.magnitude if type(found) is Quantity else found
+            if -MOST <= size <= MOST:  # type: ignore[operator]
+                return found
+        return slowly(x, y)
 
     return _Piece(run, left.constant and right.constant)
 
 
 def _of_unary(node: ast.UnaryOp) -> _Piece:
     operand, column = _piece(node.operand), node.col_offset
+    inner = operand.run
     if isinstance(node.op, ast.Not):
         apply: Callable[[Value], Value] = lambda x: not truth(x, "what follows 'not'")  # noqa: E731
     else:
@@ -149,7 +182,7 @@ def _of_unary(node: ast.UnaryOp) -> _Piece:
 
     def run(scope: Scope, facts: Facts) -> Value:
         try:
-            return apply(operand.run(scope, facts))
+            return apply(inner(scope, facts))
         except ExpressionError as error:
             raise _placed(error, column) from None
 
@@ -158,21 +191,26 @@ def _of_unary(node: ast.UnaryOp) -> _Piece:
 
 def _of_comparison(node: ast.Compare) -> _Piece:
     pieces = [_piece(operand) for operand in (node.left, *node.comparators)]
+    symbols = [syntax.COMPARISONS[type(op)] for op in node.ops]
     steps = [
-        (COMPARISONS[syntax.COMPARISONS[type(op)]], piece.run)
-        for op, piece in zip(node.ops, pieces[1:], strict=True)
+        (COMPARISONS[symbol], QUICK_COMPARISONS.get(symbol), piece.run)
+        for symbol, piece in zip(symbols, pieces[1:], strict=True)
     ]
     first, column = pieces[0].run, node.col_offset
 
     def run(scope: Scope, facts: Facts) -> Value:
         x = first(scope, facts)
-        for compare, following in steps:
+        for compare, quick, following in steps:
             y = following(scope, facts)
-            try:
-                if not compare(x, y):
-                    return False
-            except ExpressionError as error:
-                raise _placed(error, column) from None
+            if quick is not None and type(x) in NUMBERS and type(y) in NUMBERS:
+                held = quick(x, y)
+            else:
+                try:
+                    held = compare(x, y)
+                except ExpressionError as error:
+                    raise _placed(error, column) from None
+            if not held:
+                return False
             x = y
         return True
 
@@ -181,13 +219,14 @@ def _of_comparison(node: ast.Compare) -> _Piece:
 
 def _of_boolean(node: ast.BoolOp) -> _Piece:
     pieces = [_piece(value) for value in node.values]
+    runs = [piece.run for piece in pieces]
     stops_at, column = isinstance(node.op, ast.Or), node.col_offset
     place = f"both sides of '{'or' if stops_at else 'and'}'"
 
     def run(scope: Scope, facts: Facts) -> Value:
-        for piece in pieces:
+        for each in runs:
             try:
-                if truth(piece.run(scope, facts), place) is stops_at:
+                if truth(each(scope, facts), place) is stops_at:
                     return stops_at
             except ExpressionError as error:
                 raise _placed(error, column) from None
@@ -215,14 +254,32 @@ def _of_call(node: ast.Call) -> _Piece:
     function, column = FUNCTIONS[node.func.id], node.col_offset
     pieces = [_piece(argument) for argument in node.args]
     runs = [piece.run for piece in pieces]
+    quick = function.quick
 
     def run(scope: Scope, facts: Facts) -> Value:
+        values = [each(scope, facts) for each in runs]
+        if quick is not None:
+            found = _quickly(quick, values)
+            if found is not None:
+                return found
         try:
-            return bounded(call(function, facts, [each(scope, facts) for each in runs]))
+            return bounded(call(function, facts, values))
         except ExpressionError as error:
             raise _placed(error, column) from None
 
     return _Piece(run, all(p.constant for p in pieces) and not function.takes_facts)
+
+
+def _quickly(quick: Callable[..., int | float], values: list[Value]) -> int | float | None:
+    """What a function gives for plain numbers; None where that takes a closer look."""
+    for value in values:
+        if type(value) not in NUMBERS:
+            return None
+    try:
+        found = quick(*values)
+    except WRONG:
+        return None
+    return found if -MOST <= found <= MOST else None
 
 
 def _of_tuple(node: ast.Tuple) -> _Piece:

@@ -26,6 +26,8 @@ class Function:
     most: int | None
     usage: str
     takes_facts: bool = False
+    quick: Callable[..., int | float] | None = None
+    """The same for plain numbers where nothing goes wrong; what it raises is for `call`."""
 
 
 def _plain(value: Value, name: str) -> int | float:
@@ -48,16 +50,17 @@ def _whole(value: Value, name: str) -> int:
 
 
 def _alike(values: tuple[Value, ...], name: str) -> None:
-    first = dimension_of(numeric(values[0], f"use {name}() on"))
+    verb = f"use {name}() on"
+    first = dimension_of(numeric(values[0], verb))
     for value in values[1:]:
-        if dimension_of(numeric(value, f"use {name}() on")) != first:
+        if dimension_of(numeric(value, verb)) != first:
             raise ExpressionError(f"{name}() got {kind_of(values[0])} and {kind_of(value)}")
 
 
 def _absolute(x: Value) -> Value:
     found = numeric(x, "use abs() on")
-    negative = COMPARISONS["<"](found, 0)
-    return -found if negative else found
+    size = found.magnitude if isinstance(found, Quantity) else found
+    return -found if size < 0 else found
 
 
 def _smallest(*values: Value) -> Value:
@@ -195,26 +198,30 @@ def look_up(facts: Facts, item: Value, field: Value) -> Value:
 
 FUNCTIONS: Mapping[str, Function] = MappingProxyType(
     {
-        "abs": Function(_absolute, 1, 1, "abs(x)"),
-        "ceil": Function(_ceil, 1, 1, "ceil(x)"),
+        "abs": Function(_absolute, 1, 1, "abs(x)", quick=lambda x: -x if x < 0 else x),
+        "ceil": Function(_ceil, 1, 1, "ceil(x)", quick=math.ceil),
         "clamp": Function(_clamp, 3, 3, "clamp(x, low, high)"),
         "comb": Function(_comb, 2, 2, "comb(n, k)"),
-        "exp": Function(_exp, 1, 1, "exp(x)"),
+        "exp": Function(_exp, 1, 1, "exp(x)", quick=math.exp),
         "fact": Function(look_up, 2, 2, 'fact("h100-sxm", "memory_bandwidth")', takes_facts=True),
         "factorial": Function(_factorial, 1, 1, "factorial(n)"),
-        "floor": Function(_floor, 1, 1, "floor(x)"),
+        "floor": Function(_floor, 1, 1, "floor(x)", quick=math.floor),
         "gcd": Function(_gcd, 1, None, "gcd(a, b)"),
         "lcm": Function(_lcm, 1, None, "lcm(a, b)"),
-        "log": Function(_log, 1, 2, "log(x) or log(x, base)"),
-        "log2": Function(lambda x: math.log2(_positive(x, "log2")), 1, 1, "log2(x)"),
-        "log10": Function(lambda x: math.log10(_positive(x, "log10")), 1, 1, "log10(x)"),
-        "max": Function(_largest, 1, None, "max(a, b)"),
-        "min": Function(_smallest, 1, None, "min(a, b)"),
+        "log": Function(_log, 1, 2, "log(x) or log(x, base)", quick=math.log),
+        "log2": Function(
+            lambda x: math.log2(_positive(x, "log2")), 1, 1, "log2(x)", quick=math.log2
+        ),
+        "log10": Function(
+            lambda x: math.log10(_positive(x, "log10")), 1, 1, "log10(x)", quick=math.log10
+        ),
+        "max": Function(_largest, 1, None, "max(a, b)", quick=max),
+        "min": Function(_smallest, 1, None, "min(a, b)", quick=min),
         "number": Function(_number, 2, 2, 'number(size, "GB")'),
         "pick": Function(_pick, 3, None, 'pick(key, "a", 1, "b", 2)'),
         "round": Function(_round, 1, 2, "round(x) or round(x, digits)"),
         "significant": Function(_significant, 2, 2, "significant(x, digits)"),
-        "sqrt": Function(_sqrt, 1, 1, "sqrt(x)"),
+        "sqrt": Function(_sqrt, 1, 1, "sqrt(x)", quick=math.sqrt),
         "sum": Function(_sum, 1, None, "sum(a, b)"),
     }
 )

@@ -39,7 +39,7 @@ def text_names(text: str) -> frozenset[str]:
 
 
 def _has_placeholders(text: str) -> bool:
-    return "{{" in text or "{%" in text or "{#" in text
+    return "{" in text and ("{{" in text or "{%" in text or "{#" in text)
 
 
 def _compiled(text: str) -> Compiled:

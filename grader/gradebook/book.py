@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
@@ -16,6 +17,7 @@ from grader.errors import GraderError, SetupError
 from grader.gradebook import overrides, rows, schema, submissions
 from grader.gradebook import students as students_table
 from grader.gradebook.evidence_files import EvidenceFiles
+from grader.gradebook.faults import GONE
 from grader.gradebook.opening import open_file
 from grader.gradebook.plain import to_json
 from grader.gradebook.records import AuditLine, FiledGrade
@@ -27,6 +29,14 @@ FILE = "gradebook.sqlite"
 
 def _now() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    try:
+        found = path.stat()
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
 
 
 class Gradebook:
@@ -41,6 +51,7 @@ class Gradebook:
         self._engine = engine
         self._writer = engine.execution_options(writes=True)
         self._clock = clock
+        self._opened = _identity(folder / FILE)
 
     @classmethod
     def open(
@@ -67,6 +78,22 @@ class Gradebook:
     ) -> None:
         self.close()
 
+    @contextmanager
+    def _writing(self) -> Iterator[Connection]:
+        self._require_present()
+        with self._writer.begin() as connection:
+            yield connection
+
+    def _require_present(self) -> None:
+        """Raises SetupError when the file is not where it was opened: nobody would find it again.
+
+        SQLite itself goes on for a while in a file that has been deleted.
+        """
+        path = self.folder / FILE
+        if _identity(path) != self._opened:
+            what, fix = GONE
+            raise SetupError(what, where=str(path), fix=fix)
+
     # Settings and the audit log
 
     def setting(self, name: str) -> object:
@@ -79,7 +106,7 @@ class Gradebook:
     def set_setting(self, name: str, value: object, *, by: str = "grader", why: str = "") -> None:
         """Keeps *value*, which is JSON data, under *name*; a change goes into the audit log."""
         t, text = schema.settings, to_json(value)
-        with self._writer.begin() as connection:
+        with self._writing() as connection:
             known = connection.scalar(select(t.c.value).where(t.c.name == name))
             if known == text:
                 return
@@ -93,7 +120,7 @@ class Gradebook:
         self, what: str, *, by: str, why: str = "", detail: Mapping[str, object] | None = None
     ) -> None:
         """Adds a line to the audit log; what this class does itself is recorded already."""
-        with self._writer.begin() as connection:
+        with self._writing() as connection:
             self._note(connection, what, by, why, detail or {})
 
     def audit(self) -> tuple[AuditLine, ...]:
@@ -122,7 +149,7 @@ class Gradebook:
 
     def add_students(self, students: Iterable[Student]) -> None:
         """Adds students, or brings their names up to date; nobody is ever removed."""
-        with self._writer.begin() as connection:
+        with self._writing() as connection:
             added, changed = students_table.put(connection, students)
             if added or changed:
                 detail = {"added": added, "changed": changed}
@@ -139,7 +166,7 @@ class Gradebook:
         The same file handed in again becomes the latest once more. Raises SetupError, naming
         the student, when one is of somebody unknown.
         """
-        with self._writer.begin() as connection:
+        with self._writing() as connection:
             submissions.put(connection, batch, at=self._clock())
 
     def submissions(self, student: str | None = None) -> tuple[Submission, ...]:
@@ -149,15 +176,22 @@ class Gradebook:
 
     # Evidence
 
-    def put_evidence(self, evidence: Evidence, fingerprint: str) -> None:
+    def put_evidence(self, evidence: Evidence, fingerprint: str) -> Evidence:
         """Keeps what an execution left behind; *fingerprint* stands for how it was executed.
 
-        The file is safe on disk before its row is: a kill in between costs one execution.
+        The file is safe on disk before its row is: a kill in between costs one execution. Returns
+        what was kept, which is less when there was far too much of it: score that.
         """
-        line = self.evidence_files.write(evidence)
+        self._require_present()
+        try:
+            kept, line = self.evidence_files.write(evidence)
+        except SetupError:
+            self._require_present()  # the better reason, when the whole folder went meanwhile
+            raise
         line |= {"fingerprint": fingerprint, "stored": self._clock()}
-        with self._writer.begin() as connection:
+        with self._writing() as connection:
             connection.execute(insert(schema.evidence), line)
+        return kept
 
     def evidence(self, submission_sha256: str, fingerprint: str | None = None) -> Evidence | None:
         """The latest evidence for a file, or None.
@@ -206,7 +240,7 @@ class Gradebook:
 
     def begin_run(self, why: str, *, by: str = "grader") -> int:
         """The number of a new run, under which grades are then filed one by one."""
-        with self._writer.begin() as connection:
+        with self._writing() as connection:
             return self._begin_run(connection, why, by)
 
     def put_grade(self, grade: Grade, *, run: int) -> bool:
@@ -215,14 +249,14 @@ class Gradebook:
         A grade equal to the current one is not filed again. Raises SetupError for a student who
         is not in the gradebook, and GraderError for a run that was never begun.
         """
-        with self._writer.begin() as connection:
+        with self._writing() as connection:
             self._require_run(connection, run)
             filed = rows.file_grades(connection, [grade], run=run, at=self._clock())
         return filed == 1
 
     def put_grades(self, grades: Iterable[Grade], *, why: str, by: str = "grader") -> int:
         """How many of *grades* were new; all are filed under one run, or none are."""
-        with self._writer.begin() as connection:
+        with self._writing() as connection:
             run = self._begin_run(connection, why, by)
             return rows.file_grades(connection, grades, run=run, at=self._clock())
 
@@ -282,7 +316,7 @@ class Gradebook:
                 f"{override.points} points can't be given for '{override.name}'",
                 fix="give a number of at least 0",
             )
-        with self._writer.begin() as connection:
+        with self._writing() as connection:
             before = overrides.put(connection, override)
             detail = {
                 "student": override.student,
@@ -294,7 +328,7 @@ class Gradebook:
 
     def withdraw_override(self, student: str, name: str, *, by: str, why: str) -> bool:
         """Whether there was an override to take back; the engine's points count again."""
-        with self._writer.begin() as connection:
+        with self._writing() as connection:
             before = overrides.withdraw(connection, student, name)
             if before is not None:
                 detail = {"student": student, "name": name, "before": before}

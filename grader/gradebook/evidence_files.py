@@ -7,7 +7,8 @@ from pathlib import Path
 
 from grader.errors import GraderError
 from grader.files import write_whole
-from grader.gradebook.evidence import evidence_from_json, evidence_to_json
+from grader.gradebook.bounds import bounded
+from grader.gradebook.evidence import evidence_from_json
 from grader.gradebook.plain import storable_or_none
 from grader.model import Evidence
 
@@ -26,14 +27,14 @@ class EvidenceFiles:
         """Where evidence with this digest lies."""
         return self.folder / f"{digest}.json"
 
-    def write(self, evidence: Evidence) -> dict[str, object]:
-        """What a table should know of the evidence, once it is safe on disk."""
-        data = evidence_to_json(evidence)
+    def write(self, evidence: Evidence) -> tuple[Evidence, dict[str, object]]:
+        """The evidence as it is kept, and what a table should know of it once it is on disk."""
+        evidence, data = bounded(evidence)
         digest = hashlib.sha256(data).hexdigest()
         write_whole(self.path(digest), data, durable=True)
         failed = [(n, cell) for n, cell in enumerate(evidence.cells, 1) if cell.failed]
         first = next((cell.said(n)[:_FIRST] for n, cell in failed), None)
-        return {
+        return evidence, {
             "submission_sha256": evidence.submission_sha256,
             "digest": digest,
             "size": len(data),

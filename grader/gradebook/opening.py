@@ -7,11 +7,12 @@ import time
 from contextlib import closing
 from pathlib import Path
 
-from sqlalchemy import URL, Connection, Engine, insert, inspect, select
-from sqlalchemy.exc import DatabaseError, OperationalError
+from sqlalchemy import URL, Connection, Engine, event, insert, inspect, select
 
 from grader.errors import SetupError
+from grader.files import fault
 from grader.gradebook import schema
+from grader.gradebook.faults import explained, translator
 
 
 def open_file(path: Path, *, create: bool) -> Engine:
@@ -26,8 +27,12 @@ def open_file(path: Path, *, create: bool) -> Engine:
                 where=str(path),
                 fix="name the folder that `grader grade ... --out` wrote",
             )
-        path.parent.mkdir(parents=True, exist_ok=True)
+        try:
+            path.parent.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise fault(error, path.parent) from error
     engine = schema.open_engine(URL.create("sqlite", database=str(path)))
+    event.listen(engine, "handle_error", translator(path))
     try:
         _check_version(_version_of(engine, path), path)
     except BaseException:
@@ -41,19 +46,8 @@ def _version_of(engine: Engine, path: Path) -> int:
         with engine.begin() as connection:
             version = _version(connection)
         return _create(engine) if version is None else version
-    except (OperationalError, sqlite3.OperationalError) as error:
-        reason = error.orig if isinstance(error, OperationalError) else error
-        raise SetupError(
-            f"the gradebook can't be opened: {reason}",
-            where=str(path),
-            fix="check that no other grader is at work, and that you may write there",
-        ) from None
-    except DatabaseError as error:
-        raise SetupError(
-            f"this file is not a gradebook: {error.orig}",
-            where=str(path),
-            fix="restore it from a copy, or move it away and grade again",
-        ) from None
+    except sqlite3.DatabaseError as error:  # from below SQLAlchemy, which explains its own
+        raise explained(error, path) or error from error
 
 
 def _create(engine: Engine) -> int:

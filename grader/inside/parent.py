@@ -18,6 +18,7 @@ import shutil
 import signal
 import socket
 import sys
+import tempfile
 import time
 from pathlib import Path
 from typing import Any
@@ -70,7 +71,10 @@ def _serve(plan: Plan, settings: dict[str, Any], line: socket.socket) -> None:
     if plan["view"] is not None:
         view.enclose(plan["view"], settings["places"])
     kernel.prepare(settings["folder"])
+    # Some packages want a place to write to when they are imported.
+    os.environ["HOME"] = os.environ["TMPDIR"] = settings["folder"]
     imported = [name for name in settings["imports"] if _imported(name)]
+    tempfile.tempdir = None
     # What a student imports by these names is not there, as far as they can tell.
     for name in [n for n in sys.modules if n == "grader" or n.startswith("grader.")]:
         del sys.modules[name]
@@ -98,9 +102,12 @@ def _tidy(places: str) -> None:
 
 
 def _imported(name: str) -> bool:
+    before = set(sys.modules)
     try:
         importlib.import_module(name)
     except Exception:  # noqa: BLE001  # then the notebook that needs it will say so itself
+        for half in set(sys.modules) - before:
+            del sys.modules[half]
         return False
     return True
 

@@ -6,6 +6,7 @@ import re
 import string
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import ClassVar
 
 from grader.kinds.base import Unreadable
@@ -37,7 +38,8 @@ class Lettered:
     text: str
 
 
-def lettered(things: Sequence[tuple[str, str]], order: Sequence[int]) -> tuple[Lettered, ...]:
+@lru_cache(maxsize=4096)
+def lettered(things: tuple[tuple[str, str], ...], order: tuple[int, ...]) -> tuple[Lettered, ...]:
     """Things, given as id and text, in *order* and under letters from A.
 
     Raises ValueError when a student could not tell them apart.
@@ -60,9 +62,9 @@ def _check_apart(texts: Sequence[str], verb: str) -> None:
         seen.add(written)
 
 
-def filled(items: Sequence[Item], draw: Draw) -> list[tuple[str, str]]:
+def filled(items: Sequence[Item], draw: Draw) -> tuple[tuple[str, str], ...]:
     """Each item's id, and its text with the variant's numbers."""
-    return [(item.id, fill(item.text, draw)) for item in items]
+    return tuple([(item.id, fill(item.text, draw)) for item in items])
 
 
 def fill(written: str, draw: Draw) -> str:
@@ -152,6 +154,7 @@ def _plain_letter(written: str, things: Sequence[Lettered]) -> str | None:
     return named.letter if _folded(marked[2]) == _folded(named.text) else None
 
 
+@lru_cache(maxsize=4096)
 def _folded(written: str) -> str:
     return " ".join(re.sub(r"[`*$]", "", written).casefold().split())
 

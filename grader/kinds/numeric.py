@@ -125,13 +125,16 @@ def judge(value: float, key: NumericKey) -> Judgement:
 
 def _mistaken(value: float, key: NumericKey) -> Judgement | None:
     nearest: tuple[float, Mistake] | None = None
+    accepted = key.interval
     for mistake in key.part.mistakes:
         try:
-            centre = mistake_value(mistake, key)
+            # Its `when` is asked last: of a class's wrong answers few are any one mistake.
+            centre = computed(mistake.value, key.unit, key.draw, key.draw.scope)
+            around = tolerance.scaled(accepted, key.value, centre)
+            if not tolerance.within(value, *around) or not _exists(mistake, key):
+                continue
         except ValueError:
             # Only in a scope with a student's own earlier answer; the gate tries all others.
-            continue
-        if centre is None or not tolerance.within(value, *_around(centre, key)):
             continue
         distance = abs(value - centre)
         if nearest is None or distance < nearest[0]:
@@ -139,16 +142,15 @@ def _mistaken(value: float, key: NumericKey) -> Judgement | None:
     return _named(nearest[1], key) if nearest else None
 
 
+def _exists(mistake: Mistake, key: NumericKey) -> bool:
+    return mistake.when is None or holds(mistake.when, key.draw.scope, key.draw.facts)
+
+
 def mistake_value(mistake: Mistake, key: NumericKey) -> int | float | None:
     """What the mistake comes to for this key, or None when its `when` does not hold."""
-    scope, facts = key.draw.scope, key.draw.facts
-    if mistake.when is not None and not holds(mistake.when, scope, facts):
+    if not _exists(mistake, key):
         return None
-    return computed(mistake.value, key.unit, key.draw, scope)
-
-
-def _around(centre: float, key: NumericKey) -> tuple[float, float]:
-    return tolerance.scaled(key.interval, key.value, centre)
+    return computed(mistake.value, key.unit, key.draw, key.draw.scope)
 
 
 def _named(mistake: Mistake, key: NumericKey) -> Judgement:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import ClassVar
 
 from grader import units
@@ -45,9 +46,14 @@ def option_id(option: Option) -> str:
         return option.id
     if option.text is None or "{" in option.text:
         raise ValueError("an option that is computed needs an 'id'")
-    slug = re.sub(r"[^a-z0-9]+", "-", option.text.casefold()).strip("-")
+    return _slug(option.text)
+
+
+@lru_cache(maxsize=1024)
+def _slug(text: str) -> str:
+    slug = re.sub(r"[^a-z0-9]+", "-", text.casefold()).strip("-")
     if not slug:
-        raise ValueError(f"the option '{option.text}' needs an 'id'")
+        raise ValueError(f"the option '{text}' needs an 'id'")
     return slug
 
 
@@ -55,8 +61,8 @@ def options_for(
     options: Sequence[Option], draw: Draw, *, label: str, shuffle: bool
 ) -> tuple[Lettered, ...]:
     """The options under their letters; raises ValueError when they can't be told apart."""
-    order = draw.order(label, len(options)) if shuffle else range(len(options))
-    return lettered([(option_id(o), _text(o, draw)) for o in options], tuple(order))
+    order = draw.order(label, len(options)) if shuffle else tuple(range(len(options)))
+    return lettered(tuple([(option_id(o), _text(o, draw)) for o in options]), order)
 
 
 def _text(option: Option, draw: Draw) -> str:
@@ -71,7 +77,7 @@ def _text(option: Option, draw: Draw) -> str:
 
 def right_ids(options: Sequence[Option], draw: Draw) -> tuple[str, ...]:
     """The ids of the options that are right for these numbers."""
-    return tuple(option_id(o) for o in options if _holds(o.correct, draw))
+    return tuple([option_id(o) for o in options if _holds(o.correct, draw)])
 
 
 def _holds(condition: Expr, draw: Draw) -> bool:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import math
+from functools import lru_cache
 
 
+@lru_cache(maxsize=256)
 def share(written: str | float) -> float:
     """The share that an author wrote, from 0 to 1.
 

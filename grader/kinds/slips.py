@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import math
 import re
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from operator import itemgetter
 from typing import ClassVar
 
 from grader import units
@@ -59,16 +61,16 @@ def find(
     observed = value / key
     if not math.isfinite(observed):
         return None
-
-    def fits(slip: Slip) -> bool:
-        return abs(observed - slip.ratio) <= (min(width, slip.window) + 1e-9) * slip.ratio
-
-    per_device = next(filter(fits, _counts(scope)), None)
-    of_units = next(filter(fits, of_unit(unit)), None)
+    per_device = _of_counts(observed, scope, width)
+    of_units = _of_units(observed, unit, width)
     if per_device and of_units:
         both = f"{per_device.sentence} Or: {of_units.sentence}"
         return Slip(observed, per_device.id, both)
     return per_device or of_units
+
+
+def _fits(observed: float, ratio: float, width: float) -> bool:
+    return abs(observed - ratio) <= (width + 1e-9) * ratio
 
 
 # Names of counts over which a total is shared: n_gpus, gpus, world_size, tp_degree ...
@@ -87,27 +89,33 @@ _COUNTED = {
 }
 
 
-def _counts(scope: Mapping[str, Value]) -> Iterator[Slip]:
+def _of_counts(observed: float, scope: Mapping[str, Value], width: float) -> Slip | None:
+    """The first slip that takes one device for all of them, or all for one."""
+    width = min(width, WIDEST)
     for name, count in scope.items():
-        if isinstance(count, bool) or not isinstance(count, (int, float)):
-            continue
         noun = _noun(name)
-        if noun is None or not 2 <= count <= MOST or count % 1 != 0:
+        if noun is None or isinstance(count, bool) or not isinstance(count, (int, float)):
             continue
-        yield Slip(
-            count,
-            "slip-per-gpu-total",
-            f"This looks like the value for all {int(count)} {noun} together; "
-            "the value for one was asked.",
-        )
-        yield Slip(
-            1 / count,
-            "slip-per-gpu-total",
-            f"This looks like the value for one of the {int(count)} {noun}; "
-            "the value for all together was asked.",
-        )
+        if not 2 <= count <= MOST or count % 1 != 0:
+            continue
+        if _fits(observed, count, width):
+            return Slip(
+                count,
+                "slip-per-gpu-total",
+                f"This looks like the value for all {int(count)} {noun} together; "
+                "the value for one was asked.",
+            )
+        if _fits(observed, 1 / count, width):
+            return Slip(
+                1 / count,
+                "slip-per-gpu-total",
+                f"This looks like the value for one of the {int(count)} {noun}; "
+                "the value for all together was asked.",
+            )
+    return None
 
 
+@lru_cache(maxsize=4096)
 def _noun(name: str) -> str | None:
     if name == "world_size":
         return "ranks"
@@ -115,6 +123,25 @@ def _noun(name: str) -> str | None:
         if word in _COUNTED:
             return _COUNTED[word]
     return None
+
+
+def _of_units(observed: float, unit: str, width: float) -> Slip | None:
+    """The most telling slip of the asked unit that fits."""
+    ratios, found = _by_ratio(unit)
+    # Wider than any window, so that only a few are looked at more closely.
+    near = slice(
+        bisect_left(ratios, observed * (1 - 2 * WIDEST)),
+        bisect_right(ratios, observed * (1 + 2 * WIDEST)),
+    )
+    fitting = (p for p in found[near] if _fits(observed, p[1].ratio, min(width, p[1].window)))
+    return min(fitting, key=itemgetter(0), default=(0, None))[1]
+
+
+@lru_cache(maxsize=256)
+def _by_ratio(unit: str) -> tuple[list[float], list[tuple[int, Slip]]]:
+    """The ratios of the unit's slips from the smallest on, and each slip with its place."""
+    found = sorted(enumerate(of_unit(unit)), key=lambda placed: placed[1].ratio)
+    return [slip.ratio for _, slip in found], found
 
 
 @lru_cache(maxsize=256)

@@ -6,6 +6,7 @@ import math
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from decimal import Decimal
+from functools import lru_cache
 
 from grader import units
 from grader.expressions import evaluate
@@ -76,6 +77,8 @@ def interval(
     found = list(_intervals(key, tolerance, unit, draw, compute))
     if not found:
         found = [_relative(key, 0.01)]
+    if len(found) == 1 and not tolerance.because:
+        return found[0]
     low = min(i.low for i in found)
     high = max(i.high for i in found)
     widest = [i for i in found if i.low == low and i.high == high]
@@ -111,7 +114,12 @@ def _relative(key: float, width: float) -> Interval:
     if width == 0:
         return Interval(key, key, "an exact value is asked")
     half = width * abs(key)
-    return Interval(key - half, key + half, f"within {units.number(100 * width)} % of the key")
+    return Interval(key - half, key + half, _within(width))
+
+
+@lru_cache(maxsize=256)
+def _within(width: float) -> str:
+    return f"within {units.number(100 * width)} % of the key"
 
 
 def _absolute(key: float, distance: float, unit: str) -> Interval:

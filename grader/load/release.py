@@ -16,7 +16,7 @@ from grader.load.bank import Bank
 from grader.load.exam import exam_from
 from grader.load.facts import facts_data, facts_item
 from grader.load.problem import digest, problem_from
-from grader.load.yaml12 import Located
+from grader.load.yaml12 import Located, scalar
 from grader.model import ExamSet, Release, Student
 
 SCHEMA = "systems-grader/release/v1"
@@ -78,12 +78,12 @@ def load_release(path: Path) -> Release:
     file = path / "release.json" if path.is_dir() else path
     fix = "name the release.json that `grader render` wrote"
     try:
-        data = json.loads(file.read_bytes())
+        data = json.loads(file.read_bytes(), parse_int=scalar)
     except OSError as error:
         raise SetupError(
             f"can't read the release: {error.strerror}", where=Location(str(file)), fix=fix
         ) from None
-    except ValueError:
+    except (ValueError, RecursionError):
         raise SetupError("this is not JSON", where=Location(str(file)), fix=fix) from None
     if not isinstance(data, dict) or data.get("schema") != SCHEMA:
         seen = data.get("schema") if isinstance(data, dict) else None
@@ -108,13 +108,14 @@ def _parse(data: Mapping[str, Any], file: Path) -> Release:
             base64.b64decode(data["private_key"]),
             data["engine"],
         )
+        kept = data["id"]
     except (KeyError, TypeError, ValueError, AttributeError, SpecError) as error:
         raise SetupError(
             f"the release is damaged: {error}",
             where=Location(str(file)),
             fix="restore the file that `grader render` wrote",
         ) from None
-    if release.id != data["id"]:
+    if release.id != kept:
         raise SetupError(
             "the release was changed after it was made",
             where=Location(str(file)),

@@ -15,6 +15,7 @@ from grader.errors import Location, SpecError
 MAX_BYTES = 1_000_000
 MAX_DEPTH = 40
 MAX_NODES = 100_000
+MAX_DIGITS = 300
 
 # The core schema of YAML 1.2: `3e8` is a number, `no` and `12:30` are text.
 _INTEGER = re.compile(r"[-+]?[0-9]+\Z")
@@ -62,11 +63,11 @@ def scalar(text: str) -> object:
     """
     if text in _WORDS:
         return _WORDS[text]
+    # Beyond what a float can hold, a whole number is as endless as 1e999 is.
     if _INTEGER.match(text):
-        # int() refuses very long digits with a message about a setting nobody knows.
-        return int(text) if len(text) <= 400 else float("inf")
+        return int(text) if len(text) <= MAX_DIGITS else float("-inf" if text[0] == "-" else "inf")
     if _BASED.match(text):
-        return int(text, 0) if len(text) <= 400 else float("inf")
+        return int(text, 0) if len(text) <= MAX_DIGITS // 2 else float("inf")
     if _REAL.match(text):
         return float(text)
     return text

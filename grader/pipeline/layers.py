@@ -29,10 +29,10 @@ try:
         while written < 60_000_000:
             written += file.write(bytes(1_000_000))
     got = [f"wrote {written} bytes of files, more than the limit of 20 MB"]
+    time.sleep(2)  # where a guard looks after the folder, it ends us
 except OSError:
     got = []
-finally:
-    os.remove("fill")
+os.remove("fill")
 """,
     "rlimits": """\
 import resource
@@ -88,14 +88,15 @@ try:
 except OSError:
     pass
 """,
+    # With arguments that make no sense: what is not refused does nothing all the same.
     "system-calls": """\
 import ctypes
 libc = ctypes.CDLL(None, use_errno=True)
 got = []
-calls = {"unshare": (0x10000000,), "ptrace": (0, 0, 0, 0), "mount": (b"x", b"/", b"tmpfs", 0, None),
-         "setns": (0, 0)}
+calls = {"unshare": (0,), "ptrace": (-1, 0, None, None), "setns": (-1, 0),
+         "mount": (b"", b"/no/such/folder", b"", 0, None)}
 for name, arguments in calls.items():
-    if getattr(libc, name)(*arguments) >= 0:
+    if getattr(libc, name)(*arguments) >= 0 or ctypes.get_errno() not in (1, 38):
         got.append(name)
 try:
     socket.socket(socket.AF_INET, socket.SOCK_RAW, 1).close()
@@ -154,6 +155,8 @@ def _came_of(layer: str, evidence: Evidence) -> tuple[bool | None, str]:
     if evidence.outcome is Outcome.REFUSED:
         return None, evidence.note or "no kernel"
     run = evidence.cells[1 + list(_ATTEMPTS).index(layer)]
+    if layer == "scratch" and "more files" in (run.error or ""):
+        return True, "ended by the guard"
     got = run.output.partition("GOT:")[2].strip()
     if run.failed or not got:
         return None, run.error or "it said nothing"
@@ -199,7 +202,7 @@ def _ipc() -> str:
 
 
 def _run(chosen: Chosen, targets: Mapping[str, object]) -> Evidence:
-    setup = "import os, socket\n" + "\n".join(f"{k} = {v!r}" for k, v in targets.items())
+    setup = "import os, socket, time\n" + "\n".join(f"{k} = {v!r}" for k, v in targets.items())
     said = "\nprint('GOT:', '; '.join(map(str, got)) or 'nothing')"
     sources = [setup, *(source + said for source in _ATTEMPTS.values())]
     cells = [Cell(type="code", id=f"c{i}", source=s) for i, s in enumerate(sources)]

@@ -17,6 +17,7 @@ from grader.quantity import (
     describe,
     dimension_of,
 )
+from grader.quantity import quantity as quick_quantity
 from grader.units.parse import Unit, unit
 from grader.units.table import FITTING, NAMES, SYMBOLS
 
@@ -33,7 +34,7 @@ def quantity(number: float, unit_text: str) -> Value:
     """*number* of a unit, which is remembered for printing; a plain number when it is "" or %."""
     one = unit(unit_text)
     magnitude = scaled(number, one.numerator, one.denominator)
-    return magnitude if one.dimension == ONE else Quantity(magnitude, one.dimension, one.text)
+    return magnitude if one.dimension == ONE else quick_quantity(magnitude, one.dimension, one.text)
 
 
 def magnitude(value: Value, unit_text: str) -> int | float:
@@ -42,6 +43,8 @@ def magnitude(value: Value, unit_text: str) -> int | float:
     Plain zero is zero in every unit.
     """
     one = unit(unit_text)
+    if type(value) is Quantity and value.dimension == one.dimension:
+        return _exactly(value.magnitude, one)
     if isinstance(value, (bool, str)):
         seen = "text" if isinstance(value, str) else "a truth value"
         raise DimensionError(f"expected {describe(one.dimension)}, got {seen}")

@@ -1,0 +1,90 @@
+"""What lies in a folder, found and read without following links or waiting for anything."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Iterator
+from pathlib import Path, PurePosixPath
+
+from grader import notebook
+from grader.collect.found import Budget, Found, Thing, foreign, is_link, is_no_file, sentence
+from grader.collect.names import is_notebook, is_silent, is_too_long, notice, storable
+
+# Neither a link nor a pipe that is put there in the last moment is followed or waited for.
+_FLAGS = (
+    os.O_RDONLY
+    | getattr(os, "O_NOFOLLOW", 0)
+    | getattr(os, "O_NONBLOCK", 0)
+    | getattr(os, "O_BINARY", 0)
+)
+
+
+def walk(root: Path, budget: Budget) -> Iterator[Thing]:
+    """Everything under *root*, folder by folder, each in order of names."""
+    waiting = [root]
+    while waiting:
+        folder = waiting.pop()
+        name = _name(folder, root)
+        if folder != root:
+            yield name
+        if is_too_long(name):
+            yield notice("warning", name, "too deep to be looked into")
+            continue
+        try:
+            listed = sorted(_listed(folder, root, budget), key=lambda entry: entry.name)
+        except OSError as error:
+            reason = (error.strerror or "it went away").lower()
+            yield notice("warning", name, f"the folder can't be opened: {reason}")
+            continue
+        for entry in listed:
+            if not entry.is_dir(follow_symlinks=False):
+                yield _file(entry, _name(Path(entry.path), root))
+        folders = [Path(e.path) for e in listed if e.is_dir(follow_symlinks=False)]
+        waiting += reversed(folders)
+
+
+def _listed(folder: Path, root: Path, budget: Budget) -> Iterator[os.DirEntry[str]]:
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            name = _name(Path(entry.path), root)
+            taken = budget.takes(name)
+            if taken and not is_silent(name):
+                yield entry
+            if not taken and budget.is_used_up(name.parent):
+                return
+
+
+def _name(path: Path, root: Path) -> PurePosixPath:
+    return PurePosixPath(storable(path.relative_to(root).as_posix()))
+
+
+def _file(entry: os.DirEntry[str], name: PurePosixPath) -> Thing:
+    link = entry.is_symlink()
+    if storable(entry.path) != entry.path:
+        return notice("warning", name, "the file's name is not UTF-8; rename it")
+    if not is_notebook(name):
+        return foreign(name, link=link)
+    try:
+        time = entry.stat(follow_symlinks=False).st_mtime
+    except OSError:  # it went away; reading it will say so
+        time = 0.0
+    refusal = sentence(is_link()) if link else None
+    return Found(name=name, path=entry.path, time=time, refusal=refusal)
+
+
+def read_file(path: Path) -> bytes:
+    """The bytes of a file, at most as many as a notebook may have.
+
+    Raises SubmissionError when it is no file or too large, and OSError when it can't be opened.
+    """
+    if not stat.S_ISREG(path.lstat().st_mode):  # merely to open a device may do something
+        raise is_no_file()
+    with os.fdopen(os.open(path, _FLAGS), "rb") as file:
+        found = os.fstat(file.fileno())
+        if not stat.S_ISREG(found.st_mode):
+            raise is_no_file()
+        data = file.read(notebook.MAX_BYTES + 1)
+    if len(data) > notebook.MAX_BYTES:
+        raise notebook.too_large(max(found.st_size, len(data)))
+    return data

@@ -1,0 +1,23 @@
+"""A problem and a seed to a variant with its keys; a release and a student to a paper."""
+
+from grader.draw.dice import below, order, sample_seed, seed_for
+from grader.draw.fault import DrawError, numbers
+from grader.draw.paper import loose_paper, paper, points_of
+from grader.draw.parameters import choices_of
+from grader.draw.plan import MAX_DRAWS
+from grader.draw.variant import draw
+
+__all__ = [
+    "MAX_DRAWS",
+    "DrawError",
+    "below",
+    "choices_of",
+    "draw",
+    "loose_paper",
+    "numbers",
+    "order",
+    "paper",
+    "points_of",
+    "sample_seed",
+    "seed_for",
+]

@@ -1,0 +1,52 @@
+"""What can't be drawn, and which piece of the spec is to blame."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from grader import units
+from grader.errors import SpecError
+from grader.expressions import ExpressionError
+from grader.model import Problem
+from grader.quantity import DimensionError, Value
+
+Path = tuple[str | int, ...]
+
+
+class DrawError(SpecError):
+    """A variant that can't be drawn, and which piece of the spec is to blame."""
+
+    path: Path = ()
+    check: str = "values"
+    """The class of defect: `dimensions`, `hit-rate`, or `values` for anything else."""
+
+
+def failed(
+    problem: Problem, path: Path, what: str, fix: str | None, check: str = "values"
+) -> DrawError:
+    """The error that blames the piece of *problem* at *path*."""
+    error = DrawError(what, where=problem.id, fix=fix)
+    error.path, error.check = path, check
+    return error
+
+
+def class_of(error: Exception) -> str:
+    """The class of defect that *error* shows."""
+    causes = (error, error.__cause__, error.__context__)
+    return "dimensions" if any(isinstance(e, DimensionError) for e in causes) else "values"
+
+
+def in_expression(
+    problem: Problem, path: Path, place: str, error: ExpressionError, scope: Mapping[str, Value]
+) -> DrawError:
+    """The error of an expression that failed in *scope*, with the numbers that made it fail."""
+    what = f"in the {place}: {error.what} (with {numbers(problem, scope)})"
+    return failed(problem, path, what, error.fix, class_of(error))
+
+
+def numbers(problem: Problem, scope: Mapping[str, Value]) -> str:
+    """The drawn parameters in one line, for an error that must be reproducible."""
+    drawn = [
+        n for name, p in problem.parameters.items() for n in (p.rows[0] if p.rows else (name,))
+    ]
+    return ", ".join(f"{n} = {units.show(scope[n])}" for n in drawn if n in scope) or "no numbers"

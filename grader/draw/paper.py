@@ -1,0 +1,64 @@
+"""A release and a student to a paper: which problems, in which variants, for how many points."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from grader.draw.dice import order, seed_for
+from grader.draw.variant import draw
+from grader.model import ExamSet, Paper, Problem, Question, Release, Slot, Student, Variant
+
+
+def paper(release: Release, student: Student, given: Paper | None = None) -> Paper:
+    """The paper of *student*: the same one every time.
+
+    *given* is the paper that the student worked on, when the specs have moved on since: its
+    numbers are kept wherever the problem is still there.
+    """
+    questions: list[Question] = []
+    numbers = {q.variant.problem.id: q.variant.parameters for q in given.questions} if given else {}
+    for slot in release.exam.slots:
+        for problem_id in _chosen(slot, release, student.id):
+            problem = release.problems[problem_id]
+            seed = seed_for(release.private_key, student.id, problem_id)
+            questions.append(
+                Question(
+                    number=len(questions) + 1,
+                    variant=draw(problem, seed, release.facts, numbers.get(problem_id)),
+                    points=points_of(problem, slot),
+                    pooled=bool(slot.pool) and slot.choose < len(slot.pool),
+                )
+            )
+    return Paper(student=student, exam=release.exam, release=release.id, questions=tuple(questions))
+
+
+def _chosen(slot: Slot, release: Release, student: str) -> tuple[str, ...]:
+    if slot.problem:
+        return (slot.problem,)
+    seed = seed_for(release.private_key, student, "pool/" + "/".join(slot.pool))
+    taken = order(seed, "pool", len(slot.pool))[: slot.choose]
+    # In the set's order: only which problems differs between students, not their sequence.
+    return tuple(slot.pool[i] for i in sorted(taken))
+
+
+def points_of(problem: Problem, slot: Slot) -> dict[str, float]:
+    """The points of each part that this slot asks: its own, or scaled to add up to the slot's."""
+    asked = [p for p in problem.parts if not slot.parts or p.id in slot.parts]
+    own = sum(p.points for p in asked)
+    scale = slot.points / own if slot.points is not None else 1.0
+    return {p.id: round(p.points * scale, 6) for p in asked}
+
+
+def loose_paper(variants: Sequence[Variant], name: str) -> Paper:
+    """A paper outside any release: each variant with all its parts at their own points."""
+    questions = tuple(
+        Question(
+            number=number,
+            variant=variant,
+            points=points_of(variant.problem, Slot(problem=variant.problem.id)),
+        )
+        for number, variant in enumerate(variants, start=1)
+    )
+    ids = tuple(v.problem.id for v in variants)
+    exam = ExamSet(id=name, title=name, problems=ids)
+    return Paper(student=Student(id=name), exam=exam, release=name, questions=questions)

@@ -1,0 +1,76 @@
+"""A problem and a seed to a variant with its keys."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from functools import partial
+
+from grader.draw.dice import order
+from grader.draw.fault import class_of, failed, numbers
+from grader.draw.plan import plan_of
+from grader.expressions import ExpressionError, TextError, fill
+from grader.kinds import Kind, kinds
+from grader.model import Draw, Facts, Key, Part, Problem, Variant
+from grader.quantity import Value
+
+
+def draw(
+    problem: Problem,
+    seed: bytes,
+    facts: Facts,
+    numbers_of: Mapping[str, Value] | None = None,
+) -> Variant:
+    """The variant of *problem* for *seed*, with its keys.
+
+    *numbers_of* are parameters that were drawn before, under an earlier spec of the problem: they
+    stay as they are. Raises SpecError when the conditions are too rarely true, or when an
+    expression fails.
+    """
+    plan, draws = plan_of(problem), 1
+    if numbers_of is None:
+        parameters, scope, draws = plan.draw(seed, facts)
+    else:
+        parameters = dict(numbers_of)
+        scope = plan.with_values(parameters, facts)
+    filler, shuffle = _filler(facts), partial(order, seed)
+
+    def vary(changed: Mapping[str, Value]) -> Mapping[str, Value]:
+        return plan.with_values({**parameters, **changed}, facts)
+
+    keys: dict[str, Key] = {}
+    dice = Draw(scope=scope, facts=facts, fill=filler, order=shuffle, vary=vary)
+    for part in problem.parts:
+        kind = kinds.find(part.kind)
+        keys[part.id] = key = _key(problem, part, kind, dice)
+        answer = kind.carried(kind.true(key), key)
+        if answer is not None:
+            # A new mapping: keys made earlier keep the scope they were made in.
+            scope = {**scope, part.id: answer}
+            dice = Draw(scope=scope, facts=facts, fill=filler, order=shuffle, vary=vary)
+    return Variant(
+        problem=problem,
+        seed=seed,
+        draw=dice,
+        parameters=parameters,
+        scope=scope,
+        keys=keys,
+        draws=draws,
+    )
+
+
+def _key(problem: Problem, part: Part, kind: Kind, dice: Draw) -> Key:
+    """The key of *part*; raises SpecError that names problem and part."""
+    try:
+        key: Key = kind.key(part, dice)
+        return key
+    except (ExpressionError, TextError) as error:
+        what, fix, check = error.what, error.fix, class_of(error)
+    except ValueError as error:
+        what, fix, check = str(error), "check the part's expressions and units", class_of(error)
+    index = next(i for i, p in enumerate(problem.parts) if p.id == part.id)
+    what = f"part '{part.id}': {what} (with {numbers(problem, dice.scope)})"
+    raise failed(problem, ("parts", index), what, fix, check)
+
+
+def _filler(facts: Facts) -> Callable[[str, Mapping[str, Value]], str]:
+    return lambda text, scope: fill(text, scope, facts)

@@ -1,0 +1,92 @@
+"""What SQLite says when it can't go on, as a person needs it: what, where, and what to do."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sqlite3
+from collections.abc import Callable
+from pathlib import Path
+
+from sqlalchemy import ExceptionContext
+
+from grader.errors import SetupError
+from grader.files import AGAIN, FORBIDDEN, FULL
+
+GONE = (
+    "the gradebook was moved or deleted while it was in use",
+    "put the folder back, or run the same command again to grade into a new one",
+)
+
+_LITTLE = 200_000
+"""Bytes; with less on the disk, SQLite fails in ways that don't say that the disk is full."""
+_OTHER = "check that no other grader is at work, and that you may write there"
+
+
+def explained(error: BaseException | None, file: Path) -> SetupError | None:
+    """The fault of the machine behind *error*; None when the error is a bug of ours."""
+    if not isinstance(error, sqlite3.DatabaseError) or isinstance(error, _BUGS):
+        return None
+    name = getattr(error, "sqlite_errorname", "") or ""
+    what, fix = _sentences(name, error, file)
+    return SetupError(what, where=str(file), fix=fix)
+
+
+_BUGS = (
+    sqlite3.DataError,
+    sqlite3.IntegrityError,
+    sqlite3.NotSupportedError,
+    sqlite3.ProgrammingError,
+)
+
+
+def _sentences(name: str, error: Exception, file: Path) -> tuple[str, str]:
+    # Longer names are of special cases: SQLITE_IOERR_WRITE is an SQLITE_IOERR.
+    kind = name.removeprefix("SQLITE_").split("_")[0]
+    if name == "SQLITE_READONLY_DBMOVED":
+        return GONE
+    if kind == "FULL" or (kind in _DISK and _full(file)):
+        return FULL
+    if kind == "CANTOPEN" and file.exists() and not os.access(file.parent, os.W_OK):
+        return FORBIDDEN
+    if kind in _SENTENCES:
+        what, fix = _SENTENCES[kind]
+        return what.format(error=error), fix
+    return f"the gradebook can't be opened: {error}", _OTHER
+
+
+_DISK = {"IOERR", "CANTOPEN", "READONLY"}
+_SENTENCES = {
+    "BUSY": (
+        "another program has kept the gradebook locked for half a minute",
+        f"close what has it open, and {AGAIN}",
+    ),
+    "CORRUPT": (
+        "the gradebook is damaged: {error}",
+        "restore it from a copy, or move it away and grade again",
+    ),
+    "IOERR": ("the disk gave an error: {error}", f"check the disk and its free space, and {AGAIN}"),
+    "NOTADB": (
+        "this file is not a gradebook: {error}",
+        "restore it from a copy, or move it away and grade again",
+    ),
+    "PERM": FORBIDDEN,
+    "READONLY": FORBIDDEN,
+}
+_SENTENCES["LOCKED"] = _SENTENCES["BUSY"]
+
+
+def _full(file: Path) -> bool:
+    try:
+        return shutil.disk_usage(file.parent).free < _LITTLE
+    except OSError:
+        return False
+
+
+def translator(file: Path) -> Callable[[ExceptionContext], SetupError | None]:
+    """What SQLAlchemy calls with every error, and raises instead of it where there is one."""
+
+    def translate(context: ExceptionContext) -> SetupError | None:
+        return explained(context.original_exception, file)
+
+    return translate

@@ -1,0 +1,22 @@
+"""Notebooks as bytes and as cells: writing ours, and reading what came back without trusting it."""
+
+from grader.notebook.cells import Cell, CellType, Notebook
+from grader.notebook.outline import MAX_BYTES, MAX_DEPTH, MAX_KEPT_BYTES, MAX_VALUES, too_large
+from grader.notebook.reading import MAX_CELLS, MAX_CODE, read
+from grader.notebook.writing import node, write
+
+__all__ = [
+    "MAX_BYTES",
+    "MAX_CELLS",
+    "MAX_CODE",
+    "MAX_DEPTH",
+    "MAX_KEPT_BYTES",
+    "MAX_VALUES",
+    "Cell",
+    "CellType",
+    "Notebook",
+    "node",
+    "read",
+    "too_large",
+    "write",
+]

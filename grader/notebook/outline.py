@@ -1,0 +1,139 @@
+"""The outline of a file that calls itself a notebook, followed before anything of it is parsed.
+
+Nothing is built while it is followed, so that a small file can't become gigabytes of objects. What
+cells printed is cut out on the way: it is most of a notebook, and nobody needs it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from grader.errors import SubmissionError
+
+MAX_BYTES = 64_000_000
+MAX_KEPT_BYTES = 20_000_000
+"""Without the outputs."""
+MAX_DEPTH = 100
+MAX_VALUES = 500_000
+"""Strings, brackets and commas together; of outputs only brackets count."""
+
+# Possessive, so that no text makes them go back over it: each byte is looked at once.
+_STRING = rb'"(?:[^"\\]++|\\.)*+"'
+_TOKEN = re.compile(rb'[^"\[\]{},:]*+(' + _STRING + rb"|[\[\]{},:])", re.DOTALL)
+_BRACKET = re.compile(rb'[^"\[\]{}]*+(?:' + _STRING + rb'[^"\[\]{}]*+)*+([\[\]{}])', re.DOTALL)
+_PAIRS = {b"]": b"[", b"}": b"{"}
+_OUTPUTS = b'"outputs"'
+# A cell in the notebook's list of cells, or in that of one of its worksheets.
+_IN_A_CELL = (b"{[{", b"{[{[{")
+
+FIX = "open it in Jupyter, save it, and hand in the saved file"
+_CLEAR = "clear the outputs of the notebook, save it, and hand it in again"
+
+
+@dataclass(frozen=True, slots=True)
+class Trimmed:
+    """A notebook's bytes without its outputs."""
+
+    data: bytes
+    original: bytes
+    cuts: tuple[tuple[int, int], ...]
+    """Where in `data` something is missing, and how many bytes."""
+
+    def place(self, offset: int) -> str:
+        """Line and column in the original of a place in `data`."""
+        offset += sum(length for at, length in self.cuts if at <= offset)
+        line = self.original.count(b"\n", 0, offset) + 1
+        start = self.original.rfind(b"\n", 0, offset) + 1
+        column = len(self.original[start:offset].decode(errors="replace")) + 1
+        return f"line {line}, column {column}"
+
+
+def refused(what: str, fix: str = FIX) -> SubmissionError:
+    """What a student reads who handed in such a file."""
+    return SubmissionError(what, fix=fix)
+
+
+def too_large(size: int) -> SubmissionError:
+    """The refusal of a file of *size* bytes."""
+    shown, most = size / 1e6, MAX_BYTES / 1e6
+    return refused(f"the file has {shown:.0f} MB; at most {most:.0f} MB are read", _CLEAR)
+
+
+def trim(data: bytes) -> Trimmed:
+    """*data* without the outputs of its cells, once its depth and number of values are known.
+
+    Raises SubmissionError. What is not JSON is left for the parser to find.
+    """
+    kept: list[bytes] = []
+    cuts: list[tuple[int, int]] = []
+    start = length = 0
+    for begin, end in _outputs(data):
+        kept.append(data[start:begin])
+        length += begin - start
+        cuts.append((length, end - begin))
+        start = end
+    kept.append(data[start:])
+    found = b"".join(kept)
+    if len(found) > MAX_KEPT_BYTES:
+        raise refused(
+            f"the notebook has {len(found) / 1e6:.0f} MB without its outputs; "
+            f"at most {MAX_KEPT_BYTES / 1e6:.0f} MB are read",
+            "take pictures and data out of its cells, save it, and hand it in again",
+        )
+    return Trimmed(found, data, tuple(cuts))
+
+
+def _outputs(data: bytes) -> Iterator[tuple[int, int]]:
+    """Where the lists of outputs lie in *data*, without their brackets."""
+    shape = bytearray()
+    before = last = b""
+    position = 0
+    for _ in range(MAX_VALUES):
+        match = _TOKEN.match(data, position)
+        if match is None:
+            return
+        position = match.end()
+        # Only this one string is of interest, and others may be long.
+        short = position - match.start(1) <= len(_OUTPUTS)
+        token = match[1] if short else b'"'
+        if token == b"[" and last == b":" and before == _OUTPUTS and shape in _IN_A_CELL:
+            end = _end(data, position, len(shape) + 1)
+            yield position, end
+            position = end + 1
+        elif token in (b"[", b"{"):
+            shape += token
+            if len(shape) > MAX_DEPTH:
+                raise _too_deep()
+        elif token in _PAIRS and not (shape and shape.endswith(_PAIRS[token])):
+            return
+        elif token in _PAIRS:
+            del shape[-1]
+        before, last = last, token
+    raise _too_many()
+
+
+def _end(data: bytes, position: int, depth: int) -> int:
+    """Where the list that is open at *position* is closed."""
+    begin, outer = position, depth
+    for _ in range(MAX_VALUES):
+        match = _BRACKET.match(data, position)
+        if match is None:
+            line = data.count(b"\n", 0, begin) + 1
+            raise refused(f"the file is cut off: the outputs that begin in line {line} have no end")
+        position = match.end()
+        depth += 1 if match[1] in b"[{" else -1
+        if depth < outer:
+            return position - 1
+        if depth > MAX_DEPTH:
+            raise _too_deep()
+    raise _too_many()
+
+
+def _too_deep() -> SubmissionError:
+    return refused("the file is nested too deeply to be a notebook")
+
+
+def _too_many() -> SubmissionError:
+    return refused(f"the notebook holds more than {MAX_VALUES:,} values", _CLEAR)
