@@ -183,7 +183,8 @@ def _object(value: Any) -> Raw:
 def _type_name(value: Any) -> str:
     cls = type(value)
     try:
-        return _storable(str.__add__(cls.__module__, "." + cls.__qualname__)[:200])
+        # Joined, as a name may be a text of the student's own making, whose `+` is code.
+        return _storable(".".join((cls.__module__, cls.__qualname__))[:200])
     except BaseException:  # noqa: BLE001  # a class that hides its name
         return "object"
 

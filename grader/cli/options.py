@@ -11,6 +11,11 @@ from typing import Any, TypeVar
 
 import click
 
+from grader.errors import shown
+
+_LONGEST = 20_000
+"""Characters of a table's cell."""
+
 F = TypeVar("F", bound=Callable[..., Any])
 
 
@@ -69,7 +74,8 @@ def table(
     header: Sequence[str], rows: Iterable[Sequence[str]], *, right: Iterable[int] = ()
 ) -> str:
     """A plain table that fits the columns to what is in them; *right* are aligned right."""
-    listed = [tuple(header), *(tuple(r) for r in rows)]
+    # Some of it is what students wrote, which a terminal must not take for commands.
+    listed = [tuple(shown(cell, _LONGEST) for cell in row) for row in (header, *rows)]
     widths = [max(len(row[i]) for row in listed) for i in range(len(header))]
     right = set(right)
     lines = [

@@ -83,16 +83,25 @@ def _phrases(job: Job, chosen: Chosen) -> Mapping[str, str]:
     return phrases(job.limits, rlimits, bounded=chosen.bounded)
 
 
-def _worth_importing(cells: Sequence[Cell]) -> tuple[str, ...]:
-    """What a warm parent should have imported: torch takes a second, so only where it is named.
+# What a warm parent should have imported, by the words that make it likely to be needed: each
+# takes a second or so. Torch's optimizers and its compiler import its _dynamo at their first use.
+_WORTH_IMPORTING: Mapping[str, tuple[tuple[str, ...], ...]] = {
+    "torch": (("torch",),),
+    "torch._dynamo": (("torch",), ("optim", "compile")),
+    "matplotlib.pyplot": (("matplotlib",),),
+    "matplotlib_inline.backend_inline": (("matplotlib",),),
+    "pandas": (("pandas",),),
+}
 
-    Its optimizers and its compiler import a part of it, at their first use, that takes another.
-    """
-    code = [cell.source for cell in cells if cell.type == "code"]
-    if not any("torch" in source for source in code):
-        return ("numpy",)
-    compiled = any(word in source for source in code for word in ("optim", "compile"))
-    return ("numpy", "torch", "torch._dynamo") if compiled else ("numpy", "torch")
+
+def _worth_importing(cells: Sequence[Cell]) -> tuple[str, ...]:
+    code = "\n".join(cell.source for cell in cells if cell.type == "code")
+    likely = (
+        name
+        for name, needed in _WORTH_IMPORTING.items()
+        if all(any(word in code for word in words) for words in needed)
+    )
+    return ("numpy", *likely)
 
 
 @contextlib.contextmanager

@@ -7,6 +7,7 @@ process when the guard ends. Elsewhere it adopts what its descendants leave behi
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import os
 import select
 import signal
@@ -14,12 +15,15 @@ import socket
 import sys
 import time
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from grader.inside import linux, memory, talk, view
 from grader.inside.confine import confine, flags
 from grader.inside.plan import Plan, Start
+
+Kernel = Callable[[Start, int, Sequence[int]], None]
+"""Called with its start, a descriptor to write a byte to when it is ready, and its sockets."""
 
 _LOOK_SECONDS = 0.1
 _RARELY = 5
@@ -27,41 +31,74 @@ _RARELY = 5
 _MOST_ENTRIES = 200_000
 _ENDING_SECONDS = 5.0
 _TEXT = 400
+_OUT_OF_THE_WAY = 100
+# To interrupt and to end a kernel that is another user, and to see how much memory it uses.
+_KEPT = 1 << linux.CAP_KILL | 1 << linux.CAP_SYS_PTRACE
+_FIRST_IN_NAMESPACE = 2
+"""The number of the kernel where the guard is number 1 and starts nothing itself."""
+
+
+SOCKETS = 2
+"""What a kernel listens at: made by the grader, in a folder that no kernel sees."""
 
 
 def serve(
-    plan: Plan,
-    start: Start,
-    line: socket.socket,
-    groups: Sequence[int],
-    kernel: Callable[[Start, int], None],
+    plan: Plan, start: Start, line: socket.socket, files: Sequence[int], kernel: Kernel
 ) -> None:
     """Starts *kernel* behind the wall, and serves *line* until the kernel is to end.
 
-    Never returns. *groups* are open `cgroup.procs` files. The kernel is called with its start
-    and with a descriptor to write a byte to as soon as it can be talked to.
+    Never returns. *files* are the sockets, and then open `cgroup.procs` files.
     """
-    status = 1
-    try:
-        os.setsid()
-        _isolate(plan, start, groups)
+    with _to_the_end(plan, line):
+        _isolate(plan, start, files[SOCKETS:])
         ready, tell = os.pipe()
         pid = os.fork()
         if pid == 0:
-            _become(plan, start, tell, kernel)
-        os.close(tell)
-        for file in groups:
-            os.close(file)
+            become(plan, start, (tell, *files[:SOCKETS]), kernel)
+        _close([tell, *files])
         if plan["drop"]:
-            linux.keep_capabilities(1 << linux.CAP_KILL)
-        status = _Watch(plan, start, line, ready, pid).all()
+            linux.keep_capabilities(_KEPT)
+        _Watch(plan, start, line, pid, ready).all()
+
+
+def stand(
+    plan: Plan, start: Start, line: socket.socket, files: Sequence[int], births: socket.socket
+) -> None:
+    """The same for a kernel that is forked elsewhere, into the namespaces that are made here.
+
+    *births* is told of them, as a descriptor of this process, along with the line and *files*.
+    """
+    with _to_the_end(plan, line):
+        _isolate(plan, start, files[SOCKETS:])
+        me = os.pidfd_open(os.getpid())
+        talk.say(births, {"start": start}, [me, line.fileno(), *files])
+        births.close()
+        _close([me, *files])
+        if plan["drop"]:
+            linux.keep_capabilities(_KEPT)
+        _Watch(plan, start, line, _FIRST_IN_NAMESPACE).all()
+
+
+@contextlib.contextmanager
+def _to_the_end(plan: Plan, line: socket.socket) -> Iterator[None]:
+    """Leads a guard's life: at its end everything that came of the submission has ended."""
+    status = 1
+    try:
+        os.setsid()
+        yield
+        status = 0
     except OSError as error:
-        _tell(line, {"is": "failed", "what": str(error)})
+        tell_of(line, {"is": "failed", "what": str(error)})
     except BaseException:  # noqa: BLE001  # told, since nobody sees what this process prints
-        _tell(line, {"is": "failed", "what": traceback.format_exc()[-_TEXT:]})
+        tell_of(line, {"is": "failed", "what": traceback.format_exc()[-_TEXT:]})
     finally:
         _end_all("pid" in plan["namespaces"])
         os._exit(status)
+
+
+def _close(files: Sequence[int]) -> None:
+    for file in files:
+        os.close(file)
 
 
 def _isolate(plan: Plan, start: Start, groups: Sequence[int]) -> None:
@@ -73,9 +110,9 @@ def _isolate(plan: Plan, start: Start, groups: Sequence[int]) -> None:
         linux.unshare(own)
     if plan["view"] is not None:
         proc = plan["view"]["proc"]
-        view.furnish(start["source"], start["uid"], start["scratch_bytes"], proc=proc)
+        view.furnish(start["uid"], start["scratch_bytes"], proc=proc)
     elif start["uid"] is not None:
-        _give(start["source"], start["uid"])
+        _give(start["root"], start["uid"])
     if plan["loopback"] and "net" in plan["namespaces"]:
         linux.loopback_up()
     if "pid" not in plan["namespaces"]:
@@ -83,17 +120,17 @@ def _isolate(plan: Plan, start: Start, groups: Sequence[int]) -> None:
 
 
 def _give(folder: str, uid: int) -> None:
-    for name in ("", "home", "work", "tmp", "wire"):
+    for name in ("", "home", "work", "tmp"):
         os.chown(os.path.join(folder, name), uid, uid)  # noqa: PTH118
 
 
-def _become(
-    plan: Plan,
-    start: Start,
-    tell: int,
-    kernel: Callable[[Start, int], None],
-) -> None:
-    """The kernel's own process, from here to its end."""
+def become(plan: Plan, start: Start, files: Sequence[int], kernel: Kernel) -> None:
+    """Is the kernel's own process, from here to its end.
+
+    Of all open files only *files* are left, numbered from 3: one to write a byte to as soon as
+    the kernel can be talked to, and the sockets.
+    """
+    tell = files[0]
     try:
         os.setsid()
         linux.prctl(linux.PR_SET_PDEATHSIG, signal.SIGKILL)
@@ -105,9 +142,8 @@ def _become(
         os.environ.update(start["environment"])
         os.chdir(start["root"] + "/work")
         confine(plan, start)
-        os.closerange(3, tell)
-        os.closerange(tell + 1, 2**20)
-        kernel(start, tell)
+        tell, *sockets = _only(files)
+        kernel(start, tell, sockets)
     except BaseException:  # noqa: BLE001
         with contextlib.suppress(OSError):
             os.write(tell, b"!" + traceback.format_exc()[-_TEXT:].encode("utf-8", "replace"))
@@ -115,10 +151,20 @@ def _become(
         os._exit(1)
 
 
+def _only(files: Sequence[int]) -> list[int]:
+    """Closes everything but the standard three and *files*, which get the next numbers."""
+    high = [fcntl.fcntl(file, fcntl.F_DUPFD, _OUT_OF_THE_WAY) for file in files]
+    kept = [os.dup2(file, 3 + n, inheritable=False) for n, file in enumerate(high)]
+    os.closerange(3 + len(files), 2**20)
+    return kept
+
+
 class _Watch:
     """One kernel, watched from its start to its end."""
 
-    def __init__(self, plan: Plan, start: Start, line: socket.socket, ready: int, pid: int):
+    def __init__(
+        self, plan: Plan, start: Start, line: socket.socket, pid: int, ready: int | None = None
+    ):
         self._start = start
         self._namespace = "pid" in plan["namespaces"] and _has_proc(plan)
         self._own_files = plan["view"] is not None
@@ -131,27 +177,29 @@ class _Watch:
         signal.set_wakeup_fd(poke, warn_on_full_buffer=False)
         signal.signal(signal.SIGCHLD, lambda *_: None)
         self._poll = select.poll()
-        for source in (line, ready, self._wake):
+        for source in (line, self._wake, *(() if ready is None else (ready,))):
             self._poll.register(source, select.POLLIN)
 
-    def all(self) -> int:
+    def all(self) -> None:
         """Returns when the kernel has ended, or is to."""
         while True:
             status = self._ended()
             if status is not None:
-                _tell(self._line, {"is": "ended", "status": status})
-                return 0
+                tell_of(self._line, {"is": "ended", "status": status})
+                return
             sources = {source for source, _ in self._poll.poll(self._pause())}
             if self._wake in sources:
                 os.read(self._wake, 512)
-            if self._ready in sources:
-                self._say_ready()
+            if self._ready is not None and self._ready in sources:
+                self._poll.unregister(self._ready)
+                tell_ready(self._line, self._ready)
+                self._ready = None
             if self._line.fileno() in sources and not self._obeyed():
-                return 0
+                return
             hit = self._too_much() if not sources else None
             if hit is not None:
-                _tell(self._line, {"is": "ended", "status": -signal.SIGKILL, "hit": hit})
-                return 0
+                tell_of(self._line, {"is": "ended", "status": -signal.SIGKILL, "hit": hit})
+                return
 
     def _pause(self) -> int | None:
         watched = self._start["memory_bytes"] or self._start["processes"] or not self._own_files
@@ -168,21 +216,13 @@ class _Watch:
                     return os.waitstatus_to_exitcode(status)
         return None
 
-    def _say_ready(self) -> None:
-        text = os.read(self._ready, 4096)
-        self._poll.unregister(self._ready)
-        if text[:1] == b"!":
-            _tell(self._line, {"is": "failed", "what": text[1:].decode("utf-8", "replace")})
-        elif text:
-            _tell(self._line, {"is": "ready"})
-
     def _obeyed(self) -> bool:
         message, _ = talk.hear(self._line)
         if message is None or message.get("do") != "interrupt":
             return False
         with contextlib.suppress(ProcessLookupError):
             os.kill(self._pid, signal.SIGINT)
-        _tell(self._line, {"is": "interrupted"})
+        tell_of(self._line, {"is": "interrupted"})
         return True
 
     def _too_much(self) -> str | None:
@@ -201,7 +241,18 @@ class _Watch:
         return None
 
 
-def _tell(line: socket.socket, message: dict[str, object]) -> None:
+def tell_ready(line: socket.socket, ready: int) -> None:
+    """Passes on what a kernel has written when it was ready, or why it never will be."""
+    text = os.read(ready, 4096)
+    os.close(ready)
+    if text[:1] == b"!":
+        tell_of(line, {"is": "failed", "what": text[1:].decode("utf-8", "replace")})
+    elif text:
+        tell_of(line, {"is": "ready"})
+
+
+def tell_of(line: socket.socket, message: dict[str, object]) -> None:
+    """Says *message*, if the grader still listens."""
     with contextlib.suppress(OSError):
         talk.say(line, message)
 

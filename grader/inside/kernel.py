@@ -8,15 +8,16 @@ the guard.
 from __future__ import annotations
 
 import asyncio
-import codecs
 import contextlib
 import io
+import json
 import logging
 import os
 import signal
-import subprocess
 import sys
 import threading
+import uuid
+from collections.abc import Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -24,46 +25,20 @@ from typing import Any
 import traitlets
 import zmq
 from ipykernel.ipkernel import IPythonKernel
-from ipykernel.zmqshell import ZMQInteractiveShell
-from jupyter_client.session import Session
+from ipykernel.kernelapp import IPKernelApp
+from jupyter_client.session import Session, json_packer
 from traitlets.config import Config
 
 from grader import probe
 from grader.inside.limits import seed_all
 from grader.inside.plan import Start
+from grader.inside.shell import GradedShell
 from grader.inside.streams import Publisher, Stream
 
 _SUBSCRIBED_SECONDS = 600.0
 """A kernel that is kept ready waits so long for its grader."""
 
-_CHUNK = 4096
-
 _made: list[GradedKernel] = []
-
-
-class GradedShell(ZMQInteractiveShell):
-    """A shell in a place that has no terminals."""
-
-    def system_piped(self, cmd: str) -> None:
-        """Runs `!cmd` and prints what it prints, as it comes."""
-        process = subprocess.Popen(  # noqa: S602  # that is what was asked for
-            self.var_expand(cmd, depth=1),
-            shell=True,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-        )
-        with process:
-            assert process.stdout is not None
-            read = codecs.getreader("utf-8")(process.stdout, "replace")
-            while text := read.read(_CHUNK):
-                sys.stdout.write(text)
-        self.user_ns["_exit_code"] = process.returncode
-
-    system = system_piped
-
-    def ask_exit(self) -> None:
-        """Nothing: exit() would end the kernel a moment later, in whichever cell then runs."""
 
 
 class GradedKernel(IPythonKernel):
@@ -78,6 +53,8 @@ class GradedKernel(IPythonKernel):
         # Cells that await look here for the thread in which signals arrive.
         self.shell_channel_thread = SimpleNamespace(parent_thread=threading.main_thread())
         self._asked: list[str] = []
+        self.later = Session(key=b"", username="student", pack=_pack)
+        """Gets its number and its key after the fork."""
         self._streams: list[Stream] = []
 
     def attach(self, session: Session, requests: Any, publisher: Publisher) -> None:
@@ -139,11 +116,16 @@ class GradedKernel(IPythonKernel):
 
     async def do_execute(self, *args: Any, **kwargs: Any) -> Any:
         """Runs the code, and sends the end of a long output before the reply."""
+        shell: Any = self.shell
+        shell.failed_line = None
         try:
-            return await super().do_execute(*args, **kwargs)
+            reply = await super().do_execute(*args, **kwargs)
         finally:
             for stream in self._streams:
                 stream.end()
+        if shell.failed_line is not None:
+            reply["line"] = shell.failed_line
+        return reply
 
     def _say(self) -> None:
         ident, parent = self._to
@@ -154,6 +136,15 @@ class GradedKernel(IPythonKernel):
             text = ""
         session: Any = self.session
         session.send(self._requests, "said", {"said": text}, parent=parent, ident=ident)
+
+
+def _pack(content: Any) -> bytes:
+    """JSON, also of text that is none, such as half of a pair of surrogates."""
+    try:
+        packed: bytes = json_packer(content)
+    except UnicodeEncodeError:
+        return json.dumps(content, default=str).encode("ascii")
+    return packed
 
 
 def prepare(folder: str) -> None:
@@ -169,6 +160,9 @@ def prepare(folder: str) -> None:
     log.propagate = False
     kernel = GradedKernel.instance(config=config, session=None, log=log)
     shell.parent = shell.kernel = kernel
+    app = IPKernelApp.instance(config=config, log=log)
+    app.kernel, app.shell = kernel, shell  # where %matplotlib and others look for them
+    shell.extension_manager.load_extension("storemagic")
     os.environ.pop("IPYTHONDIR")
     _rehearse(shell)
     _made.append(kernel)
@@ -188,22 +182,24 @@ def _rehearse(shell: Any) -> None:
     shell.reset(new_session=True)
 
 
-def run(start: Start, tell: int) -> None:
-    """Serves the grader until it ends us; writes a byte to *tell* when it can connect."""
+def run(start: Start, tell: int, sockets: Sequence[int]) -> None:
+    """Serves the grader at *sockets* until it ends us; writes a byte to *tell* when it can."""
     (kernel,) = _made
     shell: Any = kernel.shell
     if "IPYTHONDIR" in start["environment"]:
         shell.ipython_dir = start["environment"]["IPYTHONDIR"]
+    shell.db = None
+    # As in every notebook: before the packages, and behind the standard library.
+    places = [n for n, path in enumerate(sys.path) if path.endswith("-packages")]
+    sys.path.insert(min(places, default=len(sys.path)), "")
     seed_all(start["seed"])
-    session = Session(
-        key=str(start["connection"]["key"]).encode(),
-        signature_scheme=start["connection"]["signature_scheme"],
-        username="student",
-    )
+    session = kernel.later
+    session.session = uuid.uuid4().hex
+    session.pid = os.getpid()
+    session.key = str(start["connection"]["key"]).encode()
     context = zmq.Context()
-    wire = Path(start["root"], "wire")
-    requests = _bound(context, zmq.ROUTER, wire / "k-1")
-    output = _bound(context, zmq.XPUB, wire / "k-2")
+    requests = _listening(context, zmq.ROUTER, sockets[0])
+    output = _listening(context, zmq.XPUB, sockets[1])
     os.write(tell, b"+")
     os.close(tell)
     # Whoever publishes before the grader has subscribed publishes in vain.
@@ -226,10 +222,12 @@ def _done(arrived: asyncio.Future[None]) -> None:
         arrived.set_result(None)
 
 
-def _bound(context: zmq.Context[zmq.Socket[bytes]], kind: int, path: Path) -> Any:
+def _listening(context: zmq.Context[zmq.Socket[bytes]], kind: int, file: int) -> Any:
+    """A socket that takes connections at *file*, wherever that was bound."""
     socket = context.socket(kind)
     socket.linger = 1000
-    socket.bind(f"ipc://{path}")
+    socket.setsockopt(zmq.USE_FD, file)
+    socket.bind("ipc:///nowhere")  # a name has to be given, and is not used
     return socket
 
 

@@ -37,7 +37,9 @@ def seed_all(seed: int) -> None:
     for name, plant in _SEEDED.items():
         if name in sys.modules:
             waiting.discard(name)
-            plant(sys.modules[name], seed % 2**32)
+            module = sys.modules[name]
+            # What torch does for other devices takes milliseconds, and a parent has done it.
+            plant(getattr(module, "default_generator", module), seed % 2**32)
     if waiting:
         sys.meta_path.insert(0, _SeedOnImport(waiting, seed % 2**32))
 

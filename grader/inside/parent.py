@@ -14,18 +14,20 @@ import importlib.metadata
 import json
 import os
 import platform
+import select
 import shutil
 import signal
 import socket
 import sys
 import tempfile
 import time
+from functools import cache
 from pathlib import Path
 from typing import Any
 
-from grader.inside import guard, kernel, linux, talk, view
+from grader.inside import guard, linux, talk, view
 from grader.inside.confine import flags, new_user
-from grader.inside.plan import Plan, Start
+from grader.inside.plan import Plan
 
 _TEXT = 400
 _ENDING_SECONDS = 5.0
@@ -68,6 +70,8 @@ def _apart(plan: Plan, line: socket.socket) -> None:
 def _serve(plan: Plan, settings: dict[str, Any], line: socket.socket) -> None:
     # Held open, because there may be no /proc in the view.
     itself = os.open("/proc/self", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    keeper = _keeper(plan, line)
+    kernel = kernel_of()
     if plan["view"] is not None:
         view.enclose(plan["view"], settings["places"])
     kernel.prepare(settings["folder"])
@@ -75,6 +79,8 @@ def _serve(plan: Plan, settings: dict[str, Any], line: socket.socket) -> None:
     os.environ["HOME"] = os.environ["TMPDIR"] = settings["folder"]
     imported = [name for name in settings["imports"] if _imported(name)]
     tempfile.tempdir = None
+    if "torch" in sys.modules:
+        sys.modules["torch"].manual_seed(settings["seed"])  # of every device, once they are there
     # What a student imports by these names is not there, as far as they can tell.
     for name in [n for n in sys.modules if n == "grader" or n.startswith("grader.")]:
         del sys.modules[name]
@@ -84,7 +90,7 @@ def _serve(plan: Plan, settings: dict[str, Any], line: socket.socket) -> None:
     threads = len(os.listdir(tasks))  # noqa: PTH208  # by descriptor
     os.close(tasks)
     talk.say(line, {"is": "up", "imports": imported, "threads": threads, "about": _about()})
-    _Nest(plan, line, itself).all()
+    _Nest(plan, line, itself, keeper).all()
     _tidy(view.PLACES if plan["view"] is not None else settings["places"])
     os._exit(0)
 
@@ -99,6 +105,14 @@ def _tidy(places: str) -> None:
     for entry in Path(places).iterdir():
         if entry.is_dir() and not entry.is_symlink():
             shutil.rmtree(entry, ignore_errors=True)
+
+
+@cache
+def kernel_of() -> Any:
+    """What is large to import, and so not imported until the keeper has been forked."""
+    from grader.inside import kernel
+
+    return kernel
 
 
 def _imported(name: str) -> bool:
@@ -126,37 +140,157 @@ def _about() -> dict[str, object]:
 
 
 class _Nest:
-    """Forks a guard for every start that the grader asks for."""
+    """Forks a kernel, behind a guard, for every start that the grader asks for.
 
-    def __init__(self, plan: Plan, line: socket.socket, itself: int):
+    Guards are forked from a *keeper*, a process that was forked before anything large was
+    imported: to copy the tables of a large process's memory takes milliseconds. It makes the
+    namespaces, into which the kernel is then forked from here. Without pid namespaces a process
+    can't be put under a guard afterwards, and so the guard is forked from here, too.
+    """
+
+    def __init__(self, plan: Plan, line: socket.socket, itself: int, keeper: socket.socket | None):
         self._plan = plan
         self._line = line
+        self._keeper = keeper
+        self._kernels: dict[int, tuple[socket.socket, int]] = {}
         self._own = -1
         if "pid" in plan["namespaces"]:
             self._own = os.open("ns/pid", os.O_RDONLY | os.O_CLOEXEC, dir_fd=itself)
         os.close(itself)
-        signal.signal(signal.SIGCHLD, _reap)
+        self._wake, poke = os.pipe()
+        os.set_blocking(poke, False)
+        signal.set_wakeup_fd(poke, warn_on_full_buffer=False)
+        signal.signal(signal.SIGCHLD, lambda *_: None)
+        self._poll = select.poll()
+        for source in (line, self._wake):
+            self._poll.register(source, select.POLLIN)
+        if keeper is not None:
+            self._poll.register(keeper, select.POLLIN)
 
     def all(self) -> None:
-        """Returns when the grader has closed the line, or is gone."""
+        """Returns when the grader has closed the line, or is gone, or the keeper is."""
         while True:
-            message, files = talk.hear(self._line)
-            if message is None:
+            sources = {source for source, _ in self._poll.poll()}
+            if self._wake in sources:
+                os.read(self._wake, 512)
+                self._reap()
+            for pid in [pid for pid, (_, ready) in self._kernels.items() if ready in sources]:
+                self._ready(pid)
+            if self._line.fileno() in sources and not self._ordered():
                 return
-            self._fork(message["start"], files)
-            for file in files:
-                os.close(file)
+            keeper = self._keeper
+            if keeper is not None and keeper.fileno() in sources and not self._made(keeper):
+                return
 
-    def _fork(self, start: Start, files: list[int]) -> None:
-        if self._own >= 0:
-            linux.unshare(linux.CLONE_NEWPID)
+    def _ordered(self) -> bool:
+        message, files = talk.hear(self._line)
+        if message is None:
+            return False
+        if self._keeper is not None:
+            talk.say(self._keeper, message, files)
+        elif os.fork() == 0:
+            self._in_child()
+            line = socket.socket(fileno=files[0])
+            guard.serve(self._plan, message["start"], line, files[1:], kernel_of().run)
+        for file in files:
+            os.close(file)
+        return True
+
+    def _made(self, keeper: socket.socket) -> bool:
+        """A guard stands: forks its kernel into its namespaces."""
+        message, files = talk.hear(keeper)
+        if message is None:
+            return False
+        where, line, *others = files
+        sockets, groups = others[: guard.SOCKETS], others[guard.SOCKETS :]
+        ready, tell = os.pipe()
+        try:
+            linux.setns(where, linux.CLONE_NEWPID)
+        except OSError:  # it has ended already: nobody waits for this kernel any more
+            for file in (ready, tell, *files):
+                os.close(file)
+            return True
+        pid = os.fork()
+        if pid == 0:
+            self._in_child()
+            for group in groups:
+                os.write(group, b"0")
+            linux.setns(where, flags(self._plan, "user", "pid"))
+            guard.become(self._plan, message["start"], (tell, *sockets), kernel_of().run)
+        linux.setns(self._own, linux.CLONE_NEWPID)
+        for file in (tell, where, *others):
+            os.close(file)
+        self._kernels[pid] = socket.socket(fileno=line), ready
+        self._poll.register(ready, select.POLLIN)
+        return True
+
+    def _ready(self, pid: int) -> None:
+        line, ready = self._kernels[pid]
+        self._poll.unregister(ready)
+        guard.tell_ready(line, ready)
+        self._kernels[pid] = line, -1
+
+    def _reap(self) -> None:
+        with contextlib.suppress(ChildProcessError):
+            while True:
+                pid, status = os.waitpid(-1, os.WNOHANG)
+                if pid == 0:
+                    return
+                if pid in self._kernels:
+                    if self._kernels[pid][1] >= 0:
+                        self._ready(pid)
+                    line, _ = self._kernels.pop(pid)
+                    said = {"is": "ended", "status": os.waitstatus_to_exitcode(status)}
+                    guard.tell_of(line, said)
+                    line.close()
+
+    def _in_child(self) -> None:
+        signal.set_wakeup_fd(-1)
+        signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+        self._line.close()
+
+
+def _keeper(plan: Plan, line: socket.socket) -> socket.socket | None:
+    """A line to a new keeper, where there can be one; to be called before anything is imported."""
+    if "pid" not in plan["namespaces"] or not _can_join():
+        return None
+    here, there = talk.pair()
+    if os.fork() == 0:
+        here.close()
+        line.close()
+        linux.prctl(linux.PR_SET_PDEATHSIG, signal.SIGKILL)
+        _keep(plan, there)
+    there.close()
+    return here
+
+
+def _can_join() -> bool:
+    """Whether a namespace can be joined by a descriptor of a process that is in it (Linux 5.8)."""
+    try:
+        me = os.pidfd_open(os.getpid())
+        linux.setns(me, linux.CLONE_NEWPID)
+        os.close(me)
+    except OSError:
+        return False
+    return True
+
+
+def _keep(plan: Plan, line: socket.socket) -> None:
+    """A keeper's life."""
+    own = os.open("/proc/self/ns/pid", os.O_RDONLY | os.O_CLOEXEC)
+    signal.signal(signal.SIGCHLD, _reap)
+    while True:
+        message, files = talk.hear(line)
+        if message is None:
+            os._exit(0)
+        linux.unshare(linux.CLONE_NEWPID)
         if os.fork() == 0:
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-            self._line.close()
-            line = socket.socket(fileno=files[0])
-            guard.serve(self._plan, start, line, files[1:], kernel.run)
-        if self._own >= 0:
-            linux.setns(self._own, linux.CLONE_NEWPID)
+            os.close(own)
+            guard.stand(plan, message["start"], socket.socket(fileno=files[0]), files[1:], line)
+        linux.setns(own, linux.CLONE_NEWPID)
+        for file in files:
+            os.close(file)
 
 
 def _reap(*_: object) -> None:

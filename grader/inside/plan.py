@@ -46,9 +46,7 @@ class Start(TypedDict):
 
     name: str
     root: str
-    """The folder of the kernel as it sees it, with home, work, tmp and wire in it."""
-    source: str
-    """The same folder as the parent sees it; the same as *root* without a view of its own."""
+    """The folder of the kernel as it sees it, with home, work and tmp in it."""
     uid: int | None
     """Whom to become, when the parent is root."""
     scratch_bytes: int
@@ -59,4 +57,5 @@ class Start(TypedDict):
     rlimits: dict[str, int]
     environment: dict[str, str]
     seed: int
-    connection: dict[str, object]
+    connection: dict[str, str]
+    """The `key` that signs the messages of kernel and grader."""

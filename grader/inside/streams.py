@@ -144,7 +144,7 @@ class Stream(io.TextIOBase):
 
     def _send(self) -> None:
         self._sent = time.monotonic()
-        text = "".join(self._parts)
+        text = "".join(self._parts).encode("utf-8", "replace").decode()
         if not text and not self._cut:
             return
         self._parts, self._size = [], 0

@@ -17,7 +17,7 @@ ROOT = "/student"
 HOST = "student"
 
 _NEW = "/tmp"  # noqa: S108  # covered by a mount that only this process sees
-_PARTS = ("home", "work", "tmp", "shm", "wire")
+_PARTS = ("home", "work", "tmp", "shm")
 
 
 def enclose(view: View, places: str) -> None:
@@ -60,7 +60,7 @@ def _make_up(view: View) -> None:
     for name in ("/tmp", "/var/tmp"):  # noqa: S108
         Path(_NEW + name).parent.mkdir(parents=True, exist_ok=True)
         if not os.path.lexists(_NEW + name):  # the interpreter may live in there
-            Path(_NEW + name).symlink_to(f"{ROOT}/tmp")
+            Path(_NEW + name).symlink_to(ROOT + "/tmp")  # noqa: S108
     for link, goal in (("fd", "/proc/self/fd"), ("stdin", "fd/0"), ("stdout", "fd/1")):
         Path(f"{_NEW}/dev/{link}").symlink_to(goal)
 
@@ -113,7 +113,7 @@ def fresh_proc(root: str = "") -> None:
     linux.mount("proc", root + "/proc", "proc", flags)
 
 
-def furnish(source: str, owner: int | None, size: int, *, proc: bool) -> None:
+def furnish(owner: int | None, size: int, *, proc: bool) -> None:
     """Gives one kernel its folder, in memory and no larger than *size*, and hides the others'.
 
     Needs a mount namespace of its own, copied from that of an enclosed parent. Raises OSError.
@@ -123,7 +123,6 @@ def furnish(source: str, owner: int | None, size: int, *, proc: bool) -> None:
     linux.mount("scratch", ROOT, "tmpfs", linux.MS_NOSUID | linux.MS_NODEV, options)
     for name in _PARTS:
         os.mkdir(f"{ROOT}/{name}", 0o700)  # noqa: PTH102
-    linux.mount(f"{PLACES}{source}/wire", f"{ROOT}/wire", flags=linux.MS_BIND)
     linux.mount(f"{ROOT}/shm", "/dev/shm", flags=linux.MS_BIND)  # noqa: S108
     if who != os.getuid():
         for name in ("", *_PARTS):

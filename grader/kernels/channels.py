@@ -18,6 +18,10 @@ _WAITING = 200
 """Messages that wait in each socket; behind them the kernel waits, or drops what it prints."""
 
 
+_AT_ONCE = 100
+_PAUSE_SECONDS = 0.002
+
+
 class Channel:
     """Messages of one socket, in order."""
 
@@ -39,9 +43,8 @@ class Channel:
             await self._awaited
         return self._messages.popleft()
 
-    def clear(self) -> None:
-        """Forgets what nobody has taken."""
-        self._messages.clear()
+    def __len__(self) -> int:
+        return len(self._messages)
 
 
 class Channels:
@@ -72,8 +75,14 @@ class Channels:
         self._loop.call_soon(self._receive)
 
     def _receive(self) -> None:
+        """Takes in what has arrived, a little at a time, so that every clock gets its turn."""
+        left = _AT_ONCE
         for socket, channel in self._sockets:
             while not socket.closed and socket.getsockopt(zmq.EVENTS) & zmq.POLLIN:
+                if left == 0 or len(channel) > _WAITING:
+                    self._loop.call_later(_PAUSE_SECONDS, self._receive)
+                    break
+                left -= 1
                 parts = socket.recv_multipart(zmq.NOBLOCK)
                 message = self._message(parts)
                 if message is not None:

@@ -20,8 +20,10 @@ MAX_MESSAGE = 8_000_000
 
 _TERMINAL_CODES = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]")
 # IPython's name for a cell, which says nothing to a student: " (1063758517.py, line 2)".
-_CELL_FILE = re.compile(r" \(\d+\.py, line \d+\)\Z")
+_CELL_FILE = re.compile(r" \((?:\d+\.py|<ipython-input-[^>]*>), line \d+\)\Z")
 _LINE = re.compile(r"Cell In\[\d+\], line (\d+)")
+
+_MOST_LINES = 1_000_000
 
 log = logging.getLogger("grader.kernels")
 log.addHandler(logging.NullHandler())
@@ -168,6 +170,9 @@ class CellClient(NotebookClient):
     @property
     def line(self) -> int | None:
         """The line of the cell that raised."""
+        line = self.reply.get("line")
+        if type(line) is int and 0 < line < _MOST_LINES:
+            return line
         frames = self.reply.get("traceback")
         if not isinstance(frames, list):
             return None
@@ -178,5 +183,5 @@ class CellClient(NotebookClient):
 
 def one_line(text: str) -> str:
     """The first 300 characters of *text* without line breaks and terminal codes."""
-    text = _TERMINAL_CODES.sub("", text[:2_000])
+    text = _TERMINAL_CODES.sub("", text[:2_000].encode("utf-8", "replace").decode())
     return " ".join(text.split())[:300]

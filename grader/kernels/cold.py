@@ -38,6 +38,8 @@ class Manager(AsyncKernelManager):
 class ColdKernel:
     """One process, from the start of the interpreter to its end."""
 
+    foresees = False
+
     def __init__(self, terms: Terms):
         self._terms = terms
         self.home = place.make()

@@ -29,6 +29,8 @@ class Kernel(Protocol):
     """One kernel process, however it came about, and the way to talk to it."""
 
     cells: CellClient
+    foresees: bool
+    """Whether it answers without a question what it was told would be asked."""
     about: Mapping[str, object]
 
     @property
@@ -176,7 +178,7 @@ class KernelSession:
         kernel = self._living()
         loop = asyncio.get_running_loop()
         began = loop.time()
-        self._told = asked
+        self._told = asked = asked if kernel.foresees else ()
         task = asyncio.create_task(kernel.cells.run(source, keep, asked))
         done = await self._settled(task, seconds)
         late = not done and self._status() is None
@@ -186,7 +188,10 @@ class KernelSession:
         if not done and kernel.lost:
             await self._end()
             raise NotStartedError("the kernel was ended from outside")
-        if late:
+        if late and kernel.hit == "memory":
+            # Such as a pool that waits for ever for the worker that was ended.
+            outcome, error = _died(None, kernel.hit)
+        elif late:
             outcome, error = Outcome.TIMEOUT, None
         elif done:
             outcome, error = _ended(task, kernel.cells)

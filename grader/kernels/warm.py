@@ -6,9 +6,11 @@ import asyncio
 from collections.abc import Mapping
 
 from grader.kernels.base import Said, Terms
+from grader.kernels.born import Born
 from grader.kernels.channels import Channels
 from grader.kernels.client import CellClient, unpack
-from grader.kernels.nursery import Born, Way, nursery
+from grader.kernels.nursery import nursery
+from grader.kernels.parent import Way
 from grader.kernels.session import tidying
 from grader.sandbox import Place
 
@@ -16,10 +18,12 @@ from grader.sandbox import Place
 class WarmKernel:
     """One forked kernel, from its birth to its end."""
 
+    foresees = True
+
     def __init__(self, born: Born):
         self._born = born
         self._channels: Channels | None = None
-        self.about: Mapping[str, object] = born.parent.about
+        self.about: Mapping[str, object] = born.about
         self.cells = CellClient()
         self._loop = asyncio.get_running_loop()
         self._news: asyncio.Future[None] = self._loop.create_future()
@@ -70,8 +74,8 @@ class WarmKernel:
 
     @property
     def hit(self) -> str | None:
-        """The limit for which the guard ended the kernel."""
-        return self._born.hit
+        """The limit for which the guard ended the kernel, or the system one of its processes."""
+        return self._born.passed()
 
     @property
     def lost(self) -> bool:
@@ -86,7 +90,7 @@ class WarmKernel:
             if self._channels is not None:
                 self._channels.close()
         with tidying():
-            self._born.end()
+            nursery.end(self._born)
 
 
 async def start(terms: Terms, *, ahead: bool = True) -> WarmKernel:
@@ -104,5 +108,5 @@ async def start(terms: Terms, *, ahead: bool = True) -> WarmKernel:
     try:
         return WarmKernel(born)
     except BaseException:
-        born.end()
+        nursery.end(born)
         raise

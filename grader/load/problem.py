@@ -66,7 +66,8 @@ _FILL: Mapping[str, object] = {
 
 def _unread(source: Located, index: int) -> Part:
     """What stands for a part that could not be read, so that others may still use it."""
-    data = source.data["parts"][index]
+    listed = source.data["parts"]
+    data = listed[index] if isinstance(listed, tuple) and index < len(listed) else None
     name = data.get("id") if isinstance(data, dict) else None
     return Part(id=name if isinstance(name, str) else f"unread_{index}", kind="", ask="")
 

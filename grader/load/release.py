@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from grader import __version__
-from grader.errors import Location, SetupError, SpecError
+from grader.errors import Location, SetupError, SpecError, SpecErrors
 from grader.load.bank import Bank
 from grader.load.exam import exam_from
 from grader.load.facts import facts_data, facts_item
@@ -110,8 +110,9 @@ def _parse(data: Mapping[str, Any], file: Path) -> Release:
         )
         kept = data["id"]
     except (KeyError, TypeError, ValueError, AttributeError, SpecError) as error:
+        first = error.errors[0] if isinstance(error, SpecErrors) and error.errors else error
         raise SetupError(
-            f"the release is damaged: {error}",
+            f"the release is damaged: {first.what if isinstance(first, SpecError) else first}",
             where=Location(str(file)),
             fix="restore the file that `grader render` wrote",
         ) from None

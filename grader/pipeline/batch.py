@@ -23,6 +23,10 @@ if TYPE_CHECKING:
 MAX_DEAD = 20
 """Workers that may die one after the other, with no notebook run in between."""
 
+SLACK_SECONDS = 600.0
+"""For starting kernels and asking them, beyond twice what a notebook may take; all of that has
+limits of its own, so that only a bug of ours can use it up."""
+
 _Done = tuple[Submission, Evidence]
 
 log = logging.getLogger("grader.batch")
@@ -164,7 +168,34 @@ def _spec(executor: str, jobs: int) -> str:
 
 
 def _run(job: Job, stop: Callable[[], bool] = bool) -> Evidence:
+    """Executes one submission in a thread that can be left behind when it is stuck."""
     data = load_bytes(job.submission)
+    left = threading.Event()
+    found: Future[Evidence] = Future()
+    how = (found, job, data, lambda: left.is_set() or stop())
+    threading.Thread(target=_execute, args=how, name="grader", daemon=True).start()
+    try:
+        wait([found], timeout=2 * job.limits.notebook_seconds + SLACK_SECONDS)
+    except BaseException:  # Ctrl-C reaches the main thread only
+        left.set()
+        wait([found], timeout=5)
+        raise
+    if not found.done():
+        left.set()
+        log.error("the notebook of %s is stuck", job.submission.student)
+        raise GraderError("it took far longer than it is allowed to, and could not be ended")
+    return found.result()
+
+
+def _execute(found: Future[Evidence], job: Job, data: bytes, stop: Callable[[], bool]) -> None:
+    try:
+        found.set_result(_twice(job, data, stop))
+    except BaseException as error:  # noqa: BLE001 - the thread that waits raises it
+        found.set_exception(error)
+
+
+def _twice(job: Job, data: bytes, stop: Callable[[], bool]) -> Evidence:
+    """What executing left behind; tried once more when we fail."""
     try:
         return execute(job, data, stop=stop)
     except GraderError:

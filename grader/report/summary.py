@@ -231,15 +231,15 @@ class _Part:
     def add(self, mark: Mark, row: Row, points: float, max_points: float) -> None:
         """Takes in one student's mark; the two numbers are over all the student's settled marks."""
         self.names.add(mark.name)
-        self.mix[mark.verdict] = self.mix.get(mark.verdict, 0) + 1
+        verdict, earned, most = mark.verdict, mark.points, mark.max_points
+        self.mix[verdict] = self.mix.get(verdict, 0) + 1
         if mark.mistake is not None:
             self.add_mistake(mark.mistake, mark, row)
-        if mark.points is None:
+        if earned is None:
             return
-        most = mark.max_points
         rest = max_points - most
-        self.shares.append(mark.points / most if most else 0.0)
-        self.rests.append((points - mark.points) / rest if rest > 0 and most else math.nan)
+        self.shares.append(earned / most if most else 0.0)
+        self.rests.append((points - earned) / rest if rest > 0 and most else math.nan)
 
     def add_mistake(self, id_: str, mark: Mark, row: Row) -> None:
         """Counts a named mistake, and keeps what one student reads about it."""

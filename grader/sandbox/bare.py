@@ -103,6 +103,7 @@ class Bare:
             "LANG": "C.UTF-8",
             "TZ": "UTC",
             "PYTHONHASHSEED": "0",
+            "MPLBACKEND": "module://matplotlib_inline.backend_inline",
             "PYDEVD_DISABLE_FILE_VALIDATION": "1",
         }
 

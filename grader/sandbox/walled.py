@@ -32,7 +32,8 @@ _SETTINGS = (
     "/etc/localtime", "/etc/fonts", "/etc/mime.types", "/sys/devices/system/cpu",
     "/sys/devices/system/node",
 )  # fmt: skip
-_DEVICES = ("/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom")
+# Not /dev/zero: mapped and shared it is memory that no guard sees.
+_DEVICES = ("/dev/null", "/dev/full", "/dev/random", "/dev/urandom")
 _ABOUT_ITSELF = ("/proc/self", "/proc/cpuinfo", "/proc/meminfo", "/proc/stat", "/proc/filesystems")
 
 
@@ -102,7 +103,7 @@ def _survey() -> Mapping[str, str | None]:
     asked = {
         "view": seen,
         "uid": _FIRST_UID,
-        "needs": [os.__file__, *(path for path in seen["read"] if path not in _SETTINGS)],
+        "needs": [os.__file__, *filter(os.path.exists, set(seen["read"]) - set(_SETTINGS))],
         "filter": _program("cpu"),
     }
     command = [sys.executable, "-P", "-m", "grader.inside.survey"]

@@ -1,0 +1,110 @@
+"""A kernel that a parent has forked, as the grader sees it: by the line to its guard."""
+
+from __future__ import annotations
+
+import contextlib
+import select
+import signal
+import socket
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from grader.inside import talk
+from grader.kernels import place
+from grader.sandbox import Group, Place
+
+ENDING_SECONDS = 60.0
+"""For everything that came of a submission to be gone; a second is long."""
+
+
+@dataclass(slots=True)
+class Born:
+    """A kernel that was forked: its folder, its key, and the line to its guard."""
+
+    place: Place
+    inner: Place
+    key: bytes
+    line: socket.socket
+    about: Mapping[str, Any]
+    """Interpreter, platform and packages, as its parent told."""
+    group: Group | None = None
+    status: int | None = None
+    """How it ended, negative for a signal; None while it runs."""
+    hit: str | None = None
+    """The limit for which the guard ended it."""
+    failed: str | None = None
+    """Why it did not start."""
+    ready: bool = False
+    interrupted: int = 0
+    lost: bool = False
+    """The guard is gone without a word: not the kernel's doing."""
+
+    def listen(self) -> None:
+        """Takes in what the guard has said, and waits for nothing."""
+        while self.status is None and not self.lost and readable(self.line, 0):
+            message, _ = talk.hear(self.line)
+            if message is None:
+                self._gone()
+                return
+            self._take(message)
+
+    def _gone(self) -> None:
+        """The guard said nothing more: the machine, or the limit of its group, has ended it."""
+        self.hit = self.group.hit() if self.group is not None else None
+        if self.hit is None:
+            self.lost = True
+        else:
+            self.status = -signal.SIGKILL
+
+    def _take(self, message: dict[str, Any]) -> None:
+        match message.get("is"):
+            case "ready":
+                self.ready = True
+            case "interrupted":
+                self.interrupted += 1
+            case "failed":
+                self.failed, self.status = str(message.get("what")), 1
+            case "ended":
+                self.status = int(message.get("status", 1))
+                self.hit = message.get("hit")
+                if self.hit is None and self.status == -signal.SIGKILL and self.group is not None:
+                    self.hit = self.group.hit()
+
+    def passed(self) -> str | None:
+        """The limit for which it, or one of its processes, was ended."""
+        if self.hit is None and self.group is not None and self.group.hit() == "memory":
+            return "memory"
+        return self.hit
+
+    def interrupt(self) -> None:
+        """Asks the guard to interrupt what runs; `interrupted` counts when it has."""
+        with contextlib.suppress(OSError):
+            talk.say(self.line, {"do": "interrupt"})
+
+    def dismiss(self) -> None:
+        """Tells everything that came of it to end, and waits for nothing."""
+        with contextlib.suppress(OSError):
+            self.line.shutdown(socket.SHUT_WR)
+
+    def bury(self) -> None:
+        """Waits until everything has ended, and removes the folder. Never raises."""
+        # The guard ends with its namespace or after everything that it adopted; then the line
+        # is closed at the other end, whoever else may have died on the way.
+        end = time.monotonic() + ENDING_SECONDS
+        while time.monotonic() < end and readable(self.line, end - time.monotonic()):
+            if talk.hear(self.line)[0] is None:
+                break
+        self.line.close()
+        if self.group is not None:
+            self.group.kill()
+            self.group.remove()
+        place.remove(self.place)
+
+
+def readable(line: socket.socket, seconds: float) -> bool:
+    """Whether something can be heard on *line*, at once or within some seconds."""
+    poll = select.poll()
+    poll.register(line, select.POLLIN)
+    return bool(poll.poll(max(seconds, 0) * 1000))

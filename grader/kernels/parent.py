@@ -1,0 +1,194 @@
+"""One parent process (see `grader.inside.parent`), and the ways to start its kernels."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import json
+import os
+import secrets
+import socket
+import subprocess
+import sys
+import threading
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from grader.inside import talk, view
+from grader.inside.guard import SOCKETS
+from grader.inside.plan import Start
+from grader.kernels import place
+from grader.kernels.base import NotStartedError
+from grader.kernels.born import Born, readable
+from grader.model import Limits
+from grader.sandbox import Place, Sandbox
+
+START_SECONDS = 60.0
+
+_KEY_BYTES = 32
+_slots = itertools.count()
+
+
+@dataclass(frozen=True, slots=True)
+class Way:
+    """How kernels are started: those that are alike in this may have the same parent."""
+
+    sandbox: Sandbox
+    device: str
+    loopback: bool
+    limits: Limits
+    seed: int
+    imports: tuple[str, ...]
+    variables: tuple[tuple[str, str], ...] = ()
+
+
+class Parent:
+    """One parent process, and the folder that it shares with its kernels."""
+
+    def __init__(self, way: Way):
+        self.way = way
+        self.imports: tuple[str, ...] = ()
+        self.about: dict[str, Any] = {}
+        self._home = place.make_shared()
+        self._plan = way.sandbox.plan(way.device, loopback=way.loopback)
+        self._lock = threading.Lock()
+        self._names = itertools.count()
+        try:
+            self._process, self._line = self._started()
+            self._up()
+        except BaseException:
+            self.end()
+            raise
+
+    def _started(self) -> tuple[subprocess.Popen[bytes], socket.socket]:
+        ours, theirs = talk.pair()
+        folder = self._home.root / "parent"
+        folder.mkdir(mode=0o700)
+        seen = Path(view.PLACES) / "parent" if self._plan["view"] is not None else folder
+        settings = {
+            "line": theirs.fileno(),
+            "plan": self._plan,
+            "imports": self.way.imports,
+            "seed": self.way.seed,
+            "places": str(self._home.root),
+            "folder": str(seen),
+        }
+        # By file, because a plan is longer than a command line should be.
+        script = folder / "settings.json"
+        script.write_text(json.dumps(settings), encoding="utf-8")
+        command = [sys.executable, "-P", "-m", "grader.inside.parent", str(script)]
+        environment = dict(self.way.sandbox.environment(self.way.sandbox.inner(self._home)))
+        environment |= dict(self.way.variables)
+        for name, value in _on_path().items():
+            environment.setdefault(name, value)
+        # Memory in large pages is forked in half the time.
+        environment.setdefault("GLIBC_TUNABLES", "glibc.malloc.hugetlb=1")
+        if self.way.device == "cpu":
+            environment["CUDA_VISIBLE_DEVICES"] = ""
+        with theirs:
+            try:
+                process = subprocess.Popen(  # noqa: S603
+                    self.way.sandbox.wrap(command, self._home),
+                    env=environment,
+                    cwd="/",
+                    stdin=subprocess.DEVNULL,
+                    stdout=subprocess.DEVNULL,
+                    stderr=subprocess.DEVNULL,
+                    pass_fds=[theirs.fileno()],
+                    start_new_session=True,
+                )
+            except BaseException:
+                ours.close()
+                raise
+        return process, ours
+
+    def _up(self) -> None:
+        if not readable(self._line, START_SECONDS):
+            raise NotStartedError(f"the parent of the kernels was not up in {START_SECONDS:g} s")
+        message, _ = talk.hear(self._line)
+        if message is None or message.get("is") != "up":
+            why = message.get("what") if message else f"exit status {self._process.wait()}"
+            raise NotStartedError(f"the parent of the kernels ended at once ({why})")
+        if message["threads"] != 1:
+            raise NotStartedError(f"{message['threads']} threads run in the parent of the kernels")
+        self.imports = tuple(message["imports"])
+        self.about = message["about"]
+
+    @property
+    def alive(self) -> bool:
+        """Whether it can fork."""
+        return self._process.poll() is None
+
+    def bear(self) -> Born:
+        """A kernel that is being forked; its `ready` or `failed` will say how that went."""
+        way = self.way
+        name = str(next(self._names))
+        home = Place(self._home.root / name)
+        slot = next(_slots)
+        uid = way.sandbox.uid(slot)
+        inner = way.sandbox.inner(home)
+        place.furnish(home, wire_only=self._plan["view"] is not None)
+        key = secrets.token_hex(_KEY_BYTES).encode()
+        group = way.sandbox.group(home.root.parent.name + "-" + name, way.limits)
+        ours, theirs = talk.pair()
+        environment = dict(way.sandbox.environment(inner)) | dict(way.variables)
+        if way.device == "cpu":
+            environment["CUDA_VISIBLE_DEVICES"] = ""
+        start = Start(
+            name=name,
+            root=str(inner.root),
+            uid=uid,
+            scratch_bytes=way.limits.scratch_bytes,
+            memory_bytes=way.limits.memory_bytes if group is None else None,
+            processes=way.limits.processes if group is None else None,
+            rlimits=dict(way.sandbox.rlimits(way.limits, way.device)),
+            environment=environment,
+            seed=way.seed,
+            connection={"key": key.decode()},
+        )
+        with contextlib.ExitStack() as stack:
+            files = [stack.enter_context(theirs).fileno()]
+            for number in range(1, SOCKETS + 1):
+                files.append(stack.enter_context(_listening(home.wire / f"k-{number}")).fileno())
+            for file in group.descriptors() if group is not None else ():
+                stack.callback(os.close, file)
+                files.append(file)
+            try:
+                with self._lock:
+                    talk.say(self._line, {"start": start}, files)
+            except OSError as error:
+                ours.close()
+                place.remove(home)
+                raise NotStartedError("the parent of the kernels has ended") from error
+        return Born(home, inner, key, ours, self.about, group)
+
+    def end(self) -> None:
+        """Ends the process and removes what is left of its folder."""
+        if hasattr(self, "_line"):
+            self._line.close()
+            try:
+                self._process.wait(START_SECONDS)
+            except subprocess.TimeoutExpired:
+                self._process.kill()
+                self._process.wait()
+        place.remove(self._home)
+
+
+def _listening(path: Path) -> socket.socket:
+    """A socket at *path* that takes connections."""
+    made = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+    try:
+        made.bind(str(path))
+        made.listen()
+        made.setblocking(False)
+    except BaseException:
+        made.close()
+        raise
+    return made
+
+
+def _on_path() -> dict[str, str]:
+    """Where the parent finds this package when it is not installed but lies on the path."""
+    root = str(Path(__file__).parent.parent.parent)
+    return {"PYTHONPATH": root} if root in sys.path else {}
