@@ -40,6 +40,8 @@ _FIRST_IN_NAMESPACE = 2
 
 SOCKETS = 2
 """What a kernel listens at: made by the grader, in a folder that no kernel sees."""
+OWN = 1 + SOCKETS
+"""Open files of a kernel: where it says that it is ready, and its sockets."""
 
 
 def serve(
@@ -71,12 +73,13 @@ def stand(
     with _to_the_end(plan, line):
         _isolate(plan, start, files[SOCKETS:])
         me = os.pidfd_open(os.getpid())
-        talk.say(births, {"start": start}, [me, line.fileno(), *files])
+        ready, tell = os.pipe()
+        talk.say(births, {"start": start}, [me, line.fileno(), tell, *files])
         births.close()
-        _close([me, *files])
+        _close([me, tell, *files])
         if plan["drop"]:
             linux.keep_capabilities(_KEPT)
-        _Watch(plan, start, line, _FIRST_IN_NAMESPACE).all()
+        _Watch(plan, start, line, _FIRST_IN_NAMESPACE, ready).all()
 
 
 @contextlib.contextmanager
@@ -162,22 +165,20 @@ def _only(files: Sequence[int]) -> list[int]:
 class _Watch:
     """One kernel, watched from its start to its end."""
 
-    def __init__(
-        self, plan: Plan, start: Start, line: socket.socket, pid: int, ready: int | None = None
-    ):
+    def __init__(self, plan: Plan, start: Start, line: socket.socket, pid: int, ready: int):
         self._start = start
         self._namespace = "pid" in plan["namespaces"] and _has_proc(plan)
         self._own_files = plan["view"] is not None
         self._looks = 0
         self._line = line
-        self._ready = ready
+        self._ready: int | None = ready
         self._pid = pid
         self._wake, poke = os.pipe()
         os.set_blocking(poke, False)
         signal.set_wakeup_fd(poke, warn_on_full_buffer=False)
         signal.signal(signal.SIGCHLD, lambda *_: None)
         self._poll = select.poll()
-        for source in (line, self._wake, *(() if ready is None else (ready,))):
+        for source in (line, self._wake, ready):
             self._poll.register(source, select.POLLIN)
 
     def all(self) -> None:
@@ -248,7 +249,7 @@ def tell_ready(line: socket.socket, ready: int) -> None:
     if text[:1] == b"!":
         tell_of(line, {"is": "failed", "what": text[1:].decode("utf-8", "replace")})
     elif text:
-        tell_of(line, {"is": "ready"})
+        tell_of(line, {"is": "ready", "key": text[1:].decode()})
 
 
 def tell_of(line: socket.socket, message: dict[str, object]) -> None:

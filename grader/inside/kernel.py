@@ -13,6 +13,7 @@ import io
 import json
 import logging
 import os
+import secrets
 import signal
 import sys
 import threading
@@ -37,6 +38,8 @@ from grader.inside.streams import Publisher, Stream
 
 _SUBSCRIBED_SECONDS = 600.0
 """A kernel that is kept ready waits so long for its grader."""
+
+_KEY_BYTES = 32
 
 _made: list[GradedKernel] = []
 
@@ -196,11 +199,13 @@ def run(start: Start, tell: int, sockets: Sequence[int]) -> None:
     session = kernel.later
     session.session = uuid.uuid4().hex
     session.pid = os.getpid()
-    session.key = str(start["connection"]["key"]).encode()
+    # Made here, so that no kernel finds another's in the memory that it got from the parent.
+    key = secrets.token_hex(_KEY_BYTES).encode()
+    session.key = key
     context = zmq.Context()
     requests = _listening(context, zmq.ROUTER, sockets[0])
     output = _listening(context, zmq.XPUB, sockets[1])
-    os.write(tell, b"+")
+    os.write(tell, b"+" + key)
     os.close(tell)
     # Whoever publishes before the grader has subscribed publishes in vain.
     if not output.poll(int(1000 * _SUBSCRIBED_SECONDS)):

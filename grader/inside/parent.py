@@ -84,13 +84,16 @@ def _serve(plan: Plan, settings: dict[str, Any], line: socket.socket) -> None:
     # What a student imports by these names is not there, as far as they can tell.
     for name in [n for n in sys.modules if n == "grader" or n.startswith("grader.")]:
         del sys.modules[name]
+    sys.modules["grader"] = None  # type: ignore[assignment]  # by which Python knows it isn't there
     gc.collect()
     gc.freeze()  # so that a child's collector doesn't touch, and thereby copy, what is shared
     tasks = os.open("task", os.O_RDONLY | os.O_DIRECTORY, dir_fd=itself)
     threads = len(os.listdir(tasks))  # noqa: PTH208  # by descriptor
     os.close(tasks)
     talk.say(line, {"is": "up", "imports": imported, "threads": threads, "about": _about()})
-    _Nest(plan, line, itself, keeper).all()
+    nest = _Nest(plan, line, itself, keeper)
+    nest.all()
+    nest.close()
     _tidy(view.PLACES if plan["view"] is not None else settings["places"])
     os._exit(0)
 
@@ -152,7 +155,7 @@ class _Nest:
         self._plan = plan
         self._line = line
         self._keeper = keeper
-        self._kernels: dict[int, tuple[socket.socket, int]] = {}
+        self._kernels: dict[int, socket.socket] = {}
         self._own = -1
         if "pid" in plan["namespaces"]:
             self._own = os.open("ns/pid", os.O_RDONLY | os.O_CLOEXEC, dir_fd=itself)
@@ -174,8 +177,6 @@ class _Nest:
             if self._wake in sources:
                 os.read(self._wake, 512)
                 self._reap()
-            for pid in [pid for pid, (_, ready) in self._kernels.items() if ready in sources]:
-                self._ready(pid)
             if self._line.fileno() in sources and not self._ordered():
                 return
             keeper = self._keeper
@@ -202,12 +203,11 @@ class _Nest:
         if message is None:
             return False
         where, line, *others = files
-        sockets, groups = others[: guard.SOCKETS], others[guard.SOCKETS :]
-        ready, tell = os.pipe()
+        own, groups = others[: guard.OWN], others[guard.OWN :]
         try:
             linux.setns(where, linux.CLONE_NEWPID)
         except OSError:  # it has ended already: nobody waits for this kernel any more
-            for file in (ready, tell, *files):
+            for file in files:
                 os.close(file)
             return True
         pid = os.fork()
@@ -216,19 +216,12 @@ class _Nest:
             for group in groups:
                 os.write(group, b"0")
             linux.setns(where, flags(self._plan, "user", "pid"))
-            guard.become(self._plan, message["start"], (tell, *sockets), kernel_of().run)
+            guard.become(self._plan, message["start"], own, kernel_of().run)
         linux.setns(self._own, linux.CLONE_NEWPID)
-        for file in (tell, where, *others):
+        for file in (where, *others):
             os.close(file)
-        self._kernels[pid] = socket.socket(fileno=line), ready
-        self._poll.register(ready, select.POLLIN)
+        self._kernels[pid] = socket.socket(fileno=line)
         return True
-
-    def _ready(self, pid: int) -> None:
-        line, ready = self._kernels[pid]
-        self._poll.unregister(ready)
-        guard.tell_ready(line, ready)
-        self._kernels[pid] = line, -1
 
     def _reap(self) -> None:
         with contextlib.suppress(ChildProcessError):
@@ -237,12 +230,15 @@ class _Nest:
                 if pid == 0:
                     return
                 if pid in self._kernels:
-                    if self._kernels[pid][1] >= 0:
-                        self._ready(pid)
-                    line, _ = self._kernels.pop(pid)
+                    line = self._kernels.pop(pid)
                     said = {"is": "ended", "status": os.waitstatus_to_exitcode(status)}
                     guard.tell_of(line, said)
                     line.close()
+
+    def close(self) -> None:
+        """Lets the keeper go."""
+        if self._keeper is not None:
+            self._keeper.close()
 
     def _in_child(self) -> None:
         signal.set_wakeup_fd(-1)

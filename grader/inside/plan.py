@@ -57,5 +57,3 @@ class Start(TypedDict):
     rlimits: dict[str, int]
     environment: dict[str, str]
     seed: int
-    connection: dict[str, str]
-    """The `key` that signs the messages of kernel and grader."""

@@ -25,7 +25,6 @@ class Born:
 
     place: Place
     inner: Place
-    key: bytes
     line: socket.socket
     about: Mapping[str, Any]
     """Interpreter, platform and packages, as its parent told."""
@@ -37,6 +36,8 @@ class Born:
     failed: str | None = None
     """Why it did not start."""
     ready: bool = False
+    key: bytes = b""
+    """Signs the messages of kernel and grader; known when the kernel is ready."""
     interrupted: int = 0
     lost: bool = False
     """The guard is gone without a word: not the kernel's doing."""
@@ -61,7 +62,7 @@ class Born:
     def _take(self, message: dict[str, Any]) -> None:
         match message.get("is"):
             case "ready":
-                self.ready = True
+                self.ready, self.key = True, str(message.get("key")).encode()
             case "interrupted":
                 self.interrupted += 1
             case "failed":

@@ -6,7 +6,6 @@ import contextlib
 import itertools
 import json
 import os
-import secrets
 import socket
 import subprocess
 import sys
@@ -26,7 +25,6 @@ from grader.sandbox import Place, Sandbox
 
 START_SECONDS = 60.0
 
-_KEY_BYTES = 32
 _slots = itertools.count()
 
 
@@ -118,7 +116,8 @@ class Parent:
     @property
     def alive(self) -> bool:
         """Whether it can fork."""
-        return self._process.poll() is None
+        # It has nothing more to say: what can be heard is that it is gone.
+        return self._process.poll() is None and not readable(self._line, 0)
 
     def bear(self) -> Born:
         """A kernel that is being forked; its `ready` or `failed` will say how that went."""
@@ -129,7 +128,6 @@ class Parent:
         uid = way.sandbox.uid(slot)
         inner = way.sandbox.inner(home)
         place.furnish(home, wire_only=self._plan["view"] is not None)
-        key = secrets.token_hex(_KEY_BYTES).encode()
         group = way.sandbox.group(home.root.parent.name + "-" + name, way.limits)
         ours, theirs = talk.pair()
         environment = dict(way.sandbox.environment(inner)) | dict(way.variables)
@@ -145,7 +143,6 @@ class Parent:
             rlimits=dict(way.sandbox.rlimits(way.limits, way.device)),
             environment=environment,
             seed=way.seed,
-            connection={"key": key.decode()},
         )
         with contextlib.ExitStack() as stack:
             files = [stack.enter_context(theirs).fileno()]
@@ -161,7 +158,7 @@ class Parent:
                 ours.close()
                 place.remove(home)
                 raise NotStartedError("the parent of the kernels has ended") from error
-        return Born(home, inner, key, ours, self.about, group)
+        return Born(home, inner, ours, self.about, group)
 
     def end(self) -> None:
         """Ends the process and removes what is left of its folder."""

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from collections.abc import Collection, Iterable
 from functools import lru_cache
-from json.encoder import encode_basestring
 
 from grader.model import Mark
 from grader.model.result import Row
@@ -60,20 +59,7 @@ def grade_json(row: Row, *, exam: str, engine: str, release: str) -> str:
         "release": grade.release if grade else release,
         "environment": dict(grade.environment) if grade else {},
     }
-    return _laid_out(plain, "\n") + "\n"
-
-
-def _laid_out(data: object, line: str) -> str:
-    """*data* as `json` writes it with an indent of 2, four times as fast; *line* starts a line."""
-    if isinstance(data, str):
-        return encode_basestring(data)
-    if not data or not isinstance(data, (dict, list, tuple)):
-        return json.dumps(data, allow_nan=False)
-    inside = line + "  "
-    if isinstance(data, dict):
-        items = [f"{encode_basestring(name)}: {_laid_out(v, inside)}" for name, v in data.items()]
-        return "{" + inside + f",{inside}".join(items) + line + "}"
-    return "[" + inside + f",{inside}".join([_laid_out(v, inside) for v in data]) + line + "]"
+    return json.dumps(plain, ensure_ascii=False, allow_nan=False, indent=2) + "\n"
 
 
 @lru_cache(maxsize=4096)

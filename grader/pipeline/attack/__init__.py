@@ -93,7 +93,7 @@ def _rows(root: Path, attacks: Sequence[Attack], terms: Terms, layers: frozenset
         if alone.code != 0:
             raise SetupError(
                 "honest submissions could not be graded, so nothing can be said of others: "
-                + (alone.errors.strip()[-300:] or f"exit status {alone.code}"),
+                + (alone.errors.strip()[-300:] or _open(alone)),
                 fix="see `grader doctor`",
             )
         before = watch.snapshot(course.folder, course.folder / "results")
@@ -113,6 +113,13 @@ def _rows(root: Path, attacks: Sequence[Attack], terms: Terms, layers: frozenset
     rows = list(_judged(course, batches, traces, layers))
     honest = {s.id: alone.found[s.id] for s in course.honest}
     return [*rows, *_whole(batches, honest, changed, strange)]
+
+
+def _open(batch: Batch) -> str:
+    """Why the first mark is open that is; or the exit status, when none is."""
+    grades = (found.grade for found in batch.found.values())
+    marks = (mark for grade in grades if grade for mark in grade.marks if mark.points is None)
+    return next((mark.feedback for mark in marks), f"exit status {batch.code}")
 
 
 def _own_bank() -> Path:
