@@ -68,7 +68,8 @@ def write_whole(path: Path, data: bytes, *, durable: bool = False, private: bool
 def _made(folder: Path) -> list[Path]:
     """Makes *folder*; the folders whose lists of names have changed by that."""
     missing = list(takewhile(lambda one: not one.exists(), (folder, *folder.parents)))
-    folder.mkdir(parents=True, exist_ok=True)
+    if missing:
+        folder.mkdir(parents=True, exist_ok=True)
     return [one.parent for one in missing]
 
 

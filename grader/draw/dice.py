@@ -27,21 +27,33 @@ def below(seed: bytes, label: str | bytes, n: int) -> int:
     """
     if isinstance(label, str):
         label = label.encode()
-    limit = _RANGE - _RANGE % n
+    limit = even(n)
     counter = 0
     while True:
-        digest = hashlib.sha256(b"%s|%d|%s" % (seed, counter, label)).digest()
-        value = int.from_bytes(digest[:8], "big")
+        value = hashed(b"%s|%d|%s" % (seed, counter, label))
         if value < limit:
             return value % n
         counter += 1
 
 
+def hashed(data: bytes) -> int:
+    """A number below 2^64 that depends on *data* alone."""
+    return int.from_bytes(hashlib.sha256(data).digest()[:8], "big")
+
+
+def even(n: int) -> int:
+    """The largest multiple of *n* up to 2^64: below it, every remainder is equally likely."""
+    return _RANGE - _RANGE % n
+
+
 def order(seed: bytes, label: str, n: int) -> tuple[int, ...]:
     """A permutation of range(n) that depends on seed and label alone."""
     items = list(range(n))
-    start = label.encode()
+    start = b"%s/" % label.encode()
     for last in range(n - 1, 0, -1):
-        other = below(seed, b"%s/%d" % (start, last), last + 1)
+        place = start + b"%d" % last
+        # The same as `below`, whose first try nearly always is the last.
+        value = hashed(seed + b"|0|" + place)
+        other = value % (last + 1) if value < even(last + 1) else below(seed, place, last + 1)
         items[last], items[other] = items[other], items[last]
     return tuple(items)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from grader import units
-from grader.draw.dice import below
+from grader.draw.dice import below, even, hashed
 from grader.model import Parameter
 from grader.model.spec import Scalar
 from grader.quantity import Value
@@ -29,13 +28,11 @@ class Die:
     limit: int
     face: Callable[[int], Face]
 
-    def roll(self, seed: bytes, attempt: bytes) -> Face:
-        """What the parameter is for *seed* in that *attempt*; the same as `below` picks."""
+    def roll(self, seed: bytes, attempt: bytes) -> int:
+        """Which face shows for *seed* in that *attempt*; the same as `below` picks."""
         label = self.label + attempt
-        value = int.from_bytes(hashlib.sha256(seed + b"|0|" + label).digest()[:8], "big")
-        if value < self.limit:
-            return self.face(value % self.count)
-        return self.face(below(seed, label, self.count))
+        value = hashed(seed + b"|0|" + label)
+        return value % self.count if value < self.limit else below(seed, label, self.count)
 
 
 def die_of(name: str, parameter: Parameter) -> Die:
@@ -47,7 +44,7 @@ def die_of(name: str, parameter: Parameter) -> Die:
         names=frozenset(parameter.rows[0] if parameter.rows else (name,)),
         label=f"parameter/{name}/".encode(),
         count=count,
-        limit=(1 << 64) - (1 << 64) % count,
+        limit=even(count),
         face=face,
     )
 

@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
+from operator import itemgetter
+from types import MappingProxyType
 from typing import NamedTuple
 
 from grader.draw.fault import failed, in_expression
-from grader.draw.parameters import Die, Face, die_of
+from grader.draw.parameters import Die, die_of
 from grader.expressions import Closure, ExpressionError, evaluate, holds, names_in, prepared
 from grader.model import Expr, Facts, Problem
 from grader.quantity import Value
 
 MAX_DRAWS = 1000
+REMEMBERED = 2048
+"""Combinations of faces for which an expression's result is kept; with more, for none."""
 
-_Values = tuple[tuple[str, Closure], ...]
+_NO_FACTS: Facts = MappingProxyType({})
+# The face of every die, by its number; None where it was not rolled yet.
+_Faces = Sequence[int | None]
 
 
 class Drawn(NamedTuple):
@@ -28,38 +34,65 @@ class Drawn(NamedTuple):
     """How often it was drawn."""
 
 
-@dataclass(frozen=True, slots=True)
-class _Step:
-    """One condition, and what has to be known before it can be asked and is not known yet."""
+class _Known:
+    """A value or a condition, and what it was for the faces of the few dice behind it.
 
-    dice: tuple[int, ...]
-    values: _Values
-    holds: Closure
+    A class repeats itself: most expressions hang on two or three parameters of a dozen faces each.
+    """
+
+    def __init__(self, name: str, run: Closure, behind: Sequence[int], dice: Sequence[Die]):
+        self.name = name
+        self.run = run
+        self.behind = tuple(behind)
+        self._key: Callable[[_Faces], object] = itemgetter(*behind) if behind else lambda _: None
+        self._few = math.prod(dice[i].count for i in behind) <= REMEMBERED
+        self._found: dict[object, Value] = {}
+
+    def find(self, faces: _Faces) -> Value | None:
+        """What it was for these faces, or None when nobody knows."""
+        return self._found.get(self._key(faces))
+
+    def evaluated(self, faces: _Faces, scope: Mapping[str, Value], facts: Facts) -> Value:
+        """What it is in *scope*, which these faces have made."""
+        found = self.run(scope, facts)
+        if self._few:
+            self._found[self._key(faces)] = found
+        return found
+
+
+class _Step(NamedTuple):
+    """One condition, and what has to be rolled before it can be asked and is not rolled yet."""
+
+    roll: tuple[int, ...]
+    condition: _Known
+    values: tuple[_Known, ...]
+    """All that the condition uses, directly or through others."""
 
 
 class Plan:
     """One problem's parameters, values and conditions, made ready."""
 
-    def __init__(self, problem: Problem):
+    def __init__(self, problem: Problem, facts: Facts):
         self._problem = problem
+        self._facts = facts
         self._dice = tuple(die_of(*item) for item in problem.parameters.items())
-        self._values: _Values = tuple((n, _ready(e)) for n, e in problem.values.items())
-        # Conditions on parameters alone may keep out what values can't stand, such as a
-        # division by zero.
-        late = [c for c in problem.where if _names(c) & set(problem.values)]
-        self._early = [c for c in problem.where if c not in late]
-        self._late = late
-        self._steps = tuple(_steps(problem, self._dice, self._values))
+        behind = _behind(problem)
+        self._values = tuple(
+            _Known(name, _ready(e), self._dice_of(behind[name]), self._dice)
+            for name, e in problem.values.items()
+        )
+        self._steps = tuple(self._in_good_order(behind))
 
-    def draw(self, seed: bytes, facts: Facts) -> Drawn:
+    def draw(self, seed: bytes) -> Drawn:
         """The first numbers for *seed* that fit; raises DrawError."""
         for number in range(MAX_DRAWS):
             attempt = b"%d" % number
             try:
-                found = self._quickly(seed, attempt, facts)
+                faces = self._attempt(seed, attempt)
+                found = self._scopes(faces) if faces else None
             except ExpressionError:
-                # In its own order another condition may have kept out what failed.
-                found = self._in_order(seed, attempt, facts)
+                # In the order of the spec another condition may have kept out what failed.
+                found = self._in_order(seed, attempt)
             if found is not None:
                 return Drawn(*found, number + 1)
         raise failed(
@@ -71,91 +104,145 @@ class Plan:
             "hit-rate",
         )
 
-    def with_values(self, parameters: Mapping[str, Value], facts: Facts) -> dict[str, Value]:
+    def with_values(self, parameters: Mapping[str, Value]) -> dict[str, Value]:
         """The parameters and the values computed from them; raises DrawError."""
         scope = dict(parameters)
-        for name, value in self._values:
+        for value in self._values:
             try:
-                scope[name] = value(scope, facts)
+                scope[value.name] = value.run(scope, self._facts)
             except ExpressionError as error:
-                path = ("values", name)
-                raise in_expression(self._problem, path, f"value '{name}'", error, scope) from None
+                path, place = ("values", value.name), f"value '{value.name}'"
+                raise in_expression(self._problem, path, place, error, scope) from None
         return scope
 
-    def _quickly(
-        self, seed: bytes, attempt: bytes, facts: Facts
-    ) -> tuple[dict[str, Value], dict[str, Value]] | None:
-        """Parameters and scope, or None as soon as any condition does not hold."""
-        faces: list[Face | None] = [None] * len(self._dice)
-        known: dict[str, Value] = {}
+    def _attempt(self, seed: bytes, attempt: bytes) -> list[int] | None:
+        """The faces of all dice, or None as soon as any condition does not hold."""
+        dice = self._dice
+        faces: list[int] = [-1] * len(dice)
         for step in self._steps:
-            for index in step.dice:
-                face = faces[index] = self._dice[index].roll(seed, attempt)
-                known.update(face)
-            for name, value in step.values:
-                known[name] = value(known, facts)
-            held = step.holds(known, facts)
+            for index in step.roll:
+                faces[index] = dice[index].roll(seed, attempt)
+            held = step.condition.find(faces)
+            if held is None:
+                held = step.condition.evaluated(faces, self._scope_for(step, faces), self._facts)
             if held is not True:
                 if held is False:
                     return None
                 raise ExpressionError("no condition")
+        return [die.roll(seed, attempt) if f < 0 else f for die, f in zip(dice, faces, strict=True)]
+
+    def _scope_for(self, step: _Step, faces: Sequence[int]) -> dict[str, Value]:
+        """What the condition of *step* needs."""
+        scope: dict[str, Value] = {}
+        for index in step.condition.behind:
+            scope.update(self._dice[index].face(faces[index]))
+        self._compute(step.values, scope, faces)
+        return scope
+
+    def _scopes(self, faces: Sequence[int]) -> tuple[dict[str, Value], dict[str, Value]]:
+        """The parameters, and all that is computed from them, in the order of the spec."""
         parameters: dict[str, Value] = {}
-        for die, rolled in zip(self._dice, faces, strict=True):
-            parameters.update(die.roll(seed, attempt) if rolled is None else rolled)
-        # In the order of the spec, whatever order they became known in.
+        for die, face in zip(self._dice, faces, strict=True):
+            parameters.update(die.face(face))
         scope = dict(parameters)
-        for name, value in self._values:
-            scope[name] = known[name] if name in known else value(scope, facts)
+        self._compute(self._values, scope, faces)
         return parameters, scope
 
+    def _compute(
+        self, values: Iterable[_Known], scope: dict[str, Value], faces: Sequence[int]
+    ) -> None:
+        for value in values:
+            found = value.find(faces)
+            if found is None:
+                found = value.evaluated(faces, scope, self._facts)
+            scope[value.name] = found
+
     def _in_order(
-        self, seed: bytes, attempt: bytes, facts: Facts
+        self, seed: bytes, attempt: bytes
     ) -> tuple[dict[str, Value], dict[str, Value]] | None:
-        """The same in the order of the spec: all parameters, conditions on them, values, others."""
+        """The same as the spec has it: conditions on parameters alone, then values, then others.
+
+        The former may keep out what values can't stand, such as a division by zero.
+        """
+        values = self._problem.values.keys()
+        late = [c for c in self._problem.where if _names(c) & values]
         parameters: dict[str, Value] = {}
         for die in self._dice:
-            parameters.update(die.roll(seed, attempt))
-        if not self._all_hold(self._early, parameters, facts):
+            parameters.update(die.face(die.roll(seed, attempt)))
+        if not self._all_hold((c for c in self._problem.where if c not in late), parameters):
             return None
-        scope = self.with_values(parameters, facts)
-        return (parameters, scope) if self._all_hold(self._late, scope, facts) else None
+        scope = self.with_values(parameters)
+        return (parameters, scope) if self._all_hold(late, scope) else None
 
-    def _all_hold(
-        self, conditions: Sequence[Expr], scope: Mapping[str, Value], facts: Facts
-    ) -> bool:
+    def _all_hold(self, conditions: Iterable[Expr], scope: Mapping[str, Value]) -> bool:
         for condition in conditions:
             try:
-                if not holds(condition, scope, facts):
+                if not holds(condition, scope, self._facts):
                     return False
             except ExpressionError as error:
                 place = f"condition '{condition}'"
                 raise in_expression(self._problem, ("where",), place, error, scope) from None
         return True
 
+    def _dice_of(self, names: frozenset[str]) -> tuple[int, ...]:
+        return tuple(i for i, die in enumerate(self._dice) if die.names & names)
 
-@lru_cache(maxsize=256)
-def _plan(one: _Same) -> Plan:
-    return Plan(one.problem)
+    def _in_good_order(self, behind: Mapping[str, frozenset[str]]) -> Iterator[_Step]:
+        """The conditions, the cheapest first: by what they need beside what is known by then."""
+        rolled: set[int] = set()
+        computed: set[str] = set()
+        left = list(self._problem.where)
+
+        def needs(condition: Expr) -> frozenset[str]:
+            return _with_behind(_names(condition), behind)
+
+        def cost(condition: Expr) -> int:
+            names = needs(condition)
+            values = self._problem.values.items()
+            written = [str(e) for name, e in values if name in names - computed]
+            dice = set(self._dice_of(names)) - rolled
+            return 10 * len(dice) + sum(map(len, written)) + len(str(condition))
+
+        while left:
+            condition = min(left, key=cost)
+            left.remove(condition)
+            names = needs(condition)
+            dice = self._dice_of(names)
+            yield _Step(
+                roll=tuple(i for i in dice if i not in rolled),
+                condition=_Known("", _ready(condition), dice, self._dice),
+                values=tuple(v for v in self._values if v.name in names),
+            )
+            rolled.update(dice)
+            computed |= names
 
 
-def plan_of(problem: Problem) -> Plan:
+def plan_of(problem: Problem, facts: Facts) -> Plan:
     """The plan of *problem*, made when it is first drawn."""
-    return _plan(_Same(problem))
+    return _plan(_Same(problem, facts or _NO_FACTS))
 
 
 class _Same:
-    """A problem as the key of a cache: this very one, as it can't be hashed by what it holds."""
+    """The key of a cache: these very objects, as they can't be hashed by what they hold."""
 
-    __slots__ = ("problem",)
+    __slots__ = ("facts", "problem")
 
-    def __init__(self, problem: Problem):
+    def __init__(self, problem: Problem, facts: Facts):
         self.problem = problem
+        self.facts = facts
 
     def __hash__(self) -> int:
-        return id(self.problem)
+        return hash((id(self.problem), id(self.facts)))
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, _Same) and other.problem is self.problem
+        return (
+            isinstance(other, _Same) and other.problem is self.problem and other.facts is self.facts
+        )
+
+
+@lru_cache(maxsize=128)
+def _plan(one: _Same) -> Plan:
+    return Plan(one.problem, one.facts)
 
 
 def _ready(expression: Expr) -> Closure:
@@ -169,39 +256,13 @@ def _names(expression: Expr) -> frozenset[str]:
     return names_in(expression) if isinstance(expression, str) else frozenset()
 
 
-def _steps(problem: Problem, dice: Sequence[Die], values: _Values) -> Iterator[_Step]:
-    """The conditions, the cheapest first: by what they need beside what is known by then."""
-    needs = _needs(problem)
-    rolled: set[int] = set()
-    computed: set[str] = set()
-    left = list(problem.where)
-
-    def missing(condition: Expr) -> tuple[tuple[int, ...], _Values]:
-        names = needs[condition]
-        new = (i for i, die in enumerate(dice) if die.names & names and i not in rolled)
-        return tuple(new), tuple(v for v in values if v[0] in names and v[0] not in computed)
-
-    def cost(condition: Expr) -> int:
-        to_roll, to_compute = missing(condition)
-        written = (str(problem.values[name]) for name, _ in to_compute)
-        return 10 * len(to_roll) + sum(map(len, written)) + len(str(condition))
-
-    while left:
-        condition = min(left, key=cost)
-        left.remove(condition)
-        to_roll, to_compute = missing(condition)
-        yield _Step(to_roll, to_compute, _ready(condition))
-        rolled.update(to_roll)
-        computed.update(name for name, _ in to_compute)
-
-
-def _needs(problem: Problem) -> Mapping[Expr, frozenset[str]]:
-    """All names behind each condition: its own, and those of the values that it uses."""
+def _behind(problem: Problem) -> Mapping[str, frozenset[str]]:
+    """By value: its name and all names that it uses, directly or through other values."""
     behind: dict[str, frozenset[str]] = {}
     for name, expression in problem.values.items():
-        own = _names(expression)
-        behind[name] = own.union({name}, *(behind[n] for n in own if n in behind))
-    return {
-        condition: _names(condition).union(*(behind[n] for n in _names(condition) if n in behind))
-        for condition in problem.where
-    }
+        behind[name] = _with_behind(_names(expression), behind) | {name}
+    return behind
+
+
+def _with_behind(names: frozenset[str], behind: Mapping[str, frozenset[str]]) -> frozenset[str]:
+    return names.union(*(behind[name] for name in names if name in behind))

@@ -26,16 +26,16 @@ def draw(
     stay as they are. Raises SpecError when the conditions are too rarely true, or when an
     expression fails.
     """
-    plan, draws = plan_of(problem), 1
+    plan, draws = plan_of(problem, facts), 1
     if numbers_of is None:
-        parameters, scope, draws = plan.draw(seed, facts)
+        parameters, scope, draws = plan.draw(seed)
     else:
         parameters = dict(numbers_of)
-        scope = plan.with_values(parameters, facts)
+        scope = plan.with_values(parameters)
     filler, shuffle = _filler(facts), partial(order, seed)
 
     def vary(changed: Mapping[str, Value]) -> Mapping[str, Value]:
-        return plan.with_values({**parameters, **changed}, facts)
+        return plan.with_values({**parameters, **changed})
 
     keys: dict[str, Key] = {}
     dice = Draw(scope=scope, facts=facts, fill=filler, order=shuffle, vary=vary)

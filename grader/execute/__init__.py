@@ -43,6 +43,7 @@ def execute(
         device=job.device,
         loopback=job.loopback,
         seed=job.seed,
+        variables=job.variables,
         imports=_worth_importing(cells),
         stop=stop,
     )

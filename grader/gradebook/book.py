@@ -191,6 +191,8 @@ class Gradebook:
         line |= {"fingerprint": fingerprint, "stored": self._clock()}
         with self._writing() as connection:
             connection.execute(insert(schema.evidence), line)
+            detail = {name: line[name] for name in ("submission_sha256", "outcome", "fingerprint")}
+            self._note(connection, "submission executed", "grader", "", detail)
         return kept
 
     def evidence(self, submission_sha256: str, fingerprint: str | None = None) -> Evidence | None:

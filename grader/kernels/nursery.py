@@ -18,7 +18,7 @@ from dataclasses import replace
 from grader.kernels import place
 from grader.kernels.base import NotStartedError
 from grader.kernels.born import Born
-from grader.kernels.parent import Parent, Way
+from grader.kernels.parent import CrowdedError, Parent, Way
 
 IDLE_SECONDS = 60.0
 """After the last kernel a parent waits so long for another."""
@@ -33,7 +33,7 @@ def _started(way: Way) -> Parent:
     """A parent for *way*, with nothing imported ahead when that is what doesn't work."""
     try:
         return Parent(way)
-    except NotStartedError:
+    except CrowdedError:
         if not way.imports:
             raise
         log.warning("kernels start with nothing imported ahead", exc_info=True)

@@ -28,6 +28,10 @@ START_SECONDS = 60.0
 _slots = itertools.count()
 
 
+class CrowdedError(NotStartedError):
+    """What was imported ahead has started threads, and so nothing can be forked safely."""
+
+
 @dataclass(frozen=True, slots=True)
 class Way:
     """How kernels are started: those that are alike in this may have the same parent."""
@@ -109,7 +113,7 @@ class Parent:
             why = message.get("what") if message else f"exit status {self._process.wait()}"
             raise NotStartedError(f"the parent of the kernels ended at once ({why})")
         if message["threads"] != 1:
-            raise NotStartedError(f"{message['threads']} threads run in the parent of the kernels")
+            raise CrowdedError(f"{message['threads']} threads run in the parent of the kernels")
         self.imports = tuple(message["imports"])
         self.about = message["about"]
 
@@ -147,7 +151,8 @@ class Parent:
         with contextlib.ExitStack() as stack:
             files = [stack.enter_context(theirs).fileno()]
             for number in range(1, SOCKETS + 1):
-                files.append(stack.enter_context(_listening(home.wire / f"k-{number}")).fileno())
+                listening = stack.enter_context(_listening(home.wire / f"k-{number}"))
+                files += [listening.fileno()]
             for file in group.descriptors() if group is not None else ():
                 stack.callback(os.close, file)
                 files.append(file)

@@ -12,6 +12,7 @@ from grader.load.yaml12 import Located, Path_, read_yaml
 from grader.model import ExamSet, Slot
 from grader.registry import nearest
 
+_VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 _ID = re.compile(r"[A-Za-z0-9]+(?:[-_.][A-Za-z0-9]+)*\Z")
 
 
@@ -54,6 +55,15 @@ def _check(exam: ExamSet, source: Located, known: Collection[str]) -> list[SpecE
         errors.append(
             SpecError("the set has no problems", where=source.at(("problems",)), fix="list some")
         )
+    errors += [
+        SpecError(
+            f"'{name}' can't be an environment variable",
+            where=source.at(("variables", name)),
+            fix="use letters, digits and underscores, such as MY_SETTING",
+        )
+        for name in exam.variables
+        if not _VARIABLE.match(name)
+    ]
     seen: set[str] = set()
     for index, slot in enumerate(exam.slots):
         errors += _check_slot(slot, source, ("problems", index), known, seen)

@@ -123,5 +123,7 @@ class Job:
     """`cpu` hides every GPU from the notebook, so that it runs alike on all machines."""
     loopback: bool = False
     """Whether it may talk to itself over 127.0.0.1; nothing else is there in any case."""
+    variables: tuple[tuple[str, str], ...] = ()
+    """Environment variables that the set asks for."""
     seed: int = 0
     """For random, numpy and torch in the kernel."""

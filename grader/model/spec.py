@@ -184,6 +184,8 @@ class ExamSet:
     problems: tuple[str | Slot, ...]
     minutes: float | None = None
     instructions: Text = ""
+    variables: Mapping[str, str] = field(default_factory=dict)
+    """Environment variables that every notebook of the set runs with."""
 
     @property
     def slots(self) -> tuple[Slot, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import count
@@ -13,6 +14,8 @@ from grader.notebook.outline import MAX_BYTES, Trimmed, refused, too_large, trim
 MAX_CELLS = 2_000
 MAX_CODE = 5_000_000
 """Characters of all code cells together."""
+SMALL = 2_000_000
+"""Bytes that can't become more than some hundred megabytes of objects, whatever they are."""
 
 _BOM = b"\xef\xbb\xbf"
 # What people hand in by mistake, by how it begins.
@@ -31,7 +34,7 @@ def read(data: bytes) -> Notebook:
     Raises SubmissionError with a sentence for the student. Outputs are dropped unread; cells
     without an id, or with one that was used before, get a new one.
     """
-    tree = _parse(trim(_text(data)))
+    tree = _tree(_text(data))
     if not isinstance(tree, dict) or not ("cells" in tree or "worksheets" in tree):
         raise refused("this is JSON, but not a notebook")
     entries = _entries(tree)
@@ -63,6 +66,20 @@ def _text(data: bytes) -> bytes:
     return bare
 
 
+def _tree(data: bytes) -> object:
+    """What the JSON in *data* says, with the outputs of cells or without."""
+    if len(data) <= SMALL:
+        with contextlib.suppress(ValueError, RecursionError):
+            return _loaded(data.decode())
+    # Large, or with something wrong: within bounds, and with a sentence that says where.
+    return _parse(trim(data))
+
+
+def _loaded(text: str) -> object:
+    # NaN and the infinities are not JSON, but Python writes them; nothing of ours reads them.
+    return json.loads(text, parse_constant=lambda _: None)
+
+
 def _parse(trimmed: Trimmed) -> object:
     try:
         text = trimmed.data.decode()
@@ -70,8 +87,7 @@ def _parse(trimmed: Trimmed) -> object:
         where = trimmed.place(error.start)
         raise refused(f"the file is not a notebook: not UTF-8 text at {where}") from None
     try:
-        # NaN and the infinities are not JSON, but Python writes them; nothing of ours reads them.
-        return json.loads(text, parse_constant=lambda _: None)
+        return _loaded(text)
     except RecursionError:  # not at the depth that was let through, unless the stack is deep here
         raise refused("the file is nested too deeply to be a notebook") from None
     except json.JSONDecodeError as error:
@@ -120,10 +136,13 @@ def _cell(entry: object, number: int, seen: set[str], fresh: Iterator[str]) -> C
 
 
 def _source(source: object, number: int) -> str:
-    if isinstance(source, list) and all(isinstance(line, str) for line in source):
-        source = "".join(source)
+    if isinstance(source, list):
+        with contextlib.suppress(TypeError):  # of something that is not text
+            source = "".join(source)
     if not isinstance(source, str):
         raise refused(f"cell {number} of the notebook has no readable text")
+    if source.isascii() and "\0" not in source:
+        return source
     # Half of a surrogate pair is legal in JSON, and can be written nowhere else.
     return source.encode("utf-8", "replace").decode().replace("\0", "\ufffd")
 

@@ -150,6 +150,7 @@ class _Batch:
             sandbox=self._settings.sandbox,
             device=self._settings.device,
             loopback=self._settings.loopback,
+            variables=self._settings.variables,
         )
         # Other processes get Ctrl-C themselves, and an event can't be sent to them.
         if self._settings.executor.split(":")[0] == "threads":

@@ -38,12 +38,14 @@ class Settings:
     device: str = "cpu"
     loopback: bool = False
     """Whether notebooks may talk to themselves over 127.0.0.1; set when a problem needs it."""
+    variables: tuple[tuple[str, str], ...] = ()
+    """Environment variables of the notebooks; set by the release."""
     again: bool = False
     """Execute even what has been executed in this way before."""
 
     def fingerprint(self, names: tuple[str, ...]) -> str:
         """Stands for how a notebook is executed and what it is asked; another means once more."""
-        how = [asdict(self.limits), self.device, sorted(names), self.loopback]
+        how = [asdict(self.limits), self.device, sorted(names), self.loopback, self.variables]
         text = json.dumps(how, sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
@@ -95,7 +97,11 @@ def grade(
         book.add_submissions((*reversed(collected.earlier), *collected.submissions))
         book.set_setting(NOTICES, [asdict(n) for n in collected.notices])
         latest = [s for s in collected.submissions if not only or s.student in only]
-        settings = replace(settings, loopback=papers.needs("loopback"))
+        settings = replace(
+            settings,
+            loopback=papers.needs("loopback"),
+            variables=tuple(sorted(release.exam.variables.items())),
+        )
         filing = _Filing(book, papers, settings, f"grade {submissions.name}")
         todo = filing.known(latest)
         done = started(len(todo))

@@ -6,15 +6,18 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from grader.draw import paper
 from grader.errors import SetupError
 from grader.files import write_whole
-from grader.gradebook import Gradebook
 from grader.kinds import kinds
 from grader.load import Bank, load_release, new_release, release_bytes
 from grader.model import Key, Paper, Release
 from grader.registry import nearest
+
+if TYPE_CHECKING:
+    from grader.gradebook import Gradebook
 
 # What the gradebook keeps of the release its results belong to.
 RELEASE, SOURCE, CORRECTED = "release", "release_file", "corrected_release"

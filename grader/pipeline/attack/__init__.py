@@ -7,7 +7,7 @@ import shutil
 import tempfile
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -32,6 +32,7 @@ __all__ = ["Attack", "Report", "Row", "Terms", "as_data", "attack", "folder", "r
 WHOLE = "batch"
 """The class of what must hold for all submissions together."""
 MOST_MEMORY = 1_000_000_000
+_LEAVING = ("files", "network", "processes", "ipc")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,7 +113,9 @@ def _rows(root: Path, attacks: Sequence[Attack], terms: Terms, layers: frozenset
     strange += [f"something reached a socket outside, saying {text[:40]!r}" for text in strangers]
     rows = list(_judged(course, batches, traces, layers))
     honest = {s.id: alone.found[s.id] for s in course.honest}
-    return [*rows, *_whole(batches, honest, changed, strange)]
+    rows += _whole(batches, honest, changed)
+    absent = tuple(layer for layer in _LEAVING if layer not in layers)
+    return [*rows, _left_behind(strange, absent)]
 
 
 def _open(batch: Batch) -> str:
@@ -174,9 +177,7 @@ def _judged(
             yield row
 
 
-def _whole(
-    batches: Sequence[Batch], honest: dict[str, Found], changed: list[str], strange: list[str]
-) -> Iterator[Row]:
+def _whole(batches: Sequence[Batch], honest: dict[str, Found], changed: list[str]) -> Iterator[Row]:
     ended = [f"ended with {b.code}: {b.errors.strip()[-200:]}" for b in batches if b.code != 0]
     ended += ["a traceback was printed" for b in batches if "Traceback" in b.errors]
     grades = [text for b in batches for text in same_grades(honest, b.found)]
@@ -187,7 +188,13 @@ def _whole(
     yield _one("course", "No file of the instructor's has changed or appeared.", changed)
     large = [f"it had {b.memory / 1e9:.1f} GB" for b in batches if b.memory > MOST_MEMORY]
     yield _one("memory", "The grader itself needs less than 1 GB of memory.", large)
-    yield _one("left-behind", "No process, file or memory is left behind.", strange)
+
+
+def _left_behind(strange: list[str], absent: tuple[str, ...]) -> Row:
+    """What nobody's token says whose it is; *absent* layers would have kept it inside."""
+    tries = "Nothing else is left behind: no process, no file, no memory, no connection."
+    row = _one("left-behind", tries, strange)
+    return replace(row, missing=absent) if strange else row
 
 
 def _one(name: str, tries: str, faults: Sequence[str]) -> Row:

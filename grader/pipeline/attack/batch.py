@@ -59,7 +59,7 @@ def grade(course: Course, submissions: Path, out: Path, terms: Terms) -> Batch:
         *("--memory-gb", f"{terms.memory_gb:g}"),
     ]
     environment = {
-        **os.environ,
+        **{name: value for name, value in os.environ.items() if name != "GRADER_BANK"},
         "HOME": str(course.home),
         "TMPDIR": str(course.scratch),
         "GRADER_ATTACK_SECRET": course.canaries["environment"],

@@ -97,8 +97,8 @@ def judge(
     if missing:
         seen = f"no layer {', '.join(missing)}: {seen}"
     return Row(
-        name=attack.name,
-        group=attack.group,
+        name=f"honest/{sitter.id}" if sitter.honest else attack.name,
+        group="honest" if sitter.honest else attack.group,
         tries=attack.tries,
         held=not faults,
         seen=seen,
