@@ -11,7 +11,7 @@ from grader import notebook
 from grader.errors import SubmissionError
 from grader.execute.limits import phrases
 from grader.execute.run import NotebookRun
-from grader.kernels import USUAL, NotStartedError, Session, Terms, kernels
+from grader.kernels import USUAL, LostError, NotStartedError, Session, Terms, kernels
 from grader.model import Answer, Evidence, Job, Outcome
 from grader.notebook import Cell
 from grader.sandbox import THREADS, Chosen, choose
@@ -47,10 +47,12 @@ def execute(
         imports=_worth_importing(cells),
         stop=stop,
     )
+    start = kernels.find(kernel)
     try:
-        with _session(kernels.find(kernel), terms) as session:
-            run = NotebookRun(job, cells, session, _phrases(job, chosen))
-            run.all()
+        try:
+            run, about = _run(job, cells, chosen, start, terms)
+        except LostError:
+            run, about = _run(job, cells, chosen, start, terms)
     except NotStartedError as error:
         return _refused(job, error, time.monotonic() - began)
     return Evidence(
@@ -61,7 +63,7 @@ def execute(
         seconds=round(time.monotonic() - began, 3),
         note=run.note,
         environment={
-            **session.about,
+            **about,
             "kernel": kernel,
             "device": job.device,
             "loopback": job.loopback,
@@ -79,9 +81,19 @@ def execute(
     )
 
 
-def _phrases(job: Job, chosen: Chosen) -> Mapping[str, str]:
-    rlimits = chosen.sandbox.rlimits(job.limits, job.device)
-    return phrases(job.limits, rlimits, bounded=chosen.bounded)
+def _run(
+    job: Job,
+    cells: Sequence[Cell],
+    chosen: Chosen,
+    start: Callable[[Terms], Session],
+    terms: Terms,
+) -> tuple[NotebookRun, Mapping[str, object]]:
+    with _session(start, terms) as session:
+        rlimits = chosen.sandbox.rlimits(job.limits, job.device)
+        known = phrases(job.limits, rlimits, bounded=chosen.bounded)
+        run = NotebookRun(job, cells, session, known)
+        run.all()
+        return run, session.about
 
 
 # What a warm parent should have imported, by the words that make it likely to be needed: each

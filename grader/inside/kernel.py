@@ -183,6 +183,7 @@ def _rehearse(shell: Any) -> None:
         probe.encode(value)
         shell.display_formatter.format(value)
     shell.reset(new_session=True)
+    shell.user_ns |= dict.fromkeys(("_", "__", "___"), "")
 
 
 def run(start: Start, tell: int, sockets: Sequence[int]) -> None:

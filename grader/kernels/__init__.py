@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 
 from grader.kernels.base import (
+    LostError,
     NotStartedError,
     Ran,
     Said,
@@ -16,6 +17,7 @@ from grader.kernels.base import (
 
 __all__ = [
     "USUAL",
+    "LostError",
     "NotStartedError",
     "Ran",
     "Said",

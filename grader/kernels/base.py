@@ -15,6 +15,10 @@ class NotStartedError(Exception):
     """No kernel could be started: our fault, never the student's."""
 
 
+class LostError(NotStartedError):
+    """The kernel was ended from outside, such as by a machine that ran out of memory."""
+
+
 class StoppedError(Exception):
     """The caller asked to stop, as on Ctrl-C; the kernel is gone and nothing was recorded."""
 

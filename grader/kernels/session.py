@@ -11,7 +11,7 @@ from typing import Any, Protocol, TypeVar
 import zmq
 
 from grader.kernels import place
-from grader.kernels.base import NotStartedError, Ran, Said, StoppedError, Terms
+from grader.kernels.base import LostError, NotStartedError, Ran, Said, StoppedError, Terms
 from grader.kernels.client import CellClient, log, one_line
 from grader.model import Outcome
 from grader.sandbox import Place
@@ -187,7 +187,7 @@ class KernelSession:
         took = loop.time() - began
         if not done and kernel.lost:
             await self._end()
-            raise NotStartedError("the kernel was ended from outside")
+            raise LostError("the kernel was ended from outside")
         if late and kernel.hit == "memory":
             # Such as a pool that waits for ever for the worker that was ended.
             outcome, error = _died(None, kernel.hit)
@@ -237,7 +237,7 @@ class KernelSession:
         lost = kernel.lost
         await self._end()
         if lost:
-            raise NotStartedError("the kernel was ended from outside")
+            raise LostError("the kernel was ended from outside")
         return Said(garbled=frozenset(names), alive=False)
 
 

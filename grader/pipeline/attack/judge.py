@@ -18,7 +18,9 @@ BROKE = re.compile(r"^BROKE: ?(.{0,200})", re.MULTILINE)
 """What an attack prints when it has done what it must not be able to do."""
 LARGEST_EVIDENCE = 4_000_000
 # A cell of an attack that ends like this has tried nothing: the attack itself needs repair.
-_FAULTY = re.compile(r"(NameError|SyntaxError|IndentationError|ModuleNotFoundError)\b")
+_FAULTY = re.compile(
+    r"(NameError|SyntaxError|IndentationError|ImportError|ModuleNotFoundError|AttributeError)\b"
+)
 _REPAIR = "the attack itself is broken"
 
 
