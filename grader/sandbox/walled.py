@@ -58,7 +58,8 @@ class Walled(Bare):
         """
         found = _survey()
         loopback = loopback and _has(found, "net")
-        spaces = [name for name in _NAMESPACES if _has(found, name)]
+        # A view without numbers of its own for processes would have no /proc to end them by.
+        spaces = [n for n in _NAMESPACES if _has(found, n) and (n != "mount" or _viewed(found))]
         if _has(found, "user"):
             spaces.insert(0, "user")
         seen = _view(device, proc=_has(found, "proc") and "pid" in spaces)
@@ -74,12 +75,12 @@ class Walled(Bare):
     def uid(self, slot: int) -> int | None:
         """Somebody whom this machine doesn't know, when the grader runs as root."""
         found = _survey()
-        switch = os.geteuid() == 0 and (_has(found, "switch") or _has(found, "mount"))
+        switch = os.geteuid() == 0 and (_has(found, "switch") or _viewed(found))
         return _FIRST_UID + slot % SLOTS if switch else None
 
     def inner(self, place: Place) -> Place:
         """At a path that is the same for all, where there is a view."""
-        return Place(Path(view.ROOT)) if _has(_survey(), "mount") else place
+        return Place(Path(view.ROOT)) if _viewed(_survey()) else place
 
     def group(self, name: str, limits: Limits) -> cgroups.Group | None:
         """One of its own, where this process may make them."""
@@ -123,6 +124,11 @@ def _survey() -> Mapping[str, str | None]:
 
 def _has(found: Mapping[str, str | None], layer: str) -> bool:
     return layer in found and found[layer] is None
+
+
+def _viewed(found: Mapping[str, str | None]) -> bool:
+    """Whether kernels get a file system of their own."""
+    return _has(found, "mount") and _has(found, "pid")
 
 
 @cache

@@ -29,7 +29,7 @@ class Terms:
     """Whether attacks are tried too that take longer than a few seconds."""
     jobs: int = 4
     cell_seconds: float = 2.0
-    notebook_seconds: float = 10.0
+    notebook_seconds: float = 20.0
     memory_gb: float = 1.0
     most_seconds: float = 1800.0
     """After which a batch that has not ended is taken for stopped."""

@@ -11,7 +11,7 @@ from pathlib import Path
 from grader.errors import GraderError
 from grader.gradebook import Gradebook
 from grader.gradebook.evidence import evidence_to_json
-from grader.model import Evidence, Grade
+from grader.model import Evidence, Grade, Outcome
 from grader.pipeline.attack.course import Course, Sitter
 
 BROKE = re.compile(r"^BROKE: ?(.{0,200})", re.MULTILINE)
@@ -148,10 +148,13 @@ def _marks(sitter: Sitter, found: Found) -> Iterator[str]:
 def _evidence(evidence: Evidence | None, *, broken: bool) -> Iterator[str]:
     if evidence is None:
         return
+    # What a cell defines is gone when a later one ends the kernel, or when it was too slow itself.
+    whole = not broken
     for cell in evidence.cells:
         for done in BROKE.findall(cell.output):
             yield done.strip() or "did what it must not do"
-        if cell.error and not broken and _FAULTY.match(cell.error):
+        whole = whole and cell.outcome is Outcome.FINISHED
+        if whole and cell.error and _FAULTY.match(cell.error):
             yield f"{_REPAIR}: {cell.error[:120]}"
     size = len(evidence_to_json(evidence))
     if size > LARGEST_EVIDENCE:
