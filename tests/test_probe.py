@@ -41,6 +41,23 @@ class Shy:
         raise RuntimeError(name)
 
 
+class Leaving:
+    def __getattribute__(self, name: str) -> object:
+        raise SystemExit(name)
+
+
+class Name(str):
+    def __add__(self, other: str) -> str:
+        raise AssertionError("this is code of the student's, and may take for ever")
+
+    __radd__ = __add__
+
+
+class NamedByCode(type):
+    def __getattribute__(cls, name: str) -> object:
+        return Name(name)
+
+
 @pytest.mark.parametrize(
     "value, raw",
     [
@@ -104,6 +121,12 @@ def test_large_values_are_cut_or_named_and_never_sent() -> None:
 def test_an_object_that_can_not_be_looked_at_is_an_object() -> None:
     assert encode(Shy())["t"] == "object"
     assert encode([1, Shy()])["v"][1]["t"] == "object"
+    assert encode([1, Leaving()])["v"][1]["t"] == "object"
+
+
+def test_the_name_of_a_class_is_not_computed_by_its_own_code() -> None:
+    odd = NamedByCode("Odd", (), {})()
+    assert encode(odd) == {"t": "object", "type": "__module__.__qualname__"}
 
 
 def test_one_huge_answer_does_not_crowd_out_the_others() -> None:

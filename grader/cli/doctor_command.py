@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     "--attack",
     "attacked",
     is_flag=True,
-    help="Grade about a hundred hostile submissions beside honest ones, and say what held.",
+    help="Grade about two hundred hostile submissions beside honest ones, and say what held.",
 )
 @click.option("--class", "classes", multiple=True, metavar="C", help="Only these attacks; again.")
 @click.option(

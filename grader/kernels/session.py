@@ -268,7 +268,7 @@ def _ended(task: asyncio.Task[Any], cells: CellClient) -> tuple[Outcome, str | N
         return Outcome.CRASHED, "made the kernel send messages that can't be read"
     error = cells.error
     name, _, value = (error or "").partition(":")
-    if name.endswith("MemoryError") or "can't allocate memory" in value:
+    if name.endswith("MemoryError") or "allocate memory" in value:
         return Outcome.OUT_OF_MEMORY, error
     return Outcome.FINISHED, error
 

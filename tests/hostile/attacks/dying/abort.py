@@ -1,0 +1,9 @@
+"""Aborts.
+
+earns: honest
+"""
+
+# %% before
+import os
+
+os.abort()

@@ -1,0 +1,10 @@
+"""Hands in the notebook of an honest student, who had other numbers.
+
+earns: less
+"""
+
+
+def place(notebook, folder, student):
+    """Copies the first notebook that is there."""
+    other = folder / "s000.ipynb"  # the first student is an honest one
+    (folder / f"{student}.ipynb").write_bytes(other.read_bytes())

@@ -1,0 +1,9 @@
+"""Forks, and lets the child go on as a second kernel on the same sockets.
+
+earns: honest
+"""
+
+# %%
+import os
+
+os.fork()

@@ -1,0 +1,239 @@
+"""`grader doctor --attack`: it sees what gets through, says why, and says it in its exit code."""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from grader.cli import grader, main
+from grader.errors import SetupError
+from grader.pipeline.attack import Report, Row, Terms, as_data, attack, folder, read_attacks
+from grader.pipeline.attack.watch import SEGMENT_BYTES, Orphans, remove_segment, segments
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the attacks are for Linux")
+
+# Attacks that succeed where nothing stands in their way: what a judge that sleeps would miss.
+SUCCESSFUL = {
+    "escape/file": """\
+\"""Plants a file, and says that it has done so.
+
+earns: nothing
+stopped by: files
+\"""
+
+# %%
+open("/tmp/" + TOKEN, "w").close()
+print("BROKE: planted a file")
+""",
+    "escape/course": """\
+\"""Writes into the instructor's folder.
+
+earns: nothing
+\"""
+
+# %%
+from pathlib import Path
+course = next(p / "course" for p in Path.cwd().parents if (p / "course").is_dir())
+(course / "new.txt").write_text("x")
+""",
+    "escape/secret": """\
+\"""Prints a secret of the instructor's.
+
+earns: nothing
+\"""
+
+# %%
+from pathlib import Path
+course = next(p / "course" for p in Path.cwd().parents if (p / "course").is_dir())
+print((course / "notes.txt").read_text())
+""",
+    "escape/speaker": """\
+\"""Reaches a socket outside.
+
+earns: nothing
+stopped by: network
+\"""
+
+# %%
+import socket
+socket.create_connection(("127.0.0.1", PORT)).sendall(TOKEN.encode())
+""",
+    "forge/less": """\
+\"""Costs itself the marks that it has earned.
+
+earns: honest
+\"""
+
+# %%
+del q1_fits
+""",
+    "forge/harmless": """\
+\"""Does nothing at all.
+
+earns: honest
+\"""
+
+# %%
+pass
+""",
+    "forge/broken": """\
+\"""Does not know its own names.
+
+earns: honest
+stopped by: files
+\"""
+
+# %%
+undefined
+""",
+    "forge/dangerous": """\
+\"""Would do harm if it were tried.
+
+earns: nothing
+unsafe without: processes
+\"""
+
+# %%
+print("BROKE: was tried")
+""",
+}
+
+
+@pytest.fixture(scope="module")
+def report(tmp_path_factory: pytest.TempPathFactory) -> Report:
+    """What comes of attacks that succeed, with no sandbox at all."""
+    home = tmp_path_factory.mktemp("attacks")
+    for name, text in SUCCESSFUL.items():
+        path = home / f"{name}.py"
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    (home / "honest.py").write_text((folder() / "honest.py").read_text("utf-8"), "utf-8")
+    return attack(Terms(sandbox="off", cell_seconds=5, notebook_seconds=30), home)
+
+
+@pytest.fixture(scope="module")
+def rows(report: Report) -> dict[str, Row]:
+    assert not report.holds
+    return {row.name: row for row in report.rows}
+
+
+@pytest.mark.parametrize(
+    "name, seen",
+    [
+        ("escape/speaker", "no layer network: reached a socket outside"),
+        ("escape/file", "no layer files: planted a file"),
+        ("escape/secret", "read a secret: file"),
+        ("forge/less", "earned 6 of 7 points instead of all"),
+        ("forge/broken", "the attack itself is broken: NameError"),
+        ("forge/dangerous", "not tried, as it would do harm: no layer processes"),
+        ("batch/course", "new.txt has changed"),
+    ],
+)
+def test_what_gets_through_is_seen(rows: dict[str, Row], name: str, seen: str) -> None:
+    assert rows[name].held is False
+    assert seen in rows[name].seen
+
+
+def test_what_holds_is_said_to_hold(rows: dict[str, Row]) -> None:
+    held = {name for name, row in rows.items() if row.held}
+    assert held == {
+        "forge/harmless", "escape/course", "batch/ends", "batch/honest-grades", "batch/gradebook",
+        "batch/memory", "batch/left-behind",
+    }  # fmt: skip
+
+
+def test_planted_files_are_removed_when_they_have_been_seen(rows: dict[str, Row]) -> None:
+    assert "was written" in rows["escape/file"].seen
+    planted = rows["escape/file"].seen.split("/tmp/")[1].split()[0]
+    assert not Path("/tmp", planted).exists()
+
+
+def test_a_process_that_has_lost_its_parent_is_found_named_and_ended() -> None:
+    token = "hx012345n678"
+    source = f"""
+import os, sys
+if os.fork() == 0:
+    os.setsid()
+    os.execve(sys.executable, ["-", "-c", "'{token}'; import time; time.sleep(60)"], {{}})
+"""
+    with Orphans() as orphans:
+        subprocess.run([sys.executable, "-c", source], check=True)
+        (left,) = orphans.left(seconds=0.3)
+        assert left.token == token
+        assert token in left.what
+        orphans.end()
+        assert orphans.left(seconds=0) == ()
+
+
+def test_shared_memory_that_stays_is_found() -> None:
+    before = segments()
+    number = ctypes.CDLL(None).shmget(0, SEGMENT_BYTES, 0o1600)
+    try:
+        assert segments() - before == {str(number)}
+    finally:
+        remove_segment(str(number))
+    assert segments() == before
+
+
+def run(*arguments: str) -> Result:
+    return CliRunner().invoke(grader, ["doctor", *arguments], standalone_mode=False)
+
+
+def test_the_command_prints_what_held_and_exits_1_when_something_did_not() -> None:
+    result = run("--attack", "--sandbox", "off", "--class", "escape/reach-the-network")
+    assert result.return_value == 1
+    assert "FAIL escape/reach-the-network" in result.stdout
+    assert "no layer network: " in result.stdout
+    assert "ok   batch/honest-grades" in result.stdout
+    assert "not here: " in result.stdout
+
+
+def test_as_data_it_is_a_list_of_attacks(report: Report) -> None:
+    data = as_data(report)
+    assert data["holds"] is False
+    assert "scratch" in data["layers"]
+    assert "network" in data["missing"]
+    row = next(r for r in data["attacks"] if r["attack"] == "escape/file")
+    assert (row["class"], row["held"], row["missing"]) == ("escape", False, ["files"])
+    assert json.loads(json.dumps(data)) == data
+
+
+@pytest.mark.parametrize(
+    "arguments, said",
+    [
+        (["--attack", "--class", "escap"], "did you mean 'escape'?"),
+        (["--quick"], "--class and --quick go with --attack"),
+    ],
+)
+def test_wrong_use_is_met_with_what_to_do(
+    capsys: pytest.CaptureFixture[str], arguments: list[str], said: str
+) -> None:
+    with pytest.raises(SystemExit) as stop:
+        main(["doctor", *arguments])
+    assert stop.value.code == 2
+    assert said in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    "text, what",
+    [
+        ("x = 1\n", "it does not say what it tries"),
+        ('"""Tries."""\n# %%\n1\n', "'earns' is none of nothing, less, honest, refused"),
+        ('"""Tries.\n\nearns: honest\n"""\n', "neither cells nor one function"),
+        ('"""Tries.\n\nearn: honest\n"""\n# %%\n1\n', "'earn: honest' is none of"),
+    ],
+)
+def test_an_attack_that_does_not_say_what_it_should_is_refused(
+    tmp_path: Path, text: str, what: str
+) -> None:
+    (tmp_path / "odd").mkdir()
+    (tmp_path / "odd" / "attack.py").write_text(text, encoding="utf-8")
+    with pytest.raises(SetupError, match=what) as caught:
+        read_attacks(tmp_path)
+    assert "attack.py" in str(caught.value)
