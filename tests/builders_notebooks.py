@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Callable
 from dataclasses import replace
 
 from grader import notebook
@@ -33,9 +34,17 @@ def a_job(*names: str, data: bytes = b"", limits: Limits = QUICK, **changes: obj
     return replace(made, **changes)
 
 
-def run(*sources: str, asks: str, **changes: object) -> Evidence:
+def run(
+    *sources: str,
+    asks: str,
+    kernel: str | None = None,
+    stop: Callable[[], bool] = bool,
+    **changes: object,
+) -> Evidence:
     """The evidence of a notebook of these code cells, asked for the names in *asks*."""
     from grader.execute import execute
+    from grader.kernels import USUAL
 
     data = a_notebook(*sources)
-    return execute(a_job(*asks.split(), data=data, **changes), data)
+    job = a_job(*asks.split(), data=data, **changes)
+    return execute(job, data, kernel=kernel or USUAL, stop=stop)

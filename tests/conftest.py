@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tempfile
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -26,3 +28,26 @@ def golden(request: pytest.FixtureRequest):  # type: ignore[no-untyped-def]
         assert text == path.read_text(encoding="utf-8"), f"{name}: pytest --update-golden rewrites"
 
     return compare
+
+
+@pytest.fixture
+def short(
+    monkeypatch: pytest.MonkeyPatch, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Path]:
+    """A folder for temporary files, with a path that is short enough for sockets in it."""
+    tmp_path_factory.getbasetemp()  # so that pytest's own are not made in there
+    with tempfile.TemporaryDirectory(prefix="t-") as folder:
+        monkeypatch.setattr(tempfile, "tempdir", folder)
+        yield Path(folder)
+
+
+@pytest.fixture
+def own_nursery(short: Path, monkeypatch: pytest.MonkeyPatch):  # type: ignore[no-untyped-def]
+    """Parents of kernels that no other test uses; their folders are in *short*."""
+    from grader.kernels import nursery, warm
+
+    own = nursery.Nursery()
+    monkeypatch.setattr(warm, "nursery", own)
+    monkeypatch.setattr(nursery, "nursery", own)
+    yield own
+    own.close()

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
+import json
 import re
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -15,7 +17,7 @@ PACKAGE = Path(__file__).parent.parent / "grader"
 GROUND = ["errors", "registry", "quantity", "model"]
 # A tool may import the ground and the tools that stand before it.
 TOOLS = [
-    "files", "units", "expressions", "probe", "kinds", "notebook", "sandbox", "kernels",
+    "files", "units", "expressions", "probe", "kinds", "notebook", "inside", "sandbox", "kernels",
     "executors", "gradebook",
 ]  # fmt: skip
 STAGES = ["load", "draw", "render", "collect", "execute", "score", "tally", "reveal", "report"]
@@ -26,9 +28,15 @@ HOMES = {
     "pydantic": {"load"},
     "jinja2": {"expressions", "render", "report"},
     "nbformat": {"notebook"},
-    "nbclient": {"execute", "kernels"},
-    "jupyter_client": {"execute", "kernels"},
+    "nbclient": {"kernels"},
+    "jupyter_client": {"kernels", "inside"},
+    "ipykernel": {"kernels", "inside"},
+    "IPython": {"inside"},
+    "zmq": {"kernels", "inside"},
+    "tornado": {"kernels", "inside"},
+    "traitlets": {"kernels", "inside"},
     "sqlalchemy": {"gradebook"},
+    "pyseccomp": {"sandbox"},
     "click": {"cli"},
     "rich": {"cli"},
     "markdown_it": {"report"},
@@ -36,8 +44,12 @@ HOMES = {
     "regex": {"kinds"},
 }
 FORBIDDEN = {"pickle", "dill", "marshal", "shelve"}
-# What student code may learn of the grader: nothing that knows a key.
-RIGHT_OF_THE_WALL = {"probe"}
+# What runs in the student's process or its parent: nothing that knows a key. What each may import
+# of the grader, and which libraries beyond the standard one.
+RIGHT_OF_THE_WALL = {"probe": {"probe"}, "inside": {"inside", "probe"}}
+KERNEL_LIBRARIES = {
+    "inside": {"IPython", "ipykernel", "jupyter_client", "tornado", "traitlets", "zmq"}
+}
 
 
 def modules() -> Iterator[tuple[str, Path]]:
@@ -59,6 +71,8 @@ def imports(path: Path) -> Iterator[str]:
 
 
 def allowed(room: str) -> set[str]:
+    if room in RIGHT_OF_THE_WALL:
+        return RIGHT_OF_THE_WALL[room]
     if room in GROUND:
         return {*GROUND}
     if room in TOOLS:
@@ -84,15 +98,34 @@ def test_imports_go_one_way() -> None:
     assert not wrong
 
 
-def test_the_ground_and_the_probe_need_only_the_standard_library() -> None:
+def test_the_ground_and_what_is_right_of_the_wall_need_only_the_standard_library() -> None:
     wrong = []
     for room, path in modules():
         if room in {*GROUND, *RIGHT_OF_THE_WALL}:
-            for name in imports(path):
-                top = name.split(".")[0]
-                if top not in sys.stdlib_module_names and top != "grader":
-                    wrong.append(f"{path.relative_to(PACKAGE)} imports {name}")
+            known = sys.stdlib_module_names | {"grader"} | KERNEL_LIBRARIES.get(room, set())
+            used = (name for name in imports(path) if name.split(".")[0] not in known)
+            wrong += [f"{path.relative_to(PACKAGE)} imports {name}" for name in used]
     assert not wrong
+
+
+def test_only_kernels_and_sandboxes_reach_through_the_wall() -> None:
+    """Linux's system calls aside, which know nothing of kernels."""
+    wrong = []
+    for room, path in modules():
+        if room not in {"inside", "sandbox", "kernels"}:
+            used = (name for name in imports(path) if name.startswith("grader.inside"))
+            used = (name for name in used if name != "grader.inside.linux")
+            wrong += [f"{path.relative_to(PACKAGE)} imports {name}" for name in used]
+    assert not wrong
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere there is no parent of kernels")
+def test_the_parent_of_kernels_loads_nothing_that_knows_a_key() -> None:
+    code = "import json, sys, grader.inside.parent, grader.inside.kernel\n"
+    code += "print(json.dumps(list(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)
+    ours = {name for name in json.loads(done.stdout) if name.split(".")[0] == "grader"}
+    assert {name.split(".")[1] for name in ours - {"grader"}} == {"inside", "probe"}
 
 
 def test_each_library_has_one_home() -> None:

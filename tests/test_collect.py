@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import os
+import re
+import socket
 import stat
+import subprocess
+import sys
+import warnings
 import zipfile
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -13,8 +18,10 @@ import pytest
 
 from grader import notebook
 from grader.collect import Collected, collect, load
+from grader.collect import found as found_files
 from grader.errors import SetupError, SubmissionError
 from grader.model import Student
+from tests.builders_folders import as_nobody, open_to_all
 from tests.builders_notebooks import a_notebook
 
 ROSTER = {name: Student(id=name) for name in ("ada", "bob", "cyd", "Élodie")}
@@ -37,6 +44,18 @@ def a_zip(path: Path, files: Mapping[str, bytes]) -> Path:
             info = zipfile.ZipInfo(name, date_time=(2026, 11, 21, 10, n, 0))
             archive.writestr(info, data, zipfile.ZIP_DEFLATED)
     return path
+
+
+SAVE = "open it in Jupyter, save it, and hand in the saved file"
+LINK = "a symbolic link instead of a notebook; hand in the notebook itself"
+NO_FILE = "this is not a file; hand in the notebook itself"
+DAMAGED = (
+    "the file can't be unpacked: the zip is damaged; hand it in again, or have the zip packed again"
+)
+
+
+def refusals(found: Collected) -> dict[str, str | None]:
+    return {submission.student: submission.refusal for submission in found.submissions}
 
 
 def students(found: Collected) -> list[str]:
@@ -176,10 +195,10 @@ def test_a_folder_that_is_called_a_notebook_and_holds_none_is_named(tmp_path: Pa
 def test_a_broken_notebook_of_a_known_student_is_a_submission_with_a_reason(tmp_path: Path) -> None:
     files = {"ada.ipynb": b"", "bob.ipynb": b"q1_x = 3", "cyd.ipynb": b"[" * 100_000}
     found = collect(a_folder(tmp_path, files), ROSTER)
-    assert {s.student: s.refusal for s in found.submissions} == {
-        "ada": "the file is empty",
-        "bob": "the file is not a notebook: not JSON at line 1, column 1",
-        "cyd": "the file is nested too deeply to be a notebook",
+    assert refusals(found) == {
+        "ada": f"the file is empty; {SAVE}",
+        "bob": f"the file is not a notebook: not JSON at line 1, column 1; {SAVE}",
+        "cyd": f"the file is nested too deeply to be a notebook; {SAVE}",
     }
     assert {n.path for n in found.notices} == set(files)
     assert [load(s) for s in found.submissions] == list(files.values())
@@ -192,23 +211,24 @@ def test_symbolic_links_are_not_followed(tmp_path: Path) -> None:
     (folder / "cyd.ipynb").symlink_to(folder / "bob.ipynb")
     (folder / "Élodie").symlink_to(tmp_path)
     found = collect(folder, ROSTER)
-    refusals = {s.student: s.refusal for s in found.submissions}
-    link = "a symbolic link instead of a notebook; not followed"
-    assert refusals == {"ada": link, "bob": None, "cyd": link}
+    assert refusals(found) == {"ada": LINK, "bob": None, "cyd": LINK}
     assert [load(s) for s in found.submissions] == [b"", ONE, b""]
     assert said(found)["Élodie"] == "a symbolic link; not followed"
 
 
 def test_a_pipe_that_is_called_a_notebook_does_not_hang(tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "ada.ipynb")
-    assert collect(tmp_path, ROSTER).submissions[0].refusal == "this is not a file"
+    assert refusals(collect(tmp_path, ROSTER)) == {"ada": NO_FILE}
 
 
 def test_a_file_that_is_too_large_is_not_read_whole(tmp_path: Path) -> None:
     with (tmp_path / "ada.ipynb").open("wb") as file:
         file.truncate(10**12)  # a sparse file takes no space
     found = collect(tmp_path, ROSTER)
-    assert found.submissions[0].refusal == "the file has more than 20 MB, when unpacked"
+    assert refusals(found) == {
+        "ada": "the file has 1000000 MB; at most 64 MB are read; "
+        "clear the outputs of the notebook, save it, and hand it in again"
+    }
 
 
 def test_a_zip_bomb_is_refused_by_what_it_declares_and_by_what_it_holds(tmp_path: Path) -> None:
@@ -241,14 +261,15 @@ def test_links_encryption_and_damage_in_a_zip_cost_one_student_each(tmp_path: Pa
         archive.writestr("cyd.ipynb", ONE)
     path.write_bytes(path.read_bytes().replace(b"damaged", b"DAMAGED"))
     ada, bob, cyd = collect(path, ROSTER).submissions
-    assert ada.refusal == "a symbolic link instead of a notebook; not followed"
-    assert bob.refusal == "the file can't be unpacked: the zip is damaged or encrypted"
+    assert ada.refusal == LINK
+    assert bob.refusal == DAMAGED
     assert cyd.refusal is None
     encrypted = path.read_bytes().replace(
         b"PK\x01\x02\x14\x03\x14\0\0\0", b"PK\x01\x02\x14\x03\x14\0\1\0"
     )
     path.write_bytes(encrypted)
-    assert all(s.refusal for s in collect(path, ROSTER).submissions)
+    locked = "the file is encrypted with a password; hand it in without a password"
+    assert refusals(collect(path, ROSTER)) == {"ada": LINK, "bob": locked, "cyd": locked}
 
 
 def test_of_two_members_with_the_same_name_the_last_is_taken(tmp_path: Path) -> None:
@@ -327,7 +348,6 @@ def test_a_large_zip_is_listed_once_and_read_by_many_threads(
 ) -> None:
     students = {f"s{n}": Student(id=f"s{n}") for n in range(200)}
     path = a_zip_of_many(tmp_path / "s.zip", students)
-    found = collect(path, students).submissions
     opened: list[object] = []
     original = zipfile.ZipFile.__init__
 
@@ -336,11 +356,11 @@ def test_a_large_zip_is_listed_once_and_read_by_many_threads(
         original(self, *args, **more)  # type: ignore[arg-type]
 
     monkeypatch.setattr(zipfile.ZipFile, "__init__", counted)
-    load(found[0])
+    found = collect(path, students).submissions
     with ThreadPoolExecutor(8) as executor:
         data = list(executor.map(load, found))
     assert data == [a_notebook(f"q1_x = {s.student[1:]}") for s in found]
-    assert len(opened) == 1
+    assert len(opened) == 1, "to read the list of a large zip again takes long"
 
 
 def a_zip_of_many(path: Path, students: Mapping[str, Student]) -> Path:
@@ -348,3 +368,243 @@ def a_zip_of_many(path: Path, students: Mapping[str, Student]) -> Path:
         for student in students:
             archive.writestr(f"{student}.ipynb", a_notebook(f"q1_x = {student[1:]}"))
     return path
+
+
+# --- What strangers make of folders
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="needs users and permissions")
+def test_what_may_not_be_opened_is_our_business_and_no_refusal() -> None:
+    with open_to_all() as root:
+        _check_unopened(root)
+
+
+def _check_unopened(root: Path) -> None:
+    folder = a_folder(root / "f", {"ada.ipynb": ONE, "bob.ipynb": TWO, "cyd/x.ipynb": ONE})
+    (folder / "ada.ipynb").chmod(0)
+    (folder / "cyd").chmod(0)
+
+    def work() -> object:
+        found = collect(folder, ROSTER)
+        try:
+            load(found.submissions[0])
+        except SubmissionError as error:
+            return [refusals(found), said(found), error.what, found.missing]
+        return None
+
+    assert as_nobody(work) == [
+        {"ada": None, "bob": None},
+        {
+            "ada.ipynb": "the file can't be opened: permission denied",
+            "cyd": "the folder can't be opened: permission denied",
+        },
+        "the notebook can't be read any more: permission denied",
+        ["cyd", "Élodie"],
+    ]
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="needs pipes, sockets and devices")
+def test_pipes_sockets_and_devices_are_not_opened(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = a_folder(tmp_path / "f", {"cyd.ipynb": ONE})
+    os.mkfifo(folder / "ada.ipynb")
+    with socket.socket(socket.AF_UNIX) as server:
+        monkeypatch.chdir(folder)  # the path of a socket may not be long
+        server.bind("bob.ipynb")
+        expected = {"ada": NO_FILE, "bob": NO_FILE, "cyd": None}
+        if os.getuid() == 0:
+            os.mknod(folder / "Élodie.ipynb", stat.S_IFCHR | 0o666, os.makedev(1, 5))  # /dev/zero
+            expected["Élodie"] = NO_FILE
+        assert refusals(collect(folder, ROSTER)) == expected
+
+
+def test_a_notebook_that_becomes_a_link_or_a_pipe_after_it_was_listed_is_not_followed(
+    tmp_path: Path,
+) -> None:
+    folder = a_folder(tmp_path / "f", {"ada.ipynb": ONE, "bob.ipynb": ONE})
+    found = collect(folder, ROSTER).submissions
+    for submission in found:
+        Path(submission.path).unlink()
+    (tmp_path / "key.json").write_bytes(ONE)
+    (folder / "ada.ipynb").symlink_to(tmp_path / "key.json")
+    os.mkfifo(folder / "bob.ipynb")
+    for submission in found:
+        with pytest.raises(SubmissionError, match="this is not a file"):
+            load(submission)
+
+
+def test_a_hard_link_is_a_file_like_any_other(tmp_path: Path) -> None:
+    # It is found under the name of the student that it is filed for, and scored by that key.
+    folder = a_folder(tmp_path / "f", {"ada.ipynb": ONE})
+    os.link(folder / "ada.ipynb", folder / "bob.ipynb")
+    assert refusals(collect(folder, ROSTER)) == {"ada": None, "bob": None}
+
+
+def test_a_link_to_the_folder_above_does_not_go_round_in_circles(tmp_path: Path) -> None:
+    folder = a_folder(tmp_path / "f", {"ada/exam.ipynb": ONE})
+    (folder / "ada" / "up").symlink_to("..")
+    found = collect(folder, ROSTER)
+    assert refusals(found) == {"ada": None}
+    assert said(found) == {"ada/up": "a symbolic link; not followed"}
+
+
+def test_folders_without_end_are_left_with_a_word(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = a_folder(tmp_path / "f", {"ada/exam.ipynb": ONE})
+    monkeypatch.chdir(folder / "ada")
+    for _ in range(1_500):  # deeper than a path may be long, and than Python may recurse
+        Path("d").mkdir()
+        os.chdir("d")
+    monkeypatch.undo()
+    try:
+        found = collect(folder, ROSTER)
+    finally:
+        subprocess.run(["rm", "-rf", folder], check=True)
+    assert refusals(found) == {"ada": None}
+    assert list(said(found).values()) == ["too deep to be looked into"]
+
+
+def test_a_student_with_thousands_of_files_costs_only_a_warning(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(found_files, "MAX_EACH", 1_200)
+    folder = a_folder(tmp_path / "f", {"ada/exam.ipynb": ONE, "bob.ipynb": TWO})
+    (folder / "ada" / "z").mkdir()
+    for number in range(found_files.MAX_EACH + 50):
+        (folder / "ada" / "z" / str(number)).touch()
+    found = collect(folder, ROSTER)
+    assert refusals(found) == {"ada": None, "bob": None}
+    assert said(found)["ada"] == "'ada' has more than 1,200 files; the rest is not looked at"
+    assert len(found.notices) <= 1_000
+    assert re.fullmatch(r"and \d+ more notices", found.notices[-1].text)
+
+
+NAMES = {
+    "escape": "ada\x1b[2J\x1b[31m",
+    "new line": "x\nwarning: bob.ipynb: everything is lost",
+    "other way round": "\u202eada",
+    "bell": "\x07\x08\x7f",
+}
+
+
+@pytest.mark.parametrize("name", NAMES.values(), ids=NAMES)
+def test_nothing_in_a_name_reaches_the_terminal_as_a_command(tmp_path: Path, name: str) -> None:
+    files = {
+        f"{name}.ipynb": ONE,
+        f"{name}.csv": b"",
+        f"ada/{name}.ipynb": b"",
+        f"{name}/y.ipynb": ONE,
+    }
+    for path in (a_folder(tmp_path / "f", files), a_zip(tmp_path / "s.zip", files)):
+        found = collect(path, ROSTER)
+        assert refusals(found) == {"ada": f"the file is empty; {SAVE}"}
+        assert len(found.notices) == 4
+        assert all(n.path.isprintable() and n.text.isprintable() for n in found.notices)
+
+
+# --- What strangers make of zips
+
+
+def test_a_notebook_that_is_packed_once_more_is_named_as_what_it_is(tmp_path: Path) -> None:
+    inner = a_zip(tmp_path / "inner.zip", {"ada.ipynb": ONE}).read_bytes()
+    found = collect(a_zip(tmp_path / "s.zip", {"ada.ipynb": inner}), ROSTER)
+    assert refusals(found) == {"ada": f"the file is a zip archive, not a notebook; {SAVE}"}
+
+
+@pytest.mark.parametrize("method", [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
+def test_methods_that_unpack_gigabytes_at_once_are_not_used(tmp_path: Path, method: int) -> None:
+    path = tmp_path / "s.zip"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("ada.ipynb", b" " * 10_000_000, method)
+        archive.writestr("bob.ipynb", ONE, zipfile.ZIP_DEFLATED)
+    found = collect(path, ROSTER)
+    assert refusals(found) == {
+        "ada": "the file is packed in a way that is not read; "
+        "pack it as an ordinary zip, or hand in the notebook itself",
+        "bob": None,
+    }
+
+
+def test_many_large_attempts_of_one_student_are_not_all_unpacked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("grader.collect.MAX_ATTEMPTS_BYTES", 200_000)
+    files = {f"ada/{n}.ipynb": b" " * 80_000 for n in range(6)}
+    found = collect(a_zip(tmp_path / "s.zip", {**files, "bob.ipynb": ONE}), ROSTER)
+    empty = f"the file is empty; {SAVE}"
+    assert refusals(found) == {"ada": empty, "bob": None}
+    too_much = "newer attempts have 0 MB already; not read"
+    assert [s.refusal for s in found.earlier] == [empty, empty, too_much, too_much, too_much]
+
+
+def test_members_that_share_their_bytes_are_damage_of_one_student_each(tmp_path: Path) -> None:
+    path = a_zip(tmp_path / "s.zip", {"ada.ipynb": ONE, "bob.ipynb": TWO, "cyd.ipynb": ONE})
+    data = bytearray(path.read_bytes())
+    first = data.index(b"PK\x01\x02")
+    second = data.index(b"PK\x01\x02", first + 4)
+    data[second + 42 : second + 46] = data[first + 42 : first + 46]  # where bob's bytes begin
+    path.write_bytes(data)
+    assert refusals(collect(path, ROSTER)) == {"ada": None, "bob": DAMAGED, "cyd": None}
+
+
+def test_a_zip_that_is_cut_off_says_so(tmp_path: Path) -> None:
+    path = a_zip(tmp_path / "s.zip", {"ada.ipynb": ONE, "bob.ipynb": TWO})
+    path.write_bytes(path.read_bytes()[:-60])
+    with pytest.raises(SetupError, match="damaged or cut off") as caught:
+        collect(path, ROSTER)
+    assert caught.value.fix
+
+
+def test_names_that_differ_in_case_alone_are_attempts_of_one_student(tmp_path: Path) -> None:
+    files = {"ada.ipynb": ONE, "ADA.ipynb": TWO, "Ada/exam.ipynb": ONE}
+    found = collect(a_zip(tmp_path / "s.zip", files), ROSTER)
+    assert students(found) == ["ada"]
+    assert found.submissions[0].path.endswith("Ada/exam.ipynb")
+    assert len(found.earlier) == 2
+
+
+def test_of_members_with_the_same_name_the_instructor_hears(tmp_path: Path) -> None:
+    path = tmp_path / "s.zip"
+    with zipfile.ZipFile(path, "w") as archive, warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for data in (ONE, TWO, ONE):
+            archive.writestr("ada.ipynb", data)
+    assert said(collect(path, ROSTER)) == {
+        "ada.ipynb": "stands in the zip 3 times; the last is taken"
+    }
+
+
+def test_names_of_enormous_length_are_not_followed(tmp_path: Path) -> None:
+    files = {
+        "a" * 60_000 + ".ipynb": ONE,
+        "ada/" + "b/" * 30_000 + "x.ipynb": ONE,
+        "ada/" + "c.ipynb/" * 5_000 + "x.ipynb": ONE,
+        "bob.ipynb": TWO,
+    }
+    found = collect(a_zip(tmp_path / "s.zip", files), ROSTER)
+    assert refusals(found) == {"bob": None}
+    assert {n.text for n in found.notices} == {"a name too long to be a student's; not read"}
+    assert max(len(n.path) for n in found.notices) < 200
+
+
+@pytest.mark.slow
+def test_a_hundred_thousand_members_are_listed_in_seconds(tmp_path: Path) -> None:
+    path = tmp_path / "s.zip"
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("ada.ipynb", ONE)
+        for number in range(100_000):
+            archive.writestr(f"nobody/{number}.ipynb", b"")
+    found = collect(path, ROSTER)
+    assert refusals(found) == {"ada": None}
+    assert len(found.notices) == 1_000
+
+
+def test_files_of_nobody_without_end_are_an_error_of_whoever_names_the_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(found_files, "MAX_FILES", 100)
+    folder = a_folder(tmp_path / "f", {f"{n}.txt": b"" for n in range(101)})
+    with pytest.raises(SetupError, match="more than 100 files that belong to no student"):
+        collect(folder, ROSTER)

@@ -6,6 +6,7 @@ import os
 import resource
 import signal
 import sqlite3
+import stat
 import subprocess
 import sys
 import threading
@@ -15,8 +16,10 @@ from dataclasses import replace
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from sqlalchemy.exc import IntegrityError
 
 from grader.errors import GraderError, SetupError
+from grader.files import write_whole
 from grader.gradebook import (
     Gradebook,
     difference,
@@ -24,6 +27,8 @@ from grader.gradebook import (
     evidence_from_json,
     evidence_to_json,
 )
+from grader.gradebook.bounds import bounded
+from grader.gradebook.opening import open_file
 from grader.model import (
     Answer,
     CellRun,
@@ -176,6 +181,73 @@ class TestOpening:
             book.add_submissions([Submission(student="eve", path="eve.ipynb", sha256=SHA)])
 
 
+class TestTrouble:
+    """What goes wrong with the file while it is in use."""
+
+    def test_a_gradebook_that_goes_away_is_named_before_anything_is_written(self, book):
+        book.put_evidence(some_evidence(), "cpu")
+        book.folder.rename(book.folder.parent / "away")
+        for write in (
+            lambda: book.put_evidence(some_evidence(seconds=2.0), "cpu"),
+            lambda: book.put_grades([a_grade()], why=""),
+            lambda: book.set_setting("published", True),
+        ):
+            with pytest.raises(SetupError, match="moved or deleted while it was in use") as caught:
+                write()
+            assert str(book.folder) in str(caught.value)
+        assert not book.folder.exists()
+
+    def test_another_file_in_its_place_is_not_taken_for_it(self, book):
+        (book.folder / "gradebook.sqlite").rename(book.folder / "old.sqlite")
+        Gradebook.open(book.folder, create=True).close()
+        with pytest.raises(SetupError, match="moved or deleted"):
+            book.begin_run("late")
+
+    def test_a_file_that_is_damaged_in_use_is_a_sentence(self, book):
+        book.add_students(Student(id=f"s{n:05d}") for n in range(5_000))
+        book.close()  # so that nothing of it is in memory any more
+        file = book.folder / "gradebook.sqlite"
+        data = bytearray(file.read_bytes())
+        for at in range(4096, len(data), 512):
+            data[at : at + 64] = b"\xff" * 64
+        file.write_bytes(data)
+        with pytest.raises(SetupError) as caught:
+            book.students()
+        assert "damaged" in str(caught.value)
+        assert "restore it from a copy" in str(caught.value)
+
+    def test_a_lock_that_is_never_given_back_is_a_sentence(self, tmp_path):
+        Gradebook.open(tmp_path, create=True).close()
+        file = tmp_path / "gradebook.sqlite"
+        engine = open_file(file, create=False)
+        with sqlite3.connect(file, isolation_level=None) as other, engine.connect() as mine:
+            other.execute("BEGIN IMMEDIATE")
+            mine.exec_driver_sql("PRAGMA busy_timeout = 50")
+            with pytest.raises(SetupError, match="kept the gradebook locked") as caught:
+                mine.exec_driver_sql("BEGIN IMMEDIATE")
+            assert str(file) in str(caught.value)
+            other.execute("ROLLBACK")
+        engine.dispose()
+
+    def test_bugs_of_ours_are_not_explained_away(self, book):
+        with pytest.raises(IntegrityError), book._writing() as connection:
+            connection.exec_driver_sql("UPDATE audit SET who = 'nobody'")
+
+    def test_evidence_is_on_disk_before_its_row_and_so_is_its_folder(self, book, monkeypatch):
+        steps = []
+        monkeypatch.setattr(os, "fsync", lambda descriptor: steps.append(kind(descriptor)))
+
+        def kind(descriptor):
+            return "folder" if stat.S_ISDIR(os.fstat(descriptor).st_mode) else "file"
+
+        write_whole(book.folder / "new" / "deep" / "x.json", b"{}", durable=True)
+        # The file, the folder that names it, and the folders that name the new folders.
+        assert steps == ["file", "folder", "folder", "folder"]
+        steps.clear()
+        write_whole(book.folder / "new" / "deep" / "x.json", b"{}", durable=True)
+        assert steps == ["file", "folder"]
+
+
 class TestStudentsAndSubmissions:
     def test_adding_students_again_updates_names_and_removes_nobody(self, book):
         book.add_students([Student(id="bob", name="Bob", section="B")])
@@ -240,6 +312,15 @@ class TestEvidence:
             assert again.evidence(SHA) == some_evidence()
         assert book.evidence(SHA, "cuda") is None
 
+    def test_the_audit_log_knows_every_execution(self, book):
+        book.put_evidence(some_evidence(), "cpu")
+        book.put_evidence(some_evidence(submission_sha256="b" * 64), "cuda")
+        told = [line.detail for line in book.audit() if line.what == "submission executed"]
+        assert told == [
+            {"submission_sha256": SHA, "outcome": "finished", "fingerprint": "cpu"},
+            {"submission_sha256": "b" * 64, "outcome": "finished", "fingerprint": "cuda"},
+        ]
+
     def test_a_later_execution_wins_and_the_earlier_file_stays(self, book):
         book.put_evidence(some_evidence(), "cpu")
         book.put_evidence(some_evidence(seconds=2.0), "cuda")
@@ -289,6 +370,47 @@ class TestEvidence:
     def test_no_temporary_file_stays_behind(self, book):
         book.put_evidence(some_evidence(), "cpu")
         assert [f.suffix for f in (book.folder / "evidence").iterdir()] == [".json"]
+
+
+class TestBounds:
+    """A kernel that forges its messages can say much more than an honest one."""
+
+    def huge(self, **changes):
+        answers = {
+            f"q{n}": Answer(name=f"q{n}", raw={"t": "str", "v": "x" * size})
+            for n, size in enumerate((10, 90_000, 20, 70_000))
+        }
+        cells = tuple(
+            CellRun(index=n, outcome=Outcome.FINISHED, seconds=0.1, output="o" * 9_000)
+            for n in range(10)
+        )
+        return some_evidence(answers=answers, cells=cells, **changes)
+
+    def test_what_fits_is_kept_as_it_is(self):
+        assert bounded(self.huge()) == (self.huge(), evidence_to_json(self.huge()))
+
+    def test_what_was_printed_goes_first(self):
+        kept, data = bounded(self.huge(), 170_000)
+        assert [cell.output for cell in kept.cells] == [""] * 10
+        assert kept.answers == self.huge().answers
+        assert evidence_from_json(data) == kept
+
+    def test_then_the_largest_answers_go_and_say_so(self):
+        kept, data = bounded(self.huge(), 80_000)
+        assert kept.answers["q1"].absent == "what q1 holds is too large to be kept"
+        assert kept.answers["q3"] == self.huge().answers["q3"]
+        assert len(data) <= 80_000
+        kept, data = bounded(self.huge(), 5_000)
+        assert [name for name, a in kept.answers.items() if a.raw is None] == ["q1", "q3"]
+        assert len(data) <= 5_000
+
+    def test_the_gradebook_keeps_what_fits_and_says_what_that_is(self, book):
+        raw = {"t": "str", "v": "x" * 17_000_000}
+        evidence = some_evidence(answers={"q1": Answer(name="q1", raw=raw)})
+        kept = book.put_evidence(evidence, "cpu")
+        assert kept.answers["q1"].raw is None
+        assert book.evidence(SHA) == kept
+        assert book.put_evidence(some_evidence(), "cpu") == some_evidence()
 
 
 class TestEvidenceAsJson:

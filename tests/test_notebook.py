@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import warnings
 
 import nbformat
 import pytest
@@ -108,8 +109,19 @@ def test_half_a_surrogate_pair_and_nul_become_harmless() -> None:
         (b"", "the file is empty"),
         (b" \n\t", "the file is empty"),
         (b"q1_x = 3\n", "the file is not a notebook: not JSON at line 1, column 1"),
-        ("{}".encode("utf-16"), "the file is not a notebook: it is not UTF-8 text"),
-        (b"PK\x03\x04\x00\x00", "the file is not a notebook: it contains NUL bytes"),
+        ("{}".encode("utf-16"), "the file is UTF-16 text; notebooks are UTF-8"),
+        ("{}".encode("utf-16-le"), "the file is UTF-16 text; notebooks are UTF-8"),
+        ("{}".encode("utf-16-be"), "the file is UTF-16 text; notebooks are UTF-8"),
+        (b'{"cells": [\0]}', "the file is not a notebook: it contains NUL bytes"),
+        (
+            '{"cells": [\n{"source": "é"}]}'.encode("latin-1"),
+            "the file is not a notebook: not UTF-8 text at line 2, column 13",
+        ),
+        (b"PK\x03\x04\x00\x00", "the file is a zip archive, not a notebook"),
+        (b"\n<!DOCTYPE html><html>", "the file is a web page, not a notebook"),
+        (b"%PDF-1.7", "the file is a PDF, not a notebook"),
+        (b'{"cells": [', "the file is not a notebook: not JSON at line 1, column 12"),
+        (b'{"cells": []} {}', "the file is not a notebook: not JSON at line 1, column 15"),
         (b"[]", "this is JSON, but not a notebook"),
         (b'{"a": 1}', "this is JSON, but not a notebook"),
         (b"[" * 200_000, "the file is nested too deeply to be a notebook"),
@@ -122,11 +134,130 @@ def test_half_a_surrogate_pair_and_nul_become_harmless() -> None:
         (tree(CODE, {**CODE, "source": ["a", 3]}), "cell 2 of the notebook has no readable text"),
         (b'{"nbformat": 3, "worksheets": [1]}', "the notebook's worksheets can't be read"),
         (tree(*[{}] * 2001), "the notebook has 2001 cells; at most 2000 are read"),
-        (b" " * 20_000_001, "the file has 20 MB; at most 20 MB are read"),
+        (b" " * 64_600_001, "the file has 65 MB; at most 64 MB are read"),
     ],
 )
 def test_what_is_not_a_notebook_gets_a_sentence_of_its_own(data: bytes, sentence: str) -> None:
     assert refusal(data) == sentence
+
+
+# --- Outputs are left out before anything is parsed
+
+PLOT = {"output_type": "display_data", "data": {"image/png": "iVBOR" * 2_000_000}, "metadata": {}}
+
+
+def test_outputs_may_be_large_and_are_not_part_of_what_is_read() -> None:
+    printed = {"output_type": "stream", "name": "stdout", "text": ['"]}\n', "\\", "[[[{{{"]}
+    data = tree({**CODE, "outputs": [PLOT, printed, PLOT]}, {**CODE, "source": "y = 2"})
+    assert len(data) > 20_000_000
+    assert [cell.source for cell in notebook.read(data).cells] == ["x = 1", "y = 2"]
+
+
+def test_what_is_in_outputs_need_not_even_be_json() -> None:
+    data = tree({**CODE, "outputs": ["HERE"]}, {**CODE, "source": "y = 2"})
+    broken = data.replace(b'"HERE"', "nonsense, 01, é".encode("latin-1"))
+    assert [cell.source for cell in notebook.read(broken).cells] == ["x = 1", "y = 2"]
+
+
+def test_only_the_outputs_of_cells_are_left_out() -> None:
+    mine = {"outputs": [1, 2], "more": [{"outputs": [3]}]}
+    read = notebook.read(tree({**CODE, "metadata": mine}, metadata=mine))
+    assert read.metadata == mine
+    assert read.cells[0].metadata == mine
+
+
+def test_an_error_behind_outputs_is_shown_where_it_stands_in_the_file() -> None:
+    data = json.dumps(
+        {"cells": [{**CODE, "outputs": [{"text": ["é"] * 5}]}, CODE, "HERE"]},
+        indent=1,
+        ensure_ascii=False,
+    )
+    line = data[: data.index('"HERE"')].count("\n") + 1
+    said = refusal(data.replace('"HERE"', "é?").encode())
+    assert said == f"the file is not a notebook: not JSON at line {line}, column 3"
+
+
+def test_a_file_that_ends_within_its_outputs_is_cut_off() -> None:
+    data = json.dumps({"cells": [CODE, {**CODE, "outputs": [PLOT]}]}, indent=1).encode()
+    line = data[: data.rindex(b'"outputs"')].count(b"\n") + 1
+    assert refusal(data[:-5_000_000]) == (
+        f"the file is cut off: the outputs that begin in line {line} have no end"
+    )
+
+
+def worksheet(entry: object) -> bytes:
+    return json.dumps({"nbformat": 3, "worksheets": [{"cells": [entry]}]}).encode()
+
+
+def test_outputs_of_format_3_are_left_out_too() -> None:
+    data = worksheet({"cell_type": "code", "input": "q1_x = 3", "outputs": [PLOT]})
+    assert notebook.read(data).cells[0].source == "q1_x = 3"
+
+
+def test_a_notebook_that_jupyter_downgraded_to_format_3_is_read() -> None:
+    made = notebook.write([Cell(type="code", source="q1_x = 3\ny = 2", id="a")], {})
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        old = nbformat.convert(nbformat.reads(made.decode(), as_version=4), 3)
+    assert "worksheets" in old
+    assert notebook.read(nbformat.writes(old).encode()).cells[0].source == "q1_x = 3\ny = 2"
+
+
+# Each of more bytes than are parsed without looking.
+BOMBS = {
+    "lists": b'{"cells": [' + b"[]," * 700_000 + b"[]]}",
+    "objects": b'{"cells": [' + b"{}," * 700_000 + b"{}]}",
+    "numbers": b'{"cells": [' + b"1," * 1_100_000 + b"1]}",
+    "keys": b'{"cells": [], "metadata": {' + b'"a":1,' * 400_000 + b'"b":1}}',
+    "lists in outputs": b'{"cells": [{"outputs": [' + b"[]," * 700_000 + b"[]]}]}",
+}
+
+
+@pytest.mark.parametrize("data", BOMBS.values(), ids=BOMBS)
+def test_what_would_become_gigabytes_of_objects_is_not_parsed(data: bytes) -> None:
+    assert refusal(data) == "the notebook holds more than 500,000 values"
+
+
+@pytest.mark.parametrize("depth", [101, 100_000])
+@pytest.mark.parametrize("start", [b"", b'{"cells": [{"outputs": [', b'{"metadata": '])
+def test_depth_is_bounded_everywhere_in_a_large_file(start: bytes, depth: int) -> None:
+    said = refusal(start + b" " * 2_000_000 + b"[" * depth + b"]" * depth)
+    assert said == "the file is nested too deeply to be a notebook"
+
+
+@pytest.mark.parametrize("start", [b"", b'{"cells": [{"outputs": [', b'{"metadata": '])
+def test_depth_is_bounded_by_python_in_a_small_file(start: bytes) -> None:
+    said = refusal(start + b"[" * 5_000 + b"]" * 5_000)
+    assert said == "the file is nested too deeply to be a notebook"
+
+
+def test_depth_that_editors_make_is_fine() -> None:
+    deep: object = 1
+    for _ in range(40):
+        deep = {"a": [deep]}
+    assert notebook.read(tree(CODE, metadata={"widgets": deep})).cells
+
+
+def test_pictures_in_text_cells_count_and_data_in_code_counts_more() -> None:
+    picture = {"cell_type": "markdown", "source": "x", "attachments": {"a": "A" * 20_000_000}}
+    assert refusal(tree(picture)) == (
+        "the notebook has 20 MB without its outputs; at most 20 MB are read"
+    )
+    code = {**CODE, "source": "x = 1\n" * 900_000}
+    assert refusal(tree(code)) == (
+        "the code cells hold 5.4 million characters; at most 5 million are run"
+    )
+
+
+def test_numbers_that_are_not_json_are_no_reason_to_refuse_a_notebook() -> None:
+    data = tree(CODE, metadata={"a": "HERE"})
+    for odd in (b"NaN", b"-Infinity", b"1e999", b"-1E+400"):
+        assert notebook.read(data.replace(b'"HERE"', odd)).cells[0].source == "x = 1"
+
+
+def test_of_two_keys_of_the_same_name_the_last_counts_as_it_does_in_jupyter() -> None:
+    data = b'{"cells": [], "cells": [{"cell_type": "code", "source": "a", "source": "b"}]}'
+    assert notebook.read(data).cells[0].source == "b"
 
 
 @given(st.binary(max_size=200) | json_values.map(lambda v: json.dumps(v).encode()))

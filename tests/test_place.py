@@ -12,8 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from grader.kernels import place
+from grader.kernels import Terms, cold, place
 from grader.sandbox import Bare, Place
+from tests.builders_notebooks import QUICK
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="folders are held open by POSIX")
 NOBODY = 65534
@@ -163,8 +164,15 @@ def test_the_variables_of_folders_are_those_of_the_system(
     made = Place(Path("/nowhere"))
     here = Bare().environment(made)
     assert (here["HOME"], here["TMPDIR"]) == ("/nowhere/home", "/nowhere/tmp")
-    assert here["JPY_PARENT_PID"] == str(os.getpid())
     monkeypatch.setattr(sys, "platform", "win32")
     there = Bare().environment(made)
     assert (there["USERPROFILE"], there["TEMP"]) == ("/nowhere/home", "/nowhere/tmp")
-    assert "JPY_PARENT_PID" not in there  # there it would be taken for a handle
+
+
+def test_a_cold_kernel_knows_its_parent_where_that_is_a_number_of_a_process(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    made, terms = Place(Path("/nowhere")), Terms(limits=QUICK, sandbox=Bare())
+    assert cold._environment(terms, made)["JPY_PARENT_PID"] == str(os.getpid())
+    monkeypatch.setattr(sys, "platform", "win32")  # there it would be taken for a handle
+    assert "JPY_PARENT_PID" not in cold._environment(terms, made)

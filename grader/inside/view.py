@@ -127,11 +127,24 @@ def furnish(owner: int | None, size: int, *, proc: bool) -> None:
     if who != os.getuid():
         for name in ("", *_PARTS):
             os.chown(f"{ROOT}/{name}", who, who)
+    for name in ("/tmp", "/var/tmp"):  # noqa: S108
+        _open_up(name)
     linux.unmount(PLACES)
     if proc:
         fresh_proc()
     with contextlib.suppress(OSError):
         _name_the_host()
+
+
+def _open_up(folder: str) -> None:
+    """Makes a folder for temporary files one, though what was shown lies in it as well."""
+    if os.path.islink(folder):  # noqa: PTH114  # to the kernel's own, as everywhere
+        return
+    both = linux.MS_BIND | linux.MS_REC
+    for name in os.listdir(folder):  # noqa: PTH208
+        os.mkdir(f"{ROOT}/tmp/{name}", 0o755)  # noqa: PTH102
+        linux.mount(f"{folder}/{name}", f"{ROOT}/tmp/{name}", flags=both)
+    linux.mount(f"{ROOT}/tmp", folder, flags=both)
 
 
 def _name_the_host() -> None:

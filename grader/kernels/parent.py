@@ -52,11 +52,10 @@ class Parent:
         self.way = way
         self.imports: tuple[str, ...] = ()
         self.about: dict[str, Any] = {}
-        self._home = place.make_shared()
         self._plan = way.sandbox.plan(way.device, loopback=way.loopback)
-        if self._plan["view"] is None and way.sandbox.uid(0) is not None:
-            # Each kernel is somebody else, and has to get to its own folder in this one.
-            self._home.root.chmod(0o711)
+        # Without a view a kernel that is somebody else has to get to its own folder in this one.
+        passable = self._plan["view"] is None and way.sandbox.uid(0) is not None
+        self._home = place.make_shared(passable=passable)
         self._lock = threading.Lock()
         self._names = itertools.count()
         try:

@@ -45,19 +45,23 @@ def make() -> Place:
     return place
 
 
-def make_shared() -> Place:
+def make_shared(*, passable: bool = False) -> Place:
     """A new folder that nobody else may enter, for a parent to share with its kernels.
 
-    As long as this process lives and has not removed it, it is locked; see `sweep`.
+    With *passable* others may pass through it, to folders in it of which they know and that are
+    theirs. As long as this process lives and has not removed it, it is locked; see `sweep`.
     """
     root = tempfile.mkdtemp(prefix=_PREFIX)
-    if len(root) > _LONGEST and _has_sockets():
+    closed = passable and not all(p.stat().st_mode & 0o001 for p in Path(root).parents)
+    if (len(root) > _LONGEST or closed) and _has_sockets():
         Path(root).rmdir()
         root = tempfile.mkdtemp(prefix=_PREFIX, dir="/tmp")  # mkdtemp is private
     if fcntl is not None:
         lock = os.open(os.path.join(root, _LOCK), os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)  # noqa: PTH118
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         _locks[root] = lock
+    if passable:
+        Path(root).chmod(0o711)
     return Place(Path(root))
 
 

@@ -11,6 +11,7 @@ import pytest
 
 from grader.errors import SetupError
 from grader.execute import execute
+from grader.kernels.nursery import nursery
 from grader.model import Limits, Outcome
 from grader.sandbox import WANTED, Place, Sandbox, choose, sandboxes
 from tests.builders_notebooks import QUICK, a_job, a_notebook
@@ -67,6 +68,7 @@ os.chmod(work, 0)
 """
     found = answers(name, source, "home work tmp mode")
     assert found["mode"] == "0o700"
+    nursery.settle()
     for folder in ("home", "work", "tmp"):
         assert not Path(str(found[folder])).exists()
     assert str(Path.cwd()) not in found.values()

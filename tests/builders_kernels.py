@@ -1,0 +1,83 @@
+"""Processes and folders of kernels, looked at from outside of the wall."""
+
+from __future__ import annotations
+
+import secrets
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+WAYS: dict[str, dict[str, str]] = {
+    "wall": {},
+    "fork": {"sandbox": "off"},
+    "cold": {"sandbox": "off", "kernel": "cold"},
+}
+"""How a notebook may be run here, as `builders_notebooks.run` takes it."""
+if sys.platform != "linux":
+    WAYS = {"cold": WAYS["cold"]}
+
+# A cold kernel costs a second or two, and where there are warm ones it is seldom used.
+_COLD = pytest.mark.slow if sys.platform == "linux" else ()
+EVERY_WAY = pytest.mark.parametrize(
+    "way",
+    [
+        pytest.param(way, id=name, marks=_COLD if name == "cold" else ())
+        for name, way in WAYS.items()
+    ],
+)
+EVERY_KERNEL = pytest.mark.parametrize(
+    "kernel",
+    [*(["warm"] if sys.platform == "linux" else []), pytest.param("cold", marks=_COLD)],
+)
+
+on_linux = pytest.mark.skipif(sys.platform != "linux", reason="other systems don't tell enough")
+
+
+def until(holds: Callable[[], bool], seconds: float = 5.0) -> bool:
+    """Whether *holds* comes true in time."""
+    end = time.monotonic() + seconds
+    while not (held := holds()) and time.monotonic() < end:
+        time.sleep(0.02)
+    return held
+
+
+class Mark:
+    """What no other process of this machine has in its command line or as its name.
+
+    Numbers of processes mean nothing on the other side of a wall, but these can be seen.
+    """
+
+    def __init__(self) -> None:
+        self.name = "t" + secrets.token_hex(6)  # the system keeps 15 characters
+        self.argument = f"4711.{secrets.randbelow(10**9):09}"
+
+    @property
+    def command(self) -> str:
+        """Source of a command that does nothing for more than an hour."""
+        return f"['sleep', '{self.argument}']"
+
+    @property
+    def on_this_process(self) -> str:
+        """Source of a statement that gives the mark to the process that runs it."""
+        return f"import ctypes; ctypes.CDLL(None).prctl(15, b'{self.name}', 0, 0, 0)"
+
+    def processes(self) -> list[int]:
+        """The numbers, out here, of those that have the mark and are no zombies."""
+        return [int(path.name) for path in Path("/proc").glob("[0-9]*") if self._on(path)]
+
+    def _on(self, process: Path) -> bool:
+        try:
+            command = (process / "cmdline").read_bytes().decode("utf-8", "replace")
+            status = (process / "stat").read_text(errors="replace")
+        except OSError:  # it has ended meanwhile
+            return False
+        name, _, rest = status.partition("(")[2].rpartition(")")
+        named = name == self.name or self.argument in command.split("\0")
+        return named and rest.split()[0] != "Z"
+
+    def is_gone(self, seconds: float = 5.0) -> bool:
+        """Whether no process has the mark any more, or soon has not."""
+        return until(lambda: not self.processes(), seconds)

@@ -1,0 +1,211 @@
+"""What goes wrong with one submission of a batch costs nobody else anything, and is no zero."""
+
+from __future__ import annotations
+
+import hashlib
+import sys
+import threading
+from asyncio import CancelledError
+from collections.abc import Callable
+from concurrent.futures import BrokenExecutor, Executor, Future, ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from grader import executors
+from grader.errors import SetupError
+from grader.model import Evidence, Job, Limits, Outcome, Submission
+from grader.pipeline import batch
+from grader.pipeline.batch import execute_all
+from grader.pipeline.grading import Settings
+from tests.builders_notebooks import a_notebook
+
+
+def handed_in(folder: Path, *names: str) -> list[Submission]:
+    made = []
+    for name in names:
+        data = a_notebook(f"q1_x = '{name}'")
+        (folder / f"{name}.ipynb").write_bytes(data)
+        made.append(
+            Submission(
+                student=name,
+                path=str(folder / f"{name}.ipynb"),
+                sha256=hashlib.sha256(data).hexdigest(),
+            )
+        )
+    return made
+
+
+def settings(executor: str = "inline") -> Settings:
+    return Settings(limits=Limits(cell_seconds=20), sandbox="off", executor=executor, jobs=2)
+
+
+def outcomes(
+    todo: list[Submission], how: Settings | None = None
+) -> dict[str, tuple[Outcome, str | None]]:
+    found = execute_all(todo, ("q1_x",), how or settings())
+    return {one.student: (evidence.outcome, evidence.note) for one, evidence in found}
+
+
+FINE = (Outcome.FINISHED, None)
+Failing = Callable[[Callable[[str], object]], None]
+
+
+@pytest.fixture
+def failing(monkeypatch: pytest.MonkeyPatch) -> Failing:
+    """Puts a bug of ours before the execution: a function of the student that may raise."""
+    real = batch.execute
+
+    def put(fault: Callable[[str], object]) -> None:
+        def execute(job: Job, data: bytes, **more: object) -> Evidence:
+            fault(job.submission.student)
+            return real(job, data, **more)  # type: ignore[arg-type]
+
+        monkeypatch.setattr(batch, "execute", execute)
+
+    return put
+
+
+def test_a_fault_of_ours_that_passes_is_not_noticed(tmp_path: Path, failing: Failing) -> None:
+    tried: list[str] = []
+
+    def once(student: str) -> None:
+        tried.append(student)
+        if tried.count("bob") == 1 and student == "bob":
+            raise MemoryError
+
+    failing(once)
+    assert outcomes(handed_in(tmp_path, "ada", "bob")) == {"ada": FINE, "bob": FINE}
+    assert tried == ["ada", "bob", "bob"]
+
+
+@pytest.mark.parametrize("error", [ZeroDivisionError("/our/path"), CancelledError(), SystemExit(3)])
+def test_a_fault_of_ours_that_stays_leaves_one_notebook_open(
+    tmp_path: Path, failing: Failing, error: BaseException
+) -> None:
+    def always(student: str) -> None:
+        if student == "bob":
+            raise error
+
+    failing(always)
+    said = f"we could not run this notebook ({type(error).__name__}); nothing is deducted"
+    for executor in ("threads", "inline") if isinstance(error, Exception) else ("threads",):
+        found = outcomes(handed_in(tmp_path, "ada", "bob", "cyd"), settings(executor))
+        assert found == {"ada": FINE, "bob": (Outcome.REFUSED, said), "cyd": FINE}
+
+
+@pytest.mark.parametrize("error", [KeyboardInterrupt, SetupError("no such sandbox")])
+def test_what_is_true_of_the_whole_batch_ends_it(
+    tmp_path: Path, failing: Failing, error: BaseException | type[BaseException]
+) -> None:
+    def always(student: str) -> None:
+        raise error
+
+    failing(always)
+    with pytest.raises(error if isinstance(error, type) else type(error)):
+        outcomes(handed_in(tmp_path, "ada", "bob"), settings("threads"))
+
+
+@pytest.mark.slow
+def test_what_gets_stuck_is_left_behind_and_the_batch_goes_on(
+    tmp_path: Path, failing: Failing, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Should a kernel ever hold up the thread that drives it: the clock of last resort.
+    free = threading.Event()
+    failing(lambda student: free.wait(60) if student == "bob" else None)
+    monkeypatch.setattr(batch, "SLACK_SECONDS", 5.0)
+    quick = replace(settings("threads"), limits=Limits(notebook_seconds=10))
+    found = outcomes(handed_in(tmp_path, "ada", "bob", "cyd"), quick)
+    free.set()
+    assert found.pop("bob") == (
+        Outcome.REFUSED,
+        "we could not run this notebook: it took far longer than it is allowed to, "
+        "and could not be ended; nothing is deducted",
+    )
+    assert found == {"ada": FINE, "cyd": FINE}
+
+
+def test_a_file_that_changed_or_went_since_it_was_collected_is_no_zero(tmp_path: Path) -> None:
+    todo = handed_in(tmp_path, "ada", "bob", "cyd")
+    (tmp_path / "ada.ipynb").write_bytes(a_notebook("q1_x = 2"))
+    (tmp_path / "bob.ipynb").unlink()
+    start = "we could not run this notebook: the notebook"
+    assert outcomes(todo) == {
+        "ada": (
+            Outcome.REFUSED,
+            f"{start} has changed since it was collected; nothing is deducted",
+        ),
+        "bob": (
+            Outcome.REFUSED,
+            f"{start} can't be read any more: no such file or directory; nothing is deducted",
+        ),
+        "cyd": FINE,
+    }
+
+
+def test_more_workers_than_the_machine_can_start_are_a_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Full(ThreadPoolExecutor):
+        def submit(self, *args: object, **more: object) -> Future[object]:  # type: ignore[override]
+            raise RuntimeError("can't start new thread")
+
+    monkeypatch.setattr(executors.executors, "_things", {"full": lambda _count: Full(1)})
+    with pytest.raises(SetupError, match="can't start another worker") as caught:
+        outcomes(handed_in(tmp_path, "ada"), settings("full"))
+    assert caught.value.fix
+    assert "--jobs" in caught.value.fix
+
+
+def test_workers_that_die_without_end_are_a_sentence(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Dead(ThreadPoolExecutor):
+        def submit(self, *args: object, **more: object) -> Future[object]:  # type: ignore[override]
+            raise BrokenExecutor
+
+    opened: list[Executor] = []
+
+    def dead(_count: str) -> Executor:
+        opened.append(Dead(1))
+        return opened[-1]
+
+    monkeypatch.setattr(executors.executors, "_things", {"dead": dead})
+    todo = handed_in(tmp_path, *(f"s{n}" for n in range(30)))
+    with pytest.raises(SetupError, match="worker processes died one after the other"):
+        outcomes(todo, settings("dead"))
+    assert len(opened) == batch.MAX_DEAD
+    # A few of them, as the last ones of a class may be, are each left open.
+    said = (Outcome.REFUSED, "the process that ran this notebook died; nothing is deducted")
+    assert outcomes(todo[:3], settings("dead")) == {f"s{n}": said for n in range(3)}
+
+
+# Kills the worker process above it: what no sandbox would let a notebook do.
+MURDER = """
+import os, signal
+pid = os.getpid()
+while pid > 1:
+    with open(f"/proc/{pid}/stat") as file:
+        pid = int(file.read().rpartition(")")[2].split()[1])
+    with open(f"/proc/{pid}/cmdline", "rb") as file:
+        if b"spawn_main" in file.read():
+            os.kill(pid, signal.SIGKILL)
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="needs /proc")
+def test_who_kills_its_worker_costs_nobody_else_anything(tmp_path: Path) -> None:
+    todo = handed_in(tmp_path, "ada", "bob", "cyd", "dan", "eve", "fay")
+    for name in ("bob", "cyd"):
+        data = a_notebook(MURDER, "q1_x = 1")
+        (tmp_path / f"{name}.ipynb").write_bytes(data)
+        place = next(n for n, one in enumerate(todo) if one.student == name)
+        todo[place] = replace(todo[place], sha256=hashlib.sha256(data).hexdigest())
+    said = (Outcome.REFUSED, "the process that ran this notebook died; nothing is deducted")
+    assert outcomes(todo, settings("processes")) == {
+        **dict.fromkeys(("ada", "dan", "eve", "fay"), FINE),
+        "bob": said,
+        "cyd": said,
+    }

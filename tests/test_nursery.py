@@ -1,0 +1,288 @@
+"""Parents of kernels: who shares one, what is kept ready, and when they end."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+if sys.platform != "linux":
+    pytest.skip("elsewhere kernels start cold", allow_module_level=True)
+
+from grader import executors
+from grader.execute import execute
+from grader.kernels import NotStartedError, nursery, warm
+from grader.kernels.base import Terms
+from grader.kernels.nursery import Nursery
+from grader.kernels.session import KernelSession
+from grader.model import Limits, Outcome
+from grader.sandbox import choose, sandboxes
+from tests.builders_kernels import until
+from tests.builders_notebooks import QUICK, a_job, a_notebook, run
+
+ROOT = Path(__file__).parent.parent
+BOTH = pytest.mark.parametrize("sandbox", ["auto", "off"])
+
+
+def parents(own: Nursery) -> set[int]:
+    """The processes that were started for parents."""
+    return {parent._process.pid for parent in own._parents.values()}
+
+
+def ready(own: Nursery) -> int:
+    """How many kernels wait for a notebook."""
+    return sum(map(len, own._ready.values()))
+
+
+def gone(pids: set[int]) -> bool:
+    return until(lambda: not any(Path(f"/proc/{pid}").exists() for pid in pids))
+
+
+def session(**changes: Any) -> KernelSession:
+    """A kernel that has been taken and is in use."""
+    terms = {"limits": QUICK, "sandbox": choose("auto").sandbox, "imports": ("numpy",)}
+    return KernelSession(Terms(**{**terms, **changes}), warm.start)
+
+
+def test_notebooks_that_are_alike_share_a_parent_and_no_kernel(own_nursery: Nursery) -> None:
+    source = "q1_a = get_ipython().kernel.session.session"
+    keys = set()
+    for _ in range(3):
+        keys.add(run(source, asks="q1_a").answers["q1_a"].raw["v"])
+        seen = parents(own_nursery)
+    assert len(keys) == 3
+    assert len(seen) == 1
+    assert ready(own_nursery) == 1
+
+
+def test_a_sandbox_and_a_device_and_variables_have_a_parent_each(own_nursery: Nursery) -> None:
+    ways = (
+        {},
+        {"sandbox": sandboxes.find("off")},
+        {"device": "cuda"},
+        {"variables": (("COURSE", "systems"),)},
+    )
+    for way in ways:
+        one = session(**way)
+        assert one.run("x = 1", seconds=5, keep=100).outcome is Outcome.FINISHED
+        one.close()
+    assert len(parents(own_nursery)) == len(ways)
+
+
+def test_variables_that_a_set_asks_for_are_there(own_nursery: Nursery) -> None:
+    one = session(variables=(("COURSE", "systems"),))
+    try:
+        shown = one.run("import os; print(os.environ['COURSE'])", seconds=5, keep=100)
+        assert shown.output == "systems\n"
+    finally:
+        one.close()
+
+
+@BOTH
+def test_a_parent_that_nobody_needs_ends_and_the_next_is_a_new_one(
+    sandbox: str, own_nursery: Nursery, short: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(nursery, "IDLE_SECONDS", 0.4)
+    assert run("q1_a = 1", asks="q1_a", sandbox=sandbox).outcome is Outcome.FINISHED
+    first = parents(own_nursery)
+    assert gone(first)
+    assert until(lambda: list(short.iterdir()) == [])
+    assert run("q1_a = 1", asks="q1_a", sandbox=sandbox).outcome is Outcome.FINISHED
+
+
+@BOTH
+def test_a_parent_whose_kernel_is_at_work_is_needed(
+    sandbox: str, own_nursery: Nursery, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(nursery, "IDLE_SECONDS", 0.4)
+    evidence = run("import time\ntime.sleep(2)\nq1_a = 1", asks="q1_a", sandbox=sandbox)
+    assert evidence.outcome is Outcome.FINISHED, evidence.note
+    assert evidence.answers["q1_a"].raw == {"t": "int", "v": "1"}
+
+
+def test_a_kernel_that_died_while_it_waited_is_not_given_to_anybody(own_nursery: Nursery) -> None:
+    run("pass", asks="")
+    own_nursery.settle()
+    (waiting,) = (born for line in own_nursery._ready.values() for born in line)
+    (kernel,) = (pid for parent in parents(own_nursery) for pid in below(parent) if is_kernel(pid))
+    os.kill(kernel, signal.SIGKILL)
+    assert until(lambda: not Path(f"/proc/{kernel}").exists())
+    evidence = run("q1_a = 1", asks="q1_a")
+    assert evidence.answers["q1_a"].raw == {"t": "int", "v": "1"}
+    assert evidence.environment["restarts"] == 0
+    assert waiting.status == -signal.SIGKILL
+
+
+def is_kernel(pid: int) -> bool:
+    """Whether it is number 2 where a guard is number 1."""
+    if "processes" not in choose("auto").describe()["layers"]:  # type: ignore[operator]
+        pytest.skip("processes have no numbers of their own here")
+    status = Path(f"/proc/{pid}/status").read_text()
+    mine = Path("/proc/self/status").read_text()
+    numbers, depth = (text.split("NSpid:")[1].split("\n")[0].split() for text in (status, mine))
+    return numbers[-1] == "2" and len(numbers) == len(depth) + 2
+
+
+def below(pid: int) -> set[int]:
+    """A process and all that came of it."""
+    found = [pid]
+    for each in found:
+        for path in Path(f"/proc/{each}/task").glob("*/children"):
+            found += map(int, path.read_text().split())
+    return set(found)
+
+
+CROWDED = """\
+import threading, time
+threading.Thread(target=time.sleep, args=(1000,), daemon=True).start()
+"""
+
+
+def test_a_package_that_starts_threads_is_left_to_the_notebooks(
+    own_nursery: Nursery, tmp_path: Path
+) -> None:
+    (tmp_path / "crowded.py").write_text(CROWDED)
+    off = sandboxes.find("off")
+    paths = (("PYTHONPATH", f"{tmp_path}{os.pathsep}{ROOT}"),)
+    one = session(sandbox=off, imports=("crowded",), variables=paths)
+    try:
+        imported = one.run("import sys; print('crowded' in sys.modules)", seconds=5, keep=100)
+        assert imported.output == "False\n"
+        assert one.run("import crowded", seconds=5, keep=100).error is None
+    finally:
+        one.close()
+
+
+@pytest.mark.parametrize("text", ["1 / 0", "import no_such_module", "raise SystemExit"])
+def test_a_package_that_can_not_be_imported_is_no_matter(
+    own_nursery: Nursery, tmp_path: Path, text: str
+) -> None:
+    (tmp_path / "broken.py").write_text(text)
+    off = sandboxes.find("off")
+    paths = (("PYTHONPATH", f"{tmp_path}{os.pathsep}{ROOT}"),)
+    one = session(sandbox=off, imports=("broken", "numpy"), variables=paths)
+    try:
+        said = one.run(
+            "import sys; print('numpy' in sys.modules)\nimport broken", seconds=5, keep=99
+        )
+        assert said.output.startswith("True\n")
+        assert said.error
+    finally:
+        one.close()
+
+
+def test_an_interpreter_that_is_gone_is_our_fault(
+    own_nursery: Nursery, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sys, "executable", "/does/not/exist/python")
+    with pytest.raises(NotStartedError):
+        session(sandbox=sandboxes.find("off"))
+
+
+@BOTH
+def test_closing_ends_parents_kernels_and_those_in_use(
+    sandbox: str, own_nursery: Nursery, short: Path
+) -> None:
+    one = session(sandbox=choose(sandbox).sandbox)
+    every = set().union(*(below(pid) for pid in parents(own_nursery)))
+    assert len(every) >= 3
+    one.close()
+    own_nursery.close()
+    assert gone(every)
+    assert list(short.iterdir()) == []
+    own_nursery.close()  # once more does nothing
+
+
+def test_it_may_be_used_again_after_it_was_closed(own_nursery: Nursery) -> None:
+    for _ in range(2):
+        assert run("q1_a = 1", asks="q1_a").outcome is Outcome.FINISHED
+        own_nursery.close()
+
+
+def test_a_forked_process_leaves_the_parents_to_whom_they_belong(own_nursery: Nursery) -> None:
+    run("pass", asks="")
+    pid = os.fork()
+    if pid == 0:
+        try:
+            own_nursery.close()
+        finally:
+            os._exit(0)
+    os.waitpid(pid, 0)
+    assert all(parent.alive for parent in own_nursery._parents.values())
+    assert run("q1_a = 1", asks="q1_a").outcome is Outcome.FINISHED
+
+
+def test_two_that_need_a_parent_at_once_start_one(own_nursery: Nursery) -> None:
+    with ThreadPoolExecutor(4) as pool:
+        done = list(pool.map(lambda _: run("q1_a = 1", asks="q1_a"), range(4)))
+    assert all(evidence.outcome is Outcome.FINISHED for evidence in done)
+    assert len(own_nursery._parents) == 1
+
+
+def test_no_thread_is_left_for_every_notebook(own_nursery: Nursery) -> None:
+    for _ in range(3):
+        run("pass", asks="")
+    before = threading.active_count()
+    for _ in range(6):
+        run("pass", asks="")
+    assert threading.active_count() <= before
+
+
+def test_no_file_is_left_open_for_every_notebook(own_nursery: Nursery) -> None:
+    def opened() -> int:
+        own_nursery.settle()
+        return len(list(Path("/proc/self/fd").iterdir()))
+
+    for _ in range(3):
+        run("pass", asks="")
+    before = opened()
+    for _ in range(6):
+        run("pass", "import os\nos._exit(1)", "pass", asks="")
+    assert opened() <= before + 2  # the one that waits may be half way
+
+
+@pytest.mark.slow
+def test_workers_that_are_processes_have_parents_of_their_own(short: Path) -> None:
+    data = a_notebook("import os\nq1_a = 28")
+    job = a_job("q1_a", data=data)
+    with executors.open("processes:2") as pool:
+        done = [pool.submit(execute, job, data) for _ in range(4)]
+        answers = [each.result(timeout=60).answers["q1_a"].raw for each in done]
+    assert answers == [{"t": "int", "v": "28"}] * 4
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("at", [0.0, 0.3, 0.6, 1.0, 1.5])
+def test_a_grader_that_is_killed_at_any_instant_of_a_start_leaves_no_process(
+    at: float, short: Path
+) -> None:
+    code = "from tests.builders_notebooks import run\nfor _ in range(99): run('x = 1', asks='')"
+    grader = subprocess.Popen(
+        [sys.executable, "-c", code], cwd=ROOT, env={**os.environ, "TMPDIR": str(short)}
+    )
+    assert until(lambda: bool(list(short.glob("grader-*"))), 40)
+    time.sleep(at)
+    every = below(grader.pid) - {grader.pid}
+    grader.kill()
+    grader.wait()
+    assert gone(every)
+
+
+def test_limits_of_one_notebook_are_not_those_of_the_next(own_nursery: Nursery) -> None:
+    sizes = []
+    for size in (100_000_000, 200_000_000):
+        limits = Limits(cell_seconds=5, scratch_bytes=size)
+        source = "import os\nabout = os.statvfs('.')\nq1_a = about.f_blocks * about.f_frsize"
+        evidence = run(source, asks="q1_a", limits=limits)
+        sizes.append(int(evidence.answers["q1_a"].raw["v"]))
+    if "bounded" not in str(choose("auto").sandbox.layers()):
+        pytest.skip("files are not bounded here")
+    assert sizes[0] < 100_010_000 < sizes[1] < 200_010_000
