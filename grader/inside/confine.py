@@ -56,6 +56,7 @@ def confine(plan: Plan, start: Start) -> None:
     if fence is not None:
         landlock.restrict(
             read=fence["read"],
+            names=fence["names"],
             write=[*fence["write"], start["root"]],
             devices=fence["devices"],
             network=plan["loopback"],

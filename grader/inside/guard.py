@@ -107,7 +107,6 @@ def _close(files: Sequence[int]) -> None:
 def _isolate(plan: Plan, start: Start, groups: Sequence[int]) -> None:
     for file in groups:
         os.write(file, b"0")
-    linux.prctl(linux.PR_SET_DUMPABLE, 0)
     own = flags(plan, "user", "pid")
     if own:
         linux.unshare(own)
@@ -193,6 +192,8 @@ class _Watch:
                 os.read(self._wake, 512)
             if self._ready is not None and self._ready in sources:
                 self._poll.unregister(self._ready)
+                # Not sooner: whoever forks the kernel into our namespaces must see us.
+                linux.prctl(linux.PR_SET_DUMPABLE, 0)
                 tell_ready(self._line, self._ready)
                 self._ready = None
             if self._line.fileno() in sources and not self._obeyed():

@@ -206,8 +206,10 @@ class _Nest:
         own, groups = others[: guard.OWN], others[guard.OWN :]
         try:
             linux.setns(where, linux.CLONE_NEWPID)
-        except OSError:  # it has ended already: nobody waits for this kernel any more
-            for file in files:
+        except OSError as error:
+            with socket.socket(fileno=line) as told:
+                guard.tell_of(told, {"is": "failed", "what": str(error)})
+            for file in (where, *others):
                 os.close(file)
             return True
         pid = os.fork()

@@ -23,6 +23,8 @@ class Fence(TypedDict):
     """What Landlock lets through."""
 
     read: list[str]
+    names: list[str]
+    """Folders that may be listed, while only some of what is in them may be read."""
     write: list[str]
     devices: list[str]
 

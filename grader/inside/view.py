@@ -142,9 +142,10 @@ def _open_up(folder: str) -> None:
         return
     both = linux.MS_BIND | linux.MS_REC
     for name in os.listdir(folder):  # noqa: PTH208
-        os.mkdir(f"{ROOT}/tmp/{name}", 0o755)  # noqa: PTH102
-        linux.mount(f"{folder}/{name}", f"{ROOT}/tmp/{name}", flags=both)
-    linux.mount(f"{ROOT}/tmp", folder, flags=both)
+        inner = os.path.join(ROOT, "tmp", name)  # noqa: PTH118
+        os.mkdir(inner, 0o755)  # noqa: PTH102
+        linux.mount(f"{folder}/{name}", inner, flags=both)
+    linux.mount(ROOT + "/tmp", folder, flags=both)  # noqa: S108
 
 
 def _name_the_host() -> None:

@@ -126,6 +126,16 @@ def _parse(data: Mapping[str, Any], file: Path) -> Release:
     return release
 
 
+# Fields of sets that came later. Where they have their default they are no part of a release's id,
+# so that releases from before still load.
+_SINCE_FIRST = ("variables",)
+
+
+def _pinned(exam: ExamSet) -> Any:
+    plain = _plain(dataclasses.asdict(exam))
+    return {name: v for name, v in plain.items() if v or name not in _SINCE_FIRST}
+
+
 def _release(
     exam: ExamSet,
     sources: Mapping[str, Any],
@@ -137,7 +147,7 @@ def _release(
     problems = {name: problem_from(_located(source, name)) for name, source in sources.items()}
     digests = {name: digest(source) for name, source in sources.items()}
     # Students are left out: adding one to a release must not make it another release.
-    pinned = digest([_plain(dataclasses.asdict(exam)), digests, facts, private_key.hex()])
+    pinned = digest([_pinned(exam), digests, facts, private_key.hex()])
     return Release(
         id=hashlib.sha256(pinned.encode()).hexdigest()[:16],
         exam=exam,

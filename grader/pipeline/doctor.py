@@ -101,7 +101,7 @@ def _sandbox() -> Iterator[Finding]:
         if tried.present and tried.held is False:
             ok, seen = False, f"does not hold here: a notebook got {tried.got}"
         elif tried.present and tried.held is None and tried.layer != "cgroup":
-            seen = f"{tried.detail} (could not be tried: {tried.got})"
+            ok, seen = None, f"{tried.detail} (could not be tried: {tried.got})"
         elif tried.present:
             seen = f"{tried.detail} (tried, and it held)" if tried.held else tried.detail
         elif tried.held is False:

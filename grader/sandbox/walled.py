@@ -203,11 +203,14 @@ def _fence(seen: View, has_view: bool) -> Fence:
     """Through the fence goes the whole view; or, where there is none, what would be in it."""
     if has_view:
         # The folders that everybody may see are mounted already, and writing is what is left.
-        return Fence(read=["/"], write=[view.ROOT, "/dev/shm"], devices=seen["devices"])  # noqa: S108
+        write = [view.ROOT, "/dev/shm", "/tmp", "/var/tmp"]  # noqa: S108
+        return Fence(read=["/"], names=[], write=write, devices=seen["devices"])
     from grader.inside.landlock import below
 
-    read = [path for folder in seen["read"] for path in below(folder, seen["hide"])]
+    parts = {folder: below(folder, seen["hide"]) for folder in seen["read"]}
+    read = [path for paths in parts.values() for path in paths]
     return Fence(
+        names=[f for f, paths in parts.items() if paths not in ([], [os.path.realpath(f)])],
         read=[*read, *_ABOUT_ITSELF, *("/etc/passwd", "/etc/group", "/etc/nsswitch.conf")],
         write=[],
         devices=seen["devices"],
@@ -248,7 +251,9 @@ def _layers(found: Mapping[str, str | None], *, root: bool) -> tuple[Layer, ...]
         ),
         either(
             "network", "nothing can be reached",
-            ("net", "an empty network namespace"), ("filter", "sockets are refused"), fix=spaces,
+            ("net", "an empty network namespace"),
+            # Seccomp refuses sockets of the internet; those of processes outside only Landlock can.
+            *((("signals", "seccomp and Landlock"),) if _has(found, "filter") else ()), fix=spaces,
         ),
         either(
             "processes", "no other process can be seen, signalled or left behind",
