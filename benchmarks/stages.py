@@ -1,110 +1,167 @@
-"""How fast the stages without kernels are: verify, render, score, report. Prints a table.
+"""The stages without kernels, each on one core: draw, render, score, the gate; and `--help`.
 
-    python benchmarks/stages.py [--students 300]
+    python benchmarks/stages.py [--students 300] [--many 10000] [--repeats 5]
 
-Everything runs in one process on one core. Figures depend on the machine; the last column does not:
-it is the time of a stage over the time of drawing the same papers, measured side by side.
+Times are CPU-seconds of this process, so that others on the machine matter little; the median of
+the repeats counts. `--help` is wall time of whole processes, in turn with a Python that does
+nothing. Memory is this process's own, while it renders as many notebooks as --many says.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
+import resource
+import statistics
+import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Callable
 from pathlib import Path
 
-from grader import probe
+import machine
+import synthetic
+from synthetic import forty_parts, students
+
 from grader.draw import paper
-from grader.gradebook import Gradebook
 from grader.load import Bank, new_release
-from grader.model import Answer, Evidence, Outcome, Paper, Student
+from grader.model import Release, Student
 from grader.notebook import write
-from grader.pipeline.papers import bind
-from grader.pipeline.releases import make_release
-from grader.pipeline.results import write_results
+from grader.pipeline import write_notebooks
 from grader.render import metadata, render
 from grader.score import score
 from grader.verify import verify_problem
 
-
-def timed(what: Callable[[], object]) -> float:
-    started = time.perf_counter()
-    what()
-    return time.perf_counter() - started
+RESULTS = Path(__file__).resolve().parent / "results"
+FILE = "stages.json"
+_HELP_RUNS = 20
 
 
-def evidence_for(mine: Paper, number: int) -> Evidence:
-    """Evidence of answers that are all readable, and mostly wrong."""
-    answers = {}
-    for index, (name, key) in enumerate(mine.named_keys()):
-        value: object = 1.0 + number + index
-        if key.part.kind not in ("numeric", "integer"):
-            value = "A"
-        answers[name] = Answer(name=name, raw=probe.encode(value))
-    return Evidence(
-        submission_sha256=f"{number:064x}",
-        outcome=Outcome.FINISHED,
-        answers=answers,
-        cells=(),
-        seconds=1.0,
+def cpu(what: Callable[[], object], repeats: int) -> float:
+    """CPU-seconds, the median of *repeats*."""
+    taken = []
+    for _ in range(repeats):
+        began = time.process_time()
+        what()
+        taken.append(time.process_time() - began)
+    return statistics.median(taken)
+
+
+def per_core(bank: Bank, release: Release, size: int, repeats: int) -> list[dict[str, object]]:
+    """Submissions a second a core, stage by stage."""
+    group = list(release.students.values())
+    drawn = [paper(release, s) for s in group]  # also compiles templates and expressions
+    found = [synthetic.evidence(mine) for mine in drawn]
+    pairs = list(zip(drawn, found, strict=True))
+    parts = len(found[0].answers)
+
+    def notebook(student: Student) -> bytes:
+        mine = paper(release, student)
+        return write(render(mine, bank.templates), metadata(mine))
+
+    stages: tuple[tuple[str, Callable[[], object]], ...] = (
+        ("draw a paper", lambda: [paper(release, s) for s in group]),
+        ("draw and render a notebook", lambda: [notebook(s) for s in group]),
+        ("score evidence", lambda: [score(p, e) for p, e in pairs]),
+        (
+            "draw a paper and score evidence",
+            lambda: [score(paper(release, p.student), e) for p, e in pairs],
+        ),
     )
+    rows = []
+    for name, what in stages:
+        what()
+        seconds = cpu(what, repeats) / size
+        rows.append({"stage": name, "parts": parts, "ms": seconds * 1e3, "per_second": 1 / seconds})
+        print(
+            f"  {name:34}{parts:4} parts {seconds * 1e3:8.2f} ms {1 / seconds:8.0f} each s",
+            flush=True,
+        )
+    return rows
+
+
+def help_time() -> dict[str, float]:
+    """Wall milliseconds of whole processes, in turn: the command, and Python alone."""
+    commands = {
+        "help": [sys.executable, "-m", "grader", "--help"],
+        "python": [sys.executable, "-c", "pass"],
+    }
+    taken: dict[str, list[float]] = {name: [] for name in commands}
+    for _ in range(_HELP_RUNS):
+        for name, command in commands.items():
+            began = time.perf_counter()
+            subprocess.run(command, check=True, stdout=subprocess.DEVNULL)
+            taken[name].append((time.perf_counter() - began) * 1e3)
+    return {name: statistics.median(times) for name, times in taken.items()}
+
+
+def memory_while_rendering(bank: Bank, wanted: str, many: int) -> list[dict[str, float]]:
+    """Resident memory after so many notebooks; each is removed when it is written."""
+    group = students(many)
+    release = new_release(bank, bank.exam(wanted), group, b"k" * 32)
+    seen: list[dict[str, float]] = []
+    began = time.process_time()
+    with tempfile.TemporaryDirectory(prefix="bench-") as name:
+        folder = Path(name)
+        written = 0
+
+        def done(student: str) -> None:
+            nonlocal written
+            written += 1
+            (folder / "notebooks" / f"{student}.ipynb").unlink()
+            if written in (many // 100, many // 10, many // 2, many):
+                seen.append({"notebooks": written, "resident_mb": _resident_mb()})
+
+        write_notebooks(release, group, folder, bank, done)
+    seconds = time.process_time() - began
+    for line in seen:
+        print(f"  {line['notebooks']:6.0f} notebooks: {line['resident_mb']:.0f} MB", flush=True)
+    print(f"  {many / seconds:.0f} notebooks a CPU-second, with writing them to disk", flush=True)
+    return [*seen, {"per_second": many / seconds}]
+
+
+def _resident_mb() -> float:
+    try:
+        pages = int(Path("/proc/self/statm").read_text().split()[1])
+    except OSError:  # not Linux: the highest so far
+        return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    return pages * resource.getpagesize() / 1e6
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser()
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("--students", type=int, default=300)
-    parser.add_argument("--set", default="midterm")
+    parser.add_argument("--many", type=int, default=10_000)
+    parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--no-gate", action="store_true", help="leave out verifying the bank")
+    parser.add_argument("--out", type=Path, default=RESULTS)
     chosen = parser.parse_args()
-    bank = Bank.open()
-    students = tuple(Student(id=f"s{i}") for i in range(chosen.students))
-    exam = bank.exam(chosen.set)
-    release = new_release(bank, exam, students, b"k" * 32)
-    for student in students[:3]:  # templates and expressions are compiled once
-        mine = paper(release, student)
-        write(render(mine, bank.templates), metadata(mine))
-    papers: list[Paper] = []
-    rows: list[tuple[str, float]] = []
+    bank, found = Bank.open(), {"machine": machine.describe()}
+    chosen.out.mkdir(parents=True, exist_ok=True)
 
-    def draw_all() -> None:
-        papers.extend(paper(release, s) for s in students)
+    def keep(name: str, value: object) -> None:
+        found[name] = value
+        (chosen.out / FILE).write_text(json.dumps(found, indent=1))
 
-    rows.append(("draw the papers", timed(draw_all)))
-    rows.append(
-        (
-            "render to notebooks",
-            timed(lambda: [write(render(p, bank.templates), metadata(p)) for p in papers]),
-        )
-    )
-    evidence = [evidence_for(p, i) for i, p in enumerate(papers)]
-    rows.append(
-        (
-            "score evidence, most of it wrong",
-            timed(lambda: [score(p, e) for p, e in zip(papers, evidence, strict=True)]),
-        )
-    )
-    with tempfile.TemporaryDirectory() as folder:
-        made = make_release(bank, chosen.set, students, Path(folder), "benchmark").release
-        grades = [score(paper(made, s), e) for s, e in zip(students, evidence, strict=True)]
-        results = Path(folder) / "results"
-        with Gradebook.open(results, create=True) as book:
-            bind(book, made, Path(folder))
-            book.add_students(students)
-            rows.append(
-                (
-                    "file grades in the gradebook",
-                    timed(lambda: book.put_grades(grades, why="benchmark")),
-                )
-            )
-        rows.append(("write all result files", timed(lambda: write_results(results, bank))))
-    drawn = rows[0][1]
-    print(f"{chosen.students} students, set '{chosen.set}', {len(evidence[0].answers)} parts each")
-    print(f"{'stage':34}{'ms each':>9}{'each s':>9}{'of drawing':>12}")
-    for what, seconds in rows:
-        each = seconds / chosen.students
-        print(f"{what:34}{each * 1e3:9.2f}{1 / each:9.0f}{seconds / drawn:11.1f}x")
-    seconds = timed(lambda: [verify_problem(bank, name, 50) for name in bank.paths])
-    print(f"verify the bank, {len(bank.paths)} problems over 50 seeds: {seconds:.1f} s on one core")
+    with tempfile.TemporaryDirectory(prefix="bench-") as folder:
+        forty = str(forty_parts(Path(folder)))
+        for wanted in ("midterm", forty):
+            exam = bank.exam(wanted)
+            release = new_release(bank, exam, students(chosen.students), b"k" * 32)
+            print(f"set '{exam.id}', {chosen.students} students:", flush=True)
+            keep(exam.id, per_core(bank, release, chosen.students, chosen.repeats))
+    print("start of `grader --help`:", flush=True)
+    keep("help", help_time())
+    print("  {help:.0f} ms, Python alone {python:.0f} ms".format(**found["help"]))
+    print("memory while rendering:", flush=True)
+    keep("memory", memory_while_rendering(bank, "midterm", chosen.many))
+    if not chosen.no_gate:
+        seconds = cpu(lambda: [verify_problem(bank, name, 50) for name in bank.paths], 1)
+        keep("gate", {"problems": len(bank.paths), "seeds": 50, "seconds": seconds})
+        print(f"the gate: {len(bank.paths)} problems over 50 seeds in {seconds:.1f} CPU-s")
 
 
 if __name__ == "__main__":

@@ -80,7 +80,7 @@ def test_everything_runs_on_tiny_classes(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
     text = (tmp_path / "results.md").read_text()
     assert "failed" not in text  # so every contender's marks were right
-    for row in ("grader grade", "nbclient, one process", "bare cells", "score again"):
+    for row in ("grader grade", "nbclient, one process", "bare cells", "grader score"):
         assert f"| {row}" in text
     runs = json.loads((tmp_path / "throughput.json").read_text())["runs"]
     assert {r["contender"] for r in runs} == {"ours", "nbclient", "floor"}

@@ -625,6 +625,7 @@ def test_processes_and_threads_have_a_limit_that_is_named(source: str) -> None:
     assert "64" in error_of(source)[1]
 
 
+@needs("user", "processes")
 def test_a_fork_bomb_is_over_with_its_notebook() -> None:
     mark = Mark()
     limits = Limits(cell_seconds=2, notebook_seconds=20, processes=64)
@@ -634,6 +635,21 @@ def test_a_fork_bomb_is_over_with_its_notebook() -> None:
     assert plain(evidence.answers["q1_a"].raw) == "1"
     assert evidence.cells[1].outcome is not Outcome.FINISHED
     assert mark.is_gone(10)
+
+
+MANY = """\
+import os, time
+for _ in range(8): os.fork()  # 256 processes, and no more: nobody else counts them here
+time.sleep(60)
+"""
+
+
+def test_a_guard_counts_processes_where_nothing_else_does() -> None:
+    limits = Limits(cell_seconds=10, notebook_seconds=30, processes=64)
+    sources = ("q1_a = 1", MANY, "q2_b = 2")
+    evidence = run(*sources, asks="q1_a q2_b", limits=limits, sandbox="off")
+    assert [plain(evidence.answers[n].raw) for n in ("q1_a", "q2_b")] == ["1", "2"]
+    assert "64" in str(evidence.cells[1].error)
 
 
 EATERS = """\

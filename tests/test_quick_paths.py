@@ -36,20 +36,24 @@ SCOPE: Mapping[str, Value] = {
     "yes": True,
 }
 
+_COMPARED = st.sampled_from(["<", "<=", ">", ">=", "==", "!="])
+_OF_ONE = st.sampled_from(["abs", "ceil", "floor", "sqrt", "exp", "log2", "log10"])
+_OF_TWO = st.sampled_from(["min", "max", "log", "round"])
+
 names = st.sampled_from([*SCOPE, "GB", "s", "2", "0.5", "1e9", "7", "1", "0"])
 sources = st.recursive(
     names,
     lambda inner: st.one_of(
-        st.builds("({} {} {})".format, inner, st.sampled_from(list("+-*/%") + ["//"]), inner),
-        st.builds("({} {} {})".format, inner, st.sampled_from("< <= > >= == !=".split()), inner),
+        st.builds(
+            "({} {} {})".format, inner, st.sampled_from(["+", "-", "*", "/", "%", "//"]), inner
+        ),
+        st.builds("({} {} {})".format, inner, _COMPARED, inner),
         st.builds("({} ** {})".format, inner, st.sampled_from(["2", "0.5", "-1", "b"])),
         st.builds("-{}".format, inner),
         st.builds("({} if {} else {})".format, inner, inner, inner),
         st.builds("({} and {})".format, inner, inner),
-        st.builds(
-            "{}({})".format, st.sampled_from("abs ceil floor sqrt exp log2 log10".split()), inner
-        ),
-        st.builds("{}({}, {})".format, st.sampled_from("min max log round".split()), inner, inner),
+        st.builds("{}({})".format, _OF_ONE, inner),
+        st.builds("{}({}, {})".format, _OF_TWO, inner, inner),
     ),
     max_leaves=8,
 )

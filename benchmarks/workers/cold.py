@@ -1,0 +1,18 @@
+"""`grader` with a cold kernel for every notebook, as where forking is not safe."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from grader.cli import main
+from grader.execute import execute
+from grader.pipeline import batch
+
+
+def _cold(*arguments: Any, **options: Any) -> Any:
+    return execute(*arguments, **{**options, "kernel": "cold"})
+
+
+if __name__ == "__main__":
+    batch.execute = _cold
+    main()
