@@ -30,6 +30,8 @@ _RARELY = 5
 """Looks at memory for one at the files."""
 _MOST_ENTRIES = 200_000
 _ENDING_SECONDS = 5.0
+_STOPPING = 50
+"""Looks for processes that have come since the last look, before they are ended anyway."""
 _TEXT = 400
 _OUT_OF_THE_WAY = 100
 # To interrupt and to end a kernel that is another user, and to see how much memory it uses.
@@ -169,6 +171,7 @@ class _Watch:
         self._namespace = "pid" in plan["namespaces"] and _has_proc(plan)
         self._own_files = plan["view"] is not None
         self._looks = 0
+        self._next = time.monotonic() + _LOOK_SECONDS
         self._line = line
         self._ready: int | None = ready
         self._pid = pid
@@ -198,7 +201,7 @@ class _Watch:
                 self._ready = None
             if self._line.fileno() in sources and not self._obeyed():
                 return
-            hit = self._too_much() if not sources else None
+            hit = self._too_much() if self._due() else None
             if hit is not None:
                 tell_of(self._line, {"is": "ended", "status": -signal.SIGKILL, "hit": hit})
                 return
@@ -206,6 +209,14 @@ class _Watch:
     def _pause(self) -> int | None:
         watched = self._start["memory_bytes"] or self._start["processes"] or not self._own_files
         return int(1000 * _LOOK_SECONDS) if watched else None
+
+    def _due(self) -> bool:
+        """Whether it is time to look; not only in quiet moments, which a kernel could prevent."""
+        now = time.monotonic()
+        if now < self._next or self._pause() is None:
+            return False
+        self._next = now + _LOOK_SECONDS
+        return True
 
     def _ended(self) -> int | None:
         """The status of the kernel, if it has ended; also reaps what else has."""
@@ -231,8 +242,8 @@ class _Watch:
         """The limit that is passed, if one is."""
         start = self._start
         self._looks += 1
-        mine = None if self._namespace else _descendants()
-        if start["processes"] and mine is not None and len(mine) > start["processes"]:
+        mine, threads = (None, 0) if self._namespace else _descendants()
+        if start["processes"] and threads > start["processes"]:
             return "processes"
         scratch = (start["root"],) if self._own_files else ()
         limit = start["memory_bytes"]
@@ -266,9 +277,8 @@ def _end_all(namespace: bool) -> None:
         with contextlib.suppress(OSError):
             if namespace:
                 os.kill(-1, signal.SIGKILL)  # all that there are, as far as number 1 can see
-        for pid in () if namespace else _descendants():
-            with contextlib.suppress(OSError):
-                os.kill(pid, signal.SIGKILL)
+        if not namespace:
+            _end_descendants()
         try:
             while os.waitpid(-1, 0)[0]:
                 pass
@@ -297,15 +307,38 @@ def _size(root: str) -> int:
     return total + seen * 512
 
 
-def _descendants() -> list[int]:
-    """All processes below this one, parents first."""
-    found = [os.getpid()]
+def _end_descendants() -> None:
+    """Stops them all before any is ended: what goes on could start others faster than they end."""
+    known: list[int] = []
+    for _ in range(_STOPPING):
+        before, (known, _) = known, _descendants()
+        for pid in known:
+            with contextlib.suppress(OSError):
+                os.kill(pid, signal.SIGSTOP)
+        if known == before:
+            break
+    for pid in known:
+        with contextlib.suppress(OSError):
+            os.kill(pid, signal.SIGKILL)
+
+
+def _descendants() -> tuple[list[int], int]:
+    """All processes below this one, parents first, and how many threads they have together.
+
+    By the numbers that /proc shows, which are others than ours where it is that of the machine.
+    """
+    found: list[int] = []
+    threads = 0
+    with contextlib.suppress(OSError):
+        found.append(int(os.readlink("/proc/self")))  # noqa: PTH115
     for pid in found:
         with contextlib.suppress(OSError):
-            for task in os.listdir(f"/proc/{pid}/task"):  # noqa: PTH208
+            tasks = os.listdir(f"/proc/{pid}/task")  # noqa: PTH208
+            threads += len(tasks)
+            for task in tasks:
                 children = Path(f"/proc/{pid}/task/{task}/children").read_text()
                 found += [int(child) for child in children.split()]
-    return found[1:]
+    return found[1:], threads - 1
 
 
 if sys.platform != "linux":  # pragma: no cover

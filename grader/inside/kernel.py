@@ -62,6 +62,7 @@ class GradedKernel(IPythonKernel):
 
     def attach(self, session: Session, requests: Any, publisher: Publisher) -> None:
         """Connects the kernel."""
+        self._pid = os.getpid()
         self._streams = [sys.stdout, sys.stderr]  # type: ignore[list-item]
         self.session = session
         self.shell_stream = self._requests = requests
@@ -82,6 +83,8 @@ class GradedKernel(IPythonKernel):
             while self._requests.getsockopt(zmq.EVENTS) & zmq.POLLIN:
                 parts = self._requests.recv_multipart(zmq.NOBLOCK, copy=False)
                 await self.dispatch_shell(parts)
+                if os.getpid() != self._pid:
+                    os._exit(0)  # a child that a cell left to itself: one kernel is enough
             arrived = loop.create_future()
             loop.add_reader(self._requests.fd, _done, arrived)
             # The descriptor tells of a change only: what came before is looked for once more.

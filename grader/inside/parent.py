@@ -122,7 +122,7 @@ def _imported(name: str) -> bool:
     before = set(sys.modules)
     try:
         importlib.import_module(name)
-    except Exception:  # noqa: BLE001  # then the notebook that needs it will say so itself
+    except BaseException:  # noqa: BLE001  # then the notebook that needs it will say so itself
         for half in set(sys.modules) - before:
             del sys.modules[half]
         return False

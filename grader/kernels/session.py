@@ -134,6 +134,7 @@ class KernelSession:
 
     async def _end(self) -> None:
         kernel, self._kernel = self._kernel, None
+        self._told = ()  # what a kernel that has ended was to say, nobody will
         if kernel is None:
             return
         left = asyncio.all_tasks() - {asyncio.current_task()}
