@@ -27,6 +27,9 @@ SLACK_SECONDS = 600.0
 """For starting kernels and asking them, beyond twice what a notebook may take; all of that has
 limits of its own, so that only a bug of ours can use it up."""
 
+_LOOK_SECONDS = 0.2
+"""Between two looks at whether to stop."""
+
 _Done = tuple[Submission, Evidence]
 
 log = logging.getLogger("grader.batch")
@@ -34,9 +37,14 @@ log.addHandler(logging.NullHandler())
 
 
 def execute_all(
-    todo: Sequence[Submission], names: tuple[str, ...], settings: Settings
+    todo: Sequence[Submission],
+    names: tuple[str, ...],
+    settings: Settings,
+    stopped: Callable[[], bool] = bool,
 ) -> Generator[_Done]:
     """Each submission with its evidence, as they get done; few wait in memory.
+
+    Raises KeyboardInterrupt soon after *stopped* has said True, when nothing runs any more.
 
     Never raises for one submission; SetupError for what would go wrong with all of them. What was
     in work when worker processes died is tried once more, one at a time, so that what kills its
@@ -44,7 +52,7 @@ def execute_all(
     """
     if not todo:
         return
-    batch = _Batch(names, settings)
+    batch = _Batch(names, settings, stopped)
     yield from batch.run(todo)
     yield from batch.run_lost()
 
@@ -52,12 +60,13 @@ def execute_all(
 class _Batch:
     """What the passes of one batch share."""
 
-    def __init__(self, names: tuple[str, ...], settings: Settings):
+    def __init__(self, names: tuple[str, ...], settings: Settings, stopped: Callable[[], bool]):
         self.lost: list[Submission] = []
         """Those whose worker died before they were done."""
         self._names = names
         self._settings = settings
         self._stop = threading.Event()
+        self._stopped = stopped
         self._dead = 0
 
     def run(self, todo: Sequence[Submission]) -> Iterator[_Done]:
@@ -94,7 +103,9 @@ class _Batch:
         try:
             while waiting or (queue and not broken):
                 broken = broken or not self._fill(pool, queue, ahead, waiting)
-                finished, _ = wait(waiting, return_when=FIRST_COMPLETED)
+                finished, _ = wait(waiting, _LOOK_SECONDS, return_when=FIRST_COMPLETED)
+                if self._stopped():
+                    raise KeyboardInterrupt
                 for future in [f for f in waiting if f in finished]:  # in the order of the queue
                     submission = waiting.pop(future)
                     if isinstance(future.exception(), BrokenExecutor):

@@ -17,6 +17,7 @@ from grader.files import alone, sweep
 from grader.gradebook import Difference, Gradebook, differences
 from grader.load import Bank, load_release
 from grader.model import Evidence, Grade, Limits, Outcome, Paper, Release, Submission
+from grader.pipeline import stopping
 from grader.pipeline.batch import execute_all, refused
 from grader.pipeline.papers import Papers, bind, current_specs, keep_correction, papers_of
 from grader.score import score, score_refused
@@ -105,7 +106,10 @@ def grade(
         filing = _Filing(book, papers, settings, f"grade {submissions.name}")
         todo = filing.known(latest)
         done = started(len(todo))
-        with closing(execute_all(todo, filing.names, settings)) as results:
+        with (
+            stopping.noted() as stopped,
+            closing(execute_all(todo, filing.names, settings, stopped)) as results,
+        ):
             for submission, evidence in results:
                 filing.new(submission, evidence)
                 done(submission.student)
