@@ -116,6 +116,7 @@ def _question(
             assumptions=[dice.fill(a, dice.scope).strip() for a in problem.assumptions],
         ),
     )
+    yield from _around(question)
     for index, (part_id, key) in enumerate(question.keys.items()):
         kind, name = kinds.find(key.part.kind), question.name(part_id)
         letter = letter_of(index)
@@ -141,8 +142,22 @@ def _question(
                 how=kind.how(key),
                 name=name,
                 value=answers.get(name) or kind.placeholder(key),
+                definition=kind.definition(name, key, answers.get(name)),
             ),
         )
+        shown = kind.try_out(name, key)
+        if shown:
+            yield Cell(type="code", id=f"try-{name}"[:64].replace("_", "-"), source=shown)
+
+
+def _around(question: Question) -> Iterator[Cell]:
+    """What the answers of *question* may use, each once."""
+    around: dict[str, str] = {}
+    for key in question.keys.values():
+        around.update(kinds.find(key.part.kind).around(key))
+    for name, source in around.items():
+        cell = f"q{question.number}-{name}"[:64].replace("_", "-")
+        yield Cell(type="code", id=cell, source=source.strip("\n"))
 
 
 def letter_of(index: int) -> str:

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import partial
 
-from grader.draw.dice import order
+from grader.draw.dice import hashed, order
 from grader.draw.fault import class_of, failed, numbers
 from grader.draw.plan import plan_of
 from grader.expressions import ExpressionError, TextError, fill
@@ -34,11 +35,23 @@ def draw(
         scope = plan.with_values(parameters)
     filler, shuffle = _filler(facts), partial(order, seed)
 
+    def number(label: str) -> int:
+        return hashed(b"%s|number|%s" % (seed, label.encode()))
+
     def vary(changed: Mapping[str, Value]) -> Mapping[str, Value]:
         return plan.with_values({**parameters, **changed})
 
     keys: dict[str, Key] = {}
-    dice = Draw(scope=scope, facts=facts, fill=filler, order=shuffle, vary=vary)
+    dice = Draw(
+        scope=scope,
+        facts=facts,
+        fill=filler,
+        order=shuffle,
+        vary=vary,
+        number=number,
+        parameters=parameters,
+        solution=problem.solution,
+    )
     for part in problem.parts:
         kind = kinds.find(part.kind)
         keys[part.id] = key = _key(problem, part, kind, dice)
@@ -46,7 +59,7 @@ def draw(
         if answer is not None:
             # A new mapping: keys made earlier keep the scope they were made in.
             scope = {**scope, part.id: answer}
-            dice = Draw(scope=scope, facts=facts, fill=filler, order=shuffle, vary=vary)
+            dice = replace(dice, scope=scope)
     return Variant(
         problem=problem,
         seed=seed,

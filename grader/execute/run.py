@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 
 from grader.execute.limits import named
 from grader.execute.reasons import Code, Reasons
+from grader.execute.trials import MOST_DEATHS, tried
 from grader.kernels import NotStartedError, Ran, Said, Session
 from grader.model import Answer, CellRun, Job, Outcome, Raw
 from grader.notebook import Cell
@@ -57,6 +58,8 @@ class NotebookRun:
         self._alive = True
         self._whole = True
         self._unfit: set[int] = set()
+        self._answers: dict[str, Answer] = {}
+        self._deaths = 0
         self.restarts = 0
 
     def all(self) -> None:
@@ -70,6 +73,9 @@ class NotebookRun:
             else:
                 self._run(code)
         self._ask_at_the_end()
+        self._answers = self._found_answers()
+        if self._job.trials:
+            self._try()
 
     @property
     def cells(self) -> tuple[CellRun, ...]:
@@ -95,6 +101,9 @@ class NotebookRun:
 
     def answers(self) -> dict[str, Answer]:
         """An answer for every name that was asked for, with the reason where there is none."""
+        return dict(self._answers)
+
+    def _found_answers(self) -> dict[str, Answer]:
         raws = self._raws()
         reasons = Reasons(self._code, self._runs, self._job.names)
         found: dict[str, Answer] = {}
@@ -198,6 +207,38 @@ class NotebookRun:
                 self._unfit.add(code.number)
                 whole = False
         return whole
+
+    # -- calls of what was defined
+
+    def _try(self) -> None:
+        # A time of their own: a slow notebook must not keep its functions from being tried.
+        self._end = time.monotonic() + self._job.limits.notebook_seconds
+        code = [each.source for each in self._code]
+        for trial in self._job.trials:
+            if trial.name in self._answers:
+                answer = self._answers[trial.name]
+                self._answers[trial.name] = tried(trial, answer, code, self._session, self)
+
+    def left(self) -> float:
+        """Seconds until no more calls are made."""
+        return self._left()
+
+    def revived(self) -> bool:
+        """Whether there is a kernel that has seen the whole notebook; makes one if it can."""
+        while not self._alive and self._deaths <= MOST_DEATHS and self._left() > 0:
+            try:
+                self._session.restart()
+            except NotStartedError:
+                self._session.restart()
+            self._alive = True
+            self._replayed(len(self._code) + 1)
+            self._deaths += not self._alive
+        return self._alive
+
+    def died(self) -> None:
+        """Notes that a call has ended the kernel."""
+        self._alive = False
+        self._deaths += 1
 
     # -- answers
 

@@ -30,7 +30,7 @@ from ipykernel.kernelapp import IPKernelApp
 from jupyter_client.session import Session, json_packer
 from traitlets.config import Config
 
-from grader import probe
+from grader import probe, trial
 from grader.inside.limits import seed_all
 from grader.inside.plan import Start
 from grader.inside.shell import GradedShell
@@ -56,6 +56,7 @@ class GradedKernel(IPythonKernel):
         # Cells that await look here for the thread in which signals arrive.
         self.shell_channel_thread = SimpleNamespace(parent_thread=threading.main_thread())
         self._asked: list[str] = []
+        self._call = ""
         self.later = Session(key=b"", username="student", pack=_pack)
         """Gets its number and its key after the fork."""
         self._streams: list[Stream] = []
@@ -102,9 +103,9 @@ class GradedKernel(IPythonKernel):
 
     async def dispatch_shell(self, msg: Any, *args: Any, **kwargs: Any) -> None:
         """Serves one request; afterwards says what its names hold, if it asked for any."""
-        self._asked = []
+        self._asked, self._call = [], ""
         await super().dispatch_shell(msg, *args, **kwargs)
-        if self._asked:
+        if self._asked or self._call:
             self.pre_handler_hook()
             try:
                 self._say()
@@ -116,9 +117,12 @@ class GradedKernel(IPythonKernel):
     async def execute_request(self, stream: Any, ident: Any, parent: Any) -> None:
         """Runs a cell; the names to ask for come with it and are looked at when it is done."""
         asked = parent["content"].pop("asked", None)
+        call = parent["content"].pop("call", None)
         await super().execute_request(stream, ident, parent)
         if isinstance(asked, list):
             self._asked, self._to = asked, (ident, parent)
+        if isinstance(call, str):
+            self._call, self._to = call, (ident, parent)
 
     async def do_execute(self, *args: Any, **kwargs: Any) -> Any:
         """Runs the code, and sends the end of a long output before the reply."""
@@ -137,7 +141,10 @@ class GradedKernel(IPythonKernel):
         ident, parent = self._to
         shell: Any = self.shell
         try:
-            text = probe.answers(self._asked, shell.user_ns)
+            if self._call:
+                text = trial.answer(self._call, shell.user_ns)
+            else:
+                text = probe.answers(self._asked, shell.user_ns)
         except BaseException:  # noqa: BLE001  # whatever a student put in the probe's way
             text = ""
         session: Any = self.session

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 
 from grader.kernels.base import (
+    Called,
     LostError,
     NotStartedError,
     Ran,
@@ -17,6 +18,7 @@ from grader.kernels.base import (
 
 __all__ = [
     "USUAL",
+    "Called",
     "LostError",
     "NotStartedError",
     "Ran",

@@ -8,7 +8,7 @@ import re
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 
-from grader import probe
+from grader import probe, trial
 from grader.kernels.base import Said
 from grader.model import Raw
 
@@ -64,6 +64,27 @@ def question(names: Iterable[str]) -> str:
     """Code that makes the kernel say what *names* hold."""
     source = _probe_source() + _FINISH.format(call="answers(given, space)")
     return _FRAME.format(source=source, given=list(names))
+
+
+@cache
+def _trial_source() -> str:
+    import inspect
+
+    return inspect.getsource(trial)
+
+
+def trial_of(request: str) -> str:
+    """Code that makes the kernel do what *request* asks, by `grader.trial.answer`."""
+    source = _trial_source() + _FINISH.format(call="answer(given, space)")
+    return _FRAME.format(source=source, given=request)
+
+
+def told(reply: object) -> str | None:
+    """The text that was said, whatever it is."""
+    try:
+        return _text(reply)
+    except GarbledError:
+        return None
 
 
 def first_question(seed: int) -> str:

@@ -69,6 +69,22 @@ class Said:
     """False when the kernel died or had to be killed while it was asked."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Called:
+    """What came of one call of a student's function."""
+
+    said: str | None
+    """What the kernel said, as it came: not checked at all. None when it said nothing."""
+    seconds: float
+    """From the request to the answer, by the clock on this side."""
+    late: bool = False
+    """Whether it was interrupted or ended because time was up."""
+    alive: bool = True
+    error: str | None = None
+    """What the call did to the kernel, when that died of it."""
+    outcome: Outcome = Outcome.FINISHED
+
+
 class Session(Protocol):
     """One kernel in its sandbox, and its successors. Used by one thread; close it at the end."""
 
@@ -82,6 +98,9 @@ class Session(Protocol):
 
     def ask(self, names: tuple[str, ...], *, seconds: float) -> Said:
         """The values of *names*, without a trace in the notebook."""
+
+    def call(self, request: str, *, seconds: float) -> Called:
+        """What `grader.trial.answer` says to *request*, within *seconds*."""
 
     def restart(self) -> None:
         """Puts a fresh kernel in a fresh folder in the place of this one.

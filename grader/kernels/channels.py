@@ -55,6 +55,8 @@ class Channels:
         self.shell_channel = Channel()
         self.iopub_channel = Channel()
         self.asked: tuple[str, ...] = ()
+        self.call: str | None = None
+        """What is to be done with a student's function after the next cell."""
         self._loop = asyncio.get_running_loop()
         self._sockets: list[tuple[Any, Channel]] = []
         try:
@@ -110,6 +112,8 @@ class Channels:
         }
         if self.asked:
             content["asked"], self.asked = list(self.asked), ()
+        if self.call is not None:
+            content["call"], self.call = self.call, None
         message = self.session.msg("execute_request", content)
         self.session.send(self._sockets[0][0], message)
         # Sending may have used up the news of something that has arrived.

@@ -104,6 +104,10 @@ class ColdKernel:
         """What the kernel says about *names*, executed silently."""
         return ask.said(names, await self._request(ask.question(names)))
 
+    async def call(self, request: str) -> str | None:
+        """What the kernel says to *request*."""
+        return ask.told(await self._request(ask.trial_of(request)))
+
     async def _request(self, code: str) -> object:
         """The content of the reply to *code*, executed silently."""
         sent = self._client.execute(

@@ -11,7 +11,15 @@ from typing import Any, Protocol, TypeVar
 import zmq
 
 from grader.kernels import place
-from grader.kernels.base import LostError, NotStartedError, Ran, Said, StoppedError, Terms
+from grader.kernels.base import (
+    Called,
+    LostError,
+    NotStartedError,
+    Ran,
+    Said,
+    StoppedError,
+    Terms,
+)
 from grader.kernels.client import CellClient, log, one_line
 from grader.model import Outcome
 from grader.sandbox import Place
@@ -45,6 +53,9 @@ class Kernel(Protocol):
 
     async def ask(self, names: tuple[str, ...]) -> Said:
         """What the kernel says about *names*; may wait for ever."""
+
+    async def call(self, request: str) -> str | None:
+        """What `grader.trial.answer` says to *request*; None for what is no text."""
 
     def changed(self) -> asyncio.Future[None] | None:
         """What is done when the process may have ended; None where that has to be looked at."""
@@ -94,6 +105,10 @@ class KernelSession:
     def ask(self, names: tuple[str, ...], *, seconds: float) -> Said:
         """What the kernel says about *names*; see `Session.ask`."""
         return self._await(self._ask(names, seconds))
+
+    def call(self, request: str, *, seconds: float) -> Called:
+        """What came of one call of a student's function; see `Session.call`."""
+        return self._await(self._call(request, seconds))
 
     def restart(self) -> None:
         """Puts a fresh kernel in the place of this one."""
@@ -240,6 +255,30 @@ class KernelSession:
         if lost:
             raise LostError("the kernel was ended from outside")
         return Said(garbled=frozenset(names), alive=False)
+
+    async def _call(self, request: str, seconds: float) -> Called:
+        kernel = self._living()
+        self._told = ()
+        loop = asyncio.get_running_loop()
+        began = loop.time()
+        task = asyncio.create_task(kernel.call(request))
+        done = await self._settled(task, seconds)
+        took = loop.time() - began
+        late = not done and self._status() is None
+        if late:
+            done = await self._interrupted(task)
+        if done and task.exception() is None:
+            return Called(said=task.result(), seconds=took, late=late)
+        if not done and kernel.lost:
+            await self._end()
+            raise LostError("the kernel was ended from outside")
+        outcome, error = Outcome.TIMEOUT, None
+        if done:
+            outcome, error = Outcome.CRASHED, "made the kernel send messages that can't be read"
+        elif not late or kernel.hit is not None:
+            outcome, error = _died(self._status(), kernel.hit)
+        await self._end()
+        return Called(said=None, seconds=took, late=late, alive=False, error=error, outcome=outcome)
 
 
 def _hidden(text: str, kernel: Kernel) -> str:

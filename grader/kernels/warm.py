@@ -58,6 +58,10 @@ class WarmKernel:
         """What the kernel says about *names*."""
         return await self.cells.ask(names)
 
+    async def call(self, request: str) -> str | None:
+        """What the kernel says to *request*."""
+        return await self.cells.call(request)
+
     def changed(self) -> asyncio.Future[None]:
         """Done when the guard says something."""
         return self._news

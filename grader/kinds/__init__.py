@@ -3,6 +3,7 @@
 # Imported so that they register.
 from grader.kinds import (  # noqa: F401
     choice,
+    code,
     explanation,
     integer,
     matching,

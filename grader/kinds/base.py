@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
 
-from grader.model import Draw, Judgement, Key, Part, Raw, Verdict
+from grader.model import Draw, Judgement, Key, Part, Raw, Trial, Verdict
 from grader.quantity import Value
 from grader.registry import Registry
 
@@ -104,6 +104,26 @@ class KindOf(Protocol[P, K, V]):
     def carried(self, value: V | None, key: K) -> Value | None:
         """What later parts that use this one compute with; None when it can't be carried."""
 
+    needs_solution: bool
+    """Whether grading needs the text of the solution file."""
+    by_solve: bool
+    """Whether `solve` of the solution file comes to the key once more."""
+
+    def trial(self, name: str, key: K) -> Trial | None:
+        """What to do on the runner with the answer of that name; None when it is just asked for."""
+
+    def definition(self, name: str, key: K, answer: str | None) -> str:
+        """The whole answer cell, where it is more than a name and a value; empty elsewhere.
+
+        *answer* is what `literal` gave, for a notebook that is filled in.
+        """
+
+    def try_out(self, name: str, key: K) -> str:
+        """A cell below the answer in which the student can try it out; empty when there is none."""
+
+    def around(self, key: K) -> Mapping[str, str]:
+        """Cells above the problem that the student may use, by name."""
+
 
 # Whoever works with kinds in general knows neither part nor key nor value of any one of them.
 Kind = KindOf[Any, Any, Any]
@@ -134,6 +154,25 @@ class Usual(Generic[K, V]):
 
     def sheet(self, key: K) -> Mapping[str, object]:  # noqa: ARG002
         """Nothing: the kind says it all."""
+        return {}
+
+    needs_solution = False
+    by_solve = True
+
+    def trial(self, name: str, key: K) -> Trial | None:  # noqa: ARG002
+        """None: the answer is the value."""
+        return None
+
+    def definition(self, name: str, key: K, answer: str | None) -> str:  # noqa: ARG002
+        """Nothing: a name and a value are enough."""
+        return ""
+
+    def try_out(self, name: str, key: K) -> str:  # noqa: ARG002
+        """Nothing."""
+        return ""
+
+    def around(self, key: K) -> Mapping[str, str]:  # noqa: ARG002
+        """Nothing."""
         return {}
 
     def carried(self, value: V | None, key: K) -> Value | None:  # noqa: ARG002

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 
 from grader.errors import Location, SetupError, SpecError, SpecErrors
+from grader.kinds import kinds
 from grader.load.exam import load_exam
 from grader.load.facts import load_facts
-from grader.load.problem import digest, load_problem
+from grader.load.problem import digest_of, load_problem
 from grader.load.yaml12 import Located
 from grader.model import ExamSet, Facts, Problem, Slot
 from grader.registry import nearest
@@ -139,8 +140,27 @@ class Bank:
                         ),
                     )
                 )
-            self._loaded[wanted] = problem, source
+            self._loaded[wanted] = self._with_solution(wanted, problem, source)
         return self._loaded[wanted]
+
+    def _with_solution(
+        self, wanted: str, problem: Problem, source: Located
+    ) -> tuple[Problem, Located]:
+        """The problem with the text of its solution, where hidden cases are in it."""
+        if not any(kinds.find(p.kind).needs_solution for p in problem.parts):
+            return problem, source
+        path = self.solution(wanted)
+        if path is None:
+            raise SpecErrors(
+                (
+                    SpecError(
+                        "there is no solution file, and a part needs its hidden cases",
+                        where=source.at(("parts",)),
+                        fix=f"write solutions/{problem.family}/{problem.id}.py",
+                    ),
+                )
+            )
+        return replace(problem, solution=path.read_text(encoding="utf-8")), source
 
     def problems(self) -> Iterator[Problem]:
         """Every problem of the banks that were named; raises SpecErrors for all their files."""
@@ -159,7 +179,8 @@ class Bank:
 
     def digest(self, wanted: str) -> str:
         """The SHA-256 of the problem's spec."""
-        return digest(self.located(wanted)[1].data)
+        problem, source = self.located(wanted)
+        return digest_of(source.data, problem.solution)
 
     def exam(self, wanted: str) -> ExamSet:
         """The set with that id, or in that YAML file."""

@@ -36,10 +36,23 @@ def load_problem(path: Path) -> tuple[Problem, Located]:
     return problem, source
 
 
-def problem_from(source: Located) -> Problem:
-    """The problem that *source* describes; raises SpecErrors."""
+def problem_from(source: Located, solution: str = "") -> Problem:
+    """The problem that *source* describes; raises SpecErrors.
+
+    *solution* is the text of its solution file, for problems with code.
+    """
     shaped = [*_parts(source)]
     data = source.data
+    if isinstance(data, dict) and "solution" in data:
+        raise SpecErrors(
+            (
+                SpecError(
+                    "unknown key 'solution'",
+                    where=source.at(("solution",), key=True),
+                    fix="the solution is a file of its own: solutions/FAMILY/ID.py",
+                ),
+            )
+        )
     if isinstance(data, dict) and "parts" in data:
         data = {**data, "parts": ()}
     whole = shape(Problem, data, source, (), _FILL)
@@ -47,7 +60,7 @@ def problem_from(source: Located) -> Problem:
     problem = whole.record
     if isinstance(problem, Problem):
         parts = tuple(one.record or _unread(source, n) for n, one in enumerate(shaped))
-        problem = dataclasses.replace(problem, parts=parts)
+        problem = dataclasses.replace(problem, parts=parts, solution=solution)
         errors += _elsewhere(_check(problem, source), source, (whole, *shaped))
     if errors or not isinstance(problem, Problem):
         raise SpecErrors(tuple(sorted(errors, key=_by_line)))
@@ -91,6 +104,11 @@ def digest(data: object) -> str:
     """The SHA-256 of a spec's data, independent of comments, layout and order of keys."""
     text = json.dumps(data, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()
+
+
+def digest_of(data: object, solution: str) -> str:
+    """The same for a spec with the text of its solution, where that belongs to it."""
+    return digest([data, solution] if solution else data)
 
 
 def _by_line(error: SpecError) -> tuple[int, int]:

@@ -15,7 +15,7 @@ from grader.errors import Location, SetupError, SpecError, SpecErrors
 from grader.load.bank import Bank
 from grader.load.exam import exam_from
 from grader.load.facts import facts_data, facts_item
-from grader.load.problem import digest, problem_from
+from grader.load.problem import digest, digest_of, problem_from
 from grader.load.yaml12 import Located, scalar
 from grader.model import ExamSet, Release, Student
 
@@ -27,9 +27,11 @@ def new_release(
 ) -> Release:
     """A release of *exam* for *students*, with every spec and fact as the bank has it now."""
     sources = {name: bank.located(name)[1].data for name in exam.wanted}
+    solutions = {name: text for name in exam.wanted if (text := bank.problem(name).solution)}
     return _release(
         exam,
         sources,
+        solutions,
         facts_data(bank.facts) if _asks_for_facts(sources) else {},
         {s.id: s for s in students},
         private_key,
@@ -70,6 +72,9 @@ def release_bytes(release: Release) -> bytes:
         "facts": facts_data(release.facts),
         "students": [dataclasses.asdict(s) for s in release.students.values()],
     }
+    solutions = {name: p.solution for name, p in release.problems.items() if p.solution}
+    if solutions:
+        data["solutions"] = solutions
     return (json.dumps(data, indent=1, ensure_ascii=False) + "\n").encode()
 
 
@@ -103,6 +108,7 @@ def _parse(data: Mapping[str, Any], file: Path) -> Release:
         release = _release(
             exam,
             sources,
+            data.get("solutions", {}),
             data["facts"],
             {s["id"]: Student(**s) for s in data["students"]},
             base64.b64decode(data["private_key"]),
@@ -139,13 +145,17 @@ def _pinned(exam: ExamSet) -> Any:
 def _release(
     exam: ExamSet,
     sources: Mapping[str, Any],
+    solutions: Mapping[str, str],
     facts: Mapping[str, Mapping[str, Any]],
     students: Mapping[str, Student],
     private_key: bytes,
     engine: str,
 ) -> Release:
-    problems = {name: problem_from(_located(source, name)) for name, source in sources.items()}
-    digests = {name: digest(source) for name, source in sources.items()}
+    problems = {
+        name: problem_from(_located(source, name), solutions.get(name, ""))
+        for name, source in sources.items()
+    }
+    digests = {name: digest_of(source, solutions.get(name, "")) for name, source in sources.items()}
     # Students are left out: adding one to a release must not make it another release.
     pinned = digest([_pinned(exam), digests, facts, private_key.hex()])
     return Release(

@@ -19,6 +19,7 @@ def json_schema() -> dict[str, Any]:
     schema = adapter(Problem).json_schema()
     definitions = schema.setdefault("$defs", {})
     definitions.pop("Part", None)
+    schema["properties"].pop("solution", None)
     alternatives = []
     for name in sorted(kinds):
         part = TypeAdapter(kinds.find(name).spec).json_schema()

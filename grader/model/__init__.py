@@ -1,6 +1,17 @@
 """The records that pass between stages: frozen, plain data."""
 
-from grader.model.evidence import Answer, CellRun, Evidence, Job, Limits, Outcome, Raw, Submission
+from grader.model.evidence import (
+    Answer,
+    Call,
+    CellRun,
+    Evidence,
+    Job,
+    Limits,
+    Outcome,
+    Raw,
+    Submission,
+    Trial,
+)
 from grader.model.grade import Audience, Grade, Judgement, Mark, Override, Verdict
 from grader.model.paper import Draw, Facts, Key, Paper, Question, Release, Student, Variant
 from grader.model.spec import (
@@ -23,6 +34,7 @@ from grader.model.spec import (
 __all__ = [
     "Answer",
     "Audience",
+    "Call",
     "Carry",
     "CellRun",
     "Draw",
@@ -55,6 +67,7 @@ __all__ = [
     "Submission",
     "Text",
     "Tolerance",
+    "Trial",
     "Variant",
     "Verdict",
 ]

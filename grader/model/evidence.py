@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -111,12 +113,49 @@ class Limits:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Call:
+    """One call of a student's function: inputs, and never what is right."""
+
+    inputs: str = "{}"
+    """By argument, as JSON in the form of `grader.trial`."""
+    seed: int = 0
+    example: tuple[str, ...] = ()
+    """Expressions to evaluate instead: visible ones, with the function under its plain name."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Trial:
+    """What is to be done with a student's function once the notebook has run."""
+
+    name: str
+    """The variable that holds it."""
+    alias: str
+    """What examples call it."""
+    driver: str = ""
+    """Source that defines `drive(answer, **inputs)`; without, it is called on the inputs."""
+    tools: tuple[str, ...] = ()
+    """Sources that the driver uses, of modules that need nothing of ours."""
+    calls: tuple[Call, ...] = ()
+    seconds: float = 5.0
+    """For each call."""
+
+    @property
+    def digests(self) -> tuple[str, ...]:
+        """For each call what tells it from any other."""
+        what = [self.driver, *self.tools]
+        calls = ([*what, c.inputs, str(c.seed), *c.example] for c in self.calls)
+        return tuple(hashlib.sha256(json.dumps(c).encode()).hexdigest()[:16] for c in calls)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
     """One submission to execute; holds nothing secret, so it may cross to any worker."""
 
     submission: Submission
     names: tuple[str, ...]
     """The variables to ask for."""
+    trials: tuple[Trial, ...] = ()
+    """What to do with those of them that hold functions."""
     limits: Limits
     sandbox: str = "auto"
     device: str = "cpu"

@@ -35,6 +35,12 @@ class Draw:
     """A permutation of range(n) that depends on the variant's seed and a label alone."""
     vary: Callable[[Mapping[str, Value]], Mapping[str, Value]]
     """Changed parameters to themselves with the values computed from them anew."""
+    number: Callable[[str], int] = len
+    """A number below 2^64 that depends on the variant's seed and a label alone."""
+    parameters: Mapping[str, Value] = field(default_factory=dict)
+    """Those that were drawn, without what is computed from them."""
+    solution: str = ""
+    """The text of the problem's solution file, where hidden cases come from. **Secret.**"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -156,6 +156,8 @@ class Problem:
     """Conventions that the answers depend on, printed under the prompt."""
     explanation: Text = ""
     """The worked solution, with the student's own numbers."""
+    solution: str = ""
+    """The text of the solution file, for problems with code; never written in YAML. **Secret.**"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

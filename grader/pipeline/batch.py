@@ -15,7 +15,7 @@ from grader import executors
 from grader.collect import load as load_bytes
 from grader.errors import GraderError, SetupError
 from grader.execute import execute
-from grader.model import Evidence, Job, Outcome, Submission
+from grader.model import Evidence, Job, Outcome, Submission, Trial
 
 if TYPE_CHECKING:
     from grader.pipeline.grading import Settings
@@ -40,11 +40,13 @@ def execute_all(
     todo: Sequence[Submission],
     names: tuple[str, ...],
     settings: Settings,
+    trials: Callable[[str], tuple[Trial, ...]] = lambda _: (),
     stopped: Callable[[], bool] = bool,
 ) -> Generator[_Done]:
     """Each submission with its evidence, as they get done; few wait in memory.
 
-    Raises KeyboardInterrupt soon after *stopped* has said True, when nothing runs any more.
+    *trials* are those of a student, by id. Raises KeyboardInterrupt soon after *stopped* has said
+    True, when nothing runs any more.
 
     Never raises for one submission; SetupError for what would go wrong with all of them. What was
     in work when worker processes died is tried once more, one at a time, so that what kills its
@@ -52,7 +54,7 @@ def execute_all(
     """
     if not todo:
         return
-    batch = _Batch(names, settings, stopped)
+    batch = _Batch(names, settings, trials, stopped)
     yield from batch.run(todo)
     yield from batch.run_lost()
 
@@ -60,11 +62,18 @@ def execute_all(
 class _Batch:
     """What the passes of one batch share."""
 
-    def __init__(self, names: tuple[str, ...], settings: Settings, stopped: Callable[[], bool]):
+    def __init__(
+        self,
+        names: tuple[str, ...],
+        settings: Settings,
+        trials: Callable[[str], tuple[Trial, ...]],
+        stopped: Callable[[], bool],
+    ):
         self.lost: list[Submission] = []
         """Those whose worker died before they were done."""
         self._names = names
         self._settings = settings
+        self._trials = trials
         self._stop = threading.Event()
         self._stopped = stopped
         self._dead = 0
@@ -157,6 +166,7 @@ class _Batch:
         job = Job(
             submission=submission,
             names=self._names,
+            trials=self._trials(submission.student),
             limits=self._settings.limits,
             sandbox=self._settings.sandbox,
             device=self._settings.device,

@@ -12,7 +12,7 @@ from pathlib import Path
 from grader.errors import Location, SetupError, SubmissionError
 from grader.execute import execute
 from grader.kinds import Unreadable, kinds
-from grader.model import Answer, Evidence, Job, Limits, Submission
+from grader.model import Answer, Evidence, Job, Limits, Submission, Trial
 from grader.notebook import Notebook, read
 
 _ANSWER = re.compile(r"^(q\d+_[a-z][a-z0-9_]*)\s*=", re.M)
@@ -77,7 +77,7 @@ def check(path: Path, limits: Limits) -> Checked:
             where=Location(str(path)),
             fix="check that it is the notebook of your exam",
         )
-    evidence = _run(data, path, tuple(sheets), limits)
+    evidence = _run(data, path, sheets, limits)
     lines = tuple(_line(name, sheet, evidence.answers.get(name)) for name, sheet in sheets.items())
     return Checked(
         lines=lines,
@@ -108,10 +108,28 @@ def _sheets(notebook: Notebook) -> dict[str, Mapping[str, object] | None]:
     return dict.fromkeys(_ANSWER.findall(code))
 
 
-def _run(data: bytes, path: Path, names: tuple[str, ...], limits: Limits) -> Evidence:
+def _run(
+    data: bytes, path: Path, sheets: Mapping[str, Mapping[str, object] | None], limits: Limits
+) -> Evidence:
     submission = Submission(student="you", path=str(path), sha256=hashlib.sha256(data).hexdigest())
-    job = Job(submission=submission, names=names, limits=limits, sandbox="off")
+    trials = tuple(_trials(sheets))
+    names = tuple(sheets)
+    job = Job(submission=submission, names=names, trials=trials, limits=limits, sandbox="off")
     return execute(job, data)
+
+
+def _trials(sheets: Mapping[str, Mapping[str, object] | None]) -> Iterator[Trial]:
+    """What is to be done with functions: the visible examples alone."""
+    for name, sheet in sheets.items():
+        kind = str(sheet.get("kind")) if sheet else ""
+        if sheet is None or kind not in kinds:
+            continue
+        try:
+            found = kinds.find(kind).trial(name, kinds.find(kind).from_sheet(sheet))
+        except (KeyError, TypeError, ValueError):
+            continue  # the notebook's own description of the answer was edited
+        if found is not None:
+            yield found
 
 
 def _line(name: str, sheet: Mapping[str, object] | None, answer: Answer | None) -> Line:

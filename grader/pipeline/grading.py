@@ -16,7 +16,7 @@ from grader.errors import GraderError, SetupError
 from grader.files import alone, sweep
 from grader.gradebook import Difference, Gradebook, differences
 from grader.load import Bank, load_release
-from grader.model import Evidence, Grade, Limits, Outcome, Paper, Release, Submission
+from grader.model import Evidence, Grade, Limits, Outcome, Paper, Release, Submission, Trial
 from grader.pipeline import stopping
 from grader.pipeline.batch import execute_all, refused
 from grader.pipeline.papers import Papers, bind, current_specs, keep_correction, papers_of
@@ -44,9 +44,11 @@ class Settings:
     again: bool = False
     """Execute even what has been executed in this way before."""
 
-    def fingerprint(self, names: tuple[str, ...]) -> str:
+    def fingerprint(self, names: tuple[str, ...], trials: tuple[Trial, ...] = ()) -> str:
         """Stands for how a notebook is executed and what it is asked; another means once more."""
         how = [asdict(self.limits), self.device, sorted(names), self.loopback, self.variables]
+        if trials:
+            how.append([[t.name, t.seconds, *t.digests] for t in trials])
         text = json.dumps(how, sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 
@@ -108,7 +110,7 @@ def grade(
         done = started(len(todo))
         with (
             stopping.noted() as stopped,
-            closing(execute_all(todo, filing.names, settings, stopped)) as results,
+            closing(execute_all(todo, filing.names, settings, papers.trials, stopped)) as results,
         ):
             for submission, evidence in results:
                 filing.new(submission, evidence)
@@ -132,7 +134,7 @@ class _Filing:
         self._book = book
         self._papers = papers
         self._again = settings.again
-        self._fingerprint = settings.fingerprint(self.names)
+        self._settings = settings
         self._run = book.begin_run(why)
 
     def known(self, latest: list[Submission]) -> list[Submission]:
@@ -161,7 +163,7 @@ class _Filing:
         """Files what an execution left behind, and the grade that it earns."""
         if evidence.outcome is not Outcome.REFUSED:
             try:
-                evidence = self._book.put_evidence(evidence, self._fingerprint)
+                evidence = self._book.put_evidence(evidence, self._fingerprint(submission))
             except SetupError:
                 raise  # such as a full disk: true for the whole batch
             except GraderError as error:
@@ -191,7 +193,10 @@ class _Filing:
         self._book.put_grade(new, run=self._run)
 
     def _stored(self, submission: Submission) -> Evidence | None:
-        return self._book.find_evidence(submission.sha256, self._fingerprint)
+        return self._book.find_evidence(submission.sha256, self._fingerprint(submission))
+
+    def _fingerprint(self, submission: Submission) -> str:
+        return self._settings.fingerprint(self.names, self._papers.trials(submission.student))
 
 
 def settle(mine: Paper, evidence: Evidence) -> Grade:

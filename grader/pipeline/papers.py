@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,7 +14,7 @@ from grader.errors import SetupError
 from grader.files import write_whole
 from grader.kinds import kinds
 from grader.load import Bank, load_release, new_release, release_bytes
-from grader.model import Key, Paper, Release
+from grader.model import Key, Paper, Release, Trial
 from grader.registry import nearest
 
 if TYPE_CHECKING:
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 RELEASE, SOURCE, CORRECTED = "release", "release_file", "corrected_release"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class Papers:
     """The papers of a release, by the specs that count."""
 
@@ -46,6 +47,17 @@ class Papers:
             )
         given = paper(self.release, self.release.students[student])
         return given if self.corrected is None else _corrected(given, self.corrected)
+
+    def trials(self, student: str) -> tuple[Trial, ...]:
+        """What is to be done with the functions that *student* wrote."""
+        if not self.has_trials:
+            return ()
+        return trials_of(self.of(student))
+
+    @cached_property
+    def has_trials(self) -> bool:
+        """Whether any problem has code to be called."""
+        return any(p.solution for p in self.counts.problems.values())
 
     @property
     def counts(self) -> Release:
@@ -71,6 +83,13 @@ class Papers:
                     names.update(dict.fromkeys(f"q{number}_{part}" for part in asked))
                 number += 1
         return tuple(names)
+
+
+def trials_of(paper: Paper) -> tuple[Trial, ...]:
+    """What is to be done with the functions of *paper*."""
+    asked = ((name, kinds.find(key.part.kind), key) for name, key in paper.named_keys())
+    found = (kind.trial(name, key) for name, kind, key in asked)
+    return tuple(trial for trial in found if trial is not None)
 
 
 def _corrected(given: Paper, current: Release) -> Paper:

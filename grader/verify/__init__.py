@@ -1,7 +1,7 @@
 """The gate that a problem must pass before a student sees it."""
 
+from grader.hidden import Given
 from grader.verify.case import Finding
 from grader.verify.gate import Verified, verify, verify_problem
-from grader.verify.solutions import Given
 
 __all__ = ["Finding", "Given", "Verified", "verify", "verify_problem"]

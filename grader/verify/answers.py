@@ -10,15 +10,17 @@ from pathlib import Path
 
 from grader import probe
 from grader.expressions import ExpressionError, TextError, holds
+from grader.hidden import Given
 from grader.kinds import Example, Unreadable, kinds, share
 from grader.kinds.numeric import NumericKey
-from grader.model import Answer, Evidence, Judgement, Key, Mistake, Outcome, Verdict
+from grader.model import Answer, Evidence, Judgement, Key, Mistake, Outcome, Raw, Verdict
 from grader.notebook import Cell
 from grader.quantity import Value
 from grader.render import render, solution
 from grader.score import score
 from grader.verify.case import Case, Finding
-from grader.verify.solutions import Given, call, failure_line
+from grader.verify.code import raw_of, runs
+from grader.verify.solutions import call, failure_line
 
 # A second computation that measures or simulates may differ in the last digits; a formula that
 # is wrong by one term differs by far more than this.
@@ -58,9 +60,8 @@ def _agreement(
     case: Case, part_id: str, key: Key, solved: Mapping[str, object]
 ) -> Iterator[Finding]:
     kind, at = kinds.find(key.part.kind), case.part_path(part_id)
-    expected = kind.answer(key)
-    if expected is None:
-        return  # a person grades it
+    if kind.answer(key) is None or not kind.by_solve:
+        return  # a person grades it, or hidden cases do
     if part_id not in solved:
         yield case.finding(
             "second-computation",
@@ -95,6 +96,8 @@ def _same_numbers(mine: object, key: object) -> bool:
 
 def full_marks(case: Case) -> Iterator[Finding]:
     """The reference answers, written into the notebook, earn everything."""
+    if _skips(case):
+        return
     cells = render(case.paper, case.templates, solution(case.paper))
     grade = score(case.paper, evidence_of(cells, case))
     for mark in grade.marks:
@@ -109,8 +112,15 @@ def full_marks(case: Case) -> Iterator[Finding]:
             )
 
 
+def _skips(case: Case) -> bool:
+    """Whether this seed is one of those for which code is not run."""
+    return any(map(_is_code, case.variant.keys.values())) and not runs(case)
+
+
 def zero_marks(case: Case) -> Iterator[Finding]:
     """The untouched notebook earns nothing, and is called absent rather than wrong."""
+    if _skips(case):
+        return
     grade = score(case.paper, evidence_of(render(case.paper, case.templates), case))
     for mark in grade.marks:
         if mark.points != 0 or mark.verdict is not Verdict.ABSENT:
@@ -126,14 +136,23 @@ def zero_marks(case: Case) -> Iterator[Finding]:
 def evidence_of(cells: tuple[Cell, ...], case: Case) -> Evidence:
     """The evidence that a notebook of plain assignments would leave, without a kernel."""
     given: dict[str, object] = {}
+    called: dict[str, Raw] = {}
     wanted = dict(case.paper.named_keys())
+    code = {n.replace("_", "-"): n for n, key in wanted.items() if _is_code(key)}
     for cell in cells:
         if cell.type != "code":
+            continue
+        if cell.id in code:
+            called[code[cell.id]] = raw_of(wanted[code[cell.id]], code[cell.id], cell.source)
             continue
         for statement in ast.parse(cell.source).body:
             if isinstance(statement, ast.Assign) and (name := _assigned(statement)) in wanted:
                 given[name] = ast.literal_eval(statement.value)
-    return _evidence(given)
+    return _evidence(given, called)
+
+
+def _is_code(key: Key) -> bool:
+    return kinds.find(key.part.kind).needs_solution
 
 
 def _assigned(statement: ast.Assign) -> str:
@@ -144,7 +163,9 @@ def _assigned(statement: ast.Assign) -> str:
 def carried_forward(case: Case) -> Iterator[Finding]:
     """A later part that follows from a wrong earlier answer earns what the spec declares."""
     question = case.paper.questions[0]
-    right = {n: ast.literal_eval(source) for n, source in solution(case.paper).items()}
+    plain = {n for n, key in case.paper.named_keys() if not _is_code(key)}
+    found = solution(case.paper).items()
+    right = {n: ast.literal_eval(source) for n, source in found if n in plain}
     for part_id, key in case.variant.keys.items():
         for used in key.part.uses:
             wrong = _moved(case.variant.keys[used])
@@ -196,11 +217,12 @@ def _following(key: Key, used: str, wrong: tuple[object, Value]) -> Key | None:
     return None if isinstance(follows, NumericKey) and not follows.value else follows
 
 
-def _evidence(given: Mapping[str, object]) -> Evidence:
+def _evidence(given: Mapping[str, object], called: Mapping[str, Raw] | None = None) -> Evidence:
+    raws = {n: probe.encode(v) for n, v in given.items()} | dict(called or {})
     return Evidence(
         submission_sha256="0" * 64,
         outcome=Outcome.FINISHED,
-        answers={n: Answer(name=n, raw=probe.encode(v)) for n, v in given.items()},
+        answers={n: Answer(name=n, raw=raw) for n, raw in raws.items()},
         cells=(),
         seconds=0.0,
     )
@@ -209,6 +231,8 @@ def _evidence(given: Mapping[str, object]) -> Evidence:
 def examples(case: Case) -> Iterator[Finding]:
     """Every right, wrong and unreadable sample gets what it declares, by the path it declares."""
     for part_id, key in case.variant.keys.items():
+        if _is_code(key) and not runs(case):
+            continue
         kind, at = kinds.find(key.part.kind), case.part_path(part_id)
         try:
             samples = kind.examples(key)

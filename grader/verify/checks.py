@@ -15,6 +15,7 @@ from grader.verify.answers import (
     zero_marks,
 )
 from grader.verify.case import Case, Finding
+from grader.verify.code import implementations
 from grader.verify.numbers import (
     mistakes_apart,
     printed_rounding,
@@ -60,6 +61,7 @@ CHECKS: tuple[Check, ...] = (
     full_marks,
     zero_marks,
     examples,
+    implementations,
     carried_forward,
     mistakes_apart,
     trivial_guesses,

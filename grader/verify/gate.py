@@ -12,6 +12,7 @@ from pathlib import Path
 from grader import executors
 from grader.draw import MAX_DRAWS
 from grader.errors import GraderError, Location, SetupError, SpecErrors
+from grader.kinds import kinds
 from grader.load import Bank
 from grader.model import Problem, Variant
 from grader.quantity import Quantity
@@ -102,7 +103,8 @@ def verify_problem(bank: Bank, name: str, seeds: int = 50) -> Verified:
     except GraderError as wrong:
         return Verified(problem=name, seeds=0, findings=(), seconds=0.0, errors=(str(wrong),))
     findings: list[Finding] = []
-    solve = _solve(bank, name, problem, findings)
+    has_answers = any(kinds.find(p.kind).by_solve for p in problem.parts)
+    solve = _solve(bank, name, problem, findings) if has_answers else None
     cases = [Case(problem, source, facts, number, solve, bank.templates) for number in range(seeds)]
     variants: list[Variant] = []
     for case in cases:
@@ -184,7 +186,7 @@ def _across(
             "every student has the same answers: the parameters change none of the numbers asked",
             "let at least one answer depend on what is drawn",
         )
-    if not case.problem.parameters and len(variants) > 1:
+    if not case.problem.parameters and len(variants) > 1 and not case.problem.solution:
         yield _general(
             case,
             "variants-differ",

@@ -11,40 +11,11 @@ from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from types import FrameType
 
-from grader import units
 from grader.errors import Location, SetupError
-from grader.model import Facts
-from grader.quantity import Quantity, Value
+from grader.hidden import Given
 
 SOLVE_SECONDS = 10.0
 """For one call: a hundred times what fifty variants of a bank can afford."""
-
-
-class Given(Mapping[str, object]):
-    """What a solution is given: each parameter as a plain number in its declared unit, or text."""
-
-    def __init__(self, parameters: Mapping[str, Value], facts: Facts):
-        self._facts = facts
-        self._values: dict[str, object] = {}
-        for name, value in parameters.items():
-            if isinstance(value, Quantity):
-                self._values[name] = units.magnitude(value, value.unit or "")
-            else:
-                self._values[name] = value
-
-    def __getitem__(self, name: str) -> object:
-        return self._values[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._values)
-
-    def __len__(self) -> int:
-        return len(self._values)
-
-    def fact(self, item: str, name: str, unit: str = "") -> float | int | str:
-        """A fact as a plain number in *unit*, or as text."""
-        value = self._facts[item][name]
-        return value if isinstance(value, str) else units.magnitude(value, unit)
 
 
 Solve = Callable[[Given], Mapping[str, object]]

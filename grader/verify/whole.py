@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from grader.draw import draw, loose_paper, sample_seed
 from grader.execute import execute
+from grader.kinds import kinds
 from grader.load import Bank
 from grader.model import Job, Limits, Submission, Verdict
 from grader.notebook import write
@@ -29,6 +30,11 @@ def run_references(
     job = Job(
         submission=Submission(student="reference", path="reference.ipynb", sha256="0" * 64),
         names=tuple(name for name, _ in paper.named_keys()),
+        trials=tuple(
+            found
+            for name, key in paper.named_keys()
+            if (found := kinds.find(key.part.kind).trial(name, key)) is not None
+        ),
         limits=Limits(),
     )
     grade = score(paper, execute(job, data))

@@ -1,0 +1,156 @@
+"""Calls of a student's functions on inputs that they have not seen, after the notebook has run."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+from collections.abc import Callable, Mapping, Sequence
+from typing import Protocol
+
+from grader.kernels import Called, Session
+from grader.model import Answer, Call, Outcome, Raw, Trial
+from grader.source import definitions
+
+MOST_DEATHS = 5
+"""Kernels that the calls of one notebook may end; those that are left are not made then."""
+MOST_LATE = 3
+"""Calls of one function that may take too long."""
+
+_OVERHEAD_SECONDS = 2.0
+_WHAT = 300
+
+
+class Kernels(Protocol):
+    """The run of a notebook, as far as calls need it."""
+
+    def left(self) -> float:
+        """Seconds until no more calls are made."""
+
+    def revived(self) -> bool:
+        """Whether there is a kernel that has seen the whole notebook; makes one if it can."""
+
+    def died(self) -> None:
+        """To be told when a call has ended the kernel."""
+
+
+def tried(
+    trial: Trial, answer: Answer, code: Sequence[str], session: Session, kernels: Kernels
+) -> Answer:
+    """*answer* with what came of every call of *trial*, in place of what the kernel said of it.
+
+    *code* are the sources of the notebook's code cells.
+    """
+    if answer.raw is None:
+        return answer
+    source = definitions(code, trial.name)
+    raw: dict[str, object] = {"t": "code", "source": source, "value": answer.raw}
+    raw["name"] = trial.name
+    if answer.raw.get("t") == "object":
+        raw["calls"] = _Calls(trial, session, kernels).all()
+    return Answer(name=answer.name, raw=raw)
+
+
+class _Calls:
+    """The calls of one function."""
+
+    def __init__(self, trial: Trial, session: Session, kernels: Kernels):
+        self._trial = trial
+        self._session = session
+        self._kernels = kernels
+        self._late = 0
+
+    def all(self) -> list[Raw]:
+        """What came of each, with the digest that tells which it was."""
+        calls = zip(self._trial.digests, self._trial.calls, strict=True)
+        return [{"call": digest, **self._made(call)} for digest, call in calls]
+
+    def _made(self, call: Call) -> Raw:
+        if self._late >= MOST_LATE:
+            return {"is": "unmade", "what": f"{MOST_LATE} calls had taken too long"}
+        if self._kernels.left() <= 0:
+            return {"is": "unmade", "what": "the time for all calls was used up"}
+        if not self._kernels.revived():
+            return {"is": "unmade", "what": "the kernel had died too often"}
+        called = self._session.call(
+            _request(self._trial, call), seconds=self._trial.seconds + _OVERHEAD_SECONDS
+        )
+        if not called.alive:
+            self._kernels.died()
+        return self._told(called)
+
+    def _told(self, called: Called) -> Raw:
+        seconds = {"seconds": round(called.seconds, 4)}
+        if called.late or called.outcome is Outcome.TIMEOUT:
+            self._late += 1
+            return {"is": "late", **seconds}
+        if not called.alive:
+            return {"is": "died", "what": called.error or "ended the kernel", **seconds}
+        found = _read(called.said)
+        if found["is"] == "returned" and called.seconds > self._trial.seconds + _OVERHEAD_SECONDS:
+            self._late += 1
+            return {"is": "late", **seconds}
+        return {**found, **seconds}
+
+
+def _request(trial: Trial, call: Call) -> str:
+    asked: dict[str, object] = {
+        "name": trial.name,
+        "driver": trial.driver,
+        "tools": trial.tools,
+        "seed": call.seed,
+    }
+    if call.example:
+        asked |= {"example": call.example, "alias": trial.alias}
+    else:
+        asked["inputs"] = json.loads(call.inputs)
+    return base64.b64encode(json.dumps(asked).encode()).decode()
+
+
+def _read(said: str | None) -> dict[str, object]:
+    """What was said, as far as it has the form that it should have; values are read when judged."""
+    try:
+        found = json.loads(base64.b64decode(said or "", validate=True))
+        kind = found["is"]
+        checked = {"is": kind, **{k: check(found[k]) for k, check in _FORMS[kind].items()}}
+        for name, check in _PERHAPS.items():
+            if name in found:
+                checked[name] = check(found[name])
+    except (ValueError, KeyError, TypeError, RecursionError, binascii.Error):
+        return {"is": "garbled"}
+    return checked
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str) or len(value) > _WHAT:
+        raise ValueError
+    return value.encode("utf-8", "replace").decode().replace("\0", "�")
+
+
+def _mapping(value: object) -> object:
+    if not isinstance(value, dict) or not isinstance(value.get("t"), str):
+        raise ValueError
+    return value
+
+
+def _names(value: object) -> list[str]:
+    if not isinstance(value, list) or len(value) > 100:
+        raise ValueError
+    return [_text(name) for name in value]
+
+
+def _line(value: object) -> int:
+    if type(value) is not int or not 0 < value < 1_000_000:
+        raise ValueError
+    return value
+
+
+_Check = Callable[[object], object]
+_RAISED: Mapping[str, _Check] = {"type": _text, "what": _text}
+_FORMS: Mapping[str, Mapping[str, _Check]] = {
+    "returned": {"v": _mapping},
+    "raised": _RAISED,
+    "unfit": _RAISED,
+    "late": {},
+}
+_PERHAPS: Mapping[str, _Check] = {"changed": _names, "line": _line}

@@ -1,0 +1,24 @@
+"""Hidden cases: inputs and expected results for what students write, made from solution files.
+
+All of this stays left of the wall. What crosses is the inputs alone.
+"""
+
+from grader.hidden.cases import Case, Hidden, hidden, run_here
+from grader.hidden.compare import Closeness, difference
+from grader.hidden.given import Given
+from grader.hidden.rules import broken
+from grader.hidden.values import Array, Opaque, read
+
+__all__ = [
+    "Array",
+    "Case",
+    "Closeness",
+    "Given",
+    "Hidden",
+    "Opaque",
+    "broken",
+    "difference",
+    "hidden",
+    "read",
+    "run_here",
+]

@@ -1,0 +1,208 @@
+"""The hidden cases of one part of one variant, drawn from its solution file."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sys
+import types
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cached_property, lru_cache
+from typing import Any
+
+from grader import trial
+from grader.hidden.compare import Closeness
+from grader.hidden.given import Given
+from grader.hidden.values import read
+from grader.model import Call, Draw, Trial
+from grader.source import definitions
+
+REPEATED = 2
+"""Cases that are asked for once more at the end, so that what hangs on the order shows."""
+MOST_CASES = 200
+
+UNCOMPARED = ...
+"""Expected of a case for which properties alone decide."""
+
+
+@dataclass(frozen=True, slots=True)
+class Raises:
+    """What is expected of a case where something is to be raised."""
+
+    type: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Case:
+    """One call of the student's function."""
+
+    group: str
+    call: Call
+    near: Closeness
+    again: bool = False
+    """Whether it is another's repetition."""
+
+
+class Hidden:
+    """One part's functions in the solution file, and the cases for one variant.
+
+    For a part `softmax` the file defines `softmax` (the reference), `softmax_cases(rng, given)`
+    (yields a group, the arguments by name, and where it differs the closeness), at least three
+    `softmax_wrong_...`, at least one `softmax_right_...` (written in another way); and may define
+    `softmax_expected(**inputs)` (what is right, by another road than calling the reference) and
+    `softmax_holds(inputs, result)` (yields a sentence for each property that does not hold).
+    """
+
+    def __init__(self, part: str, draw: Draw, near: Closeness, driver: str, tools: tuple[str, ...]):
+        self.part = part
+        self.driver = driver
+        self.tools = tools
+        self._draw = draw
+        self._near = near
+        self._module = solution_module(draw.solution)
+
+    def named(self, kind: str) -> Mapping[str, Callable[..., Any]]:
+        """The functions `PART_KIND_...` by the end of their names."""
+        start = f"{self.part}_{kind}_"
+        space = vars(self._module)
+        return {n.removeprefix(start): f for n, f in space.items() if n.startswith(start)}
+
+    def get(self, kind: str = "") -> Any:
+        """`PART`, or `PART_KIND`; None when the file has none."""
+        return getattr(self._module, f"{self.part}_{kind}" if kind else self.part, None)
+
+    def source(self, function: str, name: str) -> str:
+        """What a student would write who wrote that function of the file, under *name*."""
+        return f"{definitions([self._draw.solution], function)}\n\n{name} = {function}\n"
+
+    @cached_property
+    def cases(self) -> tuple[Case, ...]:
+        """In the order in which they are called: the solution's, and some once more."""
+        import numpy as np
+
+        make = self.get("cases")
+        if make is None:
+            raise ValueError(f"the solution has no function '{self.part}_cases(rng, given)'")
+        seed = self._draw.number(f"cases/{self.part}")
+        rng = np.random.default_rng(seed)
+        if "torch" in sys.modules:
+            sys.modules["torch"].manual_seed(seed % 2**63)
+        given = Given(self._draw.parameters, self._draw.facts)
+        found = list(self._made(make(rng, given), seed))
+        which = self._draw.order(f"cases/{self.part}", len(found))[:REPEATED]
+        again = (found[i] for i in sorted(which))
+        return (
+            *found,
+            *(Case(group=c.group, call=c.call, near=c.near, again=True) for c in again),
+        )
+
+    def _made(self, cases: Iterator[Any], seed: int) -> Iterator[Case]:
+        for number, (group, inputs, *more) in enumerate(cases):
+            if number >= MOST_CASES:
+                raise ValueError(f"'{self.part}_cases' yields more than {MOST_CASES} cases")
+            text = json.dumps({name: trial.encode(value) for name, value in inputs.items()})
+            call = Call(inputs=text, seed=(seed + number) % 2**31)
+            near = Closeness(**more[0]) if more else self._near
+            yield Case(group=group, call=call, near=near)
+
+    def expected(self, case: Case) -> object:
+        """What is right for *case*, as `values.read` returns it; or Raises, or UNCOMPARED."""
+        function = self.get("expected")
+        if function is None:
+            said = perform(self._trial(case), {"it": self.get()})
+            return _settled(said)
+        inputs = {name: trial.decode(raw) for name, raw in json.loads(case.call.inputs).items()}
+        try:
+            value = function(**inputs)
+        except Exception as error:  # noqa: BLE001  # what it raises is what is right
+            return Raises(type(error).__name__)
+        return UNCOMPARED if value is UNCOMPARED else read(trial.encode(value))
+
+    @cached_property
+    def wanted(self) -> tuple[object, ...]:
+        """`expected` of every case; computed once for those that are repeated."""
+        known: dict[Call, object] = {}
+        for case in self.cases:
+            if case.call not in known:
+                known[case.call] = self.expected(case)
+        return tuple(known[case.call] for case in self.cases)
+
+    def unheld(self, case: Case, raw: Mapping[str, Any]) -> str | None:
+        """The first property that does not hold for a result; None when all do."""
+        holds = self.get("holds")
+        if holds is None:
+            return None
+        inputs = {name: trial.decode(one) for name, one in json.loads(case.call.inputs).items()}
+        try:
+            return next(iter(holds(inputs, trial.decode(raw))), None)
+        except Exception:  # noqa: BLE001  # the result is not what properties can be asked of
+            return "the result is not of the kind that is asked for"
+
+    def _trial(self, case: Case) -> Trial:
+        return Trial(
+            name="it", alias=self.part, driver=self.driver, tools=self.tools, calls=(case.call,)
+        )
+
+
+def _settled(said: Mapping[str, Any]) -> object:
+    if said["is"] == "raised":
+        return Raises(str(said["type"]))
+    if said["is"] != "returned":
+        raise ValueError(f"the reference's result can't be sent: {said.get('what', '')}")
+    return read(said["v"])
+
+
+def perform(one: Trial, space: Mapping[str, Any]) -> Mapping[str, Any]:
+    """What `grader.trial` says of the first call of *one*, made right here: for code of ours."""
+    (call,) = one.calls[:1]
+    asked: dict[str, Any] = {
+        "name": one.name,
+        "driver": one.driver,
+        "tools": list(one.tools),
+        "seed": call.seed,
+    }
+    if call.example:
+        asked |= {"example": list(call.example), "alias": one.alias}
+    else:
+        asked["inputs"] = json.loads(call.inputs)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # wrong implementations overflow, which is their point
+        return trial.outcome(asked, space)
+
+
+@lru_cache(maxsize=256)
+def solution_module(text: str) -> types.ModuleType:
+    """The module of a solution's text. Runs it: an author's code, as trusted as ours."""
+    name = "grader_solution_" + hashlib.sha256(text.encode()).hexdigest()[:12]
+    module = types.ModuleType(name)
+    module.__dict__["__file__"] = f"<{name}>"
+    exec(compile(text, f"<{name}>", "exec"), module.__dict__)  # noqa: S102
+    return module
+
+
+def hidden(
+    part: str, draw: Draw, near: Closeness, driver: str = "", tools: tuple[str, ...] = ()
+) -> Hidden:
+    """The hidden side of *part*; raises ValueError when its solution file can't be used."""
+    if not draw.solution:
+        raise ValueError("there is no solution file, so there are no hidden cases")
+    try:
+        return Hidden(part, draw, near, driver, tools)
+    except Exception as error:
+        raise ValueError(
+            f"the solution can't be loaded: {type(error).__name__}: {error}"
+        ) from error
+
+
+def run_here(one: Trial, source: str) -> Mapping[str, object]:
+    """What running *source* and every call of *one* would leave; for code of ours alone."""
+    space: dict[str, Any] = {"__name__": "solution"}
+    exec(compile(source, "<solution>", "exec"), space)  # noqa: S102
+    calls = []
+    for digest, call in zip(one.digests, one.calls, strict=True):
+        single = replace(one, calls=(call,))
+        calls.append({"call": digest, **perform(single, space)})
+    value = trial.encode(space[one.name])
+    return {"t": "code", "source": source, "name": one.name, "value": value, "calls": calls}
