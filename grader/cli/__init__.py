@@ -27,6 +27,7 @@ _COMMANDS = {
     "mark": "Give points by hand, or list what waits for a person.",
     "report": "Write the class report and the feedback pages.",
     "doctor": "Say what this machine offers.",
+    "calibrate": "Measure what this machine can do.",
     "demo": "Run a whole exam on made-up submissions.",
 }
 

@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from grader import notebook
 from grader.errors import SubmissionError
 from grader.execute.limits import phrases
+from grader.execute.races import raced
 from grader.execute.run import NotebookRun
 from grader.kernels import USUAL, LostError, NotStartedError, Session, Terms, kernels
 from grader.model import Answer, Evidence, Job, Outcome
@@ -53,12 +54,13 @@ def execute(
             run, about = _run(job, cells, chosen, start, terms)
         except LostError:
             run, about = _run(job, cells, chosen, start, terms)
+        answers = _measured(job, cells, run.answers(), start, terms)
     except NotStartedError as error:
         return _refused(job, error, time.monotonic() - began)
     return Evidence(
         submission_sha256=job.submission.sha256,
         outcome=run.outcome,
-        answers=run.answers(),
+        answers=answers,
         cells=run.cells,
         seconds=round(time.monotonic() - began, 3),
         note=run.note,
@@ -94,6 +96,22 @@ def _run(
         run = NotebookRun(job, cells, session, known)
         run.all()
         return run, session.about
+
+
+def _measured(
+    job: Job,
+    cells: Sequence[Cell],
+    answers: Mapping[str, Answer],
+    start: Callable[[Terms], Session],
+    terms: Terms,
+) -> Mapping[str, Answer]:
+    """*answers* with what was measured, now that no process of the notebook is left."""
+    code = [cell.source for cell in cells if cell.type == "code"]
+    races = {t.name: t for t in job.trials if t.race is not None and t.name in answers}
+    return {
+        name: raced(races[name], answer, code, start, terms) if name in races else answer
+        for name, answer in answers.items()
+    }
 
 
 # What a warm parent should have imported, by the words that make it likely to be needed: each

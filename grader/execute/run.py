@@ -215,7 +215,7 @@ class NotebookRun:
         self._end = time.monotonic() + self._job.limits.notebook_seconds
         code = [each.source for each in self._code]
         for trial in self._job.trials:
-            if trial.name in self._answers:
+            if trial.name in self._answers and not (trial.race and trial.race.alone):
                 answer = self._answers[trial.name]
                 self._answers[trial.name] = tried(trial, answer, code, self._session, self)
 

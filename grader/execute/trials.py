@@ -86,7 +86,7 @@ class _Calls:
             return {"is": "late", **seconds}
         if not called.alive:
             return {"is": "died", "what": called.error or "ended the kernel", **seconds}
-        found = _read(called.said)
+        found = read_said(called.said)
         if found["is"] == "returned" and called.seconds > self._trial.seconds + _OVERHEAD_SECONDS:
             self._late += 1
             return {"is": "late", **seconds}
@@ -107,7 +107,7 @@ def _request(trial: Trial, call: Call) -> str:
     return base64.b64encode(json.dumps(asked).encode()).decode()
 
 
-def _read(said: str | None) -> dict[str, object]:
+def read_said(said: str | None) -> dict[str, object]:
     """What was said, as far as it has the form that it should have; values are read when judged."""
     try:
         found = json.loads(base64.b64decode(said or "", validate=True))

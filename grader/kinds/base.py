@@ -112,6 +112,9 @@ class KindOf(Protocol[P, K, V]):
     def trial(self, name: str, key: K) -> Trial | None:
         """What to do on the runner with the answer of that name; None when it is just asked for."""
 
+    def seen(self, raw: Raw, key: K) -> Raw:
+        """What a run would make of *raw* if everything that is measured came out as it should."""
+
     def definition(self, name: str, key: K, answer: str | None) -> str:
         """The whole answer cell, where it is more than a name and a value; empty elsewhere.
 
@@ -162,6 +165,10 @@ class Usual(Generic[K, V]):
     def trial(self, name: str, key: K) -> Trial | None:  # noqa: ARG002
         """None: the answer is the value."""
         return None
+
+    def seen(self, raw: Raw, key: K) -> Raw:  # noqa: ARG002
+        """The same: nothing is measured."""
+        return raw
 
     def definition(self, name: str, key: K, answer: str | None) -> str:  # noqa: ARG002
         """Nothing: a name and a value are enough."""

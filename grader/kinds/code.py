@@ -110,7 +110,7 @@ class Attempt:
 class CodeKind(Usual[CodeKey, Attempt]):
     """A function or class that the student writes; hidden cases judge it."""
 
-    spec = Code
+    spec: type[Code] = Code
     needs_solution = True
     by_solve = False
 
@@ -192,8 +192,11 @@ class CodeKind(Usual[CodeKey, Attempt]):
 
     def raw(self, key: CodeKey, function: str) -> Raw:
         """What a run would leave of a student who wrote that function of the solution file."""
-        source = key.hidden.source(function, key.part.id)
-        return run_here(key.trial(key.part.id), source)
+        return self.ran(key, key.part.id, key.hidden.source(function, key.part.id))
+
+    def ran(self, key: CodeKey, name: str, source: str) -> Raw:
+        """What a run of *source* would leave of *name*; here, so for sources of ours alone."""
+        return run_here(key.trial(name), source)
 
     def how(self, key: CodeKey) -> str:  # noqa: ARG002
         """What to do."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -30,6 +29,7 @@ class Assignment:
     caches: tuple[Cache, ...] = ()
     available_bytes: int | None = None
     torch: bool = False
+    numa_nodes: int = 1
     threads: int = 1
     """What the environment sets for numpy's own library, which can't change it later."""
 
@@ -51,7 +51,9 @@ class Assignment:
     @property
     def effort(self) -> Effort:
         """For one figure."""
-        return Effort(seconds=0.05, batch_seconds=3e-4) if self.quick else Effort()
+        if self.quick:
+            return Effort(seconds=0.03, least_seconds=0.01, batch_seconds=3e-4, warm_ups=1)
+        return Effort()
 
 
 class Bench:
@@ -87,11 +89,11 @@ class Bench:
         threads: int | None = None,
         working_set: int | None = None,
         device: str = "cpu",
+        warm: bool = False,
     ) -> Figure:
-        """A figure of what *sample* returns, in the unit of *name*."""
-        effort = self.effort
-        values = _undisturbed(lambda: collect(sample, effort, self._clock))
-        found = estimate(values)
+        """A figure of what *sample* returns, in the unit of *name*; *warm* needs no warm-up."""
+        effort = replace(self.effort, warm_ups=0) if warm else self.effort
+        found = estimate(collect(sample, effort, self._clock))
         unit = unit_of(name)
         figure = Figure(
             name=name,
@@ -123,6 +125,7 @@ class Bench:
         working_set: int | None = None,
     ) -> Figure:
         """A figure of *work*: its seconds, or for another unit the *amount* of it a second."""
+        # Finding out how many calls are needed is the warm-up.
         calls = calls_for(work, self.effort.batch_seconds, self._clock)
         per_second = unit_of(name) != "s"
 
@@ -130,7 +133,9 @@ class Bench:
             seconds = seconds_a_call(work, calls, self._clock)
             return amount / seconds if per_second else seconds
 
-        return self.sampled(name, sample, how=how, threads=threads, working_set=working_set)
+        return self.sampled(
+            name, sample, how=how, threads=threads, working_set=working_set, warm=True
+        )
 
     def leave_out(self, what: str, why: str, fix: str = "") -> None:
         """Says that *what* was not measured."""
@@ -144,13 +149,3 @@ class Bench:
         except FAULTS as error:
             lines = str(error).strip().splitlines() or [""]
             self.leave_out(what, f"{type(error).__name__}: {lines[0]}", fix)
-
-
-def _undisturbed(work: Callable[[], tuple[float, ...]]) -> tuple[float, ...]:
-    """*work* with the garbage collector held, whose rounds would fall into some of the samples."""
-    gc.collect()
-    gc.disable()
-    try:
-        return work()
-    finally:
-        gc.enable()

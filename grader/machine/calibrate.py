@@ -105,6 +105,7 @@ def assignments(settings: Settings, hardware: Hardware) -> tuple[Assignment, ...
         usable_cpus=hardware.usable_cpus,
         caches=hardware.caches,
         available_bytes=hardware.available_bytes,
+        numa_nodes=hardware.numa_nodes or 1,
         torch=has_torch,
     )
     # The GPU first: when there is none, that should be known before a minute has gone by.
@@ -128,9 +129,12 @@ def _without_torch() -> Iterator[LeftOut]:
 
 def _run(assignment: Assignment, found: _Found, told: Callable[[Figure], None]) -> None:
     """Runs one worker to its end and adds what it says to *found*."""
-    with tempfile.TemporaryDirectory(prefix="grader-") as folder, Path(folder, "said").open("w+b") as noise:
-        worker = subprocess.Popen(
-            [sys.executable, "-P", "-c", _PROGRAM],  # noqa: S603 - our own program
+    with (
+        tempfile.TemporaryDirectory(prefix="grader-") as folder,
+        Path(folder, "said").open("w+b") as noise,
+    ):
+        worker = subprocess.Popen(  # noqa: S603 - our own program
+            [sys.executable, "-P", "-c", _PROGRAM],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=noise,
@@ -142,13 +146,12 @@ def _run(assignment: Assignment, found: _Found, told: Callable[[Figure], None]) 
         watchdog = threading.Timer(assignment.seconds + _PATIENCE, _end, [worker])
         watchdog.start()
         try:
-            done = _listen(worker, assignment, found, told)
+            if not _listen(worker, assignment, found, told):
+                _fail(assignment, _last_words(worker, noise), found)
         finally:
             watchdog.cancel()
             _end(worker)
             worker.wait()
-        if not done:
-            _explain(assignment, worker.returncode, noise, found)
 
 
 def _end(worker: subprocess.Popen[str]) -> None:
@@ -177,6 +180,9 @@ def _listen(
         ((what, data),) = json.loads(line).items()
         if what == "done":
             return True
+        if what == "failed":
+            _fail(assignment, data, found)
+            continue
         _take(what, data, found)
         if what == "figure":
             told(found.figures[-1])
@@ -195,23 +201,30 @@ def _take(what: str, data: Any, found: _Found) -> None:
             found.gpu = Gpu(**data)
 
 
-def _explain(assignment: Assignment, code: int, noise: IO[bytes], found: _Found) -> None:
-    """Why the worker ended early: an error for a GPU that was asked for, else something left out."""
-    noise.seek(0)
-    lines = noise.read(1_000_000).decode("utf-8", "replace").strip().splitlines()
-    why = lines[-1].strip()[:200] if lines else f"the measuring process ended with {code}"
+def _fail(assignment: Assignment, why: str, found: _Found) -> None:
+    """An error for a GPU that was asked for; whatever else is missing is left out."""
+    lines = why.strip().splitlines() or [""]
     if assignment.group == "cuda":
         raise SetupError(
-            f"the GPU can't be measured: {why}",
+            f"the GPU can't be measured: {lines[0][:200]}",
             fix="install a torch with CUDA and the driver for it, or leave out `--device cuda`",
         )
     names = {
-        "processes": "processes and loopback",
-        "arrays": "memory",
-        "blas": f"matrix products with {assignment.threads} threads",
-        "torch": "memory, matrix products and gloo",
+        "processes": "some of processes and loopback",
+        "arrays": "some of memory",
+        "blas": f"some of the matrix products with {assignment.threads} threads",
+        "torch": "some of memory, matrix products and gloo",
     }
-    found.left_out.append(LeftOut(what=names[assignment.group], why=why))
+    found.left_out.append(LeftOut(what=names[assignment.group], why=lines[0][:200]))
+
+
+def _last_words(worker: subprocess.Popen[str], noise: IO[bytes]) -> str:
+    """What a worker said that ended before its time."""
+    with contextlib.suppress(subprocess.TimeoutExpired):
+        worker.wait(10)
+    noise.seek(0)
+    lines = noise.read(1_000_000).decode("utf-8", "replace").strip().splitlines()
+    return lines[-1] if lines else f"the measuring process ended with {worker.returncode}"
 
 
 def _environment(assignment: Assignment) -> dict[str, str]:

@@ -5,12 +5,14 @@ from __future__ import annotations
 import time
 from collections.abc import Callable
 from dataclasses import asdict
-from typing import Any, Protocol
+from typing import Any
 
 from grader.machine.bench import Assignment, Bench
 from grader.machine.gpu_facts import clocks
+from grader.machine.memory import in_words
 from grader.machine.products import Product, fastest, torch_product
 from grader.machine.records import Gpu, unit_of
+from grader.machine.watch import Events, Watch
 
 _DTYPES = ("fp64", "fp32", "tf32", "bf16", "fp16", "int8")
 _SIZES = (1024, 2048, 4096, 8192)
@@ -18,48 +20,6 @@ _ASSUMED_L2 = 64 << 20
 _SMALLEST = 256 << 20
 _LAUNCHES = 200
 """In a row: fewer than the queue of a device holds, so that the host never waits for it."""
-
-
-class Watch(Protocol):
-    """How the seconds of work on a device are taken."""
-
-    device: str
-    """As torch calls it."""
-    words: str
-    """How, as part of a sentence."""
-
-    def seconds(self, work: Callable[[], object], calls: int) -> float:
-        """The mean time that the device was busy with one of *calls* calls in a row."""
-        ...
-
-    def wait(self) -> None:
-        """Until the device has done all that it was given."""
-        ...
-
-
-class Events:
-    """Time between two events on the device's stream."""
-
-    device = "cuda"
-    words = "by CUDA events"
-
-    def seconds(self, work: Callable[[], object], calls: int) -> float:
-        """As the device's clock has it: what the host did meanwhile does not count."""
-        import torch
-
-        start, end = (torch.cuda.Event(enable_timing=True) for _ in range(2))
-        start.record()  # type: ignore[no-untyped-call]
-        for _ in range(calls):
-            work()
-        end.record()  # type: ignore[no-untyped-call]
-        end.synchronize()  # type: ignore[no-untyped-call]
-        return max(float(start.elapsed_time(end)) / 1000 / calls, 1e-9)  # type: ignore[no-untyped-call]
-
-    def wait(self) -> None:
-        """Until all streams are empty."""
-        import torch
-
-        torch.cuda.synchronize()
 
 
 def count(assignment: Assignment) -> int:
@@ -122,7 +82,7 @@ def _calls(bench: Bench, watch: Watch, work: Callable[[], object]) -> int:
     """How many calls keep the device busy for a batch; they also warm it up."""
     calls = 1
     wanted = bench.effort.batch_seconds
-    while calls < _LAUNCHES and watch.seconds(work, calls) * calls < wanted:
+    while 2 * calls <= _LAUNCHES and watch.seconds(work, calls) * calls < wanted:
         calls *= 2
     return calls
 
@@ -144,7 +104,7 @@ def _timed(
         seconds = watch.seconds(work, calls)
         return amount / seconds if per_second else seconds
 
-    words = f"{how} Timed {watch.words} over {calls} in a row, after a warm-up."
+    words = f"{how} Timed {watch.words} over {calls} calls in a row, after a warm-up."
     bench.sampled(name, sample, device="cuda", working_set=working_set, how=words)
 
 
@@ -164,7 +124,7 @@ def _rate(bench: Bench, watch: Watch, dtype: str, sizes: tuple[int, ...]) -> Non
 
     torch.backends.cuda.matmul.allow_tf32 = dtype == "tf32"
     try:
-        best, tried = fastest(make, longest, sizes)
+        best, tried = fastest(make, longest, sizes=sizes)
         product = torch_product("fp32" if dtype == "tf32" else dtype, best.size, watch.device)
         _timed(
             bench,
@@ -173,7 +133,7 @@ def _rate(bench: Bench, watch: Watch, dtype: str, sizes: tuple[int, ...]) -> Non
             product.run,
             amount=product.operations,
             working_set=product.working_set,
-            how=f"Product of two random {best.size} x {best.size} matrices by torch, the fastest "
+            how=f"Product of two random {best.size} x {best.size} matrices by torch, the best "
             f"of the sizes {', '.join(map(str, tried))}; 2n^3 operations.",
         )
     finally:
@@ -202,7 +162,7 @@ def _memory(bench: Bench, watch: Watch, size: int) -> None:
             work,
             amount=moved * one.nbytes,
             working_set=moved * one.nbytes,
-            how=f"{words}, of {one.nbytes >> 20} MiB of float32.",
+            how=f"{words}, of {in_words(one.nbytes)} of float32.",
         )
 
 
@@ -217,7 +177,7 @@ def _cache(bench: Bench, watch: Watch, l2_bytes: int) -> None:
         lambda: torch.maximum(one, two, out=two),
         amount=3 * one.nbytes,
         working_set=2 * one.nbytes,
-        how=f"The larger of two arrays of {one.nbytes >> 10} KiB of float32, kept in one of them, "
+        how=f"The larger of two arrays of {in_words(one.nbytes)} of float32, kept in one of them, "
         "two loads and a store counted; the gaps between the kernels are part of it.",
     )
 
@@ -283,7 +243,7 @@ def _transfer(bench: Bench, watch: Watch, size: int) -> None:
                 work,
                 amount=size,
                 working_set=size,
-                how=f"A copy of {size >> 20} MiB between host and device, {kind} on the host.",
+                how=f"A copy of {in_words(size)} between host and device, {kind} on the host.",
             )
 
 

@@ -18,8 +18,10 @@ FEWEST = 6
 class Effort:
     """How long to try, and when to be content."""
 
-    seconds: float = 0.5
+    seconds: float = 0.6
     """For the samples of one figure; what is needed for the fewest samples is always taken."""
+    least_seconds: float = 0.2
+    """Samples of one instant are alike, and say little of the next: they are spread over this."""
     half_width: float = 0.03
     """Of the 95% interval of the median, as a share of the median."""
     batch_seconds: float = 1e-3
@@ -107,23 +109,24 @@ def estimate(samples: Sequence[float]) -> Estimate:
 def collect(
     sample: Callable[[], float], effort: Effort, clock: Callable[[], float] = time.perf_counter
 ) -> tuple[float, ...]:
-    """Samples until the median is known well enough or the time is used up; the warm-up is not kept.
+    """Samples until the median is known well enough or the time is used up.
 
-    Looking again and again makes the stated interval a little too hopeful; so there is a look
-    only each time a tenth more samples have come in.
+    The warm-up is not kept. Looking again and again makes the stated interval a little too hopeful;
+    so there is a look only each time a tenth more samples have come in.
     """
     for _ in range(effort.warm_ups):
         sample()
     values: list[float] = []
-    end = clock() + effort.seconds
+    start = clock()
     look = effort.fewest
     while len(values) < effort.most:
         values.append(sample())
         if len(values) < effort.fewest:
             continue
-        if clock() >= end:
+        spent = clock() - start
+        if spent >= effort.seconds:
             break
-        if len(values) >= look:
+        if spent >= effort.least_seconds and len(values) >= look:
             if estimate(values).half_width < effort.half_width:
                 break
             look = len(values) + max(1, len(values) // 10)

@@ -37,8 +37,8 @@ def clocks(uuid: object = None) -> Clocks:
         name = str(uuid)
         which = ["-i", name if name.startswith(("GPU-", "MIG-")) else f"GPU-{name}"]
     try:
-        done = subprocess.run(
-            [program, query, "--format=csv,noheader,nounits", *which],  # noqa: S603
+        done = subprocess.run(  # noqa: S603 - what the system calls nvidia-smi
+            [program, query, "--format=csv,noheader,nounits", *which],
             capture_output=True,
             text=True,
             timeout=20,

@@ -17,7 +17,7 @@ _CPUS = Path("/sys/devices/system/cpu")
 _GROUPS = Path("/sys/fs/cgroup")
 # Vector and matrix instructions; the rest of a processor's flags says nothing about peak rates.
 _FEATURES = re.compile(
-    r"sse4_2|avx\w*|fma|f16c|amx_\w+|asimd\w*|neon|fphp|sve\w*|i8mm|bf16|sme\w*", re.ASCII
+    r"sse4_2|avx\w*|fma|f16c|amx_\w+|asimd\w*|neon|fphp|sve\w*|i8mm|bf16|sme2?|sme_\w+", re.ASCII
 )
 _VARIABLES = (
     "OMP_NUM_THREADS",
@@ -99,10 +99,10 @@ def caches() -> Iterator[Cache]:
     found: dict[int, dict[str, int]] = {}
     for cpu in sorted(mine):
         for folder in (_CPUS / f"cpu{cpu}/cache").glob("index[0-9]*"):
-            level, size = _text(folder / "level"), _size(_text(folder / "size"))
-            if level and level.isdecimal() and size and _text(folder / "type") != "Instruction":
+            words, size = _text(folder / "level"), _size(_text(folder / "size"))
+            if words and words.isdecimal() and size and _text(folder / "type") != "Instruction":
                 shared = _text(folder / "shared_cpu_list") or str(cpu)
-                found.setdefault(int(level), {})[shared] = size
+                found.setdefault(int(words), {})[shared] = size
     for level in sorted(found):
         sizes = found[level].values()
         # Where cores differ, the largest cache: what bounds the rest from above.
@@ -127,7 +127,7 @@ def _sysctl(name: str) -> int:
     import subprocess
 
     try:
-        done = subprocess.run(
+        done = subprocess.run(  # noqa: S603 - one of our own names
             ["/usr/sbin/sysctl", "-n", name],
             capture_output=True,
             text=True,

@@ -56,18 +56,18 @@ def size_note(assignment: Assignment) -> str:
     size = array_bytes(assignment)
     last = assignment.caches[-1].total if assignment.caches else None
     if last is None:
-        return f"arrays of {size >> 20} MiB (the size of the caches is not known)"
+        return f"arrays of {in_words(size)} (the size of the caches is not known)"
     if size < 4 * last:
-        return f"arrays of {size / 2**20:.3g} MiB, only {size / last:.2g} times the last cache"
-    return f"arrays of {size >> 20} MiB, {size / last:.2g} times the last cache"
+        return f"arrays of {in_words(size)}, only {size / last:.2g} times the last cache"
+    return f"arrays of {in_words(size)}, {size / last:.2g} times the last cache"
 
 
 def working_sets(assignment: Assignment) -> tuple[int, ...]:
-    """From 8 KiB to the arrays for memory, by factors of 2 (4 in a quick run)."""
+    """From 8 KiB to the arrays for memory, by factors of 2 (8 in a quick run)."""
     sets, size = [], _SMALLEST
     while size < array_bytes(assignment):
         sets.append(size)
-        size *= 4 if assignment.quick else 2
+        size *= 8 if assignment.quick else 2
     return (*sets, array_bytes(assignment))
 
 
@@ -116,7 +116,7 @@ def _read(bench: Bench, name: str, numbers: NDArray[np.int32]) -> None:
         amount=rows * numbers.nbytes,
         threads=1,
         working_set=numbers.nbytes,
-        how=f"The largest of {_size(numbers.nbytes)} of int32, found by numpy again and again.",
+        how=f"The largest of {in_words(numbers.nbytes)} of int32, found by numpy again and again.",
     )
 
 
@@ -134,8 +134,8 @@ def _update(bench: Bench, name: str, numbers: NDArray[np.int32]) -> None:
         amount=3 * rows * first.nbytes,
         threads=1,
         working_set=numbers.nbytes,
-        how=f"The larger of two arrays of {_size(first.nbytes)} of int32, kept in one of them by "
-        "numpy; two loads and a store are counted.",
+        how=f"The larger of two arrays of {in_words(first.nbytes)} of int32, kept in one of them "
+        "by numpy; two loads and a store are counted.",
     )
 
 
@@ -143,9 +143,10 @@ def _memory(bench: Bench) -> tuple[Array, Array, Array]:
     arrays = None
     note = size_note(bench.assignment)
     for threads in bench.assignment.ends:
-        # Filled again by each team, as pages lie near the CPU that touches them first.
-        del arrays
-        arrays = _filled(array_bytes(bench.assignment), threads)
+        # Pages lie near the CPU that touches them first, where there are several places.
+        if arrays is None or bench.assignment.numa_nodes > 1:
+            arrays = None
+            arrays = _filled(array_bytes(bench.assignment), threads)
         parts = [_parts(array, threads) for array in arrays]
         for kind, works, moved, words in (
             ("read", [_reading(p) for p in parts[0]], 1, "largest int32 found by numpy"),
@@ -258,7 +259,7 @@ def team_seconds(works: Sequence[Callable[[], object]]) -> float:
     return max(end for _, end in spans) - min(start for start, _ in spans)
 
 
-def _size(size: int) -> str:
+def in_words(size: int) -> str:
     """Bytes in words, such as `16 KiB`."""
     for unit, scale in (("GiB", 30), ("MiB", 20), ("KiB", 10)):
         if size >= 1 << scale:

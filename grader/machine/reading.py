@@ -22,7 +22,7 @@ _FIX = "measure this machine again with `grader calibrate`"
 T = TypeVar("T")
 
 
-class _Wrong(ValueError):
+class _Wrong(ValueError):  # noqa: N818 - never leaves this module
     """What is wrong, with the place in the file."""
 
 

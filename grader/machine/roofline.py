@@ -61,8 +61,9 @@ def peak_rate(
 ) -> float:
     """The most operations of *dtype* a second that *threads* threads can do, in FLOP/s.
 
-    It is the best of what was measured, of *dtype* or of any other that can stand in for it; more
-    threads than were measured reach no more than so many times the rate of one.
+    It is the best of what was measured, of *dtype* or of any other that can stand in for it, and
+    never less than so many times what one thread reached: cores do not disturb each other much
+    here, and a profile from a busy machine must not call honest work too fast.
     """
     if dtype not in _STAND_INS:
         raise ValueError(f"dtype is '{dtype}', which is none of {', '.join(_STAND_INS)}")
@@ -70,7 +71,7 @@ def peak_rate(
     found = [f for f in profile.figures if f.device == device and f.name in names]
     if not found:
         raise SetupError(f"the profile has no peak rate for {dtype} on {device}", fix=_FIX)
-    return max(_reach([f for f in found if f.name == name], threads) for name in names)
+    return max(_reach([f for f in found if f.name == name], threads, linear=True) for name in names)
 
 
 def peak_bandwidth(
@@ -90,23 +91,27 @@ def peak_bandwidth(
     ]
     if not found:
         raise SetupError(f"the profile has no memory bandwidth of {device}", fix=_FIX)
-    names = {f.name for f in found}
-    return max(_reach([f for f in found if f.name == name], threads) for name in names)
+    return max(
+        _reach([f for f in found if f.name == name], threads, linear=not name.startswith("memory."))
+        for name in {f.name for f in found}
+    )
 
 
-def _reach(figures: list[Figure], threads: int) -> float:
-    """The most that *threads* threads can reach, by the figures of one name."""
+def _reach(figures: list[Figure], threads: int, *, linear: bool) -> float:
+    """The most that *threads* threads can reach, by the figures of one name.
+
+    So many times what one thread did is always a bound. What a team really did is a tighter one
+    for memory, which is shared (not *linear*), but only where it is well known: another program
+    that used memory at the time would have made it too low.
+    """
     if not figures:
         return 0.0
+    best = max(f.best for f in figures)
     if figures[0].device != "cpu":
-        return max(f.best for f in figures)
-    counted = {f.threads or 1: f.best for f in figures}
-    # At most so many times what a smaller team did; and a larger team can only be better, so it
-    # bounds the smaller, too. The tighter of both is still a bound, but never below a measurement.
-    measured = max((best for count, best in counted.items() if count <= threads), default=0.0)
-    scaled = max(best * max(1.0, threads / count) for count, best in counted.items())
-    larger = [best for count, best in counted.items() if count >= threads]
-    return max(measured, min(scaled, max(larger))) if larger else max(measured, scaled)
+        return best
+    scaled = max(f.best * max(1.0, threads / (f.threads or 1)) for f in figures)
+    teams = [f for f in figures if (f.threads or 1) >= threads > 1]
+    return best if not linear and any(f.settled for f in teams) else scaled
 
 
 def _memory_seconds(

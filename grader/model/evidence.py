@@ -124,6 +124,22 @@ class Call:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Race:
+    """What is to be measured, in kernels of their own, when nothing of the notebook runs."""
+
+    setup: str
+    """Source of ours. It defines `prepare(seed)`, the arguments of one round, made anew each time;
+    `baseline(*arguments)`, what to compare with; or `measure(*arguments)`, what to count instead."""
+    alone: bool = False
+    """Whether the baseline is measured by itself, and nothing of the student's."""
+    marks: tuple[float, ...] = ()
+    """Ratios of baseline to student that matter: on which side of them it lies is to be found."""
+    rounds: int = 24
+    seconds: float = 20.0
+    """For all rounds together, the preparations included."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Trial:
     """What is to be done with a student's function once the notebook has run."""
 
@@ -138,6 +154,7 @@ class Trial:
     calls: tuple[Call, ...] = ()
     seconds: float = 5.0
     """For each call."""
+    race: Race | None = None
 
     @property
     def digests(self) -> tuple[str, ...]:

@@ -48,7 +48,7 @@ class Settings:
         """Stands for how a notebook is executed and what it is asked; another means once more."""
         how = [asdict(self.limits), self.device, sorted(names), self.loopback, self.variables]
         if trials:
-            how.append([[t.name, t.seconds, *t.digests] for t in trials])
+            how.append([[t.name, t.seconds, t.race and asdict(t.race), *t.digests] for t in trials])
         text = json.dumps(how, sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:16]
 

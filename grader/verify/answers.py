@@ -13,6 +13,7 @@ from grader.expressions import ExpressionError, TextError, holds
 from grader.hidden import Given
 from grader.kinds import Example, Unreadable, kinds, share
 from grader.kinds.numeric import NumericKey
+from grader.kinds.prediction import Predicted, Prediction
 from grader.model import Answer, Evidence, Judgement, Key, Mistake, Outcome, Raw, Verdict
 from grader.notebook import Cell
 from grader.quantity import Value
@@ -87,6 +88,8 @@ def _agreement(
 
 
 def _same_numbers(mine: object, key: object) -> bool:
+    if isinstance(mine, Predicted) and isinstance(key, Predicted):
+        return _same_numbers(mine.value, key.value)
     if isinstance(mine, (int, float)) and isinstance(key, (int, float)):
         return math.isclose(mine, key, rel_tol=AGREEMENT, abs_tol=1e-12)
     if isinstance(mine, (list, tuple)) and isinstance(key, (list, tuple)):
@@ -148,7 +151,7 @@ def evidence_of(cells: tuple[Cell, ...], case: Case) -> Evidence:
         for statement in ast.parse(cell.source).body:
             if isinstance(statement, ast.Assign) and (name := _assigned(statement)) in wanted:
                 given[name] = ast.literal_eval(statement.value)
-    return _evidence(given, called)
+    return _evidence(given, called, wanted)
 
 
 def _is_code(key: Key) -> bool:
@@ -176,7 +179,12 @@ def carried_forward(case: Case) -> Iterator[Finding]:
                 continue
             literal = ast.literal_eval(kinds.find(key.part.kind).literal(follows))
             given = {**right, question.name(used): wrong[0], question.name(part_id): literal}
-            marks = {m.part: m for m in score(case.paper, _evidence(given)).marks}
+            marks = {
+                m.part: m
+                for m in score(
+                    case.paper, _evidence(given, {}, dict(case.paper.named_keys()))
+                ).marks
+            }
             least = (1 - share(key.part.carry.discount)) * marks[part_id].max_points
             points = marks[part_id].points
             if points is None or points < least - 1e-6:
@@ -195,7 +203,7 @@ _OFF = 1.13
 
 def _moved(key: Key) -> tuple[object, Value] | None:
     """A wrong answer to *key* as a student may give it, and as later parts compute with it."""
-    if not isinstance(key, NumericKey) or not key.value:
+    if not isinstance(key, NumericKey) or not key.value or isinstance(key.part, Prediction):
         return None
     value = key.value * _OFF
     wrong = round(value) + 1 if isinstance(key.value, int) else value
@@ -217,8 +225,11 @@ def _following(key: Key, used: str, wrong: tuple[object, Value]) -> Key | None:
     return None if isinstance(follows, NumericKey) and not follows.value else follows
 
 
-def _evidence(given: Mapping[str, object], called: Mapping[str, Raw] | None = None) -> Evidence:
-    raws = {n: probe.encode(v) for n, v in given.items()} | dict(called or {})
+def _evidence(
+    given: Mapping[str, object], called: Mapping[str, Raw], keys: Mapping[str, Key]
+) -> Evidence:
+    raws = {n: probe.encode(v) for n, v in given.items()} | dict(called)
+    raws = {n: kinds.find(keys[n].part.kind).seen(raw, keys[n]) for n, raw in raws.items()}
     return Evidence(
         submission_sha256="0" * 64,
         outcome=Outcome.FINISHED,

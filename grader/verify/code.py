@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from grader.hidden import difference, read, run_here
+from grader.hidden import difference, read
 from grader.hidden.cases import UNCOMPARED, Raises, perform
 from grader.kinds import Unreadable, kinds
 from grader.kinds.code import CodeKey, CodeKind
@@ -24,9 +24,10 @@ def runs(case: Case) -> bool:
 
 def raw_of(key: Key, name: str, source: str) -> Raw:
     """What running *source*, the text of an answer cell, would leave of the answer *name*."""
-    trial = kinds.find(key.part.kind).trial(name, key)
-    assert trial is not None  # noqa: S101 - asked for code alone
-    return run_here(trial, source)
+    kind = kinds.find(key.part.kind)
+    assert isinstance(kind, CodeKind)  # noqa: S101 - asked for code alone
+    assert isinstance(key, CodeKey)  # noqa: S101 - the same
+    return kind.ran(key, name, source)
 
 
 def implementations(case: Case) -> Iterator[Finding]:

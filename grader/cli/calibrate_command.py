@@ -1,0 +1,94 @@
+"""`grader calibrate`: measure what this machine can do, and keep it as a profile."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from grader.cli.options import examples, json_option, progress
+
+if TYPE_CHECKING:
+    from grader.machine import MachineProfile
+
+
+@click.command(
+    "calibrate",
+    epilog=examples(
+        "grader calibrate",
+        "grader calibrate --quick",
+        "grader calibrate --device cuda --out lab-gpu.json",
+        "grader calibrate --json | jq '.figures[] | {name, threads, median, unit}'",
+    ),
+)
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path, dir_okay=False),
+    default=Path("machine.json"),
+    show_default=True,
+    metavar="FILE",
+    help="Where the profile goes; an older profile there is replaced.",
+)
+@click.option(
+    "--device",
+    type=click.Choice(["cpu", "cuda"]),
+    default="cpu",
+    show_default=True,
+    help="cuda measures the GPU too.",
+)
+@click.option("--quick", is_flag=True, help="A few seconds instead of most of a minute; less sure.")
+@json_option
+def command(out: Path, device: str, quick: bool, as_json: bool) -> None:
+    """Measure this machine: peak rates, bandwidths, overheads, thread scaling.
+
+    Leave it alone meanwhile: every other program that runs makes the figures worse.
+    """
+    from grader.files import write_whole
+    from grader.machine.calibrate import Settings, calibrate, planned
+    from grader.machine.hardware import look_at_hardware
+
+    _spare(out)
+    settings = Settings(device=device, quick=quick)
+    hardware = look_at_hardware()
+    with progress("measuring", planned(settings, hardware)) as step:
+        profile = calibrate(settings, lambda figure: step(figure.name))
+    text = profile.to_json()
+    write_whole(out, text.encode())
+    if as_json:
+        click.echo(text, nl=False)
+    else:
+        _print(profile)
+    click.echo(f"profile {profile.id} is in {out}; it took {profile.seconds:.0f} s", err=as_json)
+
+
+def _spare(out: Path) -> None:
+    """Raises SetupError when *out* holds something else than a profile; before a minute is lost."""
+    from grader.errors import SetupError
+    from grader.machine import read_profile
+
+    if not out.exists():
+        return
+    try:
+        read_profile(out)
+    except SetupError as error:
+        raise SetupError(
+            f"this file would be overwritten, and it is not a machine profile ({error.what})",
+            where=str(out),
+            fix="name another file with --out, or remove this one",
+        ) from None
+
+
+def _print(profile: MachineProfile) -> None:
+    from rich.console import Console
+
+    from grader.cli.profile_table import lines_of, notes_of, table_of
+
+    # Nothing in a profile is markup: processors' names have brackets in them.
+    stdout = click.get_text_stream("stdout")
+    console = Console(file=stdout, markup=False, highlight=False, emoji=False)
+    for line in lines_of(profile):
+        console.print(line)
+    console.print(table_of(profile))
+    for line in notes_of(profile):
+        console.print(line)

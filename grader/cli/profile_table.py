@@ -1,0 +1,158 @@
+"""A machine's profile as a table for the terminal, at most 80 columns wide."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import groupby
+from typing import TYPE_CHECKING
+
+from grader.errors import shown
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from grader.machine import Figure, MachineProfile
+
+_SECTIONS = {
+    "matmul": "Matrix products",
+    "memory": "Memory",
+    "cache": "Caches, half filled",
+    "sweep": "Reading by working set",
+    "scaling": "Speed-up by more threads",
+    "call": "Overheads",
+    "dispatch": "Overheads",
+    "launch": "Overheads",
+    "thread": "Overheads",
+    "process": "Overheads",
+    "loopback": "Between processes",
+    "allreduce": "Between processes",
+    "transfer": "Between host and device",
+}
+_ORDER = list(dict.fromkeys(_SECTIONS.values()))
+_PREFIXES = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""))
+_SMALL = ((1.0, ""), (1e-3, "m"), (1e-6, "µ"), (1e-9, "n"))
+_BUSY = 0.5
+"""Load a CPU from which the figures are doubted."""
+
+
+def quantity(value: float, unit: str) -> str:
+    """The value with three digits and a prefix.
+
+    >>> quantity(97.94e9, "FLOP/s"), quantity(1.272e-6, "s"), quantity(1.763, "1")
+    ('97.9 GFLOP/s', '1.27 µs', '1.76 x')
+    """
+    if unit == "1":
+        return f"{value:.3g} x"
+    scales = _SMALL if unit == "s" else _PREFIXES
+    # Rounded first: 999.9 kB/s is 1 MB/s in three digits.
+    rounded = float(f"{value:.3g}")
+    scale, prefix = next((pair for pair in scales if rounded >= pair[0]), scales[-1])
+    return f"{_digits(rounded / scale)} {prefix}{unit}"
+
+
+def size(count: int) -> str:
+    """Bytes by powers of 1024, such as `16 KiB`."""
+    for unit, bits in (("GiB", 30), ("MiB", 20), ("KiB", 10)):
+        if count >= 1 << bits:
+            return f"{count / (1 << bits):.4g} {unit}"
+    return f"{count} B"
+
+
+def lines_of(profile: MachineProfile) -> Iterator[str]:
+    """The machine in a few lines: processor, caches, memory, software, device."""
+    hardware, software = profile.hardware, profile.software
+    yield shown(f"{hardware.cpu}, {hardware.architecture}")
+    cores = f", {hardware.physical_cores} cores" if hardware.physical_cores else ""
+    yield f"{hardware.usable_cpus} of {hardware.logical_cpus} CPUs may be used{cores}"
+    if hardware.caches:
+        words = (f"L{c.level} {c.instances} x {size(c.size)}" for c in hardware.caches)
+        yield f"caches for data: {', '.join(words)}"
+    if hardware.memory_bytes:
+        yield f"memory: {size(hardware.memory_bytes)}"
+    yield shown(f"{software.system} {software.kernel}, {software.python}")
+    versions = (("numpy", software.numpy), ("torch", software.torch), ("BLAS", software.blas))
+    yield shown(", ".join(f"{name} {version}" for name, version in versions if version))
+    if profile.gpu:
+        gpu = profile.gpu
+        yield shown(f"{gpu.name}, compute capability {gpu.capability}, {size(gpu.memory_bytes)}")
+        if "clocks.sm" in gpu.clocks_busy:
+            most = gpu.clocks_busy.get("clocks.max.sm")
+            of = f" of {most:.0f}" if most else ""
+            yield f"clock under load: {gpu.clocks_busy['clocks.sm']:.0f}{of} MHz"
+
+
+def table_of(profile: MachineProfile) -> Table:
+    """All figures, by sections."""
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table
+
+    table = Table(box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
+    table.add_column("", no_wrap=True)
+    for title in ("threads", "median", "95%", "quartiles", "samples"):
+        table.add_column(title, justify="right", no_wrap=True)
+    for section, figures in groupby(sorted(profile.figures, key=_place), key=_section):
+        table.add_row(section, style="bold")
+        for figure in figures:
+            table.add_row(*_row(figure))
+        table.add_section()
+    return table
+
+
+def notes_of(profile: MachineProfile) -> Iterator[str]:
+    """What a reader of the table should know: how sure it is, and what it lacks."""
+    wide = sum(not figure.settled for figure in profile.figures)
+    if wide:
+        yield (
+            f"~ {wide} of {len(profile.figures)} medians are not known to 3% in the time given"
+            f"{'; without --quick there is more' if profile.quick else ''}."
+        )
+    load, cpus = profile.hardware.load, profile.hardware.usable_cpus
+    if load is not None and load > _BUSY * cpus:
+        yield (
+            f"The machine was busy (load {load:.1f} on {cpus} CPUs): figures may be too low. "
+            "Measure again when it is quiet."
+        )
+    for left in profile.left_out:
+        yield shown(f"left out: {left.what}: {left.why}")
+        if left.fix:
+            yield shown(f"  fix: {left.fix}")
+
+
+def _section(figure: Figure) -> str:
+    section = _SECTIONS[figure.name.partition(".")[0]]
+    return f"{section} (GPU)" if figure.device == "cuda" else section
+
+
+def _place(figure: Figure) -> tuple[bool, int]:
+    """Where it stands; within a section, figures stay in the order of measuring."""
+    section = _SECTIONS[figure.name.partition(".")[0]]
+    return figure.device == "cuda", _ORDER.index(section)
+
+
+def _row(figure: Figure) -> tuple[str, ...]:
+    family, _, rest = figure.name.partition(".")
+    name = rest if family in {"matmul", "memory", "transfer"} else figure.name
+    if family in {"cache", "sweep"} and figure.working_set:
+        name = f"{rest} {size(figure.working_set)}"
+    return (
+        f"  {name}",
+        str(figure.threads or ""),
+        quantity(figure.median, figure.unit),
+        f"{'' if figure.settled else '~'}±{_percent(figure.half_width)}",
+        _percent(figure.spread / figure.median),
+        str(figure.count),
+    )
+
+
+def _percent(share: float) -> str:
+    return f"{100 * share:.1f}%" if share < 0.0995 else f"{min(100 * share, 9999):.0f}%"
+
+
+def _digits(value: float) -> str:
+    """Three digits, without an exponent.
+
+    >>> _digits(97.94), _digits(100.0), _digits(1.5)
+    ('97.9', '100', '1.50')
+    """
+    places = max(0, 2 - (len(str(int(value))) - 1 if value >= 1 else 0))
+    return f"{value:.{places}f}"

@@ -1,0 +1,152 @@
+"""Code that must be right and fast: how often as fast as a baseline, measured on the runner."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from typing import ClassVar, Literal
+
+from grader.kinds import measured
+from grader.kinds.base import kinds
+from grader.kinds.code import Attempt, Code, CodeKey, CodeKind
+from grader.kinds.shares import share
+from grader.model import Draw, Judgement, Race, Raw, Trial, Verdict
+from grader.model.spec import STRICT, Share
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """What a speed-up earns."""
+
+    __pydantic_config__: ClassVar[dict[str, object]] = STRICT
+
+    ratio: float
+    """At least so many times as fast as the baseline."""
+    share: Share
+    """Of the points that are for speed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Measurement(Code):
+    """Code that must be right and fast, measured beside a baseline."""
+
+    __pydantic_config__: ClassVar[dict[str, object]] = STRICT
+
+    kind: Literal["measurement"] = "measurement"  # type: ignore[assignment]
+    setup: str
+    """Python that defines `prepare(seed)`, the arguments of a run, and `baseline(*arguments)`."""
+    speed: tuple[Step, ...]
+    """What which ratio of baseline to student earns."""
+    correct: Share = 0.4
+    """The share of the points for being right, however slow."""
+    rounds: int = 24
+    """At most; fewer when the answer is clear."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class MeasurementKey(CodeKey):
+    """The hidden cases, and what is to be measured."""
+
+    part: Measurement
+
+    def trial(self, name: str) -> Trial:
+        """The calls, and the race when this is the key of a release."""
+        calls = CodeKey.trial(self, name)
+        if not self.draw.solution:
+            return calls
+        marks = tuple(step.ratio for step in self.part.speed)
+        race = Race(setup=self.setup, marks=marks, rounds=self.part.rounds)
+        return replace(calls, race=race)
+
+    @property
+    def setup(self) -> str:
+        """The source, with the variant's numbers."""
+        return self.draw.fill(self.part.setup, self.draw.scope)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Timed(Attempt):
+    """What was written, what came of calling it, and how long it took."""
+
+    race: Mapping[str, object]
+
+
+class MeasurementKind(CodeKind):
+    """Code that must be right and fast, measured beside a baseline."""
+
+    spec: type[Code] = Measurement
+
+    def key(self, part: Measurement, draw: Draw) -> MeasurementKey:  # type: ignore[override]
+        """The key; nothing is run for it yet."""
+        if not part.speed:
+            raise ValueError("'speed' says of no ratio what it earns")
+        known = super().key(part, draw)
+        return MeasurementKey(part=part, draw=draw, starter=known.starter, examples=known.examples)
+
+    def read(self, raw: Raw, key: CodeKey) -> Timed:
+        """What was written, and the race."""
+        attempt = super().read(raw, key)
+        race = raw.get("race")
+        return Timed(
+            source=attempt.source,
+            calls=attempt.calls,
+            race=race if isinstance(race, dict) else {},
+        )
+
+    def judge(self, value: Attempt, key: CodeKey) -> Judgement:
+        """Right first; what is right then earns by its speed."""
+        right = super().judge(value, key)
+        part = key.part
+        if right.share is None or not isinstance(part, Measurement):
+            return right
+        kept = share(part.correct)
+        if right.share < 1:
+            earned = round(kept * right.share, 6)
+            note = f"{right.note} Speed counts when all groups pass."
+            return replace(right, share=earned, note=note)
+        race = value.race if isinstance(value, Timed) else {}
+        try:
+            ratio = measured.ratio(race)
+        except measured.RanWrongError as error:
+            note = f"All hidden cases pass, but {error}."
+            return Judgement(share=0.0, verdict=Verdict.INCORRECT, note=note)
+        except measured.NotMeasuredError as error:
+            return _again(f"All hidden cases pass. The speed could not be measured: {error}.")
+        return _by_speed(part, ratio, kept)
+
+    def ran(self, key: CodeKey, name: str, source: str) -> Raw:
+        """The same with a race that is won by far: speed is not measured here."""
+        raw = super().ran(key, name, source)
+        part = key.part
+        assert isinstance(part, Measurement)  # noqa: S101 - the key's type
+        best = 2 * max(step.ratio for step in part.speed)
+        rounds = [[1.0, best] for _ in range(6)]
+        race = {"overhead": 0.0, "alone": [best] * 3, "rounds": rounds, "wrong": 0}
+        return {**raw, "race": race}
+
+
+def _by_speed(part: Measurement, ratio: measured.Estimate, kept: float) -> Judgement:
+    steps = sorted(part.speed, key=lambda step: step.ratio)
+    reached = [step for step in steps if ratio.above(step.ratio)]
+    told = f"{ratio.middle:.3g} times as fast as the baseline"
+    if any(ratio.above(step.ratio) is None for step in steps):
+        between = f"between {ratio.low:.3g} and {ratio.high:.3g}"
+        return _again(f"All hidden cases pass. It is {told} ({between}), too near to a mark.")
+    earned = share(reached[-1].share) if reached else 0.0
+    total = round(kept + (1 - kept) * earned, 6)
+    if total >= 1:
+        return Judgement(share=1.0, verdict=Verdict.CORRECT, note=f"It is {told}.")
+    nearest = next(step for step in steps if step not in reached)
+    note = f"All hidden cases pass. It is {told}; {nearest.ratio:g} times earns more."
+    return Judgement(
+        share=total, verdict=Verdict.PARTIAL if total else Verdict.INCORRECT, note=note
+    )
+
+
+def _again(note: str) -> Judgement:
+    return Judgement(
+        share=None, verdict=Verdict.UNSETTLED, note=f"{note} It is measured once more."
+    )
+
+
+kinds.add("measurement")(MeasurementKind())

@@ -1,0 +1,197 @@
+"""A number that is predicted, held against the model and against what the machine then measures."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar, Literal
+
+from grader import tools, units
+from grader.kinds import measured, samples
+from grader.kinds.base import CORRECT, Example, kinds
+from grader.kinds.numeric import NumberPart, NumericKey, NumericKind, judge, shown
+from grader.kinds.scalars import refusal
+from grader.kinds.shares import share
+from grader.model import Draw, Judgement, Race, Raw, Trial, Verdict
+from grader.model.spec import STRICT, Share
+from grader.quantity import Value
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Prediction(NumberPart):
+    """A number that is predicted by a model, and measured on the runner."""
+
+    __pydantic_config__: ClassVar[dict[str, object]] = STRICT
+
+    kind: Literal["prediction"] = "prediction"
+    setup: str
+    """Python that defines `prepare(seed)`, the arguments of a run, and `baseline(*arguments)`,
+    whose time is measured; or `measure(*arguments)`, which returns a number in the part's unit."""
+    tools: tuple[str, ...] = ()
+    """What the setup uses, of grader/tools."""
+    factor: float = 3.0
+    """How far from the measurement the prediction may lie, either way."""
+    model: Share = 0.6
+    """The share of the points for agreeing with the model; the rest is for the machine's."""
+    rounds: int = 15
+    """Measured at most so often."""
+    seconds: float = 10.0
+    """For one run."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Predicted:
+    """What was predicted, and what was measured."""
+
+    value: int | float
+    race: Mapping[str, object]
+
+
+class PredictionKind(NumericKind):
+    """A number that is predicted by a model, and measured on the runner."""
+
+    spec = Prediction
+    needs_solution = False
+
+    def trial(self, name: str, key: NumericKey) -> Trial | None:
+        """What is measured; nothing of the student's is in it."""
+        part = key.part
+        if not isinstance(part, Prediction) or not part.setup:
+            return None
+        race = Race(setup=key.draw.fill(part.setup, key.draw.scope), alone=True, rounds=part.rounds)
+        return Trial(
+            name=name,
+            alias=part.id,
+            tools=tuple(tools.source(one) for one in part.tools),
+            seconds=part.seconds,
+            race=race,
+        )
+
+    def key(self, part: NumberPart, draw: Draw) -> NumericKey:
+        """The model's value and the accepted interval."""
+        assert isinstance(part, Prediction)  # noqa: S101 - the loader saw to it
+        if "def measure(" not in part.setup:
+            units.magnitude(units.quantity(1.0, part.unit), "s")  # raises for what is no time
+        return NumericKind.key(self, part, draw)
+
+    def read(self, raw: Raw, key: NumericKey) -> Predicted:  # type: ignore[override]
+        """The number, and what was measured."""
+        value, race = raw, raw.get("race")
+        if raw.get("t") == "measured":
+            inner = raw.get("value")
+            value = inner if isinstance(inner, dict) else {}
+        if not isinstance(value.get("t"), str):
+            raise refusal(raw, self.wanted(key.unit))
+        return Predicted(
+            value=NumericKind.read(self, value, key), race=race if isinstance(race, dict) else {}
+        )
+
+    def judge(self, value: Predicted, key: NumericKey) -> Judgement:  # type: ignore[override]
+        """By the model, and by the machine."""
+        part = key.part
+        assert isinstance(part, Prediction)  # noqa: S101 - the key's type
+        by_model, most = judge(value.value, key), share(part.model)
+        if by_model.share is None:
+            return by_model
+        try:
+            found = _measured(part, value.race)
+        except (measured.NotMeasuredError, measured.RanWrongError) as error:
+            note = f"It could not be measured: {error}. It is measured once more."
+            return Judgement(share=None, verdict=Verdict.UNSETTLED, note=note)
+        close = value.value > 0 and 1 / part.factor <= value.value / found.middle <= part.factor
+        told = _told(value.value, found, part, close=close)
+        earned = round(most * by_model.share + (1 - most) * close, 6)
+        if earned == 1:
+            return Judgement(share=1.0, verdict=CORRECT.verdict, note=told)
+        verdict = by_model.verdict
+        if verdict is Verdict.CORRECT or (earned and by_model.mistake is None):
+            verdict = Verdict.PARTIAL
+        return Judgement(
+            share=earned,
+            verdict=verdict,
+            note=" ".join(filter(None, (by_model.note, told))),
+            mistake=by_model.mistake,
+        )
+
+    def say(self, value: Predicted, key: NumericKey) -> str:  # type: ignore[override]
+        """The prediction, and the measurement beside it."""
+        said = shown(value.value, key.unit)
+        part = key.part
+        if not isinstance(part, Prediction) or not value.race:
+            return said
+        try:
+            found = _measured(part, value.race)
+        except (measured.NotMeasuredError, measured.RanWrongError):
+            return said
+        return f"{said} (measured: {shown(found.middle, key.unit, 3)})"
+
+    def true(self, key: NumericKey) -> Predicted | None:  # type: ignore[override]
+        """The model's number, confirmed."""
+        return Predicted(value=key.value, race=_as_predicted(key))
+
+    def solved(self, answer: object, key: NumericKey) -> Predicted:  # type: ignore[override]
+        """The solution's number, confirmed."""
+        return Predicted(value=NumericKind.solved(self, answer, key), race=_as_predicted(key))
+
+    def carried(self, value: Predicted | None, key: NumericKey) -> Value | None:  # type: ignore[override]
+        """The prediction."""
+        return NumericKind.carried(self, value.value if value else None, key)
+
+    def examples(self, key: NumericKey) -> tuple[Example, ...]:
+        """Those of a number, each beside a measurement that is the model's number."""
+        race, part = _as_predicted(key), key.part
+        assert isinstance(part, Prediction)  # noqa: S101 - the key's type
+        most = share(part.model)
+        found = []
+        for one in NumericKind.examples(self, key):
+            kept = one.share
+            if kept is not None:
+                number = NumericKind.read(self, one.raw, key)
+                close = number > 0 and 1 / part.factor <= number / key.value <= part.factor
+                kept = round(most * kept + (1 - most) * close, 6)
+            raw = {"t": "measured", "value": one.raw, "race": race}
+            found.append(Example(raw=raw, share=kept, why=one.why, mistake=one.mistake))
+        waits = Example(raw=samples.number(key.value), share=None, why="what was not measured")
+        return (*found, waits)
+
+    def seen(self, raw: Raw, key: NumericKey) -> Raw:
+        """The same beside a measurement that is the model's number."""
+        return {"t": "measured", "value": raw, "race": _as_predicted(key)}
+
+    def explain(self, key: NumericKey) -> str:
+        """The model's number and the interval around it."""
+        part = key.part
+        assert isinstance(part, Prediction)  # noqa: S101 - the key's type
+        return (
+            f"{NumericKind.explain(self, key)}. The measurement counted within a factor of "
+            f"{part.factor:g}."
+        )
+
+
+def _measured(part: Prediction, race: Mapping[str, object]) -> measured.Estimate:
+    """In the part's unit."""
+    if "counted" in race:
+        return measured.counted(race)
+    found = measured.seconds(race)
+    unit = units.magnitude(units.quantity(1.0, part.unit), "s")
+    return measured.Estimate(found.low / unit, found.middle / unit, found.high / unit)
+
+
+def _as_predicted(key: NumericKey) -> Mapping[str, object]:
+    """A measurement that comes to the model's number."""
+    part = key.part
+    assert isinstance(part, Prediction)  # noqa: S101 - the key's type
+    if "def measure(" in part.setup:
+        return {"counted": [float(key.value)] * 3}
+    unit = units.magnitude(units.quantity(1.0, part.unit), "s")
+    return {"overhead": 0.0, "rounds": [[float(key.value * unit)]] * 6}
+
+
+def _told(value: float, found: measured.Estimate, part: Prediction, *, close: bool) -> str:
+    spread = f"{shown(found.low, part.unit, 3)} to {shown(found.high, part.unit, 3)}"
+    said = f"You predicted {shown(value, part.unit, 4)}; measured: {spread}"
+    side = "within" if close else "not within"
+    return f"{said}, {side} a factor of {part.factor:g}."
+
+
+kinds.add("prediction")(PredictionKind())
