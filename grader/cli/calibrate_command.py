@@ -85,8 +85,7 @@ def _print(profile: MachineProfile) -> None:
     from grader.cli.profile_table import lines_of, notes_of, table_of
 
     # Nothing in a profile is markup: processors' names have brackets in them.
-    stdout = click.get_text_stream("stdout")
-    console = Console(file=stdout, markup=False, highlight=False, emoji=False)
+    console = Console(markup=False, highlight=False, emoji=False)
     for line in lines_of(profile):
         console.print(line)
     console.print(table_of(profile))

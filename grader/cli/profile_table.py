@@ -7,6 +7,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from grader.errors import shown
+from grader.machine.records import in_words
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -50,14 +51,6 @@ def quantity(value: float, unit: str) -> str:
     return f"{_digits(rounded / scale)} {prefix}{unit}"
 
 
-def size(count: int) -> str:
-    """Bytes by powers of 1024, such as `16 KiB`."""
-    for unit, bits in (("GiB", 30), ("MiB", 20), ("KiB", 10)):
-        if count >= 1 << bits:
-            return f"{count / (1 << bits):.4g} {unit}"
-    return f"{count} B"
-
-
 def lines_of(profile: MachineProfile) -> Iterator[str]:
     """The machine in a few lines: processor, caches, memory, software, device."""
     hardware, software = profile.hardware, profile.software
@@ -65,16 +58,18 @@ def lines_of(profile: MachineProfile) -> Iterator[str]:
     cores = f", {hardware.physical_cores} cores" if hardware.physical_cores else ""
     yield f"{hardware.usable_cpus} of {hardware.logical_cpus} CPUs may be used{cores}"
     if hardware.caches:
-        words = (f"L{c.level} {c.instances} x {size(c.size)}" for c in hardware.caches)
+        words = (f"L{c.level} {c.instances} x {in_words(c.size)}" for c in hardware.caches)
         yield f"caches for data: {', '.join(words)}"
     if hardware.memory_bytes:
-        yield f"memory: {size(hardware.memory_bytes)}"
+        yield f"memory: {in_words(hardware.memory_bytes)}"
     yield shown(f"{software.system} {software.kernel}, {software.python}")
     versions = (("numpy", software.numpy), ("torch", software.torch), ("BLAS", software.blas))
     yield shown(", ".join(f"{name} {version}" for name, version in versions if version))
     if profile.gpu:
         gpu = profile.gpu
-        yield shown(f"{gpu.name}, compute capability {gpu.capability}, {size(gpu.memory_bytes)}")
+        yield shown(
+            f"{gpu.name}, compute capability {gpu.capability}, {in_words(gpu.memory_bytes)}"
+        )
         if "clocks.sm" in gpu.clocks_busy:
             most = gpu.clocks_busy.get("clocks.max.sm")
             of = f" of {most:.0f}" if most else ""
@@ -133,7 +128,7 @@ def _row(figure: Figure) -> tuple[str, ...]:
     family, _, rest = figure.name.partition(".")
     name = rest if family in {"matmul", "memory", "transfer"} else figure.name
     if family in {"cache", "sweep"} and figure.working_set:
-        name = f"{rest} {size(figure.working_set)}"
+        name = f"{rest} {in_words(figure.working_set)}"
     return (
         f"  {name}",
         str(figure.threads or ""),

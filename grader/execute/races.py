@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
+from grader import measured
 from grader.execute.trials import read_said
 from grader.kernels import NotStartedError, Session, Terms
 from grader.model import Answer, Outcome, Race, Raw, Trial
@@ -97,7 +98,7 @@ class _Race:
     def _more(self, seconds: list[float]) -> list[float]:
         while len(seconds) < self._race.rounds and time.monotonic() < self._end:
             seconds.append(self._run(self._clean, "")[0])
-            if len(seconds) >= FEWEST and _known(sorted(seconds), ()):
+            if len(seconds) >= FEWEST and _known(seconds, ()):
                 break
         return seconds
 
@@ -128,7 +129,9 @@ class _Race:
             rounds.append([both[True][0], both[False][0]])
             if wrong or time.monotonic() > self._end:
                 break
-            if len(rounds) >= FEWEST and _known(sorted(ratios(rounds, overhead)), self._race.marks):
+            if len(rounds) >= FEWEST and _known(
+                measured.ratios(rounds, overhead), self._race.marks
+            ):
                 break
         return rounds, wrong
 
@@ -159,25 +162,11 @@ class _Race:
         return _value(found["v"]), round(called.seconds, 6)
 
 
-def ratios(rounds: Sequence[Sequence[float]], overhead: float) -> list[float]:
-    """Baseline over student, a round each, without what asking alone takes."""
-    least = 1e-6
-    return [max(b - overhead, least) / max(s - overhead, least) for s, b in rounds]
-
-
-def _known(ordered: Sequence[float], marks: Sequence[float]) -> bool:
-    low, high = interval(ordered)
-    middle = statistics.median(ordered)
+def _known(values: Sequence[float], marks: Sequence[float]) -> bool:
+    found = measured.estimate(values)
     if marks:
-        return all(low >= mark or high < mark for mark in marks)
-    return high - low <= 2 * NEAR * middle
-
-
-def interval(ordered: Sequence[float]) -> tuple[float, float]:
-    """About 95 % for the median of what *ordered* was drawn from, by order statistics."""
-    count = len(ordered)
-    below = max(int((count - 1.96 * count**0.5) / 2), 0)
-    return ordered[below], ordered[count - 1 - below]
+        return all(found.above(mark) is not None for mark in marks)
+    return found.high - found.low <= 2 * NEAR * found.middle
 
 
 def _value(raw: object) -> object:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import ClassVar, Literal
 
-from grader.kinds import measured
+from grader import measured
 from grader.kinds.base import kinds
 from grader.kinds.code import Attempt, Code, CodeKey, CodeKind
 from grader.kinds.shares import share

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from grader import tools, units
-from grader.kinds import measured, samples
+from grader import measured, tools, units
+from grader.kinds import samples
 from grader.kinds.base import CORRECT, Example, kinds
 from grader.kinds.numeric import NumberPart, NumericKey, NumericKind, judge, shown
 from grader.kinds.scalars import refusal

@@ -57,7 +57,7 @@ def calibrate(
     """The profile of this machine as it is now; *told* hears of each figure when it is there.
 
     Takes less than a minute, less than 8 seconds when quick, on two cores. Raises SetupError when
-    a GPU is asked for that torch can't use.
+    a GPU is asked for that torch can't use, and when nothing at all could be measured.
     """
     started, taken = time.perf_counter(), datetime.now(UTC)
     hardware = look_at_hardware()
@@ -71,6 +71,11 @@ def calibrate(
     for assignment in todo:
         left = _total_seconds(settings) - (time.perf_counter() - started)
         _run(replace(assignment, seconds=max(left, 0.0)), found, told)
+    if not found.figures:
+        raise SetupError(
+            f"nothing could be measured: {found.left_out[-1].why}",
+            fix="see whether `python -c 'import numpy'` works here, and `grader doctor`",
+        )
     return MachineProfile(
         taken=taken.isoformat(timespec="seconds"),
         seconds=round(time.perf_counter() - started, 3),

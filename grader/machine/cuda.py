@@ -9,9 +9,8 @@ from typing import Any
 
 from grader.machine.bench import Assignment, Bench
 from grader.machine.gpu_facts import clocks
-from grader.machine.memory import in_words
 from grader.machine.products import Product, fastest, torch_product
-from grader.machine.records import Gpu, unit_of
+from grader.machine.records import Gpu, in_words, unit_of
 from grader.machine.watch import Events, Watch
 
 _DTYPES = ("fp64", "fp32", "tf32", "bf16", "fp16", "int8")

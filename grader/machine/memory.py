@@ -9,6 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from grader.machine.bench import Assignment, Bench
+from grader.machine.records import in_words
 
 if TYPE_CHECKING:
     import numpy as np
@@ -257,11 +258,3 @@ def team_seconds(works: Sequence[Callable[[], object]]) -> float:
     for thread in threads:
         thread.join()
     return max(end for _, end in spans) - min(start for start, _ in spans)
-
-
-def in_words(size: int) -> str:
-    """Bytes in words, such as `16 KiB`."""
-    for unit, scale in (("GiB", 30), ("MiB", 20), ("KiB", 10)):
-        if size >= 1 << scale:
-            return f"{size / (1 << scale):.4g} {unit}"
-    return f"{size} B"

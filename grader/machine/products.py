@@ -228,8 +228,10 @@ def _scaling(bench: Bench) -> None:
         run()  # a team of another size has to come together first
         return _seconds(run)
 
+    torch.set_num_threads(1)
+    longest = 0.02 if bench.assignment.quick else 0.15
+    product, _ = fastest(functools.partial(torch_product, "fp32"), longest)
     for threads in bench.assignment.teams[1:]:
-        product, _ = fastest(functools.partial(torch_product, "fp32"), 0.02)
 
         def sample(threads: int = threads, run: Callable[[], Any] = product.run) -> float:
             return seconds(1, run) / seconds(threads, run)

@@ -48,6 +48,18 @@ def unit_of(name: str) -> str:
     return _EXCEPTIONS.get(name, _UNITS[family])
 
 
+def in_words(size: int) -> str:
+    """Bytes by powers of 1024.
+
+    >>> in_words(16 << 10), in_words(3 << 29), in_words(100)
+    ('16 KiB', '1.5 GiB', '100 B')
+    """
+    for unit, bits in (("GiB", 30), ("MiB", 20), ("KiB", 10)):
+        if size >= 1 << bits:
+            return f"{size / (1 << bits):.4g} {unit}"
+    return f"{size} B"
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Figure:
     """One measured number: the median of `count` samples, and how far it can be trusted.

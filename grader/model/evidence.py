@@ -129,7 +129,7 @@ class Race:
 
     setup: str
     """Source of ours. It defines `prepare(seed)`, the arguments of one round, made anew each time;
-    `baseline(*arguments)`, what to compare with; or `measure(*arguments)`, what to count instead."""
+    `baseline(*arguments)`, what to compare with; or `measure(*arguments)`, what to count."""
     alone: bool = False
     """Whether the baseline is measured by itself, and nothing of the student's."""
     marks: tuple[float, ...] = ()
