@@ -199,7 +199,7 @@ def perform(asked: Mapping[str, Any], space: Mapping[str, Any]) -> dict[str, Any
         return _round(asked, space, around)
     student = space[asked["name"]]
     if "example" in asked:
-        names = {**space, asked["alias"]: student}
+        names = {**around, **space, asked["alias"]: student}
         names.setdefault("__builtins__", __builtins__)
         values = [eval(text, names) for text in asked["example"]]  # noqa: S307  # our own text
         return {"is": "returned", "v": encode(values)}

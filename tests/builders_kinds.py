@@ -8,15 +8,18 @@ from collections.abc import Mapping
 from grader import probe, units
 from grader.expressions import fill
 from grader.kinds import Unreadable, kinds
+from grader.kinds.attempts import Code, CodeExample
 from grader.kinds.choice import Choice
 from grader.kinds.explanation import Explanation
 from grader.kinds.integer import Integer
 from grader.kinds.lettered import Item
 from grader.kinds.matching import Matching, MatchItem
+from grader.kinds.measurement import Measurement, Step
 from grader.kinds.multi_choice import MultiChoice
 from grader.kinds.numeric import Numeric
 from grader.kinds.options import Option
 from grader.kinds.ordering import Ordering
+from grader.kinds.prediction import Prediction
 from grader.kinds.short_text import ShortText, TextMistake
 from grader.kinds.table import Column, Table
 from grader.kinds.true_false import TrueFalse
@@ -43,7 +46,41 @@ def a_draw(seed: int = 0, **changes: Value) -> Draw:
         fill=fill,
         order=order,
         vary=lambda changed: changed,
+        number=lambda label: seed + len(label),
+        solution=SOLUTION,
     )
+
+
+SOLUTION = """\
+import numpy as np
+
+
+def scaled(x, by=2):
+    return x * by
+
+
+def scaled_right_loop(x, by=2):
+    return np.array([value * by for value in x], dtype=x.dtype)
+
+
+def scaled_cases(rng, given):
+    yield "edge", {"x": np.zeros(0)}
+    yield "edge", {"x": np.array([np.inf, -1.0]), "by": 0.5}
+    for _ in range(4):
+        yield "random", {"x": rng.normal(size=5), "by": int(rng.integers(2, 9))}
+
+
+def scaled_wrong_added(x, by=2):
+    return x + by
+
+
+def scaled_wrong_list(x, by=2):
+    return list(x * by)
+
+
+def scaled_wrong_default(x, by=2):
+    return x * 2
+"""
 
 
 def a_key(part: Part, seed: int = 0, **changes: Value) -> Key:
@@ -207,7 +244,48 @@ COMPUTED = (
 )
 
 # Enough of every kind that the conformance suite sees its corners.
+STARTER = """\
+import numpy as np
+
+def scaled(x, by=2):
+    \"\"\"x times by.\"\"\"
+    ...
+"""
+SETUP = """\
+import numpy as np
+
+def prepare(seed):
+    return (np.random.default_rng(seed).normal(size=1000),)
+
+def baseline(x):
+    return np.array([value * 2 for value in x])
+"""
+EXAMPLE = CodeExample(call="scaled(np.array([1.5]))", gives="np.array([3.0])")
+
+
+def a_code(**changes: object) -> Code:
+    """A function that scales an array."""
+    return Code(**{"id": "scaled", "ask": "Scale.", "starter": STARTER, **changes})
+
+
+def a_measurement(**changes: object) -> Measurement:
+    """The same, twice as fast as a loop."""
+    whole = {"id": "scaled", "ask": "Scale.", "starter": STARTER, "setup": SETUP}
+    return Measurement(**{**whole, "speed": (Step(ratio=2, share=1.0),), **changes})
+
+
+def a_prediction(**changes: object) -> Prediction:
+    """The time to read the weights, and the machine's."""
+    whole = {"id": "time", "kind": "prediction", "ask": "How long?", "unit": "ms"}
+    return Prediction(**{**whole, "answer": "weights / bandwidth", "setup": SETUP, **changes})
+
+
 PARTS: tuple[Part, ...] = (
+    a_code(),
+    a_code(examples=(EXAMPLE,), groups={"edge": 1, "random": "25%"}, forbid=("loops_",)),
+    a_measurement(examples=(EXAMPLE,)),
+    a_prediction(),
+    a_prediction(setup="def prepare(seed):\n    return ()\n\ndef measure():\n    return 4.0\n"),
     a_numeric(),
     a_numeric(mistakes=(NOT_SHARDED,), slips=False),
     a_numeric(answer="-3 * weights", tolerance=Tolerance(factor=2)),

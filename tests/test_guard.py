@@ -12,6 +12,7 @@ import secrets
 import socket
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -884,3 +885,30 @@ def test_less_than_all_is_said_and_nothing_is_said_of_all(pretended: Callable[..
     pretended("filter", "net")
     assert "system-calls" in str(choose("wall").warning)
     assert "without a wall" in str(choose("off").warning)
+
+
+@needs("system-calls")
+def test_without_a_file_system_of_its_own_no_socket_in_it_is_reached(
+    pretended: Callable[..., None],
+) -> None:
+    pretended(*NAMESPACES)
+    with tempfile.TemporaryDirectory(prefix="t-") as folder:
+        Path(folder).chmod(0o777)
+        with (
+            socket.socket(socket.AF_UNIX) as stream,
+            socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as datagrams,
+        ):
+            for name, one in (("stream", stream), ("datagrams", datagrams)):
+                one.bind(f"{folder}/{name}")
+                Path(folder, name).chmod(0o777)
+            stream.listen()
+            source = f"""
+import socket
+with attempt('stream'): socket.socket(socket.AF_UNIX).connect({folder + "/stream"!r})
+with attempt('datagram'):
+    socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM).sendto(b'x', {folder + "/datagrams"!r})
+with attempt('pair'):
+    socket.socketpair(socket.AF_UNIX, socket.SOCK_DGRAM)
+with attempt('allowed'): socket.socketpair()
+"""
+            assert what_got_through(source, sandbox="wall") == ["allowed"]

@@ -48,7 +48,9 @@ def rows_of(section: str, header: str) -> list[list[str]]:
 
 @pytest.mark.parametrize("kind", sorted(kinds))
 def test_the_example_of_every_kind_loads_and_holds_to_the_contract(kind: str) -> None:
-    problem = problem_from(parse_yaml((PROBLEM + example_of(kind)).encode(), "sample.yaml"))
+    solution = re.search(r"```python\n(import.*?)```", SECTIONS[kind], re.S)
+    source = parse_yaml((PROBLEM + example_of(kind)).encode(), "sample.yaml")
+    problem = problem_from(source, solution[1] if solution else "")
     assert [part.kind for part in problem.parts] == [kind]
     for seed in (b"one", b"two"):
         for key in draw(problem, seed, {}).keys.values():

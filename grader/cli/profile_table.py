@@ -19,7 +19,7 @@ _SECTIONS = {
     "memory": "Memory",
     "cache": "Caches, half filled",
     "sweep": "Reading by working set",
-    "scaling": "Speed-up by more threads",
+    "scaling": "Speed-up by threads",
     "call": "Overheads",
     "dispatch": "Overheads",
     "launch": "Overheads",
@@ -27,7 +27,7 @@ _SECTIONS = {
     "process": "Overheads",
     "loopback": "Between processes",
     "allreduce": "Between processes",
-    "transfer": "Between host and device",
+    "transfer": "Host and device",
 }
 _ORDER = list(dict.fromkeys(_SECTIONS.values()))
 _PREFIXES = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""))
@@ -140,7 +140,9 @@ def _row(figure: Figure) -> tuple[str, ...]:
 
 
 def _percent(share: float) -> str:
-    return f"{100 * share:.1f}%" if share < 0.0995 else f"{min(100 * share, 9999):.0f}%"
+    if share >= 9.995:
+        return ">999%"
+    return f"{100 * share:.1f}%" if share < 0.0995 else f"{100 * share:.0f}%"
 
 
 def _digits(value: float) -> str:

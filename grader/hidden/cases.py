@@ -13,6 +13,7 @@ from functools import cached_property, lru_cache
 from typing import Any
 
 from grader import trial
+from grader.hidden.authored import run_authored
 from grader.hidden.compare import Closeness
 from grader.hidden.given import Given
 from grader.hidden.values import read
@@ -178,7 +179,7 @@ def solution_module(text: str) -> types.ModuleType:
     name = "grader_solution_" + hashlib.sha256(text.encode()).hexdigest()[:12]
     module = types.ModuleType(name)
     module.__dict__["__file__"] = f"<{name}>"
-    exec(compile(text, f"<{name}>", "exec"), module.__dict__)  # noqa: S102
+    run_authored(text, module.__dict__, f"<{name}>")
     return module
 
 
@@ -199,7 +200,7 @@ def hidden(
 def run_here(one: Trial, source: str) -> Mapping[str, object]:
     """What running *source* and every call of *one* would leave; for code of ours alone."""
     space: dict[str, Any] = {"__name__": "solution"}
-    exec(compile(source, "<solution>", "exec"), space)  # noqa: S102
+    run_authored(source, space)
     calls = []
     for digest, call in zip(one.digests, one.calls, strict=True):
         single = replace(one, calls=(call,))

@@ -26,8 +26,8 @@ Kernel = Callable[[Start, int, Sequence[int]], None]
 """Called with its start, a descriptor to write a byte to when it is ready, and its sockets."""
 
 _LOOK_SECONDS = 0.1
-_RARELY = 5
-"""Looks at memory for one at the files."""
+_SHARE = 20
+"""Of its time, at most one part in so many is spent on looking at the files."""
 _MOST_ENTRIES = 200_000
 _ENDING_SECONDS = 5.0
 _STOPPING = 50
@@ -170,7 +170,7 @@ class _Watch:
         self._start = start
         self._namespace = "pid" in plan["namespaces"] and _has_proc(plan)
         self._own_files = plan["view"] is not None
-        self._looks = 0
+        self._looks = self._next_size = 0
         self._next = time.monotonic() + _LOOK_SECONDS
         self._line = line
         self._ready: int | None = ready
@@ -249,8 +249,13 @@ class _Watch:
         limit = start["memory_bytes"]
         if limit is not None and memory.over(limit, pids=mine, scratch=scratch):
             return "memory"
-        if not self._own_files and self._looks % _RARELY == 0:
-            return "files" if _size(start["root"]) > start["scratch_bytes"] else None
+        if not self._own_files and self._looks >= self._next_size:
+            began = time.monotonic()
+            size = _size(start["root"])
+            # A folder of many files takes long to look at, and is looked at more rarely.
+            pause = (time.monotonic() - began) * _SHARE / _LOOK_SECONDS
+            self._next_size = self._looks + max(1, int(pause))
+            return "files" if size > start["scratch_bytes"] else None
         return None
 
 

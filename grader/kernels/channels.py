@@ -133,7 +133,8 @@ def _context() -> zmq.Context[zmq.Socket[bytes]]:
     """One for all kernels of this process: each costs two threads."""
     context = zmq.Context()
     context.linger = 0
-    context.reconnect_ivl = 10
+    # Never once more: by then something else may lie where the kernel's socket was.
+    context.reconnect_ivl = -1
     context.maxmsgsize = LARGEST_FRAME
     context.rcvhwm = _WAITING
     context.sndtimeo = 0  # a kernel that has closed its sockets must not hold anybody up

@@ -112,6 +112,12 @@ class KindOf(Protocol[P, K, V]):
     def trial(self, name: str, key: K) -> Trial | None:
         """What to do on the runner with the answer of that name; None when it is just asked for."""
 
+    def checked(self, value: V, key: K) -> str:
+        """What else a student's own check says of an answer that was read; nothing of the key."""
+
+    def ran(self, key: K, name: str, source: str) -> Raw:
+        """What a run of *source*, an answer cell of ours, would leave of the answer *name*."""
+
     def seen(self, raw: Raw, key: K) -> Raw:
         """What a run would make of *raw* if everything that is measured came out as it should."""
 
@@ -165,6 +171,14 @@ class Usual(Generic[K, V]):
     def trial(self, name: str, key: K) -> Trial | None:  # noqa: ARG002
         """None: the answer is the value."""
         return None
+
+    def checked(self, value: V, key: K) -> str:  # noqa: ARG002
+        """Nothing."""
+        return ""
+
+    def ran(self, key: K, name: str, source: str) -> Raw:
+        """Nothing: answers of this kind are values."""
+        raise NotImplementedError
 
     def seen(self, raw: Raw, key: K) -> Raw:  # noqa: ARG002
         """The same: nothing is measured."""

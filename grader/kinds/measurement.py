@@ -7,8 +7,9 @@ from dataclasses import dataclass, replace
 from typing import ClassVar, Literal
 
 from grader import measured
+from grader.kinds.attempts import Attempt, Code, CodeKey
 from grader.kinds.base import kinds
-from grader.kinds.code import Attempt, Code, CodeKey, CodeKind
+from grader.kinds.code import CodeKind
 from grader.kinds.shares import share
 from grader.model import Draw, Judgement, Race, Raw, Trial, Verdict
 from grader.model.spec import STRICT, Share

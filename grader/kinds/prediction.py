@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from grader import measured, tools, units
-from grader.kinds import samples
 from grader.kinds.base import CORRECT, Example, kinds
 from grader.kinds.numeric import NumberPart, NumericKey, NumericKind, judge, shown
 from grader.kinds.scalars import refusal
@@ -24,7 +23,7 @@ class Prediction(NumberPart):
     __pydantic_config__: ClassVar[dict[str, object]] = STRICT
 
     kind: Literal["prediction"] = "prediction"
-    setup: str
+    setup: str = ""
     """Python that defines `prepare(seed)`, the arguments of a run, and `baseline(*arguments)`,
     whose time is measured; or `measure(*arguments)`, which returns a number in the part's unit."""
     tools: tuple[str, ...] = ()
@@ -70,6 +69,8 @@ class PredictionKind(NumericKind):
     def key(self, part: NumberPart, draw: Draw) -> NumericKey:
         """The model's value and the accepted interval."""
         assert isinstance(part, Prediction)  # noqa: S101 - the loader saw to it
+        if "def prepare(" not in part.setup:
+            raise ValueError("'setup' defines no function 'prepare(seed)'")
         if "def measure(" not in part.setup:
             units.magnitude(units.quantity(1.0, part.unit), "s")  # raises for what is no time
         return NumericKind.key(self, part, draw)
@@ -151,8 +152,7 @@ class PredictionKind(NumericKind):
                 kept = round(most * kept + (1 - most) * close, 6)
             raw = {"t": "measured", "value": one.raw, "race": race}
             found.append(Example(raw=raw, share=kept, why=one.why, mistake=one.mistake))
-        waits = Example(raw=samples.number(key.value), share=None, why="what was not measured")
-        return (*found, waits)
+        return tuple(found)
 
     def seen(self, raw: Raw, key: NumericKey) -> Raw:
         """The same beside a measurement that is the model's number."""

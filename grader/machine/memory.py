@@ -127,12 +127,13 @@ def _update(bench: Bench, name: str, numbers: NDArray[np.int32]) -> None:
     from numpy.lib.stride_tricks import as_strided
 
     first, second = np.split(numbers[: numbers.size // 2 * 2], 2)
-    rows = max(1, _CALL_BYTES // numbers.nbytes)
+    rows = max(8, _CALL_BYTES // numbers.nbytes)
     view = as_strided(first, (rows, first.size), (0, 4))
     bench.timed(
         name,
         lambda: np.maximum.reduce(view, axis=0, out=second),
-        amount=3 * rows * first.nbytes,
+        # The first row is only copied.
+        amount=(3 * rows - 1) * first.nbytes,
         threads=1,
         working_set=numbers.nbytes,
         how=f"The larger of two arrays of {in_words(first.nbytes)} of int32, kept in one of them "

@@ -109,9 +109,10 @@ def _reach(figures: list[Figure], threads: int, *, linear: bool) -> float:
     best = max(f.best for f in figures)
     if figures[0].device != "cpu":
         return best
-    scaled = max(f.best * max(1.0, threads / (f.threads or 1)) for f in figures)
-    teams = [f for f in figures if (f.threads or 1) >= threads > 1]
-    return best if not linear and any(f.settled for f in teams) else scaled
+    small = [f for f in figures if (f.threads or 1) <= threads]
+    scaled = max((f.best * threads / (f.threads or 1) for f in small), default=best)
+    known = any(f.settled and (f.threads or 1) >= threads for f in figures)
+    return min(scaled, best) if known and not linear else scaled
 
 
 def _memory_seconds(

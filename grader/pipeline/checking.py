@@ -148,6 +148,8 @@ def _line(name: str, sheet: Mapping[str, object] | None, answer: Answer | None) 
         key = kinds.find(str(kind)).from_sheet(sheet)
         value = kinds.find(str(kind)).read(answer.raw, key)
         said = kinds.find(str(kind)).say(value, key)
+        more = kinds.find(str(kind)).checked(value, key)
+        said = f"{said}, {more}" if more else said
         said = said if len(said) <= LONGEST else said[: LONGEST - 1] + "…"
         return Line(name=name, found=Found.READ, text=f"read as {said}")
     except Unreadable as reason:

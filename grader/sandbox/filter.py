@@ -51,7 +51,7 @@ _WAITING = """
     timer_gettime timer_settime timerfd_create timerfd_gettime timerfd_settime times
 """
 _SOCKETS = """
-    accept accept4 bind connect getpeername getsockname getsockopt listen recvfrom recvmmsg recvmsg
+    accept accept4 bind getpeername getsockname getsockopt listen recvfrom recvmmsg recvmsg
     sendmmsg sendmsg sendto setsockopt shutdown
 """
 ALLOWED: tuple[str, ...] = tuple(
@@ -91,6 +91,8 @@ _LOW = 0xFFFF_FFFF
 # CLONE_NEWNS, NEWCGROUP, NEWUTS, NEWIPC, NEWUSER, NEWPID, NEWNET. NEWTIME is not taken by clone.
 _NEW_NAMESPACES = tuple(1 << bit for bit in (17, 25, 26, 27, 28, 29, 30))
 
+_CONNECTED = (1, 5)
+"""SOCK_STREAM and SOCK_SEQPACKET."""
 _AF_UNIX, _AF_INET, _AF_INET6, _AF_NETLINK = 1, 2, 10, 16
 # A kind of socket and its protocol: streams, TCP; datagrams, UDP; of netlink, its routes alone.
 _INTERNET = ((1, 0), (1, 6), (2, 0), (2, 17))
@@ -127,13 +129,14 @@ Rule = tuple[int, str, tuple[Any, ...]]
 
 
 @cache
-def program(*, network: bool = False, device: str = "cpu") -> bytes:
+def program(*, network: bool = False, device: str = "cpu", apart: bool = True) -> bytes:
     """The filter for this machine's processor, as the kernel wants it.
 
     *network* allows internet sockets, for a network of the process's own; *device* "cuda" what its
-    driver needs. SetupError where libseccomp is not there.
+    driver needs; *apart* says that the file system is not that of the machine. SetupError where
+    libseccomp is not there.
     """
-    return compiled(rules(network=network, device=device))
+    return compiled(rules(network=network, device=device, apart=apart))
 
 
 def compiled(wanted: Sequence[Rule], *, architecture: str = "NATIVE") -> bytes:
@@ -159,7 +162,7 @@ def compiled(wanted: Sequence[Rule], *, architecture: str = "NATIVE") -> bytes:
         return file.read()
 
 
-def rules(*, network: bool = False, device: str = "cpu") -> list[Rule]:
+def rules(*, network: bool = False, device: str = "cpu", apart: bool = True) -> list[Rule]:
     """All that is allowed and all that is refused by name, for libseccomp."""
     seccomp = _library()
     allow, refuse = seccomp.ALLOW, seccomp.ERRNO(errno.EPERM)
@@ -172,7 +175,7 @@ def rules(*, network: bool = False, device: str = "cpu") -> list[Rule]:
         found += _mappings()
     found += _new_processes()
     found += _other_processes()
-    found += _sockets(network)
+    found += _sockets(network, apart)
     found += _ioctls(network, cuda)
     found += [(allow, "prctl", (_low(0, number),)) for number in _PRCTLS]
     # The personality of every program, and the number that only asks for it.
@@ -244,16 +247,27 @@ def _other_processes() -> Iterator[Rule]:
     yield refuse, "setpriority", (seccomp.Arg(0, equal, 0), seccomp.Arg(1, other, 0))
 
 
-def _sockets(network: bool) -> Iterator[Rule]:
+def _sockets(network: bool, apart: bool) -> Iterator[Rule]:
     """Sockets between processes; those of the internet, streams and datagrams, when asked for.
+
+    Without a file system *apart*, sockets that lie in it are those of other programs, such as the
+    one by which a user's services are started: then none is connected to, and there are no
+    datagrams, which need no connection.
 
     With them the list of network interfaces, which comes over netlink: torch's gloo begins with it.
     """
     seccomp = _library()
     equal, refuse = seccomp.EQ, seccomp.ERRNO(errno.EPERM)
     unix = seccomp.Arg(0, equal, _AF_UNIX)
-    yield seccomp.ALLOW, "socket", (unix,)
-    yield seccomp.ALLOW, "socketpair", (unix,)
+    fenced = not apart and not network
+    yield (refuse if fenced else seccomp.ALLOW), "connect", ()
+    for name in ("socket", "socketpair"):
+        if not fenced:
+            yield seccomp.ALLOW, name, (unix,)
+            continue
+        for kind in range(16):
+            how = seccomp.ALLOW if kind in _CONNECTED else refuse
+            yield how, name, (unix, _low(1, kind, 0x0F))
     yield refuse, "socketpair", (seccomp.Arg(0, seccomp.NE, _AF_UNIX),)
     families = _NETWORK if network else {}
     for family, kinds in families.items():

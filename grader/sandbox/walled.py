@@ -63,11 +63,13 @@ class Walled(Bare):
         if _has(found, "user"):
             spaces.insert(0, "user")
         seen = _view(device, proc=_has(found, "proc") and "pid" in spaces)
+        apart = "mount" in spaces
+        program = _program(device, network=loopback, apart=apart) if _has(found, "filter") else None
         return Plan(
             namespaces=spaces,
-            view=seen if "mount" in spaces else None,
-            fence=_fence(seen, "mount" in spaces) if _has(found, "fence") else None,
-            filter=_program(device, network=loopback) if _has(found, "filter") else None,
+            view=seen if apart else None,
+            fence=_fence(seen, apart) if _has(found, "fence") else None,
+            filter=program,
             drop=_has(found, "drop"),
             loopback=loopback,
         )
@@ -141,9 +143,9 @@ def _tree() -> cgroups.Tree | None:
 
 
 @cache
-def _program(device: str, *, network: bool = False) -> str | None:
+def _program(device: str, *, network: bool = False, apart: bool = True) -> str | None:
     try:
-        program = system_calls.program(device=device, network=network)
+        program = system_calls.program(device=device, network=network, apart=apart)
         return base64.b64encode(program).decode()
     except SetupError:
         return None

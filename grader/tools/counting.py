@@ -1,80 +1,160 @@
-"""What a piece of PyTorch code does, counted rather than timed: FLOPs, bytes, operators.
+"""What a piece of PyTorch code does, counted rather than timed: FLOPs, bytes, kernels, memory.
 
-A FLOP is one addition or one multiplication. Counts are the same on every machine.
+Counts are the same on every machine. The rules:
+
+- A FLOP is one addition or one multiplication; any other function of one element (a comparison, an
+  exponential, a GELU) counts as one FLOP too. A product of m x k by k x n has 2 m k n.
+- A kernel is an operator that computes or copies something. Looking at a tensor in another way
+  (`x.T`, `x[0]`, `x.view(...)`), allocating without writing, and `.item()` are none.
+- An operator reads each of its operands once and writes its result once, all of it. Broadcasting
+  repeats nothing, and `x * x` reads x once. Picking rows reads what is picked, and the indices.
 """
 
-import torch
-from torch.utils._python_dispatch import TorchDispatchMode
-from torch.utils.flop_counter import FlopCounterMode
+import weakref
 
-# Operators that do arithmetic on every element, with FLOPs an element (of the result, or of the
-# input where that is reduced); PyTorch's own counter leaves them out.
-_ELEMENTWISE = {
-    "add", "sub", "rsub", "mul", "div", "neg", "abs", "relu", "maximum", "minimum", "exp", "log",
-    "sqrt", "rsqrt", "tanh", "sigmoid", "gelu", "silu", "pow", "reciprocal", "square", "clamp",
-    "add_", "sub_", "mul_", "div_", "exp_", "relu_", "erf", "sin", "cos", "where", "threshold",
+import torch
+from torch.utils import flop_counter
+from torch.utils._python_dispatch import TorchDispatchMode
+
+_ATEN = torch.ops.aten
+# Products that PyTorch's own counter leaves out; shapes in, FLOPs out.
+_PRODUCTS = {
+    _ATEN.mv: lambda a, x, **_: 2 * a[0] * a[1],
+    _ATEN.addmv: lambda y, a, x, **_: 2 * a[0] * a[1],
+    _ATEN.dot: lambda x, y, **_: 2 * x[0],
+    _ATEN._scaled_dot_product_flash_attention_for_cpu:
+        lambda q, k, v, *_, **__: flop_counter.sdpa_flop_count(q, k, v),
+    _ATEN._scaled_dot_product_flash_attention_for_cpu_backward:
+        lambda g, q, k, v, *_, **__: flop_counter.sdpa_backward_flop_count(g, q, k, v),
 }  # fmt: skip
-_REDUCING = {"sum", "mean", "amax", "amin", "max", "min", "prod", "var", "std", "norm", "cumsum"}
-_VECTOR = {"dot": 2, "mv": 2, "vdot": 2}
-# These only look at tensors in another way, and move no byte.
-_VIEWS = {
-    "view", "_unsafe_view", "reshape", "t", "transpose", "permute", "expand", "slice", "select",
-    "squeeze", "unsqueeze", "detach", "alias", "as_strided", "split", "chunk", "unbind", "narrow",
-    "lift_fresh", "_reshape_alias", "unfold", "diagonal",
+_KNOWN = {*_PRODUCTS, *flop_counter.flop_registry}
+# Products with an addition for every element of the result.
+_BIASED = {"addmm", "baddbmm", "addmv", "convolution"}
+# One FLOP for every element of the result; in-place versions (`add_`) are the same operators.
+_ONE = {
+    "add", "sub", "rsub", "mul", "div", "neg", "abs", "pow", "sqrt", "rsqrt", "reciprocal", "sign",
+    "exp", "log", "log2", "log1p", "sin", "cos", "erf", "tanh", "sigmoid", "relu", "gelu", "silu",
+    "elu", "softplus", "threshold", "threshold_backward", "maximum", "minimum", "clamp", "where",
+    "clamp_min", "clamp_max", "masked_fill", "eq", "ne", "lt", "le", "gt", "ge", "floor", "ceil",
+    "round", "remainder", "logical_and", "logical_or", "logical_not",
+}  # fmt: skip
+# More than one: softmax takes the largest, subtracts, exponentiates, sums and divides.
+_EACH = dict.fromkeys(_ONE, 1) | {
+    "_softmax": 5, "_log_softmax": 5, "_softmax_backward_data": 4, "_log_softmax_backward_data": 4,
+    "addcmul": 2, "addcdiv": 2, "lerp": 3, "sigmoid_backward": 3, "tanh_backward": 3,
+}  # fmt: skip
+# FLOPs for every element of the operand that is reduced (var: mean, subtract, square, sum).
+_REDUCING = {
+    "sum": 1, "mean": 1, "amax": 1, "amin": 1, "max": 1, "min": 1, "prod": 1, "cumsum": 1, "var": 4,
+    "argmax": 1, "argmin": 1, "std": 4, "linalg_vector_norm": 2, "logsumexp": 4, "mse_loss": 3,
+}  # fmt: skip
+_NO_KERNELS = {
+    "empty", "empty_like", "empty_strided", "new_empty", "new_empty_strided", "_local_scalar_dense",
+}  # fmt: skip
+_PICKING = {"index", "gather", "embedding", "index_select", "take"}
+_FILLING = {"copy_", "fill_", "zero_", "normal_", "uniform_", "random_", "bernoulli_"}
+_MOVING = _PICKING | _FILLING | {
+    "clone", "_to_copy", "cat", "stack", "zeros", "zeros_like", "new_zeros", "ones", "ones_like",
+    "full", "full_like", "new_ones", "eye", "arange", "scalar_tensor", "rand", "randn", "randint",
+    "scatter", "index_put", "flip", "roll", "tril", "triu", "sort", "topk", "nll_loss_forward",
 }  # fmt: skip
 
 
 def _tensors(value):
-    if isinstance(value, torch.Tensor):
-        yield value
-    elif isinstance(value, (list, tuple)):
-        for item in value:
-            yield from _tensors(item)
-    elif isinstance(value, dict):
-        yield from _tensors(list(value.values()))
+    """Every tensor in it, each once."""
+    found, left = {}, [value]
+    while left:
+        item = left.pop()
+        if isinstance(item, torch.Tensor):
+            found[item.data_ptr(), item.shape, item.stride(), item.dtype] = item
+        elif isinstance(item, (list, tuple)):
+            left += reversed(item)
+    return list(found.values())
 
 
 def _bytes(tensor):
-    return tensor.numel() * tensor.element_size()
+    """Of its elements; those that broadcasting repeats count once."""
+    total = tensor.element_size() * bool(tensor.numel())
+    for size, stride in zip(tensor.shape, tensor.stride(), strict=True):
+        total *= size if stride else 1
+    return total
 
 
 class Counter(TorchDispatchMode):
     """Counts what is dispatched inside `with Counter() as counter:`.
 
-    `kernels` are operators that are no views; `read` and `written` bytes of their operands and
-    results, each counted whole; `elementwise` FLOPs of operators that work element by element;
-    `largest` is the most elements that any result had; `names` how often each operator ran.
+    `kernels`; bytes `read` and `written`; `elementwise` FLOPs, all but those of products; elements
+    of the `largest` result; bytes newly `allocated` for results, and the `peak` of those alive at a
+    time. By operator: `names`, how often it ran; `written_by`, the bytes that it wrote; `unknown`,
+    those of which no FLOPs are known, and none counted.
     """
 
     def __init__(self):
         super().__init__()
         self.kernels = self.read = self.written = self.elementwise = self.largest = 0
-        self.names = {}
+        self.allocated = self.peak = self._alive = 0
+        self.names, self.written_by, self.unknown = {}, {}, set()
 
     def __torch_dispatch__(self, function, types, args=(), kwargs=None):
-        result = function(*args, **(kwargs or {}))
+        kwargs = kwargs or {}
+        result = function(*args, **kwargs)
         name = function.overloadpacket.__name__
         self.names[name] = self.names.get(name, 0) + 1
-        if name in _VIEWS:
+        if function.is_view or name == "_unsafe_view":
             return result
-        inputs = list(_tensors([args, kwargs or {}]))
-        results = list(_tensors(result))
+        others = [value for key, value in kwargs.items() if key != "out"]
+        results = _tensors(result)
+        self._new([args, list(kwargs.values())], results)
+        if name in _NO_KERNELS:
+            return result
+        unread = name in _FILLING or name.endswith("_like") or name.startswith("new_")
+        inputs = _tensors([args[1:] if unread else args, others])
+        if name in _PICKING:
+            inputs = [*results, *(t for t in inputs if not t.dtype.is_floating_point)]
         self.kernels += 1
         self.read += sum(map(_bytes, inputs))
-        self.written += sum(map(_bytes, results))
+        self.written += (written := sum(map(_bytes, results)))
+        self.written_by[name] = self.written_by.get(name, 0) + written
         self.largest = max([self.largest, *(r.numel() for r in results)])
-        if name in _ELEMENTWISE:
-            self.elementwise += sum(r.numel() for r in results)
-        elif name in _REDUCING and inputs:
-            self.elementwise += inputs[0].numel()
-        elif name in _VECTOR:
-            self.elementwise += _VECTOR[name] * inputs[0].numel()
+        flops = _flops(name, args, kwargs, results)
+        self.elementwise += flops or 0
+        if flops is None and function.overloadpacket not in _KNOWN:
+            self.unknown.add(name)
         return result
+
+    def _new(self, old, results):
+        known = {tensor.untyped_storage().data_ptr() for tensor in _tensors(old)}
+        for tensor in results:
+            storage = tensor.untyped_storage()
+            if storage.data_ptr() not in known and storage.nbytes():
+                known.add(storage.data_ptr())
+                self.allocated += storage.nbytes()
+                self._lives(storage.nbytes())
+                weakref.finalize(storage, self._lives, -storage.nbytes())
+
+    def _lives(self, size):
+        self._alive += size
+        self.peak = max(self.peak, self._alive)
+
+
+def _flops(name, args, kwargs, results):
+    plain = name if name in _EACH else name.rstrip("_")
+    if plain in _EACH:
+        scaled = plain in ("add", "sub") and kwargs.get("alpha", 1) != 1
+        return (_EACH[plain] + scaled) * results[0].numel()
+    if name in _REDUCING:
+        return _REDUCING[name] * args[0].numel()
+    if name in _BIASED and (name != "convolution" or args[2] is not None):
+        return results[0].numel()
+    if name == "native_layer_norm":  # mean, subtract, square, sum, scale; then weight and bias
+        return (5 + sum(one is not None for one in args[2:4])) * args[0].numel()
+    return 0 if plain in _MOVING or name in _MOVING else None
 
 
 def count(function, *args):
     """What `function(*args)` does, as a dict of counts."""
-    with FlopCounterMode(display=False) as products, Counter() as counter:
+    products = flop_counter.FlopCounterMode(display=False, custom_mapping=_PRODUCTS)
+    with products, Counter() as counter:
         function(*args)
     return {
         "flops": products.get_total_flops() + counter.elementwise,
@@ -82,6 +162,8 @@ def count(function, *args):
         "kernels": counter.kernels,
         "bytes_read": counter.read,
         "bytes_written": counter.written,
+        "bytes_allocated": counter.allocated,
+        "peak_bytes": counter.peak,
         "largest": counter.largest,
     }
 
@@ -93,25 +175,24 @@ def count_flops(function, *args):
 
 def saved_bytes(function, *args):
     """Bytes of the distinct storages that autograd keeps for the backward pass of
-    `function(*args)`, parameters (leaves that require a gradient) left out."""
+    `function(*args)`; parameters (leaves that require a gradient, and views of them) left out."""
     kept = {}
 
     def pack(tensor):
-        if not (tensor.is_leaf and tensor.requires_grad):
+        root = tensor if tensor._base is None else tensor._base
+        if not (root.is_leaf and root.requires_grad):
             storage = tensor.untyped_storage()
             kept[storage.data_ptr()] = storage.nbytes()
         return tensor
 
     with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
-        result = function(*args)
-    total = sum(kept.values())
-    del result
-    return total
+        function(*args)
+    return sum(kept.values())
 
 
 def page_faults(function, *args):
     """Pages that `function(*args)` made the system map for the first time."""
-    import resource
+    import resource  # not on every system
 
     before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
     function(*args)

@@ -1,13 +1,12 @@
 """Real processes that talk through torch.distributed, to try out collectives on one machine.
 
     found = run_ranks(swap, 2, [torch.zeros(3), torch.ones(3)])
-    [rank.result for rank in found]
+    print([rank.result for rank in found], found[0].calls)
 
-calls `swap` in two new processes, in rank 0 with the first tensor and in rank 1 with the second. In
-there `torch.distributed` is ready: gloo, over the loopback. What the ranks print appears with their
-number. When nobody can go on, all of them are ended, and an error says who was waiting for what.
-
-Nothing has to be changed here, and nothing of it has to be understood to use it.
+calls `swap` in two new processes: in rank 0 with the first tensor, in rank 1 with the second. In
+there `torch.distributed` is ready for use (gloo, over the loopback), and all calls of it are
+noted. What a rank prints appears with its number. When no rank can go on, an error says who was
+waiting for what; in any case all of the processes are gone when `run_ranks` is done.
 """
 
 from __future__ import annotations
@@ -16,7 +15,6 @@ import contextlib
 import ctypes
 import gc
 import io
-import itertools
 import json
 import os
 import signal
@@ -25,18 +23,18 @@ import tempfile
 import threading
 import time
 import traceback
+import warnings
 from collections import Counter
 from collections.abc import Callable, Sequence
 from datetime import timedelta
 from multiprocessing import connection
-from pathlib import Path
 from typing import Any, NamedTuple
 
 import torch
 import torch.distributed as dist
 
 LIFETIME = 60.0  # seconds after which a rank ends, whatever happens
-QUIET = 0.2  # seconds without news before it is asked whether anybody can still go on
+QUIET = 0.2  # seconds without news, after which it is asked whether anybody can still go on
 
 
 class RankFailedError(RuntimeError):
@@ -52,111 +50,115 @@ class RankHungError(RuntimeError):
 
 
 class Call(NamedTuple):
-    """One call of torch.distributed; `isend` counts as send, all ways to gather as all_gather."""
+    """One call of torch.distributed. All variants have one name: `isend` is noted as send."""
 
     name: str
-    peer: int  # -1 where all take part
-    size: int  # bytes of the tensors that this rank gives, or in `recv` takes
+    peer: int  # the other rank in send and recv; -1 otherwise
+    size: int  # bytes of the tensors that this rank puts in; in recv, of the one to be filled
 
 
 class Rank(NamedTuple):
     """What came of one process."""
 
     result: Any
-    calls: list[Call]  # in order
+    calls: list[Call]
 
     def count(self, name: str) -> int:
         """How often `name` was called."""
         return sum(call.name == name for call in self.calls)
 
     def size(self, name: str) -> int:
-        """Bytes given to all calls of `name`."""
+        """The bytes of all calls of `name`."""
         return sum(call.size for call in self.calls if call.name == name)
 
 
 def run_ranks(
     function: Callable[..., Any], world: int, *each: Sequence[Any], timeout: float = 5.0
 ) -> list[Rank]:
-    """Call `function` in `world` processes; of every further argument each gets its own item.
+    """Calls `function` in `world` processes; of every further argument each gets its own item.
 
-    It may return tensors, numbers, texts, None, and lists, tuples and dicts of them. Raises
-    RankFailedError, DeadlockError, or RankHungError after `timeout` seconds in which no rank
-    called anything of torch.distributed.
+    It may return None, tensors, numbers, texts, and lists, tuples and dicts of them. Raises
+    RankFailedError; DeadlockError; or RankHungError, when `timeout` seconds pass without a call.
     """
     if not hasattr(os, "fork"):
-        raise RuntimeError("processes can't be forked here: use Linux, macOS or WSL")
+        raise RuntimeError("this system can't fork processes: use Linux, macOS or WSL")
     if not 1 <= world <= 8 or any(len(one) != world for one in each):
         raise ValueError("1 to 8 ranks, and of every further argument one item for each of them")
-    sys.stdout.flush()
-    watched: list[_Watched] = []
+    ranks: list[_Watched] = []
     with tempfile.TemporaryDirectory(prefix="ranks-") as folder:
         try:
             for rank in range(world):
                 here, there = connection.Pipe(duplex=False)
-                pid = os.fork()
+                with warnings.catch_warnings():
+                    warnings.simplefilter("ignore")  # a notebook's threads do nothing just now
+                    pid = os.fork()
                 if pid == 0:
-                    _become(
-                        rank, world, folder, there, lambda r=rank: function(*(a[r] for a in each))
-                    )
+                    _become(rank, world, folder, there, function, [one[rank] for one in each])
+                ranks.append(_Watched(rank, pid, here))
                 there.close()
-                watched.append(_Watched(rank, pid, here))
-            return _watch(watched, timeout)
+            return _watch(ranks, timeout)
         finally:
-            for one in watched:
-                os.kill(one.pid, signal.SIGKILL)
-            for one in watched:
-                os.waitpid(one.pid, 0)
+            for one in ranks:
+                with contextlib.suppress(OSError):
+                    os.kill(one.pid, signal.SIGKILL)
+            for one in ranks:
+                with contextlib.suppress(OSError):
+                    os.waitpid(one.pid, 0)
                 one.line.close()
 
 
-# -- in the first process
-
-
-class _Op(NamedTuple):
-    call: Call
-    number: int  # among the operations that can be confused with it
-    other: str  # what its partners have to do as often
-    partners: list[int] | None  # None when that can't be known
-
-
 class _Watched:
-    """A rank, as far as it has told of itself."""
+    """A rank as the first process knows it: by what it has told."""
 
     def __init__(self, rank: int, pid: int, line: Any):
         self.rank, self.pid, self.line = rank, pid, line
-        self.ops: list[_Op] = []
+        self.calls: list[Call] = []
+        self.needs: list[Any] = []  # of each call: what its partners must have done, how often, who
         self.done: Counter[str] = Counter()
-        self.waits: _Op | None = None
+        self.waits: int | None = None
         self.result: tuple[Any] | None = None
 
     def hear(self) -> None:
-        """Takes one message. Raises RankFailedError when it says so, or when there is none."""
+        """Takes one message."""
         try:
             what, *more = json.loads(self.line.recv_bytes())
-            if what == "returned":
-                data = io.BytesIO(self.line.recv_bytes())
-                self.result = (torch.load(data, weights_only=True),)
+            data = self.line.recv_bytes() if what == "returned" else b""
         except (EOFError, OSError):
-            raise RankFailedError(f"rank {self.rank} ended before it returned anything") from None
+            why = ": maybe it got more bytes than it had a tensor for" if self.calls else ""
+            raise RankFailedError(f"rank {self.rank} died{why}") from None
         if what == "failed":
             raise RankFailedError(f"rank {self.rank} raised {more[0]}")
         if what == "prints":
             print(f"[rank {self.rank}] {more[0]}")
-        elif what == "calls":
-            name, peer, size, own, other, partners = more
-            self.ops.append(_Op(Call(name, peer, size), self.done[own], other, partners))
-            self.done[own] += 1
         elif what == "waits":
-            self.waits = None if more[0] is None else self.ops[more[0]]
+            (self.waits,) = more
+        elif what == "calls":
+            *call, mine, theirs, partners = more
+            self.calls.append(Call(*call))
+            self.done[mine] += 1
+            self.needs.append((theirs, self.done[mine], partners))
+        else:
+            try:
+                self.result = (torch.load(io.BytesIO(data), weights_only=True),)
+            except Exception:
+                what = "what no rank can return: see the text of run_ranks"
+                raise RankFailedError(f"rank {self.rank} returned {what}") from None
+
+    def can_go_on(self, ranks: list[_Watched]) -> bool:
+        """Whether it is at work, or its partners have come to what it waits for."""
+        if self.waits is None:
+            return True
+        what, often, partners = self.needs[self.waits]
+        return all(ranks[p].done[what] >= often or ranks[p].done["recv any"] for p in partners)
 
     def __str__(self) -> str:
         if self.result is not None:
             return f"rank {self.rank} had returned"
         if self.waits is None:
-            return f"rank {self.rank} was busy after {len(self.ops)} calls"
-        name, peer, _ = self.waits.call
-        way = {"send": f" to rank {peer}", "recv": f" from rank {peer}"}.get(name, "")
-        return f"rank {self.rank} was still in {name}{way if peer >= 0 else ''}"
+            return f"rank {self.rank} was at work after {len(self.calls)} calls"
+        name, peer, _ = self.calls[self.waits]
+        whom = f" {'to' if name == 'send' else 'from'} rank {peer}" if peer >= 0 else ""
+        return f"rank {self.rank} was still in {name}{whom}"
 
 
 def _watch(ranks: list[_Watched], timeout: float) -> list[Rank]:
@@ -166,56 +168,131 @@ def _watch(ranks: list[_Watched], timeout: float) -> list[Rank]:
         ready = connection.wait(running, QUIET)
         for line in ready:
             running[line].hear()
-        now = time.monotonic()
-        last = now if ready else last
-        # What nobody tells of has not happened: each tells of a call before it makes it.
-        if not ready and not any(_can_go_on(one, ranks) for one in running.values()):
-            raise DeadlockError(f"nobody could go on: {', '.join(map(str, ranks))}")
-        if now - last > timeout:
-            raise RankHungError(f"nothing happened for {timeout:g} s: {', '.join(map(str, ranks))}")
-    return [Rank(one.result[0], [op.call for op in one.ops]) for one in ranks if one.result]
+        last = time.monotonic() if ready else last
+        state = ", ".join(map(str, ranks))
+        # Ranks tell of a call before they make it: what nobody has told of has not been done.
+        if not ready and not any(one.can_go_on(ranks) for one in running.values()):
+            raise DeadlockError(f"nobody could go on: {state}")
+        if time.monotonic() - last > timeout:
+            raise RankHungError(f"nothing happened for {timeout:g} s: {state}")
+    return [Rank(one.result[0], one.calls) for one in ranks if one.result]
 
 
-def _can_go_on(one: _Watched, ranks: list[_Watched]) -> bool:
-    """Whether it is at work, or its partners in what it waits for have come to that, too."""
-    op = one.waits
-    if op is None or op.partners is None:
-        return True
-    return all(ranks[p].done[op.other] > op.number or ranks[p].done["any"] for p in op.partners)
-
-
-# -- in the new processes
-
-
-def _become(rank: int, world: int, folder: str, line: Any, function: Callable[[], Any]) -> None:
-    """Is that rank, and never returns."""
+def _become(
+    rank: int, world: int, folder: str, line: Any, function: Callable[..., Any], given: list[Any]
+) -> None:
+    """The life of a new process; never returns."""
 
     def say(*message: object) -> None:
         line.send_bytes(json.dumps(message).encode())
 
     try:
         if sys.platform == "linux":
-            ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # to end with the first process
+            ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # as soon as the first process has ended
         signal.set_wakeup_fd(-1)
-        signal.signal(signal.SIGINT, signal.SIG_IGN)  # the first process ends us
+        signal.signal(signal.SIGINT, signal.SIG_IGN)  # then the first process ends this one
         signal.signal(signal.SIGALRM, signal.SIG_DFL)
         signal.setitimer(signal.ITIMER_REAL, LIFETIME)
-        gc.freeze()  # what was there before is not ours to clean up
+        gc.freeze()  # what was there before is for the first process to clean up
         sys.stdout = sys.stderr = _Printed(say)
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # gloo's last words, about its own sources
         torch.set_num_threads(1)
         os.environ["GLOO_SOCKET_IFNAME"] = "lo0" if sys.platform == "darwin" else "lo"
-        store = dist.FileStore(str(Path(folder) / "store"), world)
-        limit = timedelta(seconds=LIFETIME)
+        store, limit = dist.FileStore(f"{folder}/store", world), timedelta(seconds=LIFETIME)
         dist.init_process_group("gloo", store=store, rank=rank, world_size=world, timeout=limit)
-        _count_calls(say)
+        _note_calls(say)
         data = io.BytesIO()
-        torch.save(_plain(function()), data)
+        torch.save(function(*given), data)
         say("returned")
         line.send_bytes(data.getvalue())
-    except BaseException as error:  # noqa: BLE001
+    except BaseException as error:
         with contextlib.suppress(OSError):
-            say("failed", f"{type(error).__name__}: {error}"[:300] + _place(error))
-    with contextlib.suppress(BaseException):
-        while True:  # what was sent may not have arrived: wait until all have what they need
-            signal.pause()
-    os._exit(0)
+            say("failed", f"{type(error).__name__}: {error}{_place(error)}"[:400])
+    while True:  # others may still need what this one has sent; the first process ends it
+        signal.pause()
+
+
+# What functions ask a process group for, without underscores: the name for it, and which of the
+# arguments holds the tensors that are put in. The longest beginning that fits counts.
+_NAMES = {
+    "send": ("send", 0), "recv": ("recv", 0), "broadcast": ("broadcast", 0),
+    "reduce": ("reduce", 0), "allreduce": ("all_reduce", 0), "allgather": ("all_gather", 1),
+    "gather": ("gather", 1), "scatter": ("scatter", 1), "alltoall": ("all_to_all", 1),
+    "reducescatter": ("reduce_scatter", 1), "barrier": ("barrier", 9),
+    "monitoredbarrier": ("barrier", 9),
+}  # fmt: skip
+
+
+def _note_calls(say: Callable[..., None]) -> None:
+    """Tells of each call before it is made: at the group, where all functions end up at last."""
+    made = 0
+    works: dict[int, tuple[int, Any]] = {}  # with the objects, so that each keeps its id
+
+    def noted(method: str, name: str, place: int) -> Callable[..., Any]:
+        real = getattr(dist.ProcessGroup, method)
+
+        def call(group: Any, *args: Any, **kwargs: Any) -> Any:
+            nonlocal made
+            say("calls", name, *_partners(group, name, place, args))
+            number, made = made, made + 1
+            work = real(group, *args, **kwargs)
+            works[id(work)] = (number, work)
+            return work
+
+        return call
+
+    def wait(work: Any, *args: Any, **kwargs: Any) -> Any:
+        number, _ = works.pop(id(work), (None, None))
+        if threading.active_count() == 1:  # another thread could do what this one waits for
+            say("waits", number)
+        done = really_wait(work, *args, **kwargs)
+        say("waits", None)
+        return done
+
+    for method in dir(dist.ProcessGroup):
+        bare = method.replace("_", "")
+        names = [start for start in _NAMES if bare.startswith(start)]
+        if names:
+            setattr(dist.ProcessGroup, method, noted(method, *_NAMES[max(names, key=len)]))
+    really_wait, dist.Work.wait = dist.Work.wait, wait
+
+
+def _partners(group: Any, name: str, place: int, args: Any) -> tuple[Any, ...]:
+    """The peer; the size; what this call is, what its counterparts are, and whose they are."""
+    size = _size(args[place]) if len(args) > place else 0
+    ranks, where = dist.get_process_group_ranks(group), group.group_name
+    if name not in ("send", "recv"):
+        return -1, size, f"{name} {where}", f"{name} {where}", ranks
+    if len(args) < 3:  # whoever receives from anybody
+        return -1, size, "recv any", "", []
+    me, peer = dist.get_rank(), ranks[args[1]]
+    ends = f"{where} {args[2]} {(me, peer) if name == 'send' else (peer, me)}"
+    return peer, size, f"{name} {ends}", f"{'recv' if name == 'send' else 'send'} {ends}", [peer]
+
+
+def _size(value: Any) -> int:
+    if isinstance(value, torch.Tensor):
+        return value.numel() * value.element_size()
+    return sum(map(_size, value)) if isinstance(value, (list, tuple)) else 0
+
+
+def _place(error: BaseException) -> str:
+    """Where in somebody's own code it happened."""
+    for frame in reversed(traceback.extract_tb(error.__traceback__)):
+        if "-packages" not in frame.filename and frame.name not in ("_become", "call", "wait"):
+            return f" (line {frame.lineno}, in {frame.name})"
+    return ""
+
+
+class _Printed(io.TextIOBase):
+    """Sends what a rank prints to the first process, line by line."""
+
+    def __init__(self, say: Callable[..., None]):
+        self._say, self._rest = say, ""
+
+    def write(self, text: str) -> int:
+        """Keeps a line that is not complete until it is."""
+        *lines, self._rest = (self._rest + text).split("\n")
+        for line in lines:
+            self._say("prints", line)
+        return len(text)

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 from grader.hidden import difference, read
+from grader.hidden.authored import run_authored
 from grader.hidden.cases import UNCOMPARED, Raises, perform
 from grader.kinds import Unreadable, kinds
-from grader.kinds.code import CodeKey, CodeKind
+from grader.kinds.attempts import CodeKey
+from grader.kinds.code import CodeKind
 from grader.model import Judgement, Key, Raw, Trial, Verdict
 from grader.verify.case import Case, Finding
 
@@ -122,8 +125,8 @@ def _examples(key: CodeKey) -> Iterator[tuple[str, str]]:
             name="it", alias=key.part.id, driver=key.part.driver, tools=key.tools, calls=(call,)
         )
         source = key.hidden.source(key.part.id, "it")
-        space: dict[str, object] = {}
-        exec(compile(f"{key.starter}\n{source}", "<solution>", "exec"), space)  # noqa: S102
+        space: dict[str, Any] = {}
+        run_authored(f"{key.starter}\n{source}", space)
         said = perform(one, space)
         if said["is"] != "returned":
             yield f"the example {call.example[0]}: {said.get('type')}: {said.get('what')}", "mend"

@@ -36,6 +36,7 @@ def run_references(
             if (found := kinds.find(key.part.kind).trial(name, key)) is not None
         ),
         limits=Limits(),
+        loopback=any("loopback" in problem.needs for problem in problems),
     )
     grade = score(paper, execute(job, data))
     return tuple(

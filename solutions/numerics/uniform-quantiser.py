@@ -186,7 +186,8 @@ def quantise_expected(x, scale, zero, bits, symmetric):
     every = np.arange(low, high + 1)
     for place in np.ndindex(x.shape):
         step, offset = float(scales[place]), int(zeros[place])
-        away = np.abs((every - offset) * step - float(x[place]))
+        value = min(max(float(x[place]), -1e6), 1e6)  # further out, differences would be swamped
+        away = np.abs((every - offset) * step - value)
         ties = np.flatnonzero(away == away.min())
         best = next((i for i in ties if (every[i] - offset) % 2 == 0), ties[0])
         codes[place] = every[best]

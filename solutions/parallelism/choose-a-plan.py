@@ -65,8 +65,8 @@ def best(given):
 def chosen(given):
     """Return the option that is valid and idles least; the options are those of the problem."""
     gpus, fit = given["gpus"], best(given)[1]
-    assert fit in (2, 4, 8)  # noqa: S101
-    assert not valid(given, 8, fit // 2, gpus // (8 * (fit // 2)))  # noqa: S101
+    assert fit in (2, 4, 8)
+    assert not valid(given, 8, fit // 2, gpus // (8 * (fit // 2)))
     listed = {
         "fewest": (8, fit),
         "deeper": (8, 2 * fit),

@@ -27,7 +27,7 @@ def splits():
         }.items()
         if np.allclose(result, whole)
     ]
-    assert len(good) == 1  # noqa: S101
+    assert len(good) == 1
     return good[0]
 
 

@@ -7,6 +7,7 @@ stopped by: files
 # %%
 import os
 import pathlib
+import time
 
 total, folder = 0, pathlib.Path.cwd().parent
 try:
@@ -27,5 +28,6 @@ for place in ("wire", ".", "tmp", "home"):
     except OSError as error:
         print(place, error)
 print("wrote", total)
+time.sleep(1)  # where a guard counts, it has counted by then
 if total > 900_000_000:
     print("BROKE: has", total, "bytes of files")

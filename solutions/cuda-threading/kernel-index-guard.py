@@ -1,0 +1,189 @@
+"""Two guarded kernels; the idle threads are found by going through the launch."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from grader.tools.cuda import cuda
+
+
+def axpy(a, x, y):
+    i = cuda.grid(1)
+    if i < len(y):
+        y[i] = a * x[i] + y[i]
+
+
+def axpy_right_written_out(a, x, y):
+    here = cuda.threadIdx.x + cuda.blockDim.x * cuda.blockIdx.x
+    if here >= y.size:
+        return
+    y[here] += a * x[here]
+
+
+def axpy_right_strided(a, x, y):
+    for i in range(cuda.grid(1), x.shape[0], cuda.gridsize(1)):
+        y[i] = y[i] + x[i] * a
+
+
+def axpy_expected(a, x, y, grid, block):
+    return (a * x.astype(np.float64) + y).astype(y.dtype)
+
+
+def axpy_cases(rng, given):
+    threads = given["threads"]
+
+    def case(n, blocks):
+        x, y = (rng.normal(size=n).astype(np.float32) for _ in range(2))
+        return {"a": float(rng.integers(2, 9)), "x": x, "y": y, "grid": blocks, "block": threads}
+
+    yield "whole blocks", case(threads, 1)
+    yield "whole blocks", case(3 * threads, 3)
+    yield "ragged", case(1, 1)
+    yield "ragged", case(threads - 1, 1)
+    yield "ragged", case(threads + 1, 2)
+    yield "ragged", case(threads, 3)
+    for _ in range(3):
+        n = int(rng.integers(2, 6)) * threads + int(rng.integers(1, threads))
+        yield "ragged", case(n, -(-n // threads))
+
+
+def axpy_wrong_no_guard(a, x, y):
+    i = cuda.grid(1)
+    y[i] = a * x[i] + y[i]
+
+
+def axpy_wrong_guard_too_wide(a, x, y):
+    i = cuda.grid(1)
+    if i <= len(y):
+        y[i] = a * x[i] + y[i]
+
+
+def axpy_wrong_thread_alone(a, x, y):
+    i = cuda.threadIdx.x
+    if i < len(y):
+        y[i] = a * x[i] + y[i]
+
+
+def axpy_wrong_grid_for_block(a, x, y):
+    i = cuda.blockIdx.x * cuda.gridDim.x + cuda.threadIdx.x
+    if i < len(y):
+        y[i] = a * x[i] + y[i]
+
+
+def axpy_wrong_loses_y(a, x, y):
+    i = cuda.grid(1)
+    if i < len(y):
+        y[i] = a * x[i]
+
+
+def brighten(picture, out, gain):
+    column, row = cuda.grid(2)
+    if row < picture.shape[0] and column < picture.shape[1]:
+        out[row, column] = gain * picture[row, column]
+
+
+def brighten_right_written_out(picture, out, gain):
+    x = cuda.blockIdx.x * cuda.blockDim.x + cuda.threadIdx.x
+    y = cuda.blockIdx.y * cuda.blockDim.y + cuda.threadIdx.y
+    rows, columns = out.shape
+    if x >= columns or y >= rows:
+        return
+    value = picture[y][x]
+    out[y][x] = value * gain
+
+
+def brighten_right_strided(picture, out, gain):
+    first, top = cuda.grid(2)
+    right, down = cuda.gridsize(2)
+    for row in range(top, picture.shape[0], down):
+        for column in range(first, picture.shape[1], right):
+            out[row, column] = picture[row, column] * gain
+
+
+def brighten_cases(rng, given):
+    wide, high = given["wide"], given["high"]
+
+    def case(rows, columns, count=False, more=0):
+        picture = rng.normal(size=(rows, columns)).astype(np.float32)
+        grid = (-(-columns // wide) + more, -(-rows // high) + more)
+        gain = float(rng.integers(2, 9))
+        return {
+            "picture": picture,
+            "gain": gain,
+            "grid": grid,
+            "block": (wide, high),
+            "count": count,
+        }
+
+    yield "square", case(1, 1)
+    yield "square", case(11, 11)
+    yield "oblong", case(1, 2 * wide + 1)
+    yield "oblong", case(2 * high + 1, 1)
+    yield "oblong", case(high + 1, wide + 3, more=1)
+    for _ in range(2):
+        yield "oblong", case(int(rng.integers(2, 3 * high)), int(rng.integers(2, 2 * wide)))
+    yield "oblong", case(3 * high + 1, wide // 2)
+    yield "sectors", case(2 * high, 2 * wide, count=True)
+    yield "sectors", case(high, 3 * wide, count=True)
+
+
+def brighten_expected(picture, gain, grid, block, count):
+    return ... if count else (gain * picture.astype(np.float64)).astype(picture.dtype)
+
+
+def brighten_holds(inputs, result):
+    picture, gain = inputs["picture"], inputs["gain"]
+    if inputs["count"]:
+        if not np.allclose(result["out"], gain * picture, rtol=1e-5):
+            yield "the values are wrong"
+        # Rows are whole numbers of sectors here.
+        least = 2 * picture.nbytes // 32
+        if result["sectors"] > least:
+            yield f"{result['sectors']} sectors are moved, and {least} would do"
+
+
+def brighten_wrong_axes_exchanged(picture, out, gain):
+    row, column = cuda.grid(2)
+    if row < picture.shape[0] and column < picture.shape[1]:
+        out[row, column] = gain * picture[row, column]
+
+
+def brighten_wrong_guard_exchanged(picture, out, gain):
+    column, row = cuda.grid(2)
+    if column < picture.shape[0] and row < picture.shape[1]:
+        out[row, column] = gain * picture[row, column]
+
+
+def brighten_wrong_guard_or(picture, out, gain):
+    column, row = cuda.grid(2)
+    if row < picture.shape[0] or column < picture.shape[1]:
+        out[row, column] = gain * picture[row, column]
+
+
+def brighten_wrong_down_the_columns(picture, out, gain):
+    # Every thread has its element, but the lanes of a warp lie a row apart.
+    column, row = cuda.grid(2)
+    columns_of_grid, rows_of_grid = cuda.gridsize(2)
+    number = row * columns_of_grid + column
+    for i in range(number, picture.size, columns_of_grid * rows_of_grid):
+        down, across = i % picture.shape[0], i // picture.shape[0]
+        out[down, across] = gain * picture[down, across]
+
+
+def brighten_wrong_x_alone(picture, out, gain):
+    column = cuda.grid(1)
+    if column < picture.shape[1]:
+        out[0, column] = gain * picture[0, column]
+
+
+def solve(given):
+    """Goes through every thread of the launch and asks whether it has an element."""
+    idle = 0
+    for top in range(0, given["rows"], given["high"]):
+        for left in range(0, given["columns"], given["wide"]):
+            mine = min(given["high"], given["rows"] - top) * min(
+                given["wide"], given["columns"] - left
+            )
+            idle += given["wide"] * given["high"] - mine
+    return {"idle_threads": idle}
