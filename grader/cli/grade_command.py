@@ -33,6 +33,11 @@ from grader.cli.options import (
 @click.option(
     "--student", "students", multiple=True, metavar="ID", help="Only this one; again for more."
 )
+@click.option(
+    "--only",
+    type=click.Choice(["deferred"]),
+    help="With --device cuda: fill in what runners without a GPU have put off.",
+)
 @click.option("--device", type=click.Choice(["cpu", "cuda"]), default="cpu", show_default=True)
 @sandbox_option
 @click.option("--cell-seconds", type=click.FloatRange(min=0.1), default=60.0, show_default=True)
@@ -56,6 +61,7 @@ def command(
     release: Path,
     out: Path,
     students: tuple[str, ...],
+    only: str | None,
     device: str,
     sandbox: str,
     cell_seconds: float,
@@ -91,6 +97,7 @@ def command(
         sandbox=sandbox,
         device=device,
         again=again,
+        deferred=only == "deferred",
     )
     with ExitStack() as stack:
 

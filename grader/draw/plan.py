@@ -89,7 +89,7 @@ class Plan:
             attempt = b"%d" % number
             try:
                 faces = self._attempt(seed, attempt)
-                found = self._scopes(faces) if faces else None
+                found = self._scopes(faces) if faces is not None else None
             except ExpressionError:
                 # In the order of the spec another condition may have kept out what failed.
                 found = self._in_order(seed, attempt)

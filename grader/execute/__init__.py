@@ -107,7 +107,8 @@ def _measured(
 ) -> Mapping[str, Answer]:
     """*answers* with what was measured, now that no process of the notebook is left."""
     code = [cell.source for cell in cells if cell.type == "code"]
-    races = {t.name: t for t in job.trials if t.race is not None and t.name in answers}
+    here = (t for t in job.trials if t.device in ("cpu", job.device))
+    races = {t.name: t for t in here if t.race is not None and t.name in answers}
     return {
         name: raced(races[name], answer, code, start, terms) if name in races else answer
         for name, answer in answers.items()

@@ -217,7 +217,10 @@ class NotebookRun:
         for trial in self._job.trials:
             if trial.name in self._answers and not (trial.race and trial.race.alone):
                 answer = self._answers[trial.name]
-                self._answers[trial.name] = tried(trial, answer, code, self._session, self)
+                late = trial.device not in ("cpu", self._job.device)
+                self._answers[trial.name] = tried(
+                    trial, answer, code, self._session, self, deferred=late
+                )
 
     def left(self) -> float:
         """Seconds until no more calls are made."""

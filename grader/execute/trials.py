@@ -35,18 +35,26 @@ class Kernels(Protocol):
 
 
 def tried(
-    trial: Trial, answer: Answer, code: Sequence[str], session: Session, kernels: Kernels
+    trial: Trial,
+    answer: Answer,
+    code: Sequence[str],
+    session: Session,
+    kernels: Kernels,
+    *,
+    deferred: bool = False,
 ) -> Answer:
     """*answer* with what came of every call of *trial*, in place of what the kernel said of it.
 
-    *code* are the sources of the notebook's code cells.
+    *code* are the sources of the notebook's code cells. What is *deferred* is not called here.
     """
     if answer.raw is None:
         return answer
     source = definitions(code, trial.name)
     raw: dict[str, object] = {"t": "code", "source": source, "value": answer.raw}
     raw["name"] = trial.name
-    if answer.raw.get("t") == "object":
+    if deferred:
+        raw |= {"deferred": trial.device, "calls": []}
+    elif answer.raw.get("t") == "object":
         raw["calls"] = _Calls(trial, session, kernels).all()
     return Answer(name=answer.name, raw=raw)
 

@@ -51,6 +51,8 @@ class Code(Part):
     """Whether every group must pass for any points."""
     seconds: float = 5.0
     """For each call."""
+    device: Literal["cpu", "cuda"] = "cpu"
+    """`cuda` for what only a GPU can run: on other runners it is put off, see `grader grade`."""
     forbid: tuple[str, ...] = ()
     """What the code must not use: `loops`, or dotted names such as `torch.softmax`."""
     mutates: bool = False
@@ -88,6 +90,7 @@ class CodeKey(Key):
             tools=self.tools,
             calls=(*shown, *cases),
             seconds=self.part.seconds,
+            device=self.part.device,
         )
 
 
@@ -97,6 +100,8 @@ class Attempt:
 
     source: str
     calls: tuple[Mapping[str, object], ...] = ()
+    deferred: str = ""
+    """The device that it waits for."""
 
 
 class Found:

@@ -106,6 +106,8 @@ class KindOf(Protocol[P, K, V]):
 
     needs_solution: bool
     """Whether grading needs the text of the solution file."""
+    is_measured: bool
+    """Whether an unsettled answer may be settled by executing the notebook once more."""
     by_solve: bool
     """Whether `solve` of the solution file comes to the key once more."""
 
@@ -167,6 +169,7 @@ class Usual(Generic[K, V]):
 
     needs_solution = False
     by_solve = True
+    is_measured = False
 
     def trial(self, name: str, key: K) -> Trial | None:  # noqa: ARG002
         """None: the answer is the value."""

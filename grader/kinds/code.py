@@ -51,7 +51,11 @@ class CodeKind(Usual[CodeKey, Attempt]):
         mine, given = (definitions([s], key.part.id) for s in (source, key.starter))
         if mine and shape_of(mine) == shape_of(given):
             raise Unreadable("Nothing was written.", blank=True)
-        return Attempt(source=source, calls=tuple(c for c in calls if isinstance(c, dict)))
+        return Attempt(
+            source=source,
+            calls=tuple(c for c in calls if isinstance(c, dict)),
+            deferred="cuda" if raw.get("deferred") == "cuda" else "",
+        )
 
     def judge(self, value: Attempt, key: CodeKey) -> Judgement:
         """By groups of hidden cases: each earns its share when all its cases pass."""
@@ -59,6 +63,9 @@ class CodeKind(Usual[CodeKey, Attempt]):
         if rule is not None:
             note = f"This part must be solved without {rule}, which the code uses."
             return Judgement(share=0.0, verdict=Verdict.INCORRECT, note=note)
+        if value.deferred:
+            note = "This needs a GPU and waits for a machine that has one; nothing is deducted."
+            return Judgement(share=None, verdict=Verdict.UNSETTLED, note=note)
         try:
             found = Found(value, key)
         except LookupError:

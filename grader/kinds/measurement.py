@@ -76,6 +76,7 @@ class MeasurementKind(CodeKind):
     """Code that must be right and fast, measured beside a baseline."""
 
     spec: type[Code] = Measurement
+    is_measured = True
 
     def key(self, part: Measurement, draw: Draw) -> MeasurementKey:  # type: ignore[override]
         """The key; nothing is run for it yet."""
@@ -91,6 +92,7 @@ class MeasurementKind(CodeKind):
         return Timed(
             source=attempt.source,
             calls=attempt.calls,
+            deferred=attempt.deferred,
             race=race if isinstance(race, dict) else {},
         )
 

@@ -50,7 +50,7 @@ class PredictionKind(NumericKind):
     """A number that is predicted by a model, and measured on the runner."""
 
     spec = Prediction
-    needs_solution = False
+    is_measured = True
 
     def trial(self, name: str, key: NumericKey) -> Trial | None:
         """What is measured; nothing of the student's is in it."""

@@ -154,6 +154,8 @@ class Trial:
     calls: tuple[Call, ...] = ()
     seconds: float = 5.0
     """For each call."""
+    device: str = "cpu"
+    """`cuda` for what can't be called elsewhere; on another runner it is put off."""
     race: Race | None = None
 
     @property

@@ -19,6 +19,7 @@ from grader.load import Bank, load_release
 from grader.model import Evidence, Grade, Limits, Outcome, Paper, Release, Submission, Trial
 from grader.pipeline import stopping
 from grader.pipeline.batch import execute_all, refused
+from grader.pipeline.deferred import filled, of_device, puts_off, to_measure
 from grader.pipeline.papers import Papers, bind, current_specs, keep_correction, papers_of
 from grader.score import score, score_refused
 
@@ -43,10 +44,14 @@ class Settings:
     """Environment variables of the notebooks; set by the release."""
     again: bool = False
     """Execute even what has been executed in this way before."""
+    deferred: bool = False
+    """Fill in what earlier runs had put off for this device, and nothing else."""
 
     def fingerprint(self, names: tuple[str, ...], trials: tuple[Trial, ...] = ()) -> str:
         """Stands for how a notebook is executed and what it is asked; another means once more."""
-        how = [asdict(self.limits), self.device, sorted(names), self.loopback, self.variables]
+        # What is filled in belongs to the run that had put it off.
+        device = "cpu" if self.deferred else self.device
+        how = [asdict(self.limits), device, sorted(names), self.loopback, self.variables]
         if trials:
             how.append([[t.name, t.seconds, t.race and asdict(t.race), *t.digests] for t in trials])
         text = json.dumps(how, sort_keys=True)
@@ -86,6 +91,11 @@ def grade(
             "there is no CUDA device on this machine",
             fix="leave --device out; what needs CUDA can be graded on another machine later",
         )
+    if settings.deferred and settings.device == "cpu":
+        raise SetupError(
+            "nothing is put off for a CPU",
+            fix="add --device cuda, on a machine that has a GPU",
+        )
     release = load_release(release_file)
     collected = collect(submissions, release.students)
     with Gradebook.open(out, create=True) as book, alone(out):
@@ -110,7 +120,7 @@ def grade(
         done = started(len(todo))
         with (
             stopping.noted() as stopped,
-            closing(execute_all(todo, filing.names, settings, papers.trials, stopped)) as results,
+            closing(execute_all(todo, filing.names, settings, filing.trials, stopped)) as results,
         ):
             for submission, evidence in results:
                 filing.new(submission, evidence)
@@ -134,15 +144,20 @@ class _Filing:
         self._book = book
         self._papers = papers
         self._again = settings.again
+        self._deferred = settings.deferred
         self._settings = settings
         self._run = book.begin_run(why)
 
     def known(self, latest: list[Submission]) -> list[Submission]:
         """Scores what needs no execution; returns what does."""
+        grades = {g.student: g for g in self._book.grades()}
+        if self._deferred:
+            stored = ((s, self._stored(s)) for s in latest if s.refusal is None)
+            return [s for s, found in stored if found and puts_off(found, grades.get(s.student))]
         # A grade that is open throughout came of a fault of ours: evidence may be there by now.
         current = {
             g.student: (g.submission_sha256, g.release, g.engine)
-            for g in self._book.grades()
+            for g in grades.values()
             if any(mark.points is not None for mark in g.marks)
         }
         todo = []
@@ -157,10 +172,15 @@ class _Filing:
             scored = (submission.sha256, self._papers.counts.id, __version__)
             if current.get(submission.student) != scored:
                 self._settle(submission, evidence)
+            elif to_measure(mine := grades[submission.student]) and not puts_off(evidence, mine):
+                todo.append(submission)
         return todo
 
     def new(self, submission: Submission, evidence: Evidence) -> None:
         """Files what an execution left behind, and the grade that it earns."""
+        before = self._stored(submission) if self._deferred else None
+        if before is not None and evidence.outcome is not Outcome.REFUSED:
+            evidence = filled(before, evidence)
         if evidence.outcome is not Outcome.REFUSED:
             try:
                 evidence = self._book.put_evidence(evidence, self._fingerprint(submission))
@@ -194,6 +214,11 @@ class _Filing:
 
     def _stored(self, submission: Submission) -> Evidence | None:
         return self._book.find_evidence(submission.sha256, self._fingerprint(submission))
+
+    def trials(self, student: str) -> tuple[Trial, ...]:
+        """What is to be done with a student's functions in this run."""
+        found = self._papers.trials(student)
+        return of_device(found, self._settings.device) if self._deferred else found
 
     def _fingerprint(self, submission: Submission) -> str:
         return self._settings.fingerprint(self.names, self._papers.trials(submission.student))

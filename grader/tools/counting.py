@@ -13,21 +13,19 @@ Counts are the same on every machine. The rules:
 import weakref
 
 import torch
-from torch.utils import flop_counter
 from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils.flop_counter import flop_registry, sdpa_backward_flop_count, sdpa_flop_count
 
-_ATEN = torch.ops.aten
-# Products that PyTorch's own counter leaves out; shapes in, FLOPs out.
+# Products that PyTorch's own counter leaves out.
 _PRODUCTS = {
-    _ATEN.mv: lambda a, x, **_: 2 * a[0] * a[1],
-    _ATEN.addmv: lambda y, a, x, **_: 2 * a[0] * a[1],
-    _ATEN.dot: lambda x, y, **_: 2 * x[0],
-    _ATEN._scaled_dot_product_flash_attention_for_cpu:
-        lambda q, k, v, *_, **__: flop_counter.sdpa_flop_count(q, k, v),
-    _ATEN._scaled_dot_product_flash_attention_for_cpu_backward:
-        lambda g, q, k, v, *_, **__: flop_counter.sdpa_backward_flop_count(g, q, k, v),
+    "mv": lambda a, x: 2 * a.numel(),
+    "addmv": lambda y, a, x: 2 * a.numel(),
+    "dot": lambda x, y: 2 * x.numel(),
+    "_scaled_dot_product_flash_attention_for_cpu":
+        lambda q, k, v, *_: sdpa_flop_count(q.shape, k.shape, v.shape),
+    "_scaled_dot_product_flash_attention_for_cpu_backward":
+        lambda g, q, k, v, *_: sdpa_backward_flop_count(g.shape, q.shape, k.shape, v.shape),
 }  # fmt: skip
-_KNOWN = {*_PRODUCTS, *flop_counter.flop_registry}
 # Products with an addition for every element of the result.
 _BIASED = {"addmm", "baddbmm", "addmv", "convolution"}
 # One FLOP for every element of the result; in-place versions (`add_`) are the same operators.
@@ -83,17 +81,21 @@ def _bytes(tensor):
 class Counter(TorchDispatchMode):
     """Counts what is dispatched inside `with Counter() as counter:`.
 
-    `kernels`; bytes `read` and `written`; `elementwise` FLOPs, all but those of products; elements
-    of the `largest` result; bytes newly `allocated` for results, and the `peak` of those alive at a
-    time. By operator: `names`, how often it ran; `written_by`, the bytes that it wrote; `unknown`,
-    those of which no FLOPs are known, and none counted.
+    `kernels`; bytes `read` and `written`; FLOPs of `products` and of all others (`elementwise`);
+    elements of the `largest` result; bytes newly `allocated` for results, and the `peak` of those
+    alive at a time. By operator: `names`, how often it ran; `written_by`, the bytes that it wrote;
+    `unknown`, those of which no FLOPs are known, and none counted.
     """
 
     def __init__(self):
         super().__init__()
-        self.kernels = self.read = self.written = self.elementwise = self.largest = 0
-        self.allocated = self.peak = self._alive = 0
+        self.kernels = self.read = self.written = self.products = self.elementwise = 0
+        self.largest = self.allocated = self.peak = self._alive = 0
         self.names, self.written_by, self.unknown = {}, {}, set()
+
+    @classmethod
+    def _should_skip_dynamo(cls):
+        return False  # PyTorch would import its compiler, which takes more than a second
 
     def __torch_dispatch__(self, function, types, args=(), kwargs=None):
         kwargs = kwargs or {}
@@ -116,9 +118,11 @@ class Counter(TorchDispatchMode):
         self.written += (written := sum(map(_bytes, results)))
         self.written_by[name] = self.written_by.get(name, 0) + written
         self.largest = max([self.largest, *(r.numel() for r in results)])
+        product = _product(function.overloadpacket, args, kwargs, result)
         flops = _flops(name, args, kwargs, results)
+        self.products += product or 0
         self.elementwise += flops or 0
-        if flops is None and function.overloadpacket not in _KNOWN:
+        if product is flops is None:
             self.unknown.add(name)
         return result
 
@@ -137,6 +141,13 @@ class Counter(TorchDispatchMode):
         self.peak = max(self.peak, self._alive)
 
 
+def _product(operator, args, kwargs, result):
+    if operator in flop_registry:
+        return flop_registry[operator](*args, **kwargs, out_val=result)
+    formula = _PRODUCTS.get(operator.__name__)
+    return formula and formula(*args)
+
+
 def _flops(name, args, kwargs, results):
     plain = name if name in _EACH else name.rstrip("_")
     if plain in _EACH:
@@ -153,12 +164,11 @@ def _flops(name, args, kwargs, results):
 
 def count(function, *args):
     """What `function(*args)` does, as a dict of counts."""
-    products = flop_counter.FlopCounterMode(display=False, custom_mapping=_PRODUCTS)
-    with products, Counter() as counter:
+    with Counter() as counter:
         function(*args)
     return {
-        "flops": products.get_total_flops() + counter.elementwise,
-        "product_flops": products.get_total_flops(),
+        "flops": counter.products + counter.elementwise,
+        "product_flops": counter.products,
         "kernels": counter.kernels,
         "bytes_read": counter.read,
         "bytes_written": counter.written,

@@ -15,7 +15,6 @@ They must do the same whenever they read the same.
 
 from collections import deque
 from collections.abc import Callable, Hashable, Sequence
-from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 MOST_STATES = 20_000
@@ -25,15 +24,14 @@ class TooManyStatesError(Exception):
     """The threads have too many steps for all orders to be tried."""
 
 
-@dataclass(slots=True)
-class Explored:
+class Explored(NamedTuple):
     """What can come of the threads; for each outcome a way to it, one of the shortest, in words."""
 
-    outcomes: dict[Any, list[str]] = field(default_factory=dict)
+    outcomes: dict[Any, list[str]]
     """The results with which all threads end."""
-    deadlocks: dict[str, list[str]] = field(default_factory=dict)
+    deadlocks: dict[str, list[str]]
     """Who waits for whom for ever."""
-    errors: dict[str, list[str]] = field(default_factory=dict)
+    errors: dict[str, list[str]]
     """The exceptions that a thread raises; the others go on without it."""
 
     def __str__(self) -> str:
@@ -195,7 +193,7 @@ def explore(
     threads: Sequence[Callable[[], Any]], result: Callable[[], Any] = lambda: None
 ) -> Explored:
     """Tries all orders of the threads' steps. *result* is asked whenever all threads have ended."""
-    found = Explored()
+    found = Explored({}, {}, {})
     first: dict[Any, Hashable] = {}
     start = _State(frozenset(), ((),) * len(threads), (False,) * len(threads))
     ways: dict[_State, tuple[_State | None, str]] = {start: (None, "")}

@@ -13,7 +13,6 @@ import dis
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from types import CodeType, FrameType
 from typing import Any, NamedTuple
 
@@ -37,8 +36,7 @@ class Request(NamedTuple):
     """For each active lane, the element that it uses."""
 
 
-@dataclass(slots=True)
-class Cost:
+class Cost(NamedTuple):
     """The cost of some requests."""
 
     requests: int = 0
@@ -51,31 +49,35 @@ class Cost:
     a bank. Of atomics, as many as lanes of a request meet at one element."""
 
 
-def sectors(addresses: Iterable[int]) -> int:
-    """How many sectors a request touches, by its lanes' addresses in bytes."""
-    return len({address // SECTOR for address in addresses})
-
-
-def bank_passes(words: Iterable[int]) -> int:
-    """How many turns a request of 4-byte words takes. Lanes that need the same word share one."""
-    return max(Counter(word % BANKS for word in set(words)).values(), default=0)
+def sectors(request: Request) -> int:
+    """How many sectors of global memory a request touches."""
+    if request.array.startswith("shared "):
+        return 0
+    return len({at * request.size // SECTOR for at in request.lanes.values()})
 
 
 def passes(request: Request) -> int:
-    """How many turns a request to shared memory takes; 8-byte elements go by half warps."""
-    if request.size <= 4:
-        return bank_passes(at * request.size // 4 for at in request.lanes.values())
-    wide = request.size // 4
-    group = LANES // wide
+    """How many turns a request takes; 8-byte elements in shared memory go by half warps."""
+    if request.kind == "atomic":
+        return max(Counter(request.lanes.values()).values())
+    if not request.array.startswith("shared "):
+        return 0
+    words = max(1, request.size // 4)
+    group = LANES // words
     return sum(
         bank_passes(
-            at * wide + part
+            at * request.size // 4 + word
             for lane, at in request.lanes.items()
             if first <= lane < first + group
-            for part in range(wide)
+            for word in range(words)
         )
         for first in range(0, LANES, group)
     )
+
+
+def bank_passes(words: Iterable[int]) -> int:
+    """How many turns some 4-byte words take. Lanes that need the same word share one."""
+    return max(Counter(word % BANKS for word in set(words)).values(), default=0)
 
 
 class Warps:
@@ -105,19 +107,17 @@ class Warps:
 
     def cost(self, array: str = "", kind: str = "") -> Cost:
         """Of the requests to arrays whose name begins so (`shared` for all shared memory)."""
-        cost = Cost()
-        for request in self._requests.values():
-            if request.array.startswith(array) and kind in ("", request.kind):
-                used = request.lanes.values()
-                cost.requests += 1
-                cost.accesses += len(used)
-                if request.kind == "atomic":
-                    cost.passes += max(Counter(used).values())
-                elif request.array.startswith("shared "):
-                    cost.passes += passes(request)
-                if not request.array.startswith("shared "):
-                    cost.sectors += sectors(at * request.size for at in used)
-        return cost
+        found = [
+            request
+            for request in self._requests.values()
+            if request.array.startswith(array) and kind in ("", request.kind)
+        ]
+        return Cost(
+            requests=len(found),
+            accesses=sum(len(request.lanes) for request in found),
+            sectors=sum(map(sectors, found)),
+            passes=sum(map(passes, found)),
+        )
 
     def __str__(self) -> str:
         pairs = dict.fromkeys((r.array, r.kind) for r in self._requests.values())
