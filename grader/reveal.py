@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from grader.errors import GraderError
-from grader.kinds.base import kinds
+from grader.kinds.base import Kind, kinds
 from grader.model import (
     Audience,
     CellRun,
@@ -134,7 +134,7 @@ def _part(question: Question, part_id: str, mark: Mark, view: _View) -> ShownPar
         name=mark.name,
         kind=mark.kind,
         ask=_fill(variant, key.part.ask),
-        answer=mark.answer,
+        answer=_answer(kind, mark, view),
         verdict=mark.verdict,
         mistake=mark.mistake if view.staff else None,
         why="" if refused else mark.feedback,
@@ -144,6 +144,12 @@ def _part(question: Question, part_id: str, mark: Mark, view: _View) -> ShownPar
         set_by=by_hand.by if by_hand and view.staff else None,
         accepted=None if view.given is None else kind.explain(key),
     )
+
+
+def _answer(kind: Kind, mark: Mark, view: _View) -> str | None:
+    if mark.answer is None or view.staff or view.given is not None:
+        return mark.answer
+    return kind.before_release(mark.answer)
 
 
 def _fill(variant: Variant, text: str) -> str:

@@ -1,5 +1,6 @@
 """The counts of `grader/tools/counting.py`, each against a count by hand."""
 
+import mmap
 import subprocess
 import sys
 
@@ -9,8 +10,8 @@ from torch.nn import functional as F  # noqa: N812  # as everyone calls it
 from torch.utils.checkpoint import checkpoint
 
 from grader import tools
-from grader.tools.caches import Cache
 from grader.tools.counting import Counter, count, count_flops, saved_bytes
+from grader.tools.memory import Cache, page_faults
 
 FLOAT = 4
 INDEX = 8
@@ -85,6 +86,18 @@ CONV = 2 * 4 * (8 * 8) * (3 * 3 * 3)
 )
 def test_flops(run, flops):
     assert count_flops(run) == flops
+
+
+def test_counts_are_the_same_without_gradients():
+    def run():
+        y = F.layer_norm(F.linear(A, B.T.contiguous(), normal(3)), (3,))
+        return F.cross_entropy(torch.einsum("ij,kj->ik", y, y), torch.arange(5))
+
+    usual = count(run)
+    with torch.inference_mode():
+        assert count(run) == usual
+    with torch.no_grad():
+        assert count(run) == usual
 
 
 def test_flops_of_attention_written_out_are_the_products_and_the_softmax():
@@ -294,9 +307,18 @@ def test_lines_of_a_set_make_room_for_each_other():
     assert [two.touch(64 * n) for n in (0, 4, 0, 4)] == [False, False, True, True]
 
 
-@pytest.mark.parametrize("tool", ["counting", "caches"])
+def test_page_faults_grow_with_the_memory_that_is_touched():
+    small = page_faults(lambda: mmap.mmap(-1, 4096).write(b"x"))
+    large = page_faults(lambda: mmap.mmap(-1, 64_000_000).write(b"x" * 64_000_000))
+    assert 0 < small + 20 < large
+
+
+@pytest.mark.parametrize("tool", ["counting", "memory"])
 def test_a_tool_needs_nothing_of_ours(tool, tmp_path):
     path = tmp_path / "alone.py"
-    path.write_text(tools.source(tool) + "\nimport sys\nassert 'grader' not in sys.modules\n")
+    # Nor PyTorch's compiler, which takes longer to import than all that a student runs.
+    used = {"counting": "count_flops(lambda: torch.ones(3) @ torch.ones(3))", "memory": "Cache(64)"}
+    ours = "[n for n in sys.modules if n.startswith(('grader', 'torch._dynamo'))]"
+    path.write_text(f"{tools.source(tool)}\n{used[tool]}\nimport sys\nassert not {ours}\n")
     subprocess.run([sys.executable, "-I", str(path)], check=True, cwd=tmp_path)
     assert len(tools.source(tool).splitlines()) < 200

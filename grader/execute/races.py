@@ -16,6 +16,8 @@ from grader.kernels import NotStartedError, Session, Terms
 from grader.model import Answer, Outcome, Race, Raw, Trial
 from grader.source import definitions
 
+ATTEMPTS = 3
+"""Measurements in one run while none is clear."""
 WARM_UP = 2
 FEWEST = 6
 """Rounds before anything is concluded."""
@@ -42,9 +44,13 @@ def raced(
     if race is None or answer.raw is None:
         return answer
     source = "" if race.alone else definitions(code, trial.name)
+    found: Raw = {}
     try:
-        with _kernel(start, terms) as clean:
-            found = _Race(trial, race, clean).all(source, start, terms)
+        for _ in range(ATTEMPTS):
+            with _kernel(start, terms) as clean:
+                found = _Race(trial, race, clean).all(source, start, terms)
+            if _clear(race, found):
+                break
     except NotStartedError as error:
         found = {"unmade": f"no kernel could be started ({error})"}
     except _FailedError as error:
@@ -157,9 +163,24 @@ class _Race:
             raise _FailedError(f"one run took longer than {self._trial.seconds:g} s")
         if not called.alive:
             raise _FailedError(f"a run {called.error or 'ended the kernel'}")
+        if found["is"] == "unfit":
+            raise _FailedError(f"its result can't be taken ({found.get('what')})")
         if found["is"] != "returned":
             raise _FailedError(f"{found.get('type', 'an error')} was raised in a timed run")
         return _value(found["v"]), round(called.seconds, 6)
+
+
+def _clear(race: Race, found: Raw) -> bool:
+    """Whether *found* tells on which side of every mark the ratio lies."""
+    if race.alone:
+        return True
+    try:
+        ratio = measured.ratio(found)
+    except measured.RanWrongError:
+        return True
+    except measured.NotMeasuredError:
+        return False
+    return all(ratio.above(mark) is not None for mark in race.marks)
 
 
 def _known(values: Sequence[float], marks: Sequence[float]) -> bool:

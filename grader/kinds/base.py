@@ -59,6 +59,9 @@ class KindOf(Protocol[P, K, V]):
     def say(self, value: V, key: K) -> str:
         """The value as we understood it, such as "28 GB", in one line of plain text."""
 
+    def before_release(self, said: str) -> str:
+        """What `say` gave, without what a student may not read before the key is released."""
+
     def examples(self, key: K) -> tuple[Example, ...]:
         """Right, wrong and unreadable samples for this very key."""
 
@@ -174,6 +177,10 @@ class Usual(Generic[K, V]):
     def trial(self, name: str, key: K) -> Trial | None:  # noqa: ARG002
         """None: the answer is the value."""
         return None
+
+    def before_release(self, said: str) -> str:
+        """The same: it is the student's own."""
+        return said
 
     def checked(self, value: V, key: K) -> str:  # noqa: ARG002
         """Nothing."""

@@ -100,7 +100,7 @@ class PredictionKind(NumericKind):
             note = f"It could not be measured: {error}. It is measured once more."
             return Judgement(share=None, verdict=Verdict.UNSETTLED, note=note)
         close = value.value > 0 and 1 / part.factor <= value.value / found.middle <= part.factor
-        told = _told(value.value, found, part, close=close)
+        told = _told(part, close=close)
         earned = round(most * by_model.share + (1 - most) * close, 6)
         if earned == 1:
             return Judgement(share=1.0, verdict=CORRECT.verdict, note=told)
@@ -124,7 +124,13 @@ class PredictionKind(NumericKind):
             found = _measured(part, value.race)
         except (measured.NotMeasuredError, measured.RanWrongError):
             return said
-        return f"{said} (measured: {shown(found.middle, key.unit, 3)})"
+        low, high = (shown(end, key.unit, 3) for end in (found.low, found.high))
+        spread = low if low == high else f"{low} to {high}"
+        return f"{said}{_BEHIND}measured: {spread})"
+
+    def before_release(self, said: str) -> str:
+        """The prediction alone: what was measured is near the key."""
+        return said.partition(_BEHIND)[0]
 
     def true(self, key: NumericKey) -> Predicted | None:  # type: ignore[override]
         """The model's number, confirmed."""
@@ -187,11 +193,12 @@ def _as_predicted(key: NumericKey) -> Mapping[str, object]:
     return {"overhead": 0.0, "rounds": [[float(key.value * unit)]] * 6}
 
 
-def _told(value: float, found: measured.Estimate, part: Prediction, *, close: bool) -> str:
-    spread = f"{shown(found.low, part.unit, 3)} to {shown(found.high, part.unit, 3)}"
-    said = f"You predicted {shown(value, part.unit, 4)}; measured: {spread}"
+def _told(part: Prediction, *, close: bool) -> str:
     side = "within" if close else "not within"
-    return f"{said}, {side} a factor of {part.factor:g}."
+    return f"The prediction is {side} a factor of {part.factor:g} of what was measured."
+
+
+_BEHIND = " ("
 
 
 kinds.add("prediction")(PredictionKind())

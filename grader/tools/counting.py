@@ -26,8 +26,6 @@ _PRODUCTS = {
     "_scaled_dot_product_flash_attention_for_cpu_backward":
         lambda g, q, k, v, *_: sdpa_backward_flop_count(g.shape, q.shape, k.shape, v.shape),
 }  # fmt: skip
-# Products with an addition for every element of the result.
-_BIASED = {"addmm", "baddbmm", "addmv", "convolution"}
 # One FLOP for every element of the result; in-place versions (`add_`) are the same operators.
 _ONE = {
     "add", "sub", "rsub", "mul", "div", "neg", "abs", "pow", "sqrt", "rsqrt", "reciprocal", "sign",
@@ -45,9 +43,6 @@ _EACH = dict.fromkeys(_ONE, 1) | {
 _REDUCING = {
     "sum": 1, "mean": 1, "amax": 1, "amin": 1, "max": 1, "min": 1, "prod": 1, "cumsum": 1, "var": 4,
     "argmax": 1, "argmin": 1, "std": 4, "linalg_vector_norm": 2, "logsumexp": 4, "mse_loss": 3,
-}  # fmt: skip
-_NO_KERNELS = {
-    "empty", "empty_like", "empty_strided", "new_empty", "new_empty_strided", "_local_scalar_dense",
 }  # fmt: skip
 _PICKING = {"index", "gather", "embedding", "index_select", "take"}
 _FILLING = {"copy_", "fill_", "zero_", "normal_", "uniform_", "random_", "bernoulli_"}
@@ -99,6 +94,10 @@ class Counter(TorchDispatchMode):
 
     def __torch_dispatch__(self, function, types, args=(), kwargs=None):
         kwargs = kwargs or {}
+        with self:  # of operators that are made of others, those others are counted
+            result = function.decompose(*args, **kwargs)
+        if result is not NotImplemented:
+            return result
         result = function(*args, **kwargs)
         name = function.overloadpacket.__name__
         self.names[name] = self.names.get(name, 0) + 1
@@ -107,7 +106,7 @@ class Counter(TorchDispatchMode):
         others = [value for key, value in kwargs.items() if key != "out"]
         results = _tensors(result)
         self._new([args, list(kwargs.values())], results)
-        if name in _NO_KERNELS:
+        if name.startswith(("empty", "new_empty", "_local_scalar", "detach_")):
             return result
         unread = name in _FILLING or name.endswith("_like") or name.startswith("new_")
         inputs = _tensors([args[1:] if unread else args, others])
@@ -155,8 +154,8 @@ def _flops(name, args, kwargs, results):
         return (_EACH[plain] + scaled) * results[0].numel()
     if name in _REDUCING:
         return _REDUCING[name] * args[0].numel()
-    if name in _BIASED and (name != "convolution" or args[2] is not None):
-        return results[0].numel()
+    if name in ("addmm", "baddbmm", "addmv") or (name == "convolution" and args[2] is not None):
+        return results[0].numel()  # to which something is added
     if name == "native_layer_norm":  # mean, subtract, square, sum, scale; then weight and bias
         return (5 + sum(one is not None for one in args[2:4])) * args[0].numel()
     return 0 if plain in _MOVING or name in _MOVING else None
@@ -198,12 +197,3 @@ def saved_bytes(function, *args):
     with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
         function(*args)
     return sum(kept.values())
-
-
-def page_faults(function, *args):
-    """Pages that `function(*args)` made the system map for the first time."""
-    import resource  # not on every system
-
-    before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
-    function(*args)
-    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before

@@ -1,4 +1,4 @@
-"""A model of a cache: which accesses find their line, and which have to fetch it."""
+"""What memory has to do: a model of a cache, and the pages that a process really touched first."""
 
 
 class Cache:
@@ -21,3 +21,12 @@ class Cache:
         self.hits += hit
         self.misses += not hit
         return hit
+
+
+def page_faults(function, *args):
+    """Pages that `function(*args)` made the system map for the first time (not on Windows)."""
+    import resource
+
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+    function(*args)
+    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
