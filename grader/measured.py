@@ -7,6 +7,8 @@ import statistics
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+_BELIEVED = 0.7
+"""Of the least time by the machine's profile, which was measured with some error."""
 SLOWED = 1.6
 """The baseline may become so much slower beside the student's code; more, and nothing is known."""
 
@@ -63,6 +65,16 @@ def ratios(rounds: Sequence[Sequence[float]], overhead: float) -> list[float]:
     """
     least = max(overhead / 4, 1e-6)
     return [max(b - overhead, least) / max(s - overhead, least) for s, b in rounds]
+
+
+def too_fast(race: Mapping[str, object]) -> bool:
+    """Whether the student's code was faster than the machine's profile allows for."""
+    floor = race.get("floor")
+    if not isinstance(floor, float) or floor <= 0:
+        return False
+    overhead = _number(race.get("overhead"))
+    took = statistics.median(max(both[0] - overhead, 0.0) for both in _rounds(race, 2))
+    return took < _BELIEVED * floor
 
 
 def seconds(race: Mapping[str, object]) -> Estimate:

@@ -11,6 +11,7 @@ from grader.gradebook import Gradebook
 from grader.model import Grade, Mark, Verdict
 from grader.pipeline import Settings, grade, grading
 from tests.builders import a_roster
+from tests.test_calibrate import a_roof
 from tests.test_commands import ok
 
 SPEC = """\
@@ -155,3 +156,33 @@ def test_a_measurement_that_came_to_nothing_is_made_again(tmp_path: Path) -> Non
         assert ann["here"].points == 1.0
         assert ann["there"].verdict is Verdict.UNSETTLED
         assert "the machine was busy" in ann["there"].feedback
+
+
+FAST = """\
+    speed: [{ratio: 2, share: 100%}]
+    work: {flops: 1e15, dtype: fp64}
+    setup: |
+      import time
+
+      def prepare(seed):
+          return (seed,)
+
+      def baseline(x):
+          time.sleep(0.02)
+          return 2 * x
+"""
+
+
+def test_what_is_faster_than_the_machine_can_be_waits_for_a_person(tmp_path: Path) -> None:
+    handed, release, results = handed_in(tmp_path, SPEC.format(kind="measurement", more=FAST))
+    (handed / "bo.ipynb").unlink()
+    machine = a_roof().to_json()
+    grade(handed, release, results, Settings(machine=machine))
+    mark = marks(results, "ann")["there"]
+    assert mark.verdict is Verdict.UNSETTLED
+    assert "faster than this machine" in mark.feedback
+    with Gradebook.open(results) as book:
+        (found,) = (g for g in book.grades() if g.student == "ann")
+    assert found.environment["machine"] == a_roof().id
+    grade(handed, release, results, Settings(again=True))  # without a profile, speed alone counts
+    assert marks(results, "ann")["there"].verdict is Verdict.CORRECT

@@ -39,6 +39,12 @@ from grader.cli.options import (
     help="With --device cuda: fill in what runners without a GPU have put off.",
 )
 @click.option("--device", type=click.Choice(["cpu", "cuda"]), default="cpu", show_default=True)
+@click.option(
+    "--machine",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="This machine's profile, from `grader calibrate`, for what is measured.",
+)
 @sandbox_option
 @click.option("--cell-seconds", type=click.FloatRange(min=0.1), default=60.0, show_default=True)
 @click.option("--notebook-seconds", type=click.FloatRange(min=1), default=600.0, show_default=True)
@@ -63,6 +69,7 @@ def command(
     students: tuple[str, ...],
     only: str | None,
     device: str,
+    machine: Path | None,
     sandbox: str,
     cell_seconds: float,
     notebook_seconds: float,
@@ -79,6 +86,7 @@ def command(
     a mark could not be settled for a fault of ours.
     """
     from grader.load import Bank
+    from grader.machine import read_profile
     from grader.model import Limits
     from grader.pipeline import Settings, grade, write_results
     from grader.sandbox import choose
@@ -98,6 +106,7 @@ def command(
         device=device,
         again=again,
         deferred=only == "deferred",
+        machine=read_profile(machine).to_json() if machine else "",
     )
     with ExitStack() as stack:
 

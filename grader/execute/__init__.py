@@ -13,6 +13,7 @@ from grader.execute.limits import phrases
 from grader.execute.races import raced
 from grader.execute.run import NotebookRun
 from grader.kernels import USUAL, LostError, NotStartedError, Session, Terms, kernels
+from grader.machine import from_json
 from grader.model import Answer, Evidence, Job, Outcome
 from grader.notebook import Cell
 from grader.sandbox import THREADS, Chosen, choose
@@ -79,6 +80,7 @@ def execute(
                 "threads": THREADS,
             },
             "sandbox": chosen.describe(),
+            **({"machine": from_json(job.machine).id} if job.machine else {}),
         },
     )
 
@@ -107,10 +109,11 @@ def _measured(
 ) -> Mapping[str, Answer]:
     """*answers* with what was measured, now that no process of the notebook is left."""
     code = [cell.source for cell in cells if cell.type == "code"]
+    profile = from_json(job.machine) if job.machine else None
     here = (t for t in job.trials if t.device in ("cpu", job.device))
     races = {t.name: t for t in here if t.race is not None and t.name in answers}
     return {
-        name: raced(races[name], answer, code, start, terms) if name in races else answer
+        name: raced(races[name], answer, code, start, terms, profile) if name in races else answer
         for name, answer in answers.items()
     }
 

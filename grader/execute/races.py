@@ -11,9 +11,12 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 from grader import measured
+from grader.errors import SetupError
 from grader.execute.trials import read_said
 from grader.kernels import NotStartedError, Session, Terms
+from grader.machine import MachineProfile, roofline_seconds
 from grader.model import Answer, Outcome, Race, Raw, Trial
+from grader.sandbox import THREADS
 from grader.source import definitions
 
 ATTEMPTS = 3
@@ -38,8 +41,12 @@ def raced(
     code: Sequence[str],
     start: Callable[[Terms], Session],
     terms: Terms,
+    profile: MachineProfile | None = None,
 ) -> Answer:
-    """*answer* with what was measured for it, in new kernels; *code* are the notebook's cells."""
+    """*answer* with what was measured for it, in new kernels; *code* are the notebook's cells.
+
+    With the *profile* of this machine also the least time that it could take.
+    """
     race = trial.race
     if race is None or answer.raw is None:
         return answer
@@ -55,6 +62,8 @@ def raced(
         found = {"unmade": f"no kernel could be started ({error})"}
     except _FailedError as error:
         found = {"failed": str(error)}
+    if profile is not None and "rounds" in found:
+        found = {**found, "floor": _floor(race, profile)}
     raw: dict[str, object]
     if answer.raw.get("t") == "code":
         raw = {**answer.raw, "race": found}
@@ -168,6 +177,20 @@ class _Race:
         if found["is"] != "returned":
             raise _FailedError(f"{found.get('type', 'an error')} was raised in a timed run")
         return _value(found["v"]), round(called.seconds, 6)
+
+
+def _floor(race: Race, profile: MachineProfile) -> float:
+    """Seconds by the roofline of the machine; 0 when its profile doesn't say."""
+    try:
+        return roofline_seconds(
+            profile,
+            flops=race.flops,
+            bytes_moved=race.bytes_moved,
+            dtype=race.dtype,
+            threads=THREADS,
+        )
+    except (SetupError, ValueError):
+        return 0.0
 
 
 def _clear(race: Race, found: Raw) -> bool:

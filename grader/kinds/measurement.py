@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import ClassVar, Literal
 
-from grader import measured
+from grader import measured, units
+from grader.expressions import evaluate
 from grader.kinds.attempts import Attempt, Code, CodeKey
 from grader.kinds.base import kinds
 from grader.kinds.code import CodeKind
 from grader.kinds.shares import share
-from grader.model import Draw, Judgement, Race, Raw, Trial, Verdict
+from grader.model import Draw, Expr, Judgement, Race, Raw, Trial, Verdict
 from grader.model.spec import STRICT, Share
+from grader.quantity import Quantity
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,6 +27,19 @@ class Step:
     """At least so many times as fast as the baseline."""
     share: Share
     """Of the points that are for speed."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Work:
+    """What no way of doing it can be without, in one run; for the roofline of the machine."""
+
+    __pydantic_config__: ClassVar[dict[str, object]] = STRICT
+
+    flops: Expr = 0
+    """Operations, a multiplication and an addition being two."""
+    bytes: Expr = 0
+    """Bytes that must be read or written, each once."""
+    dtype: Literal["fp64", "fp32", "bf16", "fp16", "int8"] = "fp32"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,6 +57,9 @@ class Measurement(Code):
     """The share of the points for being right, however slow."""
     rounds: int = 24
     """At most; fewer when the answer is clear."""
+    work: Work = field(default_factory=Work)
+    """The least that one run has to do: what is faster than the machine's profile allows is for a
+    person to look at."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,8 +74,20 @@ class MeasurementKey(CodeKey):
         if not self.draw.solution:
             return calls
         marks = tuple(step.ratio for step in self.part.speed)
-        race = Race(setup=self.setup, marks=marks, rounds=self.part.rounds)
+        work = self.part.work
+        race = Race(
+            setup=self.setup,
+            marks=marks,
+            rounds=self.part.rounds,
+            flops=self._amount(work.flops, "FLOP"),
+            bytes_moved=self._amount(work.bytes, "B"),
+            dtype=work.dtype,
+        )
         return replace(calls, race=race)
+
+    def _amount(self, expression: Expr, unit: str) -> float:
+        found = evaluate(expression, self.draw.scope, self.draw.facts)
+        return float(units.magnitude(found, unit if isinstance(found, Quantity) else ""))
 
     @property
     def setup(self) -> str:
@@ -115,6 +145,11 @@ class MeasurementKind(CodeKind):
             return Judgement(share=0.0, verdict=Verdict.INCORRECT, note=note)
         except measured.NotMeasuredError as error:
             return _again(f"All hidden cases pass. The speed could not be measured: {error}.")
+        if measured.too_fast(race):
+            note = "All hidden cases pass. It is faster than this machine should be able to do it"
+            return Judgement(
+                share=None, verdict=Verdict.UNSETTLED, note=f"{note}; a person looks at it."
+            )
         return _by_speed(part, ratio, kept)
 
     def ran(self, key: CodeKey, name: str, source: str) -> Raw:

@@ -137,6 +137,11 @@ class Race:
     rounds: int = 24
     seconds: float = 20.0
     """For all rounds together, the preparations included."""
+    flops: float = 0.0
+    """Operations that no way of doing it can be without."""
+    bytes_moved: float = 0.0
+    """Bytes that must be read or written, each once."""
+    dtype: str = "fp32"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -183,5 +188,7 @@ class Job:
     """Whether it may talk to itself over 127.0.0.1; nothing else is there in any case."""
     variables: tuple[tuple[str, str], ...] = ()
     """Environment variables that the set asks for."""
+    machine: str = ""
+    """The profile of the machine that executes, as JSON; empty when it was not calibrated."""
     seed: int = 0
     """For random, numpy and torch in the kernel."""

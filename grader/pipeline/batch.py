@@ -172,6 +172,7 @@ class _Batch:
             device=self._settings.device,
             loopback=self._settings.loopback,
             variables=self._settings.variables,
+            machine=self._settings.machine,
         )
         # Other processes get Ctrl-C themselves, and an event can't be sent to them.
         if self._settings.executor.split(":")[0] == "threads":

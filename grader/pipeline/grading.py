@@ -44,6 +44,8 @@ class Settings:
     """Environment variables of the notebooks; set by the release."""
     again: bool = False
     """Execute even what has been executed in this way before."""
+    machine: str = ""
+    """The profile of this machine, as JSON, for what is measured."""
     deferred: bool = False
     """Fill in what earlier runs had put off for this device, and nothing else."""
 

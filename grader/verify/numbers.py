@@ -12,6 +12,7 @@ from grader import units
 from grader.expressions import ExpressionError, TextError, evaluate, fill
 from grader.kinds import kinds
 from grader.kinds.numeric import NumericKey
+from grader.kinds.prediction import Predicted
 from grader.kinds.table import TableKey
 from grader.kinds.tolerance import Interval, scaled, within
 from grader.model import Key
@@ -110,7 +111,8 @@ def _mistakes(key: NumericKey) -> Iterator[tuple[str, float]]:
         return  # another check names what is wrong with them
     for sample in samples:
         if sample.mistake is not None:
-            yield sample.mistake, kind.read(sample.raw, key)
+            value = kind.read(sample.raw, key)
+            yield sample.mistake, value.value if isinstance(value, Predicted) else value
 
 
 _SHOWN = re.compile(r"\{\{\s*([A-Za-z_]\w*)\s*(\|[^{}]*)?\}\}")
