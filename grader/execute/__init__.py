@@ -14,7 +14,7 @@ from grader.execute.races import raced
 from grader.execute.run import NotebookRun
 from grader.kernels import USUAL, LostError, NotStartedError, Session, Terms, kernels
 from grader.machine import from_json
-from grader.model import Answer, Evidence, Job, Outcome
+from grader.model import Answer, Evidence, Job, Outcome, Trial
 from grader.notebook import Cell
 from grader.sandbox import THREADS, Chosen, choose
 
@@ -46,7 +46,7 @@ def execute(
         loopback=job.loopback,
         seed=job.seed,
         variables=job.variables,
-        imports=_worth_importing(cells),
+        imports=_worth_importing(cells, job.trials),
         stop=stop,
     )
     start = kernels.find(kernel)
@@ -129,8 +129,11 @@ _WORTH_IMPORTING: Mapping[str, tuple[tuple[str, ...], ...]] = {
 }
 
 
-def _worth_importing(cells: Sequence[Cell]) -> tuple[str, ...]:
-    code = "\n".join(cell.source for cell in cells if cell.type == "code")
+def _worth_importing(cells: Sequence[Cell], trials: Sequence[Trial]) -> tuple[str, ...]:
+    texts = [cell.source for cell in cells if cell.type == "code"]
+    for trial in trials:
+        texts += [trial.driver, *trial.tools, trial.race.setup if trial.race else ""]
+    code = "\n".join(texts)
     likely = (
         name
         for name, needed in _WORTH_IMPORTING.items()

@@ -4,14 +4,14 @@ import math
 
 import numpy as np
 import torch
-import torch.nn.functional as F
+from torch.nn import functional
 
 
 def distillation_loss(student, teacher, labels, temperature, alpha):
-    q = F.log_softmax(student / temperature, dim=1)
-    p = F.softmax(teacher.detach() / temperature, dim=1)
-    soft = F.kl_div(q, p, reduction="batchmean") * temperature**2
-    return alpha * soft + (1 - alpha) * F.cross_entropy(student, labels)
+    q = functional.log_softmax(student / temperature, dim=1)
+    p = functional.softmax(teacher.detach() / temperature, dim=1)
+    soft = functional.kl_div(q, p, reduction="batchmean") * temperature**2
+    return alpha * soft + (1 - alpha) * functional.cross_entropy(student, labels)
 
 
 def distillation_loss_right_in_logarithms(student, teacher, labels, temperature, alpha):
@@ -27,8 +27,8 @@ def distillation_loss_right_by_cross_entropy(student, teacher, labels, temperatu
     teacher = teacher.detach() / temperature
     p = teacher.softmax(1)
     entropy = torch.special.entr(p).sum(1).mean()
-    soft = F.cross_entropy(student / temperature, p) - entropy
-    hard = F.nll_loss(student - student.logsumexp(1, keepdim=True), labels)
+    soft = functional.cross_entropy(student / temperature, p) - entropy
+    hard = functional.nll_loss(student - student.logsumexp(1, keepdim=True), labels)
     return soft * temperature * temperature * alpha + hard * (1 - alpha)
 
 
@@ -54,7 +54,7 @@ def distillation_loss_expected(student, teacher, labels, temperature, alpha):
         )
     gradient = torch.tensor(rows, dtype=student.dtype) / len(student)
     loss = torch.tensor(total / len(student), dtype=student.dtype)
-    return {"loss": loss, "gradient": gradient, "teacher moves": False}
+    return {"loss": loss, "gradient": gradient, "the teacher gets a gradient": False}
 
 
 def distillation_loss_cases(rng, given):
@@ -89,52 +89,52 @@ def distillation_loss_cases(rng, given):
 
 
 def distillation_loss_wrong_not_squared(student, teacher, labels, temperature, alpha):
-    q = F.log_softmax(student / temperature, dim=1)
-    p = F.softmax(teacher.detach() / temperature, dim=1)
-    soft = F.kl_div(q, p, reduction="batchmean")
-    return alpha * soft + (1 - alpha) * F.cross_entropy(student, labels)
+    q = functional.log_softmax(student / temperature, dim=1)
+    p = functional.softmax(teacher.detach() / temperature, dim=1)
+    soft = functional.kl_div(q, p, reduction="batchmean")
+    return alpha * soft + (1 - alpha) * functional.cross_entropy(student, labels)
 
 
 def distillation_loss_wrong_swapped(student, teacher, labels, temperature, alpha):
-    q = F.log_softmax(teacher.detach() / temperature, dim=1)
-    p = F.softmax(student / temperature, dim=1)
-    soft = F.kl_div(q, p, reduction="batchmean") * temperature**2
-    return alpha * soft + (1 - alpha) * F.cross_entropy(student, labels)
+    q = functional.log_softmax(teacher.detach() / temperature, dim=1)
+    p = functional.softmax(student / temperature, dim=1)
+    soft = functional.kl_div(q, p, reduction="batchmean") * temperature**2
+    return alpha * soft + (1 - alpha) * functional.cross_entropy(student, labels)
 
 
 def distillation_loss_wrong_mean_over_classes(student, teacher, labels, temperature, alpha):
-    q = F.log_softmax(student / temperature, dim=1)
-    p = F.softmax(teacher.detach() / temperature, dim=1)
+    q = functional.log_softmax(student / temperature, dim=1)
+    p = functional.softmax(teacher.detach() / temperature, dim=1)
     soft = (p * (p.clamp_min(1e-30).log() - q)).mean() * temperature**2
-    return alpha * soft + (1 - alpha) * F.cross_entropy(student, labels)
+    return alpha * soft + (1 - alpha) * functional.cross_entropy(student, labels)
 
 
 def distillation_loss_wrong_hard_term_softened(student, teacher, labels, temperature, alpha):
-    q = F.log_softmax(student / temperature, dim=1)
-    p = F.softmax(teacher.detach() / temperature, dim=1)
-    soft = F.kl_div(q, p, reduction="batchmean") * temperature**2
-    return alpha * soft + (1 - alpha) * F.cross_entropy(student / temperature, labels)
+    q = functional.log_softmax(student / temperature, dim=1)
+    p = functional.softmax(teacher.detach() / temperature, dim=1)
+    soft = functional.kl_div(q, p, reduction="batchmean") * temperature**2
+    return alpha * soft + (1 - alpha) * functional.cross_entropy(student / temperature, labels)
 
 
 def distillation_loss_wrong_teacher_moves(student, teacher, labels, temperature, alpha):
-    q = F.log_softmax(student / temperature, dim=1)
-    p = F.softmax(teacher / temperature, dim=1)
-    soft = F.kl_div(q, p, reduction="batchmean") * temperature**2
-    return alpha * soft + (1 - alpha) * F.cross_entropy(student, labels)
+    q = functional.log_softmax(student / temperature, dim=1)
+    p = functional.softmax(teacher / temperature, dim=1)
+    soft = functional.kl_div(q, p, reduction="batchmean") * temperature**2
+    return alpha * soft + (1 - alpha) * functional.cross_entropy(student, labels)
 
 
 def distillation_loss_wrong_logarithm_of_softmax(student, teacher, labels, temperature, alpha):
-    q = F.softmax(student / temperature, dim=1)
-    p = F.softmax(teacher.detach() / temperature, dim=1)
+    q = functional.softmax(student / temperature, dim=1)
+    p = functional.softmax(teacher.detach() / temperature, dim=1)
     soft = (p * (p / q).log()).sum(dim=1).mean() * temperature**2
-    return alpha * soft + (1 - alpha) * F.cross_entropy(student, labels)
+    return alpha * soft + (1 - alpha) * functional.cross_entropy(student, labels)
 
 
 def distillation_loss_wrong_student_not_softened(student, teacher, labels, temperature, alpha):
-    q = F.log_softmax(student, dim=1)
-    p = F.softmax(teacher.detach() / temperature, dim=1)
-    soft = F.kl_div(q, p, reduction="batchmean") * temperature**2
-    return alpha * soft + (1 - alpha) * F.cross_entropy(student, labels)
+    q = functional.log_softmax(student, dim=1)
+    p = functional.softmax(teacher.detach() / temperature, dim=1)
+    soft = functional.kl_div(q, p, reduction="batchmean") * temperature**2
+    return alpha * soft + (1 - alpha) * functional.cross_entropy(student, labels)
 
 
 def solve(given):
@@ -146,8 +146,11 @@ def solve(given):
     sizes = []
     for heat in (50.0, 100.0):
         student = torch.tensor([[-0.2, 0.8, 0.1]], dtype=torch.float64, requires_grad=True)
-        q, p = F.log_softmax(student / heat, dim=1), F.softmax(teacher / heat, dim=1)
-        F.kl_div(q, p, reduction="batchmean").backward()
+        q, p = (
+            functional.log_softmax(student / heat, dim=1),
+            functional.softmax(teacher / heat, dim=1),
+        )
+        functional.kl_div(q, p, reduction="batchmean").backward()
         sizes.append(student.grad.norm().item())
     power = math.log2(sizes[0] / sizes[1])
     return {

@@ -109,7 +109,7 @@ def pack_codes_right_by_arithmetic(codes):
 
 
 def pack_codes_right_by_torch(codes):
-    import torch
+    import torch  # noqa: PLC0415
 
     wide = torch.zeros(len(codes) + len(codes) % 2, dtype=torch.int32)
     wide[: len(codes)] = torch.from_numpy(codes.astype(np.int32))
@@ -132,7 +132,12 @@ def pack_codes_cases(rng, given):
     yield "even", {"codes": np.zeros(0, dtype=np.int8)}
     yield "odd", {"codes": np.array([-8], dtype=np.int8)}
     yield "odd", {"codes": np.array([3, -1, -5], dtype=np.int8)}
-    for group, count in (("even", given["group"]), ("even", 200), ("odd", given["group"] + 1), ("odd", 201)):
+    for group, count in (
+        ("even", given["group"]),
+        ("even", 200),
+        ("odd", given["group"] + 1),
+        ("odd", 201),
+    ):
         yield group, {"codes": rng.integers(-8, 8, size=count).astype(np.int8)}
 
 

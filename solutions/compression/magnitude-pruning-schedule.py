@@ -1,4 +1,4 @@
-"""Masks by sorted places; what is right is said by properties, since equal weights may go either way."""
+"""Masks by sorted places; properties say what is right, since equal weights may go either way."""
 
 import math
 from fractions import Fraction
@@ -98,7 +98,7 @@ def prune_masks_right_largest_kept(weights, sparsity, scope):
 
 
 def prune_masks_right_by_torch(weights, sparsity, scope):
-    import torch
+    import torch  # noqa: PLC0415
 
     tensors = {name: torch.from_numpy(w.copy()) for name, w in weights.items()}
     if scope == "layer":
@@ -167,7 +167,10 @@ def prune_masks_cases(rng, given):
         yield "equal", {"weights": zeros, "sparsity": 0.25, "scope": scope}
         ones = {"a": np.ones((3, 5)), "b": -np.ones(9), "c": np.array([2.0, -1.0])}
         yield "equal", {"weights": ones, "sparsity": 0.5, "scope": scope}
-        few = {"a": rng.choice([-2.0, -1.0, 1.0, 2.0], size=(6, 6)), "b": rng.choice([0.0, 1.0], 20)}
+        few = {
+            "a": rng.choice([-2.0, -1.0, 1.0, 2.0], size=(6, 6)),
+            "b": rng.choice([0.0, 1.0], 20),
+        }
         yield "equal", {"weights": few, "sparsity": 0.375, "scope": scope}
 
 

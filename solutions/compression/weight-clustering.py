@@ -27,15 +27,13 @@ def cluster_right_weight_by_weight(w, k, rounds):
         members = [[] for _ in range(k)]
         for v in values:
             members[nearest(v)].append(v)
-        centroids = [
-            sum(m) / len(m) if m else c for m, c in zip(members, centroids, strict=True)
-        ]
+        centroids = [sum(m) / len(m) if m else c for m, c in zip(members, centroids, strict=True)]
     indices = np.array([nearest(v) for v in values], dtype=np.uint8)
     return indices.reshape(w.shape), np.array(centroids)
 
 
 def cluster_right_by_torch(w, k, rounds):
-    import torch
+    import torch  # noqa: PLC0415
 
     values = torch.from_numpy(w.reshape(-1).copy())
     centroids = torch.linspace(float(values.min()), float(values.max()), k, dtype=torch.float64)
@@ -50,7 +48,7 @@ def cluster_right_by_torch(w, k, rounds):
 
 
 def cluster_cases(rng, given):
-    k = given["centroids"] if "centroids" in given else 2 ** given["bits"]
+    k = 2 ** given["bits"]
     yield "start", {"w": np.array([3.0]), "k": 2, "rounds": 1}
     yield "start", {"w": np.full((2, 3), -0.5), "k": k, "rounds": 3}
     yield "start", {"w": rng.normal(size=(5, 6)), "k": k, "rounds": 0}
@@ -153,7 +151,7 @@ def centroid_step_right_centroid_by_centroid(centroids, indices, grad, rate):
 
 
 def centroid_step_right_by_autograd(centroids, indices, grad, rate):
-    import torch
+    import torch  # noqa: PLC0415
 
     c = torch.tensor(centroids, requires_grad=True)
     c[torch.from_numpy(indices.astype(np.int64))].backward(torch.tensor(grad))

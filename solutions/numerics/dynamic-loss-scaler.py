@@ -1,5 +1,7 @@
 """A small state machine; the second roads keep no counter, or look back at the whole history."""
 
+# ruff: noqa: N801 - classes are named as their parts
+
 import numpy as np
 
 
@@ -43,7 +45,7 @@ class loss_scaler_right_counts_down:
 
 class loss_scaler_right_by_torch:
     def __init__(self, scale, interval, growth=2.0, backoff=0.5):
-        import torch
+        import torch  # noqa: PLC0415
 
         self.torch = torch
         self.state = torch.tensor(float(scale)), torch.tensor(0, dtype=torch.int32)
@@ -119,12 +121,10 @@ class loss_scaler_wrong_count_goes_on(loss_scaler):
 
 class loss_scaler_wrong_infinities_alone(loss_scaler):
     def step(self, grads):
-        bad = any(np.isinf(g).any() for g in grads)
-        if bad:
+        if any(np.isinf(g).any() for g in grads):
             return super().step(grads)
-        scale, clean = self.scale, self.clean
+        scale = self.scale
         super().step([np.zeros(1)])
-        del clean
         return [g.astype(np.float32) / np.float32(scale) for g in grads]
 
 
@@ -175,15 +175,20 @@ def solve(given):
     """Runs the state machine for both questions."""
     scaler = loss_scaler_right_counts_down(2.0 ** given["exponent"], given["interval"])
     fine, bad = [np.ones(1, np.float16)], [np.full(1, np.inf, np.float16)]
-    for grads, times in ((fine, given["before"]), (bad, given["overflows"]), (fine, given["after"])):
+    for grads, times in (
+        (fine, given["before"]),
+        (bad, given["overflows"]),
+        (fine, given["after"]),
+    ):
         for _ in range(times):
             scaler.step(grads)
 
     cycles = loss_scaler(2.0 ** given["exponent"], given["interval"])
-    skipped = []
     with np.errstate(over="ignore"):
-        for _ in range(60 * (given["interval"] + 1)):
-            skipped.append(cycles.step([np.array([cycles.scale], np.float16)]) is None)
+        skipped = [
+            cycles.step([np.array([cycles.scale], np.float16)]) is None
+            for _ in range(60 * (given["interval"] + 1))
+        ]
     settled = skipped[-40 * (given["interval"] + 1) :]
     return {
         "last_scale": int(np.log2(scaler.scale)),

@@ -211,7 +211,9 @@ def to_e4m3_cases(rng, given):
     yield "ties", {"x": middle[8:]}
     yield "ties", {"x": -middle[::-1].copy()}
     yield "ties", {"x": np.array([1.0625, 1.1875, -17.0, -19.0, 1.9375, 0.01806640625], np.float32)}
-    nudged = np.nextafter(middle, np.float32(1000) * rng.choice([-1, 1], size=126).astype(np.float32))
+    nudged = np.nextafter(
+        middle, np.float32(1000) * rng.choice([-1, 1], size=126).astype(np.float32)
+    )
     yield "subnormal", {"x": nudged[:12]}
     yield "normal", {"x": nudged[12:]}
     yield "subnormal", {"x": values[:9].astype(np.float32)}

@@ -203,7 +203,9 @@ def quantise_cases(rng, given):
         steps = rng.integers(low, high + 1, size=shape) - zero
         out = rng.random(shape) < beyond
         far = rng.integers(1, 40, size=shape)
-        steps = np.where(out, np.where(rng.random(shape) < 0.5, low - far, high + far) - zero, steps)
+        steps = np.where(
+            out, np.where(rng.random(shape) < 0.5, low - far, high + far) - zero, steps
+        )
         x = ((steps + rng.uniform(-0.45, 0.45, size=shape)) * scale).astype(np.float32)
         inputs = {"x": x, "scale": scale, "zero": zero, "bits": bits, "symmetric": symmetric}
         return group, inputs
@@ -221,7 +223,9 @@ def quantise_cases(rng, given):
     extreme = np.array([1e30, -1e30, 3e4, -3e4, 0.0], dtype=np.float32)
     yield "clamped", {"x": extreme, "scale": 0.5, "zero": 0, "bits": bits, "symmetric": True}
     yield "clamped", {"x": extreme, "scale": 0.5, "zero": 5, "bits": bits, "symmetric": False}
-    yield case("inside", (4, 6), bits, True, rng.uniform(0.01, 2, size=(4, 1)), np.zeros((4, 1), int))
+    yield case(
+        "inside", (4, 6), bits, True, rng.uniform(0.01, 2, size=(4, 1)), np.zeros((4, 1), int)
+    )
     zeros = rng.integers(1, 2**bits - 1, size=(1, 6))
     yield case("inside", (4, 6), bits, False, rng.uniform(0.01, 2, size=(1, 6)), zeros)
     for symmetric in (True, False):
