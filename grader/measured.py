@@ -10,7 +10,13 @@ from dataclasses import dataclass
 _BELIEVED = 0.7
 """Of the least time by the machine's profile, which was measured with some error."""
 SLOWED = 1.6
-"""The baseline may become so much slower beside the student's code; more, and nothing is known."""
+"""A machine on which the baseline becomes so much slower beside the student's code is busy."""
+
+
+_SHORTEST = 1e-4
+_HALF = 0.5
+_QUICK = 0.25
+"""The share of runs that are quicker than what is taken for undisturbed."""
 
 
 class NotMeasuredError(Exception):
@@ -21,9 +27,13 @@ class RanWrongError(Exception):
     """The student's code failed in the timed runs; says how."""
 
 
+class TooSlowError(RanWrongError):
+    """A timed run took longer than it may; says how long that is."""
+
+
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A median with an interval of about 95 %."""
+    """A value with an interval of about 95 %."""
 
     low: float
     middle: float
@@ -36,43 +46,72 @@ class Estimate:
         return False if self.high < mark else None
 
 
-def estimate(values: Sequence[float]) -> Estimate:
-    """The median, and its interval by order statistics."""
+def estimate(values: Sequence[float], share: float = 0.5) -> Estimate:
+    """The value below which *share* of all lie, and its interval, by order statistics.
+
+    The rank of a quantile among n values has the spread sqrt(n q (1 - q)).
+    """
     ordered = sorted(values)
-    count = len(ordered)
-    below = max(int((count - 1.96 * count**0.5) / 2), 0)
-    return Estimate(ordered[below], statistics.median(ordered), ordered[count - 1 - below])
+    last = len(ordered) - 1
+    spread = 1.96 * math.sqrt(len(ordered) * share * (1 - share))
+    low, high = (share * len(ordered) + sign * spread for sign in (-1, 1))
+    middle = statistics.median(ordered) if share == _HALF else ordered[round(share * last)]
+    return Estimate(ordered[max(int(low), 0)], middle, ordered[min(math.ceil(high) - 1, last)])
 
 
 def ratio(race: Mapping[str, object]) -> Estimate:
-    """Baseline over student. Raises NotMeasuredError and RanWrongError."""
-    _made(race)
-    rounds, overhead = _rounds(race, 2), _number(race.get("overhead"))
-    wrong = race.get("wrong")
-    if wrong:
-        raise RanWrongError("in a timed run the result was not that of the baseline")
-    alone = _numbers(race.get("alone"))
-    # The quickest of each: other work on the machine comes and goes, what a student started stays.
-    if min(both[1] for both in rounds) > SLOWED * min(alone):
-        raise NotMeasuredError("the machine was busy with something else")
-    return estimate(ratios(rounds, overhead))
+    """Baseline over student. Raises NotMeasuredError, RanWrongError and TooSlowError.
 
-
-def ratios(rounds: Sequence[Sequence[float]], overhead: float) -> list[float]:
-    """Baseline over student, a round each, without what asking alone takes.
-
-    What is much shorter than the asking can't be told from nothing, and is not taken for less.
+    Whatever else the machine does makes some runs longer and none shorter, so the quick ones are
+    compared. The baseline counts in its turns with the student's code, and also before and after,
+    when nothing of the student's was there: what is above a mark is so either way. For what a
+    student has started may slow down the baseline alone.
     """
-    least = max(overhead / 4, 1e-6)
-    return [max(b - overhead, least) / max(s - overhead, least) for s, b in rounds]
+    _made(race)
+    turns = _rounds(race, 2)
+    if race.get("wrong"):
+        raise RanWrongError("in a timed run the result was not that of the baseline")
+    overhead, least = _overhead(race), resolution(race)
+
+    def net(seconds: float) -> float:
+        # What is much shorter than the asking can't be told from nothing, and counts as this.
+        return max(seconds - overhead, least)
+
+    mine, beside = (estimate([net(both[i]) for both in turns], _QUICK) for i in (0, 1))
+    # But then it may be anything below, too.
+    quickest = max(min(both[0] for both in turns) - overhead, _SHORTEST)
+    apart = [net(min(_numbers(race[when]))) for when in ("alone", "after") if when in race]
+    low, high = min([beside.low, *apart]), max([beside.high, *apart])
+    return Estimate(low / mine.high, beside.middle / mine.middle, high / quickest)
+
+
+def busy(race: Mapping[str, object]) -> bool:
+    """Whether the baseline was much slower in its turns than before, or after."""
+    beside = min(both[1] for both in _rounds(race, 2))
+    others = (min(_numbers(race[when])) for when in ("alone", "after") if when in race)
+    return any(max(beside, other) > SLOWED * min(beside, other) for other in others)
+
+
+def _overhead(race: Mapping[str, object]) -> float:
+    """Seconds of a run in which nothing is called."""
+    if "idle" in race:
+        return estimate(_numbers(race["idle"]), _QUICK).middle
+    return _number(race.get("overhead"))
+
+
+def resolution(race: Mapping[str, object]) -> float:
+    """The shortest time in seconds that can be told from nothing."""
+    overhead = _overhead(race)
+    spread = overhead - min(_numbers(race["idle"])) if "idle" in race else 0.0
+    return max(spread, overhead / 8, _SHORTEST)
 
 
 def too_fast(race: Mapping[str, object]) -> bool:
     """Whether the student's code was faster than the machine's profile allows for."""
     floor = race.get("floor")
-    if not isinstance(floor, float) or floor <= 0:
+    if not isinstance(floor, float) or floor <= resolution(race):
         return False
-    overhead = _number(race.get("overhead"))
+    overhead = _overhead(race)
     took = statistics.median(max(both[0] - overhead, 0.0) for both in _rounds(race, 2))
     return took < _BELIEVED * floor
 
@@ -80,7 +119,7 @@ def too_fast(race: Mapping[str, object]) -> bool:
 def seconds(race: Mapping[str, object]) -> Estimate:
     """The time of what was measured alone."""
     _made(race)
-    overhead = _number(race.get("overhead"))
+    overhead = _overhead(race)
     return estimate([max(one[0] - overhead, 1e-9) for one in _rounds(race, 1)])
 
 
@@ -93,6 +132,8 @@ def counted(race: Mapping[str, object]) -> Estimate:
 def _made(race: Mapping[str, object]) -> None:
     if "failed" in race:
         raise RanWrongError(str(race["failed"]))
+    if "late" in race:
+        raise TooSlowError(f"a timed run took longer than {_number(race['late']):g} s")
     if "unmade" in race or not race:
         raise NotMeasuredError(str(race.get("unmade", "it was not measured")))
 

@@ -7,18 +7,27 @@ ours. It knows inputs and never what is right: whatever it says is judged left o
 from __future__ import annotations
 
 import base64
+import hashlib
 import json
 import random
 import sys
 from collections.abc import Callable, Mapping
 from typing import Any
 
-MAX_BYTES = 8_000_000
-"""Of all arrays and texts of one result."""
+MAX_BYTES = 4_000_000
+"""Of all arrays and texts of one result; what is sent is twice as long."""
 MAX_ITEMS = 20_000
 MAX_DEPTH = 16
+MAX_DIMENSIONS = 32
 MAX_TEXT = 300
 MAX_BITS = 14_000
+
+TOO_MUCH = f"more than {MAX_BYTES / 1e6:g} MB"
+TOO_MANY = f"more than {MAX_ITEMS} items"
+TOO_DEEP = f"nested more than {MAX_DEPTH} deep"
+TOO_LONG = "an integer of thousands of digits"
+TOO_WIDE = f"more than {MAX_DIMENSIONS} dimensions"
+REASONS = (TOO_MUCH, TOO_MANY, TOO_DEEP, TOO_LONG, TOO_WIDE)
 
 Raw = dict[str, Any]
 
@@ -77,7 +86,8 @@ _DECODED: dict[str, Callable[[Mapping[str, Any]], Any]] = {
 class _Encoder:
     """Encodes one value, and counts what it has taken so far."""
 
-    def __init__(self) -> None:
+    def __init__(self, text_of: Callable[[bytes], str] | None = None) -> None:
+        self.text_of = text_of or _base64
         self.items = MAX_ITEMS
         self.bytes = MAX_BYTES
         self.depth = 0
@@ -85,20 +95,21 @@ class _Encoder:
     def _take(self, size: int) -> None:
         self.bytes -= size
         if self.bytes < 0:
-            raise UnfitError(f"more than {MAX_BYTES / 1e6:g} MB")
+            raise UnfitError(TOO_MUCH)
 
     def encode(self, value: Any) -> Raw:
         self.items -= 1
         if self.items < 0:
-            raise UnfitError(f"more than {MAX_ITEMS} items")
+            raise UnfitError(TOO_MANY)
         if self.depth > MAX_DEPTH:
-            raise UnfitError(f"nested more than {MAX_DEPTH} deep")
+            raise UnfitError(TOO_DEEP)
         form = _ENCODED.get(type(value))
         return self._other(value) if form is None else form(self, value)
 
     def of_int(self, value: int) -> Raw:
         if value.bit_length() > MAX_BITS:
-            raise UnfitError("an integer of thousands of digits")
+            raise UnfitError(TOO_LONG)
+        self._take(value.bit_length() // 8)
         return {"t": "int", "v": str(value)}
 
     def of_str(self, value: str) -> Raw:
@@ -107,7 +118,13 @@ class _Encoder:
 
     def of_bytes(self, value: bytes) -> Raw:
         self._take(len(value))
-        return {"t": "bytes", "v": base64.b64encode(value).decode()}
+        return {"t": "bytes", "v": self.text_of(value)}
+
+    def of_float(self, value: float) -> Raw:
+        return {"t": "float", "v": repr(value)}
+
+    def of_complex(self, value: complex) -> Raw:
+        return {"t": "complex", "v": repr(value)}
 
     def _other(self, value: Any) -> Raw:
         if isinstance(value, (list, tuple, set, frozenset)):
@@ -116,17 +133,31 @@ class _Encoder:
                 tag, value = "set", sorted(value, key=repr)
             return {"t": tag, "v": self._each(value)}
         if isinstance(value, dict):
-            return {"t": "dict", "v": [self._each(pair) for pair in value.items()]}
+            return {"t": "dict", "v": self._pairs(value)}
+        # Of what the plain class of it holds, which no override changes: enums, texts of numpy's.
+        if isinstance(value, str):
+            return self.of_str(str.__str__(value))
+        if isinstance(value, bytes):
+            return self.of_bytes(bytes.__bytes__(value))
+        if isinstance(value, int):
+            return self.of_int(int.__int__(value))
+        return self._of_library(value)
+
+    def _of_library(self, value: Any) -> Raw:
         numpy, torch = sys.modules.get("numpy"), sys.modules.get("torch")
         if torch is not None and isinstance(value, torch.Tensor):
             return self._of_torch(torch, value)
         if numpy is not None and isinstance(value, (numpy.ndarray, numpy.generic)):
             return self._of_numpy(numpy, numpy.asarray(value))
-        if isinstance(value, (bool, int, float, str)):  # of a class of its own, such as an enum
-            for plain in (bool, int, float, str):
-                if isinstance(value, plain):
-                    return self.encode(plain(value))
-        return {"t": "object", "type": _type_name(value)}
+        if isinstance(value, float):
+            return self.of_float(float.__float__(value))
+        if isinstance(value, complex):
+            return self.of_complex(complex.__complex__(value))
+        return self._opaque(_type_name(value))
+
+    def _opaque(self, name: str) -> Raw:
+        self._take(len(name))
+        return {"t": "object", "type": name[:MAX_TEXT].encode("utf-8", "replace").decode()}
 
     def _each(self, values: Any) -> list[Raw]:
         self.depth += 1
@@ -135,25 +166,48 @@ class _Encoder:
         finally:
             self.depth -= 1
 
+    def _pairs(self, value: Any) -> list[list[Raw]]:
+        self.depth += 1
+        try:
+            return [[self.encode(key), self.encode(item)] for key, item in value.items()]
+        finally:
+            self.depth -= 1
+
     def _of_numpy(self, numpy: Any, value: Any) -> Raw:
         if value.dtype.kind not in "biufc" or value.dtype.itemsize > 16:
-            return {"t": "object", "type": f"an array of {value.dtype}"[:MAX_TEXT]}
+            return self._opaque(f"an array of {value.dtype}")
         self._take(value.nbytes)
-        shape = [int(n) for n in value.shape]
+        shape = _shape(value)
         value = numpy.ascontiguousarray(value, dtype=value.dtype.newbyteorder("<"))
-        data = base64.b64encode(value.tobytes()).decode()
-        return {"t": "array", "dtype": str(value.dtype), "shape": shape, "v": data}
+        text = self.text_of(value.tobytes())
+        return {"t": "array", "dtype": str(value.dtype), "shape": shape, "v": text}
 
     def _of_torch(self, torch: Any, value: Any) -> Raw:
-        # Exactly this class: a subclass could compute its numbers only now, or others each time.
-        value = torch.Tensor.detach(value).cpu()
-        value = value.to_dense() if value.layout is not torch.strided else value.contiguous()
-        dtype = str(value.dtype).removeprefix("torch.")
+        # What a subclass puts off until somebody looks is computed now.
+        value = torch.Tensor.detach(value)
+        if value.device.type == "meta" or value.is_quantized or value.is_nested:
+            return self._opaque(f"a tensor of {value.dtype} without plain numbers")
         self._take(value.numel() * value.element_size())
+        value = value.cpu()
+        value = value.to_dense() if value.layout is not torch.strided else value.contiguous()
+        dtype, shape = str(value.dtype).removeprefix("torch."), _shape(value)
         flat = value.resolve_conj().resolve_neg().reshape(-1)
         data = flat.view(torch.uint8).numpy().tobytes() if flat.numel() else b""
-        text = base64.b64encode(data).decode()
-        return {"t": "tensor", "dtype": dtype, "shape": [int(n) for n in value.shape], "v": text}
+        return {"t": "tensor", "dtype": dtype, "shape": shape, "v": self.text_of(data)}
+
+
+def _base64(data: bytes) -> str:
+    return base64.b64encode(data).decode()
+
+
+def _hash(data: bytes) -> str:
+    return hashlib.blake2b(data, digest_size=16).hexdigest()
+
+
+def _shape(value: Any) -> list[int]:
+    if value.ndim > MAX_DIMENSIONS:
+        raise UnfitError(TOO_WIDE)
+    return [int(n) for n in value.shape]
 
 
 # By the very class: what a student derives from these may override how it is looked at.
@@ -161,8 +215,8 @@ _ENCODED: dict[type, Callable[[_Encoder, Any], Raw]] = {
     type(None): lambda *_: {"t": "none"},
     bool: lambda _, value: {"t": "bool", "v": value},
     int: _Encoder.of_int,
-    float: lambda _, value: {"t": "float", "v": repr(value)},
-    complex: lambda _, value: {"t": "complex", "v": repr(value)},
+    float: _Encoder.of_float,
+    complex: _Encoder.of_complex,
     str: _Encoder.of_str,
     bytes: _Encoder.of_bytes,
 }
@@ -197,6 +251,8 @@ def perform(asked: Mapping[str, Any], space: Mapping[str, Any]) -> dict[str, Any
     _seed(int(asked["seed"]))
     if "round" in asked:
         return _round(asked, space, around)
+    if asked["name"] not in space:
+        raise NameError(asked["name"])
     student = space[asked["name"]]
     if "example" in asked:
         names = {**around, **space, asked["alias"]: student}
@@ -208,60 +264,56 @@ def perform(asked: Mapping[str, Any], space: Mapping[str, Any]) -> dict[str, Any
     result = drive(student, **inputs) if drive is not None else student(**inputs)
     said = {"is": "returned", "v": encode(result)}
     # After the result, which may well be the input itself.
-    changed = [name for name, raw in asked["inputs"].items() if encode(inputs[name]) != raw]
+    changed = [name for name, raw in asked["inputs"].items() if not _is_still(inputs[name], raw)]
     return {**said, "changed": changed} if changed else said
 
 
-_HELD = "_grader_held_"
+def _is_still(value: Any, raw: Raw) -> bool:
+    """Whether an input is what it was before the call."""
+    try:
+        return encode(value) == raw
+    except UnfitError:
+        return False
+
+
+_KEPT = "_grader_kept_"
 
 
 def _round(asked: Mapping[str, Any], space: Any, around: Mapping[str, Any]) -> dict[str, Any]:
-    """One step of a measurement: to prepare, to count, or to run what is timed.
+    """One step of a measurement.
 
-    The time is taken left of the wall, from the request to the answer. So the answer holds what
-    the whole result is needed for, and nothing can be put off until the clock has stopped.
+    `run` makes inputs of the seed, calls the student's function or the baseline on them, and says
+    a digest of the whole result. The time is taken left of the wall, from the request to the
+    answer: nothing can be done before the seed is known, and nothing put off until the clock has
+    stopped. `show` then says the result of that digest. `idle` does all that `run` does but for
+    the call, with the result of the last run. `count` says what `measure` returns.
     """
     step = asked["round"]
-    if step == "prepare":
-        space[_HELD] = around["prepare"](int(asked["seed"]))
-    if step in ("prepare", "nothing"):
-        return {"is": "returned", "v": {"t": "none"}}
+    if step == "show":
+        return {"is": "returned", "v": encode(space[_KEPT])}
+    inputs = around["prepare"](int(asked["seed"]))
     if step == "count":
-        return {"is": "returned", "v": encode(float(around["measure"](*space.pop(_HELD))))}
-    function = space[asked["name"]] if asked["name"] else around["baseline"]
-    result = function(*space.pop(_HELD))
-    found: list[Any] = []
-    _digest(result, int(asked["seed"]), found)
-    return {"is": "returned", "v": encode(found)}
+        return {"is": "returned", "v": encode(float(around["measure"](*inputs)))}
+    if step != "idle":
+        function = space[asked["name"]] if asked["name"] else around["baseline"]
+        space[_KEPT] = function(*inputs)
+    digest = _hash(json.dumps(_Encoder(_hash).encode(space[_KEPT])).encode())
+    return {"is": "returned", "v": {"t": "str", "v": digest}}
 
 
-def _digest(value: Any, seed: int, found: list[Any]) -> None:
-    """Sums over all of a result: its size, its norm, and slices that hang on the seed."""
-    import numpy
+def digest_of(raw: Any) -> str:
+    """The digest of a result that `encode` gave. Raises ValueError for what it never gives."""
+    return _hash(json.dumps(_with_hashes(raw)).encode())
 
-    torch = sys.modules.get("torch")
-    if torch is not None and type(value) is torch.Tensor:
-        kind = f"tensor {value.dtype}"
-        value = torch.Tensor.detach(value).cpu()
-        value = value.double() if value.dtype.is_floating_point else value
-        value = value.numpy()
-    elif type(value) in (numpy.ndarray, numpy.float64, numpy.float32):
-        kind, value = f"array {value.dtype}", numpy.asarray(value)
-    elif type(value) in (int, float, bool):
-        found.append(value)
-        return
-    elif type(value) in (list, tuple):
-        found.append(len(value))
-        for item in value:
-            _digest(item, seed, found)
-        return
-    else:
-        raise UnfitError(f"a result of type {_type_name(value)}")
-    flat = value.reshape(-1).astype("float64", copy=False)
-    step = 7 + seed % 13
-    sums = [float(flat[start::step].sum()) for start in range(min(4, len(flat)))]
-    found += [kind, list(value.shape), float(numpy.sqrt((flat * flat).sum())), float(flat.sum())]
-    found.append(sums)
+
+def _with_hashes(raw: Any) -> Any:
+    if isinstance(raw, list):
+        return [_with_hashes(one) for one in raw]
+    if not isinstance(raw, dict):
+        return raw
+    if raw.get("t") in ("array", "tensor", "bytes"):
+        return {**raw, "v": _hash(base64.b64decode(raw.get("v", "")))}
+    return {name: _with_hashes(one) for name, one in raw.items()}
 
 
 def _prepared(asked: Mapping[str, Any]) -> dict[str, Any]:
@@ -287,16 +339,19 @@ def _seed(seed: int) -> None:
 
 
 def _raised(error: BaseException) -> dict[str, Any]:
-    line, trace = None, error.__traceback__
+    # All of it as the interpreter knows it, whatever a class of the student's says of itself.
+    line, trace = None, BaseException.__dict__["__traceback__"].__get__(error)
     while trace is not None:
         if trace.tb_frame.f_code.co_filename.startswith("<ipython-input-"):
             line = trace.tb_lineno
         trace = trace.tb_next
     try:
-        message = str(error)[:MAX_TEXT].encode("utf-8", "replace").decode()
+        message = str.__str__(str(error))[:MAX_TEXT].encode("utf-8", "replace").decode()
     except BaseException:  # noqa: BLE001  # a message of the student's own making
         message = ""
-    kind = "late" if isinstance(error, KeyboardInterrupt) else "raised"
-    unfit = isinstance(error, UnfitError)
-    found = {"is": "unfit" if unfit else kind, "type": type(error).__name__[:80], "what": message}
+    name = type.__dict__["__name__"].__get__(type(error))[:80]
+    said = {"type": name.encode("utf-8", "replace").decode(), "what": message}
+    if isinstance(error, KeyboardInterrupt):
+        return {"is": "late"}
+    found = {"is": "unfit" if isinstance(error, UnfitError) else "raised", **said}
     return found if line is None else {**found, "line": line}

@@ -66,7 +66,7 @@ there_wrong_list = here_wrong_list
 """
 # A baseline that is fast for as long as it runs alone, as on a machine that becomes busy.
 BUSY = """\
-    speed: [{ratio: 2, share: 100%}]
+    speed: [{ratio: 5, share: 100%}]
     setup: |
       import time
 
@@ -77,7 +77,7 @@ BUSY = """\
 
       def baseline(x):
           calls.append(x)
-          time.sleep(0.01 if len(calls) <= 5 else 0.1)
+          time.sleep(0 if len(calls) <= 5 else 0.1)
           return 2 * x
 """
 

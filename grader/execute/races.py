@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import base64
 import json
+import math
 import secrets
-import statistics
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -13,33 +13,50 @@ from contextlib import contextmanager
 from grader import measured
 from grader.errors import SetupError
 from grader.execute.trials import read_said
+from grader.hidden import Array, Closeness, difference, read
 from grader.kernels import NotStartedError, Session, Terms
 from grader.machine import MachineProfile, roofline_seconds
 from grader.model import Answer, Outcome, Race, Raw, Trial
 from grader.sandbox import THREADS
 from grader.source import definitions
+from grader.trial import digest_of
 
 ATTEMPTS = 3
 """Measurements in one run while none is clear."""
 WARM_UP = 2
+BEFORE = 3
+"""Runs of the baseline before anything of the student's is there, and again when it is gone."""
 FEWEST = 6
-"""Rounds before anything is concluded."""
+"""Rounds before anything is concluded; half of them when they take very long."""
+FAR = 2.0
+"""So many times as fast it would still not reach a mark."""
 NEAR = 0.04
-"""A ratio is known when both ends of its interval are within this share of it."""
-_OVERHEAD_ROUNDS = 7
-_CLOSE = 1e-3
-"""Relative to its norm, how far sums over a result may lie from those of another order."""
+"""A time is known when both ends of its interval are within this share of it."""
+_IDLE_ROUNDS = 9
+_OVERTIME_SECONDS = 5.0
+_NOTEBOOK_SECONDS = 60.0
+"""For all cells of a notebook, where the definitions alone are not enough."""
+
+_START = Callable[[Terms], Session]
 
 
 class _FailedError(Exception):
-    """The measurement came to nothing; the text says why."""
+    """The student's code failed; the text says how."""
+
+
+class _LateError(Exception):
+    """A run of the student's code took too long."""
+
+
+class _UnmadeError(Exception):
+    """We failed; the text says how."""
 
 
 def raced(
     trial: Trial,
     answer: Answer,
     code: Sequence[str],
-    start: Callable[[Terms], Session],
+    start: _START,
     terms: Terms,
     profile: MachineProfile | None = None,
 ) -> Answer:
@@ -50,18 +67,14 @@ def raced(
     race = trial.race
     if race is None or answer.raw is None:
         return answer
-    source = "" if race.alone else definitions(code, trial.name)
     found: Raw = {}
-    try:
+    for cells in _ways(trial, race, code):
         for _ in range(ATTEMPTS):
-            with _kernel(start, terms) as clean:
-                found = _Race(trial, race, clean).all(source, start, terms)
+            found = _once(trial, race, cells, start, terms)
             if _clear(race, found):
                 break
-    except NotStartedError as error:
-        found = {"unmade": f"no kernel could be started ({error})"}
-    except _FailedError as error:
-        found = {"failed": str(error)}
+        if "failed" not in found and not found.get("wrong"):
+            break
     if profile is not None and "rounds" in found:
         found = {**found, "floor": _floor(race, profile)}
     raw: dict[str, object]
@@ -72,8 +85,37 @@ def raced(
     return Answer(name=answer.name, raw=raw)
 
 
+def _ways(trial: Trial, race: Race, code: Sequence[str]) -> Iterator[Sequence[str]]:
+    """What a kernel is to run for the function to be there.
+
+    Its definition, with all that this uses; and only when that is not enough, since something may
+    have been put into a list elsewhere, the whole notebook.
+    """
+    if race.alone:
+        yield ()
+        return
+    source = definitions(code, trial.name)
+    if source:
+        yield (source,)
+    yield code
+
+
+def _once(trial: Trial, race: Race, cells: Sequence[str], start: _START, terms: Terms) -> Raw:
+    try:
+        with _kernel(start, terms) as clean:
+            return _Race(trial, race, clean).all(cells, start, terms)
+    except NotStartedError as error:
+        return {"unmade": f"no kernel could be started ({error})"}
+    except _UnmadeError as error:
+        return {"unmade": str(error)}
+    except _FailedError as error:
+        return {"failed": str(error)}
+    except _LateError:
+        return {"late": trial.seconds}
+
+
 @contextmanager
-def _kernel(start: Callable[[Terms], Session], terms: Terms) -> Iterator[Session]:
+def _kernel(start: _START, terms: Terms) -> Iterator[Session]:
     session = start(terms)
     try:
         yield session
@@ -90,93 +132,165 @@ class _Race:
         self._clean = clean
         self._end = time.monotonic() + race.seconds
 
-    def all(self, source: str, start: Callable[[Terms], Session], terms: Terms) -> Raw:
+    def all(self, cells: Sequence[str], start: _START, terms: Terms) -> Raw:
         """What was found: seconds of each round, and whether the results agreed."""
-        overhead = statistics.median(
-            self._ask(self._clean, "nothing", "", 0)[1] for _ in range(_OVERHEAD_ROUNDS)
-        )
         if "def measure(" in self._race.setup:
-            return {"counted": self._count()}
-        # Before anything of the student's exists, so that what slows the machine down shows.
-        alone = [self._run(self._clean, "")[0] for _ in range(WARM_UP + 3)][WARM_UP:]
-        found: dict[str, object] = {"overhead": overhead, "alone": alone}
+            return {"counted": [_number(self._ask(self._clean, "count")[0]) for _ in range(3)]}
+        self._baseline(WARM_UP)
+        idle = [self._ask(self._clean, "idle")[1] for _ in range(_IDLE_ROUNDS)]
+        found: dict[str, object] = {"idle": idle, "alone": self._baseline(BEFORE)}
         if self._race.alone:
-            rounds = [[one] for one in self._more(alone)]
-            return {**found, "rounds": rounds}
+            return {**found, "rounds": [[one] for one in self._more()]}
         with _kernel(start, terms) as mine:
-            ran = mine.run(source, seconds=self._trial.seconds + 10, keep=0)
-            if ran.outcome is not Outcome.FINISHED or ran.error is not None:
-                raise _FailedError(ran.error or "the code could not be run by itself")
-            rounds, wrong = self._rounds(mine, overhead)
-        return {**found, "rounds": rounds, "wrong": wrong}
+            self._define(mine, cells)
+            found |= self._rounds(mine, found)
+        return {**found, "after": self._baseline(BEFORE)}
 
-    def _more(self, seconds: list[float]) -> list[float]:
+    def _baseline(self, count: int) -> list[float]:
+        return [self._run(self._clean, "", _new_seed())[1] for _ in range(count)]
+
+    def _more(self) -> list[float]:
+        seconds: list[float] = []
         while len(seconds) < self._race.rounds and time.monotonic() < self._end:
-            seconds.append(self._run(self._clean, "")[0])
-            if len(seconds) >= FEWEST and _known(seconds, ()):
-                break
+            seconds += self._baseline(1)
+            if len(seconds) >= FEWEST:
+                known = measured.estimate(seconds)
+                if known.high - known.low <= 2 * NEAR * known.middle:
+                    break
         return seconds
 
-    def _count(self) -> list[object]:
-        found = []
-        for _ in range(3):
-            seed = secrets.randbelow(2**31)
-            self._ask(self._clean, "prepare", "", seed)
-            found.append(self._ask(self._clean, "count", "", seed)[0])
-        return found
+    def _define(self, mine: Session, cells: Sequence[str]) -> None:
+        """Runs what the function is made of; of a whole notebook some cells may fail."""
+        end = time.monotonic() + _NOTEBOOK_SECONDS
+        for cell in cells:
+            seconds = min(self._trial.seconds + 2 * _OVERTIME_SECONDS, end - time.monotonic())
+            ran = mine.run(cell, seconds=max(seconds, 0.1), keep=0)
+            fine = ran.outcome is Outcome.FINISHED and ran.error is None
+            if not ran.alive or not (fine or len(cells) > 1):
+                raise _FailedError("the code could not be run by itself")
 
-    def _rounds(self, mine: Session, overhead: float) -> tuple[list[list[float]], int]:
-        """Seconds of student and baseline, in turns; and how often their results differed."""
+    def _rounds(self, mine: Session, before: Raw) -> dict[str, object]:
+        """Seconds of student and baseline, in turns; and whether their results differed."""
         rounds: list[list[float]] = []
-        wrong = 0
         for number in range(WARM_UP + self._race.rounds):
-            seed = secrets.randbelow(2**31)  # nobody has seen these inputs before
-            both: dict[bool, tuple[float, object]] = {}
-            for first in (True, False) if number % 2 else (False, True):
-                both[first] = (
-                    self._run(mine, self._trial.name, seed)
-                    if first
-                    else self._run(self._clean, "", seed)
-                )
-            wrong += not _agree(both[True][1], both[False][1])
-            if number < WARM_UP:
-                continue
-            rounds.append([both[True][0], both[False][0]])
-            if wrong or time.monotonic() > self._end:
+            seed = _new_seed()  # nobody has seen these inputs before
+            if number % 2:
+                ours = self._run(self._clean, "", seed)
+                theirs = self._run(mine, self._trial.name, seed)
+            else:
+                theirs = self._run(mine, self._trial.name, seed)
+                ours = self._run(self._clean, "", seed)
+            if number >= WARM_UP:
+                rounds.append([theirs[1], ours[1]])
+            if self._differ(mine, theirs[0]):
+                return {"rounds": rounds or [[theirs[1], ours[1]]], "wrong": 1}
+            enough = len(rounds) >= FEWEST and self._enough({**before, "rounds": rounds})
+            if enough or (len(rounds) >= FEWEST // 2 and time.monotonic() > self._end):
                 break
-            if len(rounds) >= FEWEST and _known(
-                measured.ratios(rounds, overhead), self._race.marks
-            ):
-                break
-        return rounds, wrong
+        return {"rounds": rounds, "wrong": 0}
 
-    def _run(self, session: Session, name: str, seed: int | None = None) -> tuple[float, object]:
-        """Seconds of one run on new inputs, and the sums over its result."""
-        seed = secrets.randbelow(2**31) if seed is None else seed
-        self._ask(session, "prepare", name, seed)
-        said, seconds = self._ask(session, "run", name, seed)
-        return seconds, said
+    def _enough(self, found: Raw) -> bool:
+        """Whether more rounds are not worth their time: one mark after the other is far away.
 
-    def _ask(self, session: Session, step: str, name: str, seed: int) -> tuple[object, float]:
+        Being slow is believed later than being fast, for a busy machine makes nothing faster.
+        """
+        ratio = measured.ratio(found)
+        return all(ratio.low >= mark or FAR * ratio.high < mark for mark in self._race.marks)
+
+    def _run(self, session: Session, name: str, seed: int) -> tuple[object, float]:
+        """The digest of the result on new inputs, and the seconds until it was there."""
+        return self._ask(session, "run", name, seed)
+
+    def _differ(self, mine: Session, promised: object) -> bool:
+        """Whether the two results of a round differ, or the student's is not what was timed."""
+        theirs, _ = self._ask(mine, "show")
+        ours, _ = self._ask(self._clean, "show")
+        if theirs == ours and promised == {"t": "str", "v": digest_of(ours)}:
+            return False
+        try:
+            right = read(ours)
+        except ValueError:
+            raise _UnmadeError("the baseline's result could not be read") from None
+        try:
+            if promised != {"t": "str", "v": digest_of(theirs)}:
+                return True
+            return difference(read(theirs), right, _near(right)) is not None
+        except ValueError:
+            return True
+
+    def _ask(
+        self, session: Session, step: str, name: str = "", seed: int | None = None
+    ) -> tuple[object, float]:
+        """What was said, and the seconds from the request to the answer."""
         asked = {
             "name": name,
             "round": step,
             "driver": self._race.setup,
             "tools": self._trial.tools,
-            "seed": seed,
+            "seed": _new_seed() if seed is None else seed,
         }
         request = base64.b64encode(json.dumps(asked).encode()).decode()
-        called = session.call(request, seconds=self._trial.seconds + 5)
+        called = session.call(request, seconds=self._trial.seconds + _OVERTIME_SECONDS)
         found = read_said(called.said)
+        if called.late and session is not self._clean:
+            raise _LateError
+        why = None
         if called.late:
-            raise _FailedError(f"one run took longer than {self._trial.seconds:g} s")
-        if not called.alive:
-            raise _FailedError(f"a run {called.error or 'ended the kernel'}")
-        if found["is"] == "unfit":
-            raise _FailedError(f"its result can't be taken ({found.get('what')})")
-        if found["is"] != "returned":
-            raise _FailedError(f"{found.get('type', 'an error')} was raised in a timed run")
-        return _value(found["v"]), round(called.seconds, 6)
+            why = f"one run took longer than {self._trial.seconds:g} s"
+        elif not called.alive:
+            why = f"a run {called.error or 'ended the kernel'}"
+        elif found["is"] == "unfit":
+            why = "its result is too large to be taken"
+        elif found["is"] != "returned":
+            why = "an exception was raised in a timed run"
+        if why is None:
+            return found["v"], round(called.seconds, 6)
+        raise _UnmadeError(f"the baseline: {why}") if session is self._clean else _FailedError(why)
+
+
+def _number(raw: object) -> float:
+    try:
+        value = read(raw)
+    except ValueError:
+        value = None
+    if not isinstance(value, float) or not math.isfinite(value):
+        raise _UnmadeError("what was counted is no number")
+    return value
+
+
+def _new_seed() -> int:
+    return secrets.randbelow(2**31)
+
+
+# Results of another order of summation agree so far, relative to their size.
+_CLOSE = {
+    "float64": 1e-6, "complex128": 1e-6, "float32": 1e-3, "complex64": 1e-3,
+    "float16": 2e-2, "bfloat16": 5e-2,
+}  # fmt: skip
+_COARSE = 0.2
+
+
+def _near(right: object) -> Closeness:
+    """How near the numbers of a result must come to those of *right*."""
+    import numpy as np
+
+    squares, count, close = 0.0, 0, _CLOSE["float64"]
+    waiting = [right]
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, (list, tuple)):
+            waiting += value
+        elif isinstance(value, dict):
+            waiting += value.values()
+        elif isinstance(value, Array) and value.numbers.dtype.kind in "fc":
+            close = max(close, _CLOSE.get(value.dtype, _COARSE))
+            sizes = np.abs(value.numbers[np.isfinite(value.numbers)])
+            with np.errstate(over="ignore"):
+                squares, count = squares + float((sizes**2).sum()), count + sizes.size
+        elif isinstance(value, float) and math.isfinite(value):
+            squares, count = squares + value * value, count + 1
+    size = math.sqrt(squares / count) if count and math.isfinite(squares) else 0.0
+    return Closeness(relative=close, absolute=close * size)
 
 
 def _floor(race: Race, profile: MachineProfile) -> float:
@@ -197,6 +311,8 @@ def _clear(race: Race, found: Raw) -> bool:
     """Whether *found* tells on which side of every mark the ratio lies."""
     if race.alone:
         return True
+    if "late" in found:
+        return False  # the machine may have stood still for a moment
     try:
         ratio = measured.ratio(found)
     except measured.RanWrongError:
@@ -204,49 +320,3 @@ def _clear(race: Race, found: Raw) -> bool:
     except measured.NotMeasuredError:
         return False
     return all(ratio.above(mark) is not None for mark in race.marks)
-
-
-def _known(values: Sequence[float], marks: Sequence[float]) -> bool:
-    found = measured.estimate(values)
-    if marks:
-        return all(found.above(mark) is not None for mark in marks)
-    return found.high - found.low <= 2 * NEAR * found.middle
-
-
-def _value(raw: object) -> object:
-    """Nested lists of numbers and texts, as the sums over a result are sent."""
-    if not isinstance(raw, dict):
-        raise _FailedError("what was said could not be read")
-    value = raw.get("v")
-    match raw.get("t"):
-        case "list" if isinstance(value, list) and len(value) < 10_000:
-            return [_value(item) for item in value]
-        case "int" | "float" if isinstance(value, str) and len(value) < 100:
-            try:
-                return float(value)
-            except ValueError:
-                raise _FailedError("what was said could not be read") from None
-        case "bool":
-            return float(value is True)
-        case "str":
-            return str(value)
-        case "none":
-            return None
-    raise _FailedError("what was said could not be read")
-
-
-def _agree(mine: object, right: object, norm: float = 0.0) -> bool:
-    """Whether the sums over two results are those of the same numbers."""
-    if isinstance(mine, list) and isinstance(right, list):
-        if len(mine) != len(right):
-            return False
-        for number, (a, b) in enumerate(zip(mine, right, strict=True)):
-            if isinstance(b, str) and number + 2 < len(right):
-                follows = right[number + 2]
-                norm = follows if isinstance(follows, float) else norm
-            if not _agree(a, b, norm):
-                return False
-        return True
-    if isinstance(mine, float) and isinstance(right, float):
-        return abs(mine - right) <= _CLOSE * max(abs(right), norm) or mine == right
-    return mine == right

@@ -11,14 +11,21 @@ from typing import Protocol
 from grader.kernels import Called, Session
 from grader.model import Answer, Call, Outcome, Raw, Trial
 from grader.source import definitions
+from grader.trial import MAX_DEPTH, MAX_ITEMS, TOO_MUCH
 
 MOST_DEATHS = 5
 """Kernels that the calls of one notebook may end; those that are left are not made then."""
 MOST_LATE = 3
 """Calls of one function that may take too long."""
+MOST_SAID = 8_000_000
+"""Characters that all calls of one function may say, so that evidence can be kept."""
 
 _OVERHEAD_SECONDS = 2.0
 _WHAT = 300
+# Of the JSON of a value: each level of it is an object in a list, and in a dict in a pair.
+_DEEPEST = 4 * MAX_DEPTH
+_MOST_PIECES = 12 * MAX_ITEMS
+_LARGEST = 2**53
 
 
 class Kernels(Protocol):
@@ -67,6 +74,7 @@ class _Calls:
         self._session = session
         self._kernels = kernels
         self._late = 0
+        self._room = MOST_SAID
 
     def all(self) -> list[Raw]:
         """What came of each, with the digest that tells which it was."""
@@ -94,6 +102,9 @@ class _Calls:
             return {"is": "late", **seconds}
         if not called.alive:
             return {"is": "died", "what": called.error or "ended the kernel", **seconds}
+        self._room -= len(called.said or "")
+        if self._room < 0:
+            return {"is": "unfit", "type": "", "what": TOO_MUCH, **seconds}
         found = read_said(called.said)
         if found["is"] == "returned" and called.seconds > self._trial.seconds + _OVERHEAD_SECONDS:
             self._late += 1
@@ -116,7 +127,10 @@ def _request(trial: Trial, call: Call) -> str:
 
 
 def read_said(said: str | None) -> dict[str, object]:
-    """What was said, as far as it has the form that it should have; values are read when judged."""
+    """What was said, as far as it has the form that it should have; values are read when judged.
+
+    What comes of it can be written as JSON and read again, whatever was said.
+    """
     try:
         found = json.loads(base64.b64decode(said or "", validate=True))
         kind = found["is"]
@@ -135,9 +149,22 @@ def _text(value: object) -> str:
     return value.encode("utf-8", "replace").decode().replace("\0", "�")
 
 
-def _mapping(value: object) -> object:
+def _value(value: object) -> object:
     if not isinstance(value, dict) or not isinstance(value.get("t"), str):
         raise ValueError
+    waiting: list[tuple[object, int]] = [(value, 0)]
+    seen = 0
+    while waiting:
+        one, depth = waiting.pop()
+        seen += 1
+        if depth > _DEEPEST or seen > _MOST_PIECES:
+            raise ValueError
+        if isinstance(one, dict):
+            waiting += ((inner, depth + 1) for inner in one.values())
+        elif isinstance(one, list):
+            waiting += ((inner, depth + 1) for inner in one)
+        elif not isinstance(one, (str, bool)) and not (type(one) is int and abs(one) < _LARGEST):
+            raise ValueError
     return value
 
 
@@ -156,7 +183,7 @@ def _line(value: object) -> int:
 _Check = Callable[[object], object]
 _RAISED: Mapping[str, _Check] = {"type": _text, "what": _text}
 _FORMS: Mapping[str, Mapping[str, _Check]] = {
-    "returned": {"v": _mapping},
+    "returned": {"v": _value},
     "raised": _RAISED,
     "unfit": _RAISED,
     "late": {},

@@ -24,6 +24,9 @@ REPEATED = 2
 """Cases that are asked for once more at the end, so that what hangs on the order shows."""
 MOST_CASES = 200
 
+_OPAQUE = '{"t": "object"'
+"""What `encode` says of a value that no `decode` makes again; in a text its quotes are escaped."""
+
 UNCOMPARED = ...
 """Expected of a case for which properties alone decide."""
 
@@ -104,6 +107,8 @@ class Hidden:
             if number >= MOST_CASES:
                 raise ValueError(f"'{self.part}_cases' yields more than {MOST_CASES} cases")
             text = json.dumps({name: trial.encode(value) for name, value in inputs.items()})
+            if _OPAQUE in text:
+                raise ValueError(f"'{self.part}_cases' yields an input that can't be sent")
             call = Call(inputs=text, seed=(seed + number) % 2**31)
             near = Closeness(**more[0]) if more else self._near
             yield Case(group=group, call=call, near=near)

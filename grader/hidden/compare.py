@@ -1,4 +1,8 @@
-"""Whether a result is the expected one, and if not, how it differs, without what was expected."""
+"""Whether a result is the expected one, and if not, how it differs, without what was expected.
+
+A student reads it, and hidden inputs must not reach them that way: no text that a student's code
+chose, such as the name of a class or of a key, is in what is said here.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +17,11 @@ from grader.model.spec import STRICT
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Closeness:
-    """How near numbers must come: within absolute + relative times what is expected."""
+    """How near numbers must come: within absolute + relative times what is expected.
+
+    Whole numbers are near to whole numbers within `absolute` alone: an index or a count that is
+    off by one is wrong, however large it is.
+    """
 
     __pydantic_config__: ClassVar[dict[str, object]] = STRICT
 
@@ -36,6 +44,8 @@ def difference(got: object, want: object, near: Closeness, what: str = "the resu
 
 
 def _flag(got: object, want: bool, _near: Closeness, what: str) -> str | None:
+    if isinstance(got, bool) and got is not want:
+        return f"{what} is {got}"
     return None if got is want else _unlike(got, want, what)
 
 
@@ -51,14 +61,16 @@ def _scalar(value: object) -> object:
 
 
 def _close(got: complex, want: complex, near: Closeness) -> bool:
+    if isinstance(got, int) and isinstance(want, int):
+        return abs(got - want) <= near.absolute
+    if _nan(got) or _nan(want):
+        return _nan(got) and _nan(want)
+    if got == want:
+        return True
     try:
-        if isinstance(got, int) and isinstance(want, int):
-            return abs(got - want) <= near.absolute + near.relative * abs(want)
-        if _nan(got) or _nan(want):
-            return _nan(got) and _nan(want)
-        if got == want:
-            return True
-        return bool(abs(got - want) <= near.absolute + near.relative * abs(want))
+        return math.isfinite(abs(want)) and bool(
+            abs(got - want) <= near.absolute + near.relative * abs(want)
+        )
     except OverflowError:
         return False
 
@@ -71,7 +83,8 @@ def _array(got: object, want: Array, near: Closeness, what: str) -> str | None:
     if not isinstance(got, Array) or got.form != want.form:
         return _unlike(got, want, what)
     if got.shape != want.shape:
-        return f"{what} has the shape {got.shape}, not {want.shape}"
+        alike = kind_of(got) == kind_of(want)
+        return f"{what} has another shape" if alike else _unlike(got, want, what)
     if near.dtype and got.dtype != want.dtype:
         return f"{what} has the dtype {got.dtype}, not {want.dtype}"
     wrong = _apart(got.numbers, want.numbers, near)
@@ -86,13 +99,14 @@ def _apart(got: Any, want: Any, near: Closeness) -> int:
     """How many places differ."""
     import numpy as np
 
-    if want.dtype.kind in "biu" and got.dtype.kind in "biu" and near.relative == near.absolute == 0:
+    whole = want.dtype.kind in "biu" and got.dtype.kind in "biu"
+    if whole and near.absolute < 1:
         return int(np.count_nonzero(got != want))
     with np.errstate(all="ignore"):
         wide = np.complex128 if "c" in (got.dtype.kind, want.dtype.kind) else np.float64
         a, b = got.astype(wide), want.astype(wide)
         same = (a == b) | (np.isnan(a) & np.isnan(b))
-        limit = near.absolute + near.relative * np.abs(b)
+        limit = near.absolute + (0 if whole else near.relative) * np.abs(b)
         same |= np.isfinite(a) & np.isfinite(b) & (np.abs(a - b) <= limit)
     return int(np.count_nonzero(~same))
 
@@ -116,21 +130,50 @@ def _mapping(got: object, want: dict[object, object], near: Closeness, what: str
         return _unlike(got, want, what)
     missing = [key for key in want if key not in got]
     if missing:
-        return f"{what} has no {str(missing[0])!r}"
-    more = [key for key in got if key not in want]
-    if more:
-        return f"{what} has {str(more[0])[:40]!r}, which is not asked for"
+        return f"{what} has no {_key(missing[0])}"
+    if len(got) > len(want):
+        return f"{what} has a key that is not asked for"
     for key, right in want.items():
-        found = difference(got[key], right, near, f"{str(key)!r} of {what}")
+        found = difference(got[key], right, near, f"{_key(key)} of {what}")
         if found is not None:
             return found
     return None
+
+
+def _key(key: object) -> str:
+    """An expected key, where it is part of what is asked for rather than of a hidden input."""
+    return repr(key) if isinstance(key, str) and key.isidentifier() else "one of the keys"
 
 
 def _unlike(got: object, want: object, what: str) -> str:
     mine, right = kind_of(got), kind_of(want)
     return f"{what} is {mine}, not {right}" if mine != right else f"{what} is another one"
 
+
+_MOST_DIMENSIONS = 8
+
+# The types that students return by mistake, by the names that they have in the kernel.
+_OPAQUE = {
+    "builtins.function": "a function",
+    "builtins.method": "a method",
+    "builtins.builtin_function_or_method": "a function",
+    "builtins.generator": "a generator",
+    "builtins.coroutine": "a coroutine",
+    "builtins.range": "a range",
+    "builtins.map": "a map object",
+    "builtins.filter": "a filter object",
+    "builtins.zip": "a zip object",
+    "builtins.enumerate": "an enumerate object",
+    "builtins.dict_keys": "the keys of a dict",
+    "builtins.dict_values": "the values of a dict",
+    "builtins.dict_items": "the items of a dict",
+    "builtins.ellipsis": "...",
+    "builtins.type": "a class",
+    "builtins.module": "a module",
+    "an array of object": "an array of objects",
+    "pandas.core.series.Series": "a Series of pandas",
+    "pandas.core.frame.DataFrame": "a DataFrame of pandas",
+}
 
 _KINDS: tuple[tuple[type, str], ...] = (
     (bool, "True or False"),
@@ -148,10 +191,15 @@ _KINDS: tuple[tuple[type, str], ...] = (
 def kind_of(value: object) -> str:
     """What sort of thing *value* is, in a word or two."""
     if isinstance(value, Array):
-        kind = "an array" if value.form == "array" else "a tensor"
-        return f"{kind} of shape {value.shape}"
+        form = value.form if value.form == "array" else "tensor"
+        if not value.numbers.size:
+            return f"an empty {form}"  # whose other sizes mean nothing, and could tell anything
+        article = "an" if form == "array" else "a"
+        if len(value.shape) > _MOST_DIMENSIONS:
+            return f"{article} {form} of {len(value.shape)} dimensions"
+        return f"{article} {form} of shape {value.shape}"
     if isinstance(value, Opaque):
-        return f"an object of type {value.type}"
+        return _OPAQUE.get(value.type, "an object of another type")
     return next((words for kind, words in _KINDS if isinstance(value, kind)), "None")
 
 
@@ -176,7 +224,8 @@ def shown(value: object) -> str:
 
 def _told(value: object) -> str:
     if isinstance(value, Array):
-        return f"{value.numbers.tolist()} ({value.dtype})" if value.shape else f"{value.numbers}"
+        first = value.numbers if value.numbers.size <= _LONGEST else value.numbers.flat[:_LONGEST]
+        return f"{first.tolist()} ({value.dtype})" if value.shape else f"{value.numbers}"
     if isinstance(value, (list, tuple)):
         return f"({', '.join(map(_told, value))})"
     if isinstance(value, dict):

@@ -16,10 +16,25 @@ if TYPE_CHECKING:
     import numpy as np
 
 _NUMBER = re.compile(r"-?(\d+(\.\d+)?(e[+-]?\d+)?|inf|nan)", re.ASCII)
-_DTYPE = re.compile(
-    r"(bool|u?int(8|16|32|64)|(b?float|complex)(8|16|32|64|128))(_e[45]m[23][a-z]*)?"
-)
+_COMPLEX = re.compile(r"\(?[\d.einfa+-]{0,60}j\)?", re.ASCII)
+_MOST_KEYS = 5_000
+"""Of one dict: so many with the same hash, as a forger may choose them, still take no time."""
+_MOST_ITEMS = 2 * trial.MAX_ITEMS
+"""Of one value; the keys of a dict count as well."""
 _TEXT = 300
+
+_PLAIN_DTYPES = frozenset(
+    ["bool", "uint8", "uint16", "uint32", "uint64", "int8", "int16", "int32", "int64", "float16",
+     "float32", "float64", "float128", "complex64", "complex128"]
+)  # fmt: skip
+# Bits of exponent and mantissa, the bias, and whether there is an infinity: OCP's two formats, and
+# those of GPUs that have neither infinity nor a negative zero.
+_SMALL_FLOATS = {
+    "float8_e4m3fn": (4, 3, 7, False),
+    "float8_e5m2": (5, 2, 15, True),
+    "float8_e4m3fnuz": (4, 3, 8, False),
+    "float8_e5m2fnuz": (5, 2, 16, False),
+}
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -43,25 +58,65 @@ class Opaque:
 
 def read(raw: object) -> object:
     """The value: plain data, Array or Opaque. Raises ValueError for what `encode` never says."""
-    return _read(raw, 0)
+    return _Reader().read(raw)
 
 
-def _read(raw: object, depth: int) -> object:
-    if not isinstance(raw, dict) or depth > trial.MAX_DEPTH + 1:
-        raise ValueError("not a value")
-    reader = _READERS.get(raw.get("t"))
-    if reader is None:
-        raise ValueError("no such kind of value")
-    return reader(raw, depth)
+class _Reader:
+    """Reads one value, and counts what it has taken so far."""
+
+    def __init__(self) -> None:
+        self._items = _MOST_ITEMS
+        self._depth = 0
+
+    def read(self, raw: object) -> object:
+        """The value that *raw* stands for."""
+        self._items -= 1
+        if not isinstance(raw, dict) or self._items < 0 or self._depth > trial.MAX_DEPTH + 1:
+            raise ValueError("not a value")
+        tag = raw.get("t")
+        form = _READERS.get(tag) if isinstance(tag, str) else None
+        if form is None:
+            raise ValueError("no such kind of value")
+        self._depth += 1
+        try:
+            return form(self, raw)
+        finally:
+            self._depth -= 1
+
+    def items(self, raw: Mapping[str, Any]) -> list[object]:
+        """Those of a list."""
+        return [self.read(item) for item in _list(raw)]
+
+    def dict(self, raw: Mapping[str, Any]) -> object:
+        """A dict whose keys are plain data."""
+        found: dict[object, object] = {}
+        pairs = _list(raw)
+        if len(pairs) > _MOST_KEYS:
+            raise ValueError("too many keys")
+        for pair in pairs:
+            if not isinstance(pair, list) or len(pair) != 2:
+                raise ValueError("not a pair")
+            key, value = self.read(pair[0]), self.read(pair[1])
+            if not isinstance(key, (str, bytes, int, float, complex, tuple)) and key is not None:
+                raise ValueError("not a key")
+            try:
+                found[key] = value
+            except TypeError:  # a tuple that holds a list
+                raise ValueError("not a key") from None
+        return found
 
 
-def _plain(kind: type) -> Callable[[Mapping[str, Any], int], object]:
-    def reader(raw: Mapping[str, Any], _depth: int) -> object:
-        if type(raw.get("v")) is not kind:
-            raise ValueError("not what it says it is")
-        return raw["v"]
+def _list(raw: Mapping[str, Any]) -> list[object]:
+    value = raw.get("v")
+    if not isinstance(value, list):
+        raise ValueError("not a list")
+    return value
 
-    return reader
+
+def _flag(raw: Mapping[str, Any]) -> bool:
+    if type(raw.get("v")) is not bool:
+        raise ValueError("not true or false")
+    return bool(raw["v"])
 
 
 def _string(value: object, most: int = trial.MAX_BYTES) -> str:
@@ -70,116 +125,110 @@ def _string(value: object, most: int = trial.MAX_BYTES) -> str:
     return value
 
 
-def _int(raw: Mapping[str, Any], _depth: int) -> int:
+def _int(raw: Mapping[str, Any]) -> int:
     text = _string(raw.get("v"), 5_000)
     if not re.fullmatch(r"-?\d{1,4300}", text, re.ASCII):
         raise ValueError("not a whole number")
     return int(text)
 
 
-def _float(raw: Mapping[str, Any], _depth: int) -> float:
+def _float(raw: Mapping[str, Any]) -> float:
     text = _string(raw.get("v"), 100)
     if not _NUMBER.fullmatch(text):
         raise ValueError("not a number")
     return float(text)
 
 
-def _complex(raw: Mapping[str, Any], _depth: int) -> complex:
-    return complex(_string(raw.get("v"), 100))
+def _complex(raw: Mapping[str, Any]) -> complex:
+    text = _string(raw.get("v"), 100)
+    if not _COMPLEX.fullmatch(text):
+        raise ValueError("not a number")
+    return complex(text)
 
 
 def _bytes(raw: Mapping[str, Any]) -> bytes:
     try:
-        return base64.b64decode(_string(raw.get("v"), 2 * trial.MAX_BYTES), validate=True)
+        data = base64.b64decode(_string(raw.get("v"), 2 * trial.MAX_BYTES), validate=True)
     except binascii.Error as error:
         raise ValueError("not base64") from error
+    if len(data) > trial.MAX_BYTES:
+        raise ValueError("too much")
+    return data
 
 
-def _items(raw: Mapping[str, Any], depth: int) -> list[object]:
-    value = raw.get("v")
-    if not isinstance(value, list) or len(value) > trial.MAX_ITEMS:
-        raise ValueError("not a list")
-    return [_read(item, depth + 1) for item in value]
-
-
-def _dict(raw: Mapping[str, Any], depth: int) -> object:
-    found: dict[object, object] = {}
-    for pair in raw.get("v") or ():
-        if not isinstance(pair, list) or len(pair) != 2:
-            raise ValueError("not a pair")
-        key, value = (_read(item, depth + 1) for item in pair)
-        if not isinstance(key, (str, int, float, bool, tuple)) and key is not None:
-            raise ValueError("not a key")
-        try:
-            found[key] = value
-        except TypeError:  # a tuple that holds a list
-            raise ValueError("not a key") from None
-    return found
-
-
-def _array(raw: Mapping[str, Any], _depth: int) -> Array:
-    import numpy as np
-
+def _array(raw: Mapping[str, Any]) -> Array:
     form, dtype = str(raw["t"]), _string(raw.get("dtype"), 40)
-    if not _DTYPE.fullmatch(dtype):
-        raise ValueError("no such type of numbers")
     shape = raw.get("shape")
-    if not isinstance(shape, list) or len(shape) > 32:
+    if not isinstance(shape, list) or len(shape) > trial.MAX_DIMENSIONS:
         raise ValueError("no shape")
     if not all(type(n) is int and 0 <= n <= trial.MAX_BYTES for n in shape):
         raise ValueError("no shape")
-    data = _bytes(raw)
-    count = math.prod(shape)
-    if dtype == "bfloat16":
-        if len(data) != 2 * count:
-            raise ValueError("not as many numbers as the shape says")
-        numbers = (np.frombuffer(data, "<u2").astype(np.uint32) << 16).view(np.float32)
-    elif dtype.startswith("float8"):
-        numbers = _small_floats(np.frombuffer(data, np.uint8), dtype)
-    else:
-        try:
-            numbers = np.frombuffer(data, np.dtype(dtype).newbyteorder("<"))
-        except TypeError:
-            raise ValueError("no such type of numbers") from None
-    if numbers.size != count:
+    numbers = _numbers(dtype, _bytes(raw))
+    if numbers.size != math.prod(shape):
         raise ValueError("not as many numbers as the shape says")
-    if numbers.dtype.kind == "f":
-        numbers = numbers.astype(np.float64)
     return Array(form, dtype, tuple(shape), numbers.reshape(shape))
 
 
-def _small_floats(codes: np.ndarray[Any, Any], dtype: str) -> np.ndarray[Any, Any]:
-    """Eight-bit floats by their bits: OCP's e4m3fn (no infinity) and e5m2."""
+def _numbers(dtype: str, data: bytes) -> np.ndarray[Any, Any]:
+    """The numbers in *data*, as wide as they are compared. Raises ValueError."""
     import numpy as np
 
-    exponent_bits, mantissa_bits, bias = (4, 3, 7) if "e4m3" in dtype else (5, 2, 15)
-    codes = codes.astype(np.int64)
+    if dtype in _SMALL_FLOATS:
+        return _small_floats(dtype)[np.frombuffer(data, np.uint8)]
+    if dtype == "bfloat16":
+        wide = np.frombuffer(data, "<u2").astype(np.uint32) << 16
+        return wide.view(np.float32).astype(np.float64)
+    if dtype not in _PLAIN_DTYPES:
+        raise ValueError("no such type of numbers")
+    if dtype == "bool":
+        flags = np.frombuffer(data, np.uint8)
+        if flags.size and flags.max() > 1:
+            raise ValueError("neither true nor false")
+        return flags.astype(np.bool_)
+    try:
+        numbers = np.frombuffer(data, np.dtype(dtype).newbyteorder("<"))
+    except TypeError:  # float128, where there is none
+        raise ValueError("no such type of numbers") from None
+    if numbers.dtype.kind == "f":
+        with np.errstate(all="ignore"):
+            return numbers.astype(np.float64)
+    return numbers
+
+
+def _small_floats(dtype: str) -> np.ndarray[Any, Any]:
+    """What each of the 256 codes of an eight-bit float stands for."""
+    import numpy as np
+
+    exponent_bits, mantissa_bits, bias, has_infinity = _SMALL_FLOATS[dtype]
+    codes = np.arange(256)
     sign = np.where(codes >> 7, -1.0, 1.0)
     exponent = (codes >> mantissa_bits) & ((1 << exponent_bits) - 1)
     mantissa = (codes & ((1 << mantissa_bits) - 1)) / (1 << mantissa_bits)
     normal = (1 + mantissa) * 2.0 ** (exponent - bias)
     found = np.where(exponent == 0, mantissa * 2.0 ** (1 - bias), normal)
-    if dtype == "float8_e5m2":
+    if has_infinity:
         top = exponent == (1 << exponent_bits) - 1
         found = np.where(top, np.where(mantissa == 0, np.inf, np.nan), found)
+    elif dtype.endswith("fnuz"):
+        found[0x80] = np.nan
     else:
-        found = np.where((codes & 0x7F) == 0x7F, np.nan, found)
+        found[[0x7F, 0xFF]] = np.nan
     return np.asarray(sign * found)
 
 
-_READERS: dict[object, Callable[[Mapping[str, Any], int], object]] = {
+_READERS: dict[str, Callable[[_Reader, Mapping[str, Any]], object]] = {
     "none": lambda *_: None,
-    "bool": _plain(bool),
-    "str": lambda raw, _: _string(raw.get("v")),
-    "int": _int,
-    "float": _float,
-    "complex": _complex,
-    "bytes": lambda raw, _: _bytes(raw),
-    "list": _items,
-    "tuple": lambda raw, depth: tuple(_items(raw, depth)),
-    "set": lambda raw, depth: {"a set of": _items(raw, depth)},
-    "dict": _dict,
-    "array": _array,
-    "tensor": _array,
-    "object": lambda raw, _: Opaque(_string(raw.get("type"), _TEXT)),
+    "bool": lambda _, raw: _flag(raw),
+    "str": lambda _, raw: _string(raw.get("v")),
+    "int": lambda _, raw: _int(raw),
+    "float": lambda _, raw: _float(raw),
+    "complex": lambda _, raw: _complex(raw),
+    "bytes": lambda _, raw: _bytes(raw),
+    "list": _Reader.items,
+    "tuple": lambda reader, raw: tuple(reader.items(raw)),
+    "set": lambda reader, raw: {"a set of": reader.items(raw)},
+    "dict": _Reader.dict,
+    "array": lambda _, raw: _array(raw),
+    "tensor": lambda _, raw: _array(raw),
+    "object": lambda _, raw: Opaque(_string(raw.get("type"), _TEXT)),
 }

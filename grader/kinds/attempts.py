@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import ClassVar, Literal
 
-from grader import tools
-from grader.hidden import Case, Closeness, Hidden, difference, hidden, read
+from grader import tools, trial
+from grader.hidden import Case, Closeness, Hidden, difference, hidden, raised, read
 from grader.hidden.cases import UNCOMPARED, Raises
 from grader.hidden.compare import shown
 from grader.kinds.shares import share
@@ -145,11 +145,10 @@ class Found:
 
     def _notes(self, passed: int) -> Iterator[str]:
         yield f"{passed} of {len(self._why)} groups of hidden cases pass."
-        for call in self._examples:
-            missed = example_fault(call, self._key)
-            if missed is not None:
-                yield f"Visible example: {missed}."
-                break
+        # Not how: by then the code may know hidden inputs of another part, and could tell them.
+        missed = [example_fault(call, self._key) is not None for call in self._examples]
+        if any(missed):
+            yield f"{missed.count(False)} of {len(missed)} visible examples pass."
         for group, why in self._why.items():
             if why is not None:
                 yield f"{group.capitalize()} cases: {why}."
@@ -157,9 +156,9 @@ class Found:
     def _fault(self, case: Case, call: Mapping[str, object], want: object) -> str | None:
         """Why the case does not pass; nothing of its inputs."""
         if call["is"] != "returned":
-            raised = isinstance(want, Raises) and call["is"] == "raised"
-            right = raised and call.get("type") == getattr(want, "type", None)
-            return None if right else _trouble(call, self._key.part.seconds)
+            right = isinstance(want, Raises) and call["is"] == "raised"
+            right = right and call.get("type") == getattr(want, "type", None)
+            return None if right else _trouble(call, self._key)
         why = self._returned(case, call, want)
         return why and (f"called once more with the same inputs, {why}" if case.again else why)
 
@@ -189,21 +188,30 @@ def _weights(part: Code, groups: tuple[str, ...]) -> Mapping[str, float]:
     return {group: value / sum(shares.values()) for group, value in shares.items()}
 
 
-def _trouble(call: Mapping[str, object], seconds: float) -> str:
-    """What kept a call from returning anything."""
+def _trouble(call: Mapping[str, object], key: CodeKey) -> str:
+    """What kept a call from returning anything; nothing that a student's code could put there."""
     match call["is"]:
         case "raised":
-            line = f" (line {call['line']} of its cell)" if "line" in call else ""
-            return f"{call.get('type')} was raised{line}"
+            kind, said = raised.told(
+                call.get("type"), call.get("what"), (*key.tools, key.part.driver)
+            )
+            number = call.get("line")
+            known = isinstance(number, int) and number < _LAST_LINE
+            line = f" (line {number} of its cell)" if known else ""
+            return f"{kind} was raised{line}" + (f": {said}" if said else "")
         case "unfit":
-            return f"the result can't be taken: {call.get('what')}"
+            why = call.get("what")
+            return f"the result can't be taken: {why if why in trial.REASONS else trial.TOO_MUCH}"
         case "late":
-            return f"a call took longer than {seconds:g} s"
+            return f"a call took longer than {key.part.seconds:g} s"
         case "died":
             return f"a call {call.get('what')}"
         case "unmade":
             return f"not called, because {call.get('what')}"
     return "the result could not be read"
+
+
+_LAST_LINE = 1_000
 
 
 def example_fault(call: Mapping[str, object], key: CodeKey) -> str | None:
@@ -219,7 +227,7 @@ def example_fault(call: Mapping[str, object], key: CodeKey) -> str | None:
     if call["is"] == "raised":
         return f"{named} raises {call.get('type')}: {call.get('what')}"
     if call["is"] != "returned":
-        return f"{named}: {_trouble(call, key.part.seconds)}"
+        return f"{named}: {_trouble(call, key)}"
     try:
         both = read(call.get("v"))
     except ValueError:

@@ -63,6 +63,10 @@ class CodeKind(Usual[CodeKey, Attempt]):
         if rule is not None:
             note = f"This part must be solved without {rule}, which the code uses."
             return Judgement(share=0.0, verdict=Verdict.INCORRECT, note=note)
+        if key.part.forbid and not definitions([value.source], key.part.id):
+            note = "This part forbids some functions, and its code could not be found to look at."
+            note = f"{note} Define it at the top of a cell of plain Python."
+            return Judgement(share=0.0, verdict=Verdict.INCORRECT, note=note)
         if value.deferred:
             note = "This needs a GPU and waits for a machine that has one; nothing is deducted."
             return Judgement(share=None, verdict=Verdict.UNSETTLED, note=note)
@@ -123,9 +127,10 @@ class CodeKind(Usual[CodeKey, Attempt]):
         """What a run of *source* would leave of *name*; here, so for sources of ours alone."""
         return run_here(key.trial(name), source)
 
-    def how(self, key: CodeKey) -> str:  # noqa: ARG002
+    def how(self, key: CodeKey) -> str:
         """What to do."""
-        return "complete the code"
+        without = ", ".join(key.part.forbid)
+        return f"complete the code, without {without}" if without else "complete the code"
 
     def definition(self, name: str, key: CodeKey, answer: str | None) -> str:
         """The answer cell: the starter, or a whole answer."""

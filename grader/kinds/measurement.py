@@ -137,20 +137,7 @@ class MeasurementKind(CodeKind):
             earned = round(kept * right.share, 6)
             note = f"{right.note} Speed counts when all groups pass."
             return replace(right, share=earned, note=note)
-        race = value.race if isinstance(value, Timed) else {}
-        try:
-            ratio = measured.ratio(race)
-        except measured.RanWrongError as error:
-            note = f"All hidden cases pass, but {error}."
-            return Judgement(share=0.0, verdict=Verdict.INCORRECT, note=note)
-        except measured.NotMeasuredError as error:
-            return _again(f"All hidden cases pass. The speed could not be measured: {error}.")
-        if measured.too_fast(race):
-            note = "All hidden cases pass. It is faster than this machine should be able to do it"
-            return Judgement(
-                share=None, verdict=Verdict.UNSETTLED, note=f"{note}; a person looks at it."
-            )
-        return _by_speed(part, ratio, kept)
+        return _timed(part, value.race if isinstance(value, Timed) else {}, kept)
 
     def ran(self, key: CodeKey, name: str, source: str) -> Raw:
         """The same with a race that is won by far: speed is not measured here."""
@@ -163,22 +150,46 @@ class MeasurementKind(CodeKind):
         return {**raw, "race": race}
 
 
-def _by_speed(part: Measurement, ratio: measured.Estimate, kept: float) -> Judgement:
+def _timed(part: Measurement, race: Mapping[str, object], kept: float) -> Judgement:
+    """What a race says of code that is right."""
+    try:
+        ratio = measured.ratio(race)
+    except measured.TooSlowError as error:
+        return _right(kept, f"All hidden cases pass, but {error}.")
+    except measured.RanWrongError as error:
+        note = f"All hidden cases pass, but {error}."
+        return Judgement(share=0.0, verdict=Verdict.INCORRECT, note=note)
+    except measured.NotMeasuredError as error:
+        return _again(f"All hidden cases pass. The speed could not be measured: {error}.")
+    if measured.too_fast(race):
+        note = "All hidden cases pass. It is faster than this machine should be able to do it"
+        return Judgement(
+            share=None, verdict=Verdict.UNSETTLED, note=f"{note}; a person looks at it."
+        )
+    return _by_speed(part, ratio, kept, busy=measured.busy(race))
+
+
+def _by_speed(part: Measurement, ratio: measured.Estimate, kept: float, *, busy: bool) -> Judgement:
     steps = sorted(part.speed, key=lambda step: step.ratio)
     reached = [step for step in steps if ratio.above(step.ratio)]
     told = f"{ratio.middle:.3g} times as fast as the baseline"
     if any(ratio.above(step.ratio) is None for step in steps):
         between = f"between {ratio.low:.3g} and {ratio.high:.3g}"
-        return _again(f"All hidden cases pass. It is {told} ({between}), too near to a mark.")
+        why = "the machine was busy with something else" if busy else "too near to a mark"
+        return _again(f"All hidden cases pass. It is {told} ({between}): {why}.")
     earned = share(reached[-1].share) if reached else 0.0
     total = round(kept + (1 - kept) * earned, 6)
     if total >= 1:
         return Judgement(share=1.0, verdict=Verdict.CORRECT, note=f"It is {told}.")
     nearest = next(step for step in steps if step not in reached)
     note = f"All hidden cases pass. It is {told}; {nearest.ratio:g} times earns more."
-    return Judgement(
-        share=total, verdict=Verdict.PARTIAL if total else Verdict.INCORRECT, note=note
-    )
+    return _right(total, note)
+
+
+def _right(earned: float, note: str) -> Judgement:
+    """For what is right and not as fast as it might be."""
+    verdict = Verdict.PARTIAL if earned else Verdict.INCORRECT
+    return Judgement(share=round(earned, 6), verdict=verdict, note=note)
 
 
 def _again(note: str) -> Judgement:

@@ -99,7 +99,7 @@ class PredictionKind(NumericKind):
         except (measured.NotMeasuredError, measured.RanWrongError) as error:
             note = f"It could not be measured: {error}. It is measured once more."
             return Judgement(share=None, verdict=Verdict.UNSETTLED, note=note)
-        close = value.value > 0 and 1 / part.factor <= value.value / found.middle <= part.factor
+        close = _within(part.factor, value.value, found.middle)
         told = _told(part, close=close)
         earned = round(most * by_model.share + (1 - most) * close, 6)
         if earned == 1:
@@ -181,6 +181,16 @@ def _measured(part: Prediction, race: Mapping[str, object]) -> measured.Estimate
     found = measured.seconds(race)
     unit = units.magnitude(units.quantity(1.0, part.unit), "s")
     return measured.Estimate(found.low / unit, found.middle / unit, found.high / unit)
+
+
+def _within(factor: float, predicted: float, found: float) -> bool:
+    """Whether the prediction lies within the factor, either way; nothing is near to zero."""
+    if predicted <= 0 or found <= 0:
+        return predicted == found
+    try:
+        return 1 / factor <= predicted / found <= factor
+    except OverflowError:  # a whole number beyond all floats
+        return False
 
 
 def _as_predicted(key: NumericKey) -> Mapping[str, object]:

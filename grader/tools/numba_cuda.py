@@ -1,8 +1,8 @@
 """The same kernels by numba: on a GPU where there is one, and on numba's own simulator elsewhere.
 
 `numba_launch(kernel, grid, block, x, y)` does what `launch` of the tool `cuda` does, with nothing
-counted and nothing checked. numba's simulator starts a thread of the operating system for each one of
-a block, so keep blocks small there (64), and grids too.
+counted and nothing checked. numba's simulator starts a thread of the operating system for each
+thread of a block, so keep blocks small there (64), and grids too.
 """
 
 import contextlib
@@ -10,6 +10,8 @@ import ctypes
 import importlib
 import os
 import sys
+from collections.abc import Iterator
+from types import FunctionType
 from typing import Any
 
 
@@ -54,20 +56,37 @@ def numba_launch(kernel: Any, grid: Any, block: Any, *args: Any) -> None:
     """Runs `kernel[grid, block](*args)` by numba; arrays are copied to the device and back."""
     cuda = numba_cuda()
     kernel = getattr(kernel, "py_func", kernel)
-    with _named(kernel.__globals__, cuda):
+    with _as_on_a_device(kernel, cuda):
         cuda.jit(kernel)[grid, block](*args)
         cuda.synchronize()
 
 
 @contextlib.contextmanager
-def _named(space: dict[str, Any], cuda: Any) -> Any:
-    """While a kernel is compiled and run, its `cuda` is numba's."""
-    missing = object()
-    before = space.get("cuda", missing)
+def _as_on_a_device(kernel: Any, cuda: Any) -> Iterator[None]:
+    """While a kernel is compiled and run, its `cuda` is numba's, and its helpers are compiled."""
+    space, missing = kernel.__globals__, object()
+    names = {"cuda", *_helpers(kernel)}
+    before = {name: space.get(name, missing) for name in names}
+    for name in names - {"cuda"}:
+        space[name] = cuda.jit(device=True)(space[name])
     space["cuda"] = cuda
     try:
         yield
     finally:
-        space["cuda"] = before
-        if before is missing:
-            del space["cuda"]
+        for name, value in before.items():
+            space[name] = value
+            if value is missing:
+                del space[name]
+
+
+def _helpers(function: FunctionType) -> set[str]:
+    """The plain functions that a kernel calls, and those that they call."""
+    found: set[str] = set()
+    waiting = [function]
+    while waiting:
+        for name in waiting.pop().__code__.co_names:
+            helper = function.__globals__.get(name)
+            if isinstance(helper, FunctionType) and name not in found:
+                found.add(name)
+                waiting.append(helper)
+    return found

@@ -34,6 +34,7 @@ import torch
 import torch.distributed as dist
 
 LIFETIME = 60.0  # seconds after which a rank ends, whatever happens
+MOST_CALLS = 10_000  # of a rank
 QUIET = 0.2  # seconds without news, after which it is asked whether anybody can still go on
 
 
@@ -99,8 +100,9 @@ def run_ranks(
             return _watch(ranks, timeout)
         finally:
             for one in ranks:
-                with contextlib.suppress(OSError):
-                    os.kill(one.pid, signal.SIGKILL)
+                for kill in (os.kill, os.killpg):  # and what a rank has started itself
+                    with contextlib.suppress(OSError):
+                        kill(one.pid, signal.SIGKILL)
             for one in ranks:
                 with contextlib.suppress(OSError):
                     os.waitpid(one.pid, 0)
@@ -124,10 +126,13 @@ class _Watched:
             what, *more = json.loads(self.line.recv_bytes())
             data = self.line.recv_bytes() if what == "returned" else b""
         except (EOFError, OSError):
-            why = ": maybe it got more bytes than it had a tensor for" if self.calls else ""
-            raise RankFailedError(f"rank {self.rank} died{why}") from None
+            why = "died; maybe it got more bytes than it had a tensor for" if self.calls else "died"
+            raise RankFailedError(f"rank {self.rank} {why}") from None
         if what == "failed":
-            raise RankFailedError(f"rank {self.rank} raised {more[0]}")
+            kind, line, text = more
+            raise RankFailedError(f"rank {self.rank} raised {kind} in line {line}: {text}")
+        if len(self.calls) > MOST_CALLS:
+            raise RankHungError(f"rank {self.rank} made more than {MOST_CALLS} calls")
         if what == "prints":
             print(f"[rank {self.rank}] {more[0]}")
         elif what == "waits":
@@ -141,8 +146,9 @@ class _Watched:
             try:
                 self.result = (torch.load(io.BytesIO(data), weights_only=True),)
             except Exception:
-                what = "what no rank can return: see the text of run_ranks"
-                raise RankFailedError(f"rank {self.rank} returned {what}") from None
+                raise RankFailedError(
+                    f"rank {self.rank} returned what no rank can: see the text of run_ranks"
+                ) from None
 
     def can_go_on(self, ranks: list[_Watched]) -> bool:
         """Whether it is at work, or its partners have come to what it waits for."""
@@ -168,13 +174,17 @@ def _watch(ranks: list[_Watched], timeout: float) -> list[Rank]:
         ready = connection.wait(running, QUIET)
         for line in ready:
             running[line].hear()
-        last = time.monotonic() if ready else last
-        state = ", ".join(map(str, ranks))
+        if ready:
+            last = time.monotonic()
+            continue
+        active = [one for one in running.values() if one.can_go_on(ranks)]
+        first = (active or list(running.values()))[0]
+        others = ", ".join(str(one) for one in ranks if one is not first)
         # Ranks tell of a call before they make it: what nobody has told of has not been done.
-        if not ready and not any(one.can_go_on(ranks) for one in running.values()):
-            raise DeadlockError(f"nobody could go on: {state}")
+        if not active:
+            raise DeadlockError(f"{first}, and nobody could go on; {others}")
         if time.monotonic() - last > timeout:
-            raise RankHungError(f"nothing happened for {timeout:g} s: {state}")
+            raise RankHungError(f"{first}, and nothing happened for {timeout:g} s; {others}")
     return [Rank(one.result[0], one.calls) for one in ranks if one.result]
 
 
@@ -189,6 +199,7 @@ def _become(
     try:
         if sys.platform == "linux":
             ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # as soon as the first process has ended
+        os.setsid()
         signal.set_wakeup_fd(-1)
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # then the first process ends this one
         signal.signal(signal.SIGALRM, signal.SIG_DFL)
@@ -207,7 +218,7 @@ def _become(
         line.send_bytes(data.getvalue())
     except BaseException as error:
         with contextlib.suppress(OSError):
-            say("failed", f"{type(error).__name__}: {error}{_place(error)}"[:400])
+            say("failed", type(error).__name__, _line(error), str(error)[:300])
     while True:  # others may still need what this one has sent; the first process ends it
         signal.pause()
 
@@ -276,12 +287,12 @@ def _size(value: Any) -> int:
     return sum(map(_size, value)) if isinstance(value, (list, tuple)) else 0
 
 
-def _place(error: BaseException) -> str:
-    """Where in somebody's own code it happened."""
+def _line(error: BaseException) -> int:
+    """Where in somebody's own code it happened; 0 when nobody knows."""
     for frame in reversed(traceback.extract_tb(error.__traceback__)):
         if "-packages" not in frame.filename and frame.name not in ("_become", "call", "wait"):
-            return f" (line {frame.lineno}, in {frame.name})"
-    return ""
+            return frame.lineno or 0
+    return 0
 
 
 class _Printed(io.TextIOBase):

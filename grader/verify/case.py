@@ -12,6 +12,9 @@ from grader.load.yaml12 import Located, Path_
 from grader.model import Facts, Paper, Problem, Variant
 from grader.verify.solutions import Solve
 
+CODE_SEEDS = 3
+"""Seeds for which code is run: many cases hang on each."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
@@ -44,6 +47,7 @@ class Case:
     """The seed as the command line counts it."""
     solve: Solve | None
     templates: tuple[Path, ...]
+    code_seeds: int = CODE_SEEDS
     found: list[Finding] = field(default_factory=list)
 
     @cached_property

@@ -14,15 +14,13 @@ from grader.kinds.code import CodeKind
 from grader.model import Judgement, Key, Raw, Trial, Verdict
 from grader.verify.case import Case, Finding
 
-SEEDS = 3
-"""Seeds for which code is run: many cases hang on each."""
 FEWEST_WRONG = 3
 FEWEST_CASES = 4
 
 
 def runs(case: Case) -> bool:
     """Whether code is run for this seed."""
-    return case.number < SEEDS
+    return case.number < case.code_seeds
 
 
 def raw_of(key: Key, name: str, source: str) -> Raw:

@@ -16,7 +16,7 @@ from grader.kinds import kinds
 from grader.load import Bank
 from grader.model import Problem, Variant
 from grader.quantity import Quantity
-from grader.verify.case import Case, Finding
+from grader.verify.case import CODE_SEEDS, Case, Finding
 from grader.verify.checks import CHECKS, drawable
 from grader.verify.numbers import cells_of
 from grader.verify.solutions import Solve, load_solve
@@ -91,8 +91,10 @@ def _verify_one(folders: tuple[str, ...], seeds: int, name: str) -> Verified:
     return verify_problem(_bank(folders), name, seeds)
 
 
-def verify_problem(bank: Bank, name: str, seeds: int = 50) -> Verified:
-    """What the gate finds for one problem over *seeds* variants."""
+def verify_problem(
+    bank: Bank, name: str, seeds: int = 50, code_seeds: int = CODE_SEEDS
+) -> Verified:
+    """What the gate finds for one problem over *seeds* variants; code is run for fewer."""
     started = time.perf_counter()
     try:
         problem, source = bank.located(name)
@@ -105,7 +107,10 @@ def verify_problem(bank: Bank, name: str, seeds: int = 50) -> Verified:
     findings: list[Finding] = []
     has_answers = any(kinds.find(p.kind).by_solve for p in problem.parts)
     solve = _solve(bank, name, problem, findings) if has_answers else None
-    cases = [Case(problem, source, facts, number, solve, bank.templates) for number in range(seeds)]
+    cases = [
+        Case(problem, source, facts, number, solve, bank.templates, code_seeds)
+        for number in range(seeds)
+    ]
     variants: list[Variant] = []
     for case in cases:
         undrawable = list(drawable(case))

@@ -109,7 +109,7 @@ def pack_codes_right_by_arithmetic(codes):
 
 
 def pack_codes_right_by_torch(codes):
-    import torch  # noqa: PLC0415
+    import torch
 
     wide = torch.zeros(len(codes) + len(codes) % 2, dtype=torch.int32)
     wide[: len(codes)] = torch.from_numpy(codes.astype(np.int32))

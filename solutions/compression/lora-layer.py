@@ -1,7 +1,5 @@
 """A module with a flag; the second roads keep the old weight, or compute the update as a whole."""
 
-# ruff: noqa: N801 - classes are named as their parts
-
 import torch
 
 

@@ -98,7 +98,7 @@ def prune_masks_right_largest_kept(weights, sparsity, scope):
 
 
 def prune_masks_right_by_torch(weights, sparsity, scope):
-    import torch  # noqa: PLC0415
+    import torch
 
     tensors = {name: torch.from_numpy(w.copy()) for name, w in weights.items()}
     if scope == "layer":

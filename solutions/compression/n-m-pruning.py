@@ -26,7 +26,7 @@ def keep_mask_right_by_counting(w, n, m):
 
 
 def keep_mask_right_by_torch(w, n, m):
-    import torch  # noqa: PLC0415
+    import torch
 
     size = torch.from_numpy(np.abs(w)).unflatten(1, (-1, m)) if w.shape[1] % m == 0 else None
     if size is None:

@@ -1,7 +1,5 @@
 """A function for autograd; the second roads are the detach idiom and derivatives by hand."""
 
-# ruff: noqa: N801 - classes are named as their parts
-
 import numpy as np
 import torch
 

@@ -33,7 +33,7 @@ def cluster_right_weight_by_weight(w, k, rounds):
 
 
 def cluster_right_by_torch(w, k, rounds):
-    import torch  # noqa: PLC0415
+    import torch
 
     values = torch.from_numpy(w.reshape(-1).copy())
     centroids = torch.linspace(float(values.min()), float(values.max()), k, dtype=torch.float64)
@@ -151,7 +151,7 @@ def centroid_step_right_centroid_by_centroid(centroids, indices, grad, rate):
 
 
 def centroid_step_right_by_autograd(centroids, indices, grad, rate):
-    import torch  # noqa: PLC0415
+    import torch
 
     c = torch.tensor(centroids, requires_grad=True)
     c[torch.from_numpy(indices.astype(np.int64))].backward(torch.tensor(grad))

@@ -6,7 +6,7 @@ import torch
 from torch.nn import functional
 
 
-class cached_attention:  # noqa: N801
+class cached_attention:
     def __init__(self, wq, wk, wv, heads, kv_heads):
         self.weights = wq, wk, wv
         self.heads, self.kv_heads = heads, kv_heads
@@ -32,7 +32,7 @@ class cached_attention:  # noqa: N801
         return (weights @ v).transpose(1, 2).flatten(2)
 
 
-class cached_attention_right_grouped:  # noqa: N801
+class cached_attention_right_grouped:
     """Queries in groups, and a cache of lists that is joined when it is looked at."""
 
     def __init__(self, wq, wk, wv, heads, kv_heads):
@@ -61,7 +61,7 @@ class cached_attention_right_grouped:  # noqa: N801
         return torch.einsum("bkgts,bksd->btkgd", weights, v).flatten(2)
 
 
-class cached_attention_right_built_in:  # noqa: N801
+class cached_attention_right_built_in:
     """PyTorch's own attention, with a mask, over an empty cache that grows."""
 
     def __init__(self, wq, wk, wv, heads, kv_heads):
@@ -109,7 +109,7 @@ def cached_attention_expected(wq, wk, wv, heads, kv_heads, x, steps):
         "outputs": torch.cat(outputs, 2).float(),
         "keys": keys,
         "values": values,
-        "multiply-adds beyond twice those needed": 0,
+        "multiply_adds_beyond_twice_those_needed_must_be_0": 0,
     }
 
 
@@ -144,7 +144,7 @@ def cached_attention_cases(rng, given):
     yield "work", case(1, [8, *[1] * 40], *drawn, width=40)
 
 
-class cached_attention_wrong_forgets(cached_attention):  # noqa: N801
+class cached_attention_wrong_forgets(cached_attention):
     """Each step sees its own tokens alone."""
 
     def step(self, x):
@@ -152,7 +152,7 @@ class cached_attention_wrong_forgets(cached_attention):  # noqa: N801
         return super().step(x)
 
 
-class cached_attention_wrong_expanded_cache:  # noqa: N801
+class cached_attention_wrong_expanded_cache:
     def __init__(self, wq, wk, wv, heads, kv_heads):
         self.weights = wq, wk, wv
         self.heads, self.kv_heads = heads, kv_heads
@@ -173,7 +173,7 @@ class cached_attention_wrong_expanded_cache:  # noqa: N801
         return (weights @ self.values).transpose(1, 2).flatten(2)
 
 
-class cached_attention_wrong_interleaved_heads:  # noqa: N801
+class cached_attention_wrong_interleaved_heads:
     """Query head h uses the key/value head h modulo their number."""
 
     def __init__(self, wq, wk, wv, heads, kv_heads):
@@ -196,7 +196,7 @@ class cached_attention_wrong_interleaved_heads:  # noqa: N801
         return (weights @ v).transpose(1, 2).flatten(2)
 
 
-class cached_attention_wrong_no_mask:  # noqa: N801
+class cached_attention_wrong_no_mask:
     """All tokens of a step see one another."""
 
     def __init__(self, wq, wk, wv, heads, kv_heads):
@@ -214,7 +214,7 @@ class cached_attention_wrong_no_mask:  # noqa: N801
         return y.transpose(1, 2).flatten(2)
 
 
-class cached_attention_wrong_mask_not_moved:  # noqa: N801
+class cached_attention_wrong_mask_not_moved:
     """The triangle starts at the first cached token."""
 
     def __init__(self, wq, wk, wv, heads, kv_heads):
@@ -234,7 +234,7 @@ class cached_attention_wrong_mask_not_moved:  # noqa: N801
         return y.transpose(1, 2).flatten(2)
 
 
-class cached_attention_wrong_projects_again:  # noqa: N801
+class cached_attention_wrong_projects_again:
     """Keeps the inputs instead of keys and values."""
 
     def __init__(self, wq, wk, wv, heads, kv_heads):

@@ -112,12 +112,12 @@ def checkpointed_expected(segments, x, seed, of_input):
     gradients = [p.grad for layer in layers for p in layer.own]
     return {
         "output": y.detach().float(),
-        "elements kept beyond inputs and outputs": 0,
-        "runs of a segment beyond two": 0,
+        "elements_kept_beyond_inputs_and_outputs_must_be_0": 0,
+        "runs_of_a_segment_beyond_two_must_be_0": 0,
         "gradients": [None if g is None else g.float() for g in gradients],
-        "gradient of the input": start.grad.float() if of_input else None,
-        "random numbers after forward": between,
-        "random numbers after backward": torch.rand(2) if draws else None,
+        "gradient_of_the_input": start.grad.float() if of_input else None,
+        "random_numbers_after_forward": between,
+        "random_numbers_after_backward": torch.rand(2) if draws else None,
     }
 
 

@@ -29,7 +29,7 @@ def compensated_sum_right_without_a_branch(x):
 
 
 def compensated_sum_right_by_torch(x):
-    import torch  # noqa: PLC0415
+    import torch
 
     values = torch.from_numpy(x)
     s = torch.zeros((), dtype=values.dtype)

@@ -1,7 +1,5 @@
 """A small state machine; the second roads keep no counter, or look back at the whole history."""
 
-# ruff: noqa: N801 - classes are named as their parts
-
 import numpy as np
 
 
@@ -45,7 +43,7 @@ class loss_scaler_right_counts_down:
 
 class loss_scaler_right_by_torch:
     def __init__(self, scale, interval, growth=2.0, backoff=0.5):
-        import torch  # noqa: PLC0415
+        import torch
 
         self.torch = torch
         self.state = torch.tensor(float(scale)), torch.tensor(0, dtype=torch.int32)

@@ -38,7 +38,9 @@ def ring_all_reduce_expected(vectors):
 
 def ring_all_reduce_cases(rng, given):
     def vectors(world, size, dtype=torch.float32):
-        return {"vectors": [torch.tensor(rng.normal(size=size) * 4).to(dtype) for _ in range(world)]}
+        return {
+            "vectors": [torch.tensor(rng.normal(size=size) * 4).to(dtype) for _ in range(world)]
+        }
 
     yield "two ranks", vectors(2, 4)
     yield "two ranks", vectors(1, 3)

@@ -66,7 +66,7 @@ def adamw_step_expected(weights, gradients, rate, betas, eps, decay):
             p.grad = None if gradient is None else gradient.double()
         optimizer.step()
         now = [p.detach().clone().to(w.dtype) for p, w in zip(parameters, weights, strict=True)]
-        history.append({"parameters": now, "gradients changed": False})
+        history.append({"parameters": now, "gradients_changed": False})
     return history
 
 
@@ -143,7 +143,7 @@ def adamw_step_wrong_new_tensor(parameters, state, rate, betas=(0.9, 0.999), eps
             t, m, v = t + 1, betas[0] * m + (1 - betas[0]) * g, betas[1] * v + (1 - betas[1]) * g**2
             state[p] = t, m, v
             step = m / (1 - betas[0] ** t) / ((v / (1 - betas[1] ** t)).sqrt() + eps)
-            p = p - rate * (decay * p + step)  # noqa: PLW2901
+            p = p - rate * (decay * p + step)
 
 
 def adamw_step_wrong_eps_inside_root(

@@ -1,0 +1,224 @@
+"""A sum over a block; warps and banks are counted lane by lane."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from grader.tools.cuda import cuda  # noqa: TC004  # the notebook has it from a cell
+
+
+def block_sum(x, out):
+    s = cuda.shared.array(256, np.float32)
+    t = cuda.threadIdx.x
+    i = cuda.grid(1)
+    s[t] = x[i] if i < x.size else 0
+    d = cuda.blockDim.x // 2
+    while d > 0:
+        cuda.syncthreads()
+        if t < d:
+            s[t] += s[t + d]
+        d //= 2
+    if t == 0:
+        out[cuda.blockIdx.x] = s[0]
+
+
+def block_sum_right_in_a_register(x, out):
+    s = cuda.shared.array(256, np.float32)
+    t, n = cuda.threadIdx.x, cuda.blockDim.x
+    here = cuda.blockIdx.x * n + t
+    mine = np.float32(0)
+    if here < x.shape[0]:
+        mine = x[here]
+    s[t] = mine
+    cuda.syncthreads()
+    half = n >> 1
+    while half:
+        if t < half:
+            mine += s[t + half]
+            s[t] = mine
+        cuda.syncthreads()
+        half >>= 1
+    if t == 0:
+        out[cuda.blockIdx.x] = mine
+
+
+def block_sum_right_last_warp_first(x, out):
+    # The first warp gathers a column each, and then adds in pairs.
+    s = cuda.shared.array(256, np.float32)
+    t = cuda.threadIdx.x
+    s[t] = 0
+    if cuda.grid(1) < len(x):
+        s[t] = x[cuda.grid(1)]
+    cuda.syncthreads()
+    total = np.float32(0)
+    if t < 32:
+        for k in range(t, cuda.blockDim.x, 32):
+            total += s[k]
+    cuda.syncthreads()
+    if t < 32:
+        s[t] = total
+    for level in range(5):
+        d = 16 >> level
+        cuda.syncthreads()
+        if t < d:
+            s[t] = s[t] + s[t + d]
+    cuda.syncthreads()
+    if t == 0:
+        out[cuda.blockIdx.x] = s[0]
+
+
+def block_sum_cases(rng, given):
+    threads = given["threads"]
+
+    def case(n, count=False):
+        x = rng.normal(size=n).astype(np.float32)
+        return {"x": x, "grid": -(-n // threads), "block": threads, "count": count}
+
+    yield "full blocks", case(threads)
+    yield "full blocks", case(2 * threads)
+    yield "ragged", case(1)
+    yield "ragged", case(threads // 2)
+    yield "ragged", case(threads + 1)
+    yield "ragged", case(threads + int(rng.integers(2, threads)))
+    yield "passes", case(threads, count=True)
+    yield "passes", case(threads, count=True)
+
+
+def block_sum_expected(x, grid, block, count):
+    wide = np.zeros(grid * block)
+    wide[: len(x)] = x
+    return ... if count else wide.reshape(grid, block).sum(1).astype(x.dtype)
+
+
+def block_sum_holds(inputs, result):
+    if not inputs["count"]:
+        return
+    most = 5 * (inputs["block"] // 32) + 20
+    if not np.allclose(result["out"], inputs["x"].sum(dtype=np.float64), rtol=1e-4, atol=1e-4):
+        yield "the values are wrong"
+    if not result["passes"]:
+        yield "shared memory is not used"
+    if result["passes"] > most:
+        yield f"shared memory takes {result['passes']} passes, and at most {most} are allowed"
+
+
+def block_sum_wrong_no_barrier(x, out):
+    s = cuda.shared.array(256, np.float32)
+    t, i = cuda.threadIdx.x, cuda.grid(1)
+    s[t] = x[i] if i < x.size else 0
+    d = cuda.blockDim.x // 2
+    while d > 0:
+        if t < d:
+            s[t] += s[t + d]
+        d //= 2
+    if t == 0:
+        out[cuda.blockIdx.x] = s[0]
+
+
+def block_sum_wrong_barrier_among_the_active(x, out):
+    s = cuda.shared.array(256, np.float32)
+    t, i = cuda.threadIdx.x, cuda.grid(1)
+    s[t] = x[i] if i < x.size else 0
+    cuda.syncthreads()
+    d = cuda.blockDim.x // 2
+    while d > 0:
+        if t < d:
+            s[t] += s[t + d]
+            cuda.syncthreads()
+        d //= 2
+    if t == 0:
+        out[cuda.blockIdx.x] = s[0]
+
+
+def block_sum_wrong_no_guard(x, out):
+    s = cuda.shared.array(256, np.float32)
+    t = cuda.threadIdx.x
+    s[t] = x[cuda.grid(1)]
+    d = cuda.blockDim.x // 2
+    while d > 0:
+        cuda.syncthreads()
+        if t < d:
+            s[t] += s[t + d]
+        d //= 2
+    if t == 0:
+        out[cuda.blockIdx.x] = s[0]
+
+
+def block_sum_wrong_leaves_the_rest_unset(x, out):
+    s = cuda.shared.array(256, np.float32)
+    t, i = cuda.threadIdx.x, cuda.grid(1)
+    if i < x.size:
+        s[t] = x[i]
+    d = cuda.blockDim.x // 2
+    while d > 0:
+        cuda.syncthreads()
+        if t < d:
+            s[t] += s[t + d]
+        d //= 2
+    if t == 0:
+        out[cuda.blockIdx.x] = s[0]
+
+
+def block_sum_wrong_spread_out(x, out):
+    s = cuda.shared.array(256, np.float32)
+    t, i = cuda.threadIdx.x, cuda.grid(1)
+    s[t] = x[i] if i < x.size else 0
+    d = 1
+    while d < cuda.blockDim.x:
+        cuda.syncthreads()
+        if t % (2 * d) == 0:
+            s[t] += s[t + d]
+        d *= 2
+    if t == 0:
+        out[cuda.blockIdx.x] = s[0]
+
+
+def block_sum_wrong_one_thread_adds(x, out):
+    s = cuda.shared.array(256, np.float32)
+    t, i = cuda.threadIdx.x, cuda.grid(1)
+    s[t] = x[i] if i < x.size else 0
+    cuda.syncthreads()
+    if t == 0:
+        total = np.float32(0)
+        for k in range(cuda.blockDim.x):
+            total += s[k]
+        out[cuda.blockIdx.x] = total
+
+
+def block_sum_wrong_stops_early(x, out):
+    s = cuda.shared.array(256, np.float32)
+    t, i = cuda.threadIdx.x, cuda.grid(1)
+    s[t] = x[i] if i < x.size else 0
+    d = cuda.blockDim.x // 2
+    while d > 1:
+        cuda.syncthreads()
+        if t < d:
+            s[t] += s[t + d]
+        d //= 2
+    if t == 0:
+        out[cuda.blockIdx.x] = s[0]
+
+
+def solve(given):
+    """Look at every thread and every lane."""
+    threads = given["threads"]
+    rows = []
+    for d in (threads // 2, 16, given["stride"], 1):
+        spread = {t // 32 for t in range(threads) if t % (2 * d) == 0}
+        packed = {t // 32 for t in range(threads) if t < d}
+        rows.append([len(spread), len(packed)])
+    d = given["stride"]
+    banks = {}
+    for lane in range(32):
+        banks.setdefault(2 * d * lane % 32, set()).add(2 * d * lane)
+
+    left, blocks = given["elements"], 0
+    while left > 1:
+        left = len(range(0, left, threads))
+        blocks += left
+    return {
+        "active_warps": rows,
+        "conflicts": max(map(len, banks.values())),
+        "all_blocks": blocks,
+    }

@@ -1,0 +1,199 @@
+"""Running sums in a block; the additions are counted in a scan that is played through."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from grader.tools.cuda import cuda  # noqa: TC004  # the notebook has it from a cell
+
+
+def scan(x, out):
+    s = cuda.shared.array((2, 128), np.int64)
+    t, n = cuda.threadIdx.x, x.size
+    s[0, t] = x[t - 1] if 0 < t <= n else 0
+    old, k = 0, 1
+    while k < n:
+        cuda.syncthreads()
+        s[1 - old, t] = s[old, t] + (s[old, t - k] if t >= k else 0)
+        old, k = 1 - old, 2 * k
+    if t < n:
+        out[t] = s[old, t]
+
+
+def scan_right_in_place(x, out):
+    s = cuda.shared.array(128, np.int64)
+    t, n = cuda.threadIdx.x, len(x)
+    mine = 0
+    if t < n:
+        mine = x[t]
+    s[t] = mine
+    total = mine
+    k = 1
+    while k < cuda.blockDim.x:
+        cuda.syncthreads()
+        before = s[t - k] if t >= k else 0
+        cuda.syncthreads()
+        total = total + before
+        s[t] = total
+        k *= 2
+    if t < n:
+        out[t] = total - mine
+
+
+def scan_right_two_sweeps(x, out):
+    # Blelloch: sums up a tree, and down again what lies to the left.
+    s = cuda.shared.array(128, np.int64)
+    t, n, width = cuda.threadIdx.x, x.size, cuda.blockDim.x
+    s[t] = x[t] if t < n else 0
+    k = 1
+    while k < width:
+        cuda.syncthreads()
+        right = (t + 1) * 2 * k - 1
+        if right < width:
+            s[right] += s[right - k]
+        k *= 2
+    cuda.syncthreads()
+    if t == 0:
+        s[width - 1] = 0
+    k = width // 2
+    while k >= 1:
+        cuda.syncthreads()
+        right = (t + 1) * 2 * k - 1
+        if right < width:
+            left = s[right - k]
+            s[right - k] = s[right]
+            s[right] += left
+        k //= 2
+    cuda.syncthreads()
+    if t < n:
+        out[t] = s[t]
+
+
+def scan_cases(rng, given):
+    threads = given["threads"]
+
+    def case(n, count=False):
+        return {"x": rng.integers(-50, 100, n), "block": threads, "count": count}
+
+    yield "full", case(threads)
+    yield "full", {"x": np.ones(threads, np.int64), "block": threads, "count": False}
+    yield "short", case(1)
+    yield "short", case(2)
+    yield "short", case(int(rng.integers(5, 31)))
+    yield "short", case(int(rng.integers(34, threads - 1)))
+    yield "requests", case(threads, count=True)
+    yield "requests", case(threads, count=True)
+
+
+def scan_expected(x, block, count):
+    return ... if count else np.concatenate([[0], np.cumsum(x)[:-1]]).astype(x.dtype)
+
+
+def scan_holds(inputs, result):
+    if not inputs["count"]:
+        return
+    x, warps = inputs["x"], inputs["block"] // 32
+    most = 16 * warps * (6 if warps == 2 else 7) // 2
+    if not np.array_equal(result["out"], np.cumsum(x) - x):
+        yield "the sums are wrong"
+    if result["requests"] > most:
+        yield f"{result['requests']} requests to shared memory, and at most {most} are allowed"
+
+
+def scan_wrong_inclusive(x, out):
+    s = cuda.shared.array((2, 128), np.int64)
+    t, n = cuda.threadIdx.x, x.size
+    s[0, t] = x[t] if t < n else 0
+    old, k = 0, 1
+    while k < n:
+        cuda.syncthreads()
+        s[1 - old, t] = s[old, t] + (s[old, t - k] if t >= k else 0)
+        old, k = 1 - old, 2 * k
+    if t < n:
+        out[t] = s[old, t]
+
+
+def scan_wrong_in_place_with_one_barrier(x, out):
+    s = cuda.shared.array(128, np.int64)
+    t, n = cuda.threadIdx.x, x.size
+    s[t] = x[t - 1] if 0 < t <= n else 0
+    k = 1
+    while k < n:
+        cuda.syncthreads()
+        if t >= k:
+            s[t] += s[t - k]
+        k *= 2
+    if t < n:
+        out[t] = s[t]
+
+
+def scan_wrong_barrier_for_some(x, out):
+    s = cuda.shared.array((2, 128), np.int64)
+    t, n = cuda.threadIdx.x, x.size
+    if t < n:
+        s[0, t] = x[t - 1] if t > 0 else 0
+        old, k = 0, 1
+        while k < n:
+            cuda.syncthreads()
+            s[1 - old, t] = s[old, t] + (s[old, t - k] if t >= k else 0)
+            old, k = 1 - old, 2 * k
+        out[t] = s[old, t]
+
+
+def scan_wrong_reads_outside(x, out):
+    s = cuda.shared.array((2, 128), np.int64)
+    t, n = cuda.threadIdx.x, x.size
+    s[0, t] = x[t - 1] if t <= n else 0
+    old, k = 0, 1
+    while k < n:
+        cuda.syncthreads()
+        s[1 - old, t] = s[old, t] + (s[old, t - k] if t >= k else 0)
+        old, k = 1 - old, 2 * k
+    if t < n:
+        out[t] = s[old, t]
+
+
+def scan_wrong_one_thread(x, out):
+    s = cuda.shared.array(128, np.int64)
+    t, n = cuda.threadIdx.x, x.size
+    s[t] = x[t] if t < n else 0
+    cuda.syncthreads()
+    if t == 0:
+        total = 0
+        for i in range(n):
+            mine = s[i]
+            s[i] = total
+            total += mine
+    cuda.syncthreads()
+    if t < n:
+        out[t] = s[t]
+
+
+def scan_wrong_a_step_too_few(x, out):
+    s = cuda.shared.array((2, 128), np.int64)
+    t, n = cuda.threadIdx.x, x.size
+    s[0, t] = x[t - 1] if 0 < t <= n else 0
+    old, k = 0, 1
+    while 2 * k < n:
+        cuda.syncthreads()
+        s[1 - old, t] = s[old, t] + (s[old, t - k] if t >= k else 0)
+        old, k = 1 - old, 2 * k
+    if t < n:
+        out[t] = s[old, t]
+
+
+def solve(given):
+    """Scan a vector of sets, so that each element says what it is the sum of."""
+    n = 2 ** given["log_n"]
+    additions = 0
+    distance = 1
+    while distance < n:
+        additions += sum(1 for i in range(n) if i >= distance)
+        distance *= 2
+    held = [{i} for i in range(500)]
+    distance = 1
+    for _ in range(given["given_steps"]):
+        held = [held[i] | held[i - distance] if i >= distance else held[i] for i in range(500)]
+        distance *= 2
+    return {"additions": additions, "reach": len(held[300])}

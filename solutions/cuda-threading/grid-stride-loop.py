@@ -1,0 +1,110 @@
+"""A grid-stride loop; the rounds are played through thread by thread."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from grader.tools.cuda import cuda  # noqa: TC004  # the notebook has it from a cell
+
+
+def add_scaled(a, x, y):
+    for i in range(cuda.grid(1), x.size, cuda.gridsize(1)):
+        y[i] += a * x[i]
+
+
+def add_scaled_right_while(a, x, y):
+    i = cuda.blockIdx.x * cuda.blockDim.x + cuda.threadIdx.x
+    while i < len(y):
+        y[i] = y[i] + x[i] * a
+        i += cuda.gridDim.x * cuda.blockDim.x
+
+
+def add_scaled_right_by_rounds(a, x, y):
+    n, step = x.shape[0], cuda.gridsize(1)
+    rounds = (n + step - 1) // step
+    for r in range(rounds):
+        i = r * step + cuda.grid(1)
+        if i < n:
+            y[i] += a * x[i]
+
+
+def add_scaled_expected(a, x, y, grid, block, count):
+    return ... if count else (a * x.astype(np.float64) + y).astype(y.dtype)
+
+
+def add_scaled_cases(rng, given):
+    blocks, threads = given["blocks"], given["threads"]
+    total = blocks * threads
+
+    def case(n, grid=blocks, block=threads, count=False):
+        x, y = (rng.normal(size=n).astype(np.float32) for _ in range(2))
+        a = float(rng.integers(2, 9))
+        return {"a": a, "x": x, "y": y, "grid": grid, "block": block, "count": count}
+
+    yield "small", case(1)
+    yield "small", case(threads + 1)
+    yield "small", case(total)
+    yield "large", case(total + 1)
+    yield "large", case(4 * total)
+    yield "large", case(50, grid=1, block=7)
+    for _ in range(3):
+        yield "large", case(int(rng.integers(2, 5)) * total + int(rng.integers(2, total)))
+    yield "sectors", case(4 * total, count=True)
+    yield "sectors", case(2 * total + 8, count=True)
+
+
+def add_scaled_holds(inputs, result):
+    if inputs["count"]:
+        if not np.allclose(result["y"], inputs["a"] * inputs["x"] + inputs["y"], atol=1e-5):
+            yield "the values are wrong"
+        least = inputs["x"].nbytes // 32
+        if result["sectors"] > least:
+            yield f"`x` takes {result['sectors']} sectors, and {least} would do"
+
+
+def add_scaled_wrong_stride_of_a_block(a, x, y):
+    for i in range(cuda.grid(1), x.size, cuda.blockDim.x):
+        y[i] += a * x[i]
+
+
+def add_scaled_wrong_one_round(a, x, y):
+    i = cuda.grid(1)
+    if i < x.size:
+        y[i] += a * x[i]
+
+
+def add_scaled_wrong_starts_in_its_block(a, x, y):
+    for i in range(cuda.threadIdx.x, x.size, cuda.gridsize(1)):
+        y[i] += a * x[i]
+
+
+def add_scaled_wrong_one_too_far(a, x, y):
+    i = cuda.grid(1)
+    while i <= x.size:
+        y[i] += a * x[i]
+        i += cuda.gridsize(1)
+
+
+def add_scaled_wrong_stride_of_the_grid_in_blocks(a, x, y):
+    for i in range(cuda.grid(1), x.size, cuda.gridDim.x):
+        y[i] += a * x[i]
+
+
+def add_scaled_wrong_runs_of_neighbours(a, x, y):
+    each = (x.size + cuda.gridsize(1) - 1) // cuda.gridsize(1)
+    first = cuda.grid(1) * each
+    for i in range(first, min(first + each, x.size)):
+        y[i] += a * x[i]
+
+
+def solve(given):
+    """Deals the elements out one by one, like cards."""
+    total = given["blocks"] * given["threads"]
+    done = [0] * total
+    for i in range(given["elements"]):
+        done[i % total] += 1
+    thread = 0
+    for _ in range(given["place"] + 3 * total):
+        thread = 0 if thread == total - 1 else thread + 1
+    return {"rounds": max(done), "which_block": thread // given["threads"]}

@@ -1,0 +1,281 @@
+"""Transfers in one order of locks, and cycles of the lock-order graph."""
+
+import itertools
+
+
+def transfer(source, target, amount):
+    first, second = sorted((source, target), key=lambda account: account.number)
+    with first.lock:
+        if first is second:
+            return source.money.balance >= amount
+        with second.lock:
+            if source.money.balance < amount:
+                return False
+            source.money.balance -= amount
+            target.money.balance += amount
+            return True
+
+
+def transfer_right_by_hand(source, target, amount):
+    locks = [source.lock]
+    if target.number > source.number:
+        locks.append(target.lock)
+    if target.number < source.number:
+        locks.insert(0, target.lock)
+    for lock in locks:
+        lock.acquire()
+    enough = source.money.balance >= amount
+    if enough:
+        source.money.balance = source.money.balance - amount
+        target.money.balance = target.money.balance + amount
+    for lock in reversed(locks):
+        lock.release()
+    return enough
+
+
+def transfer_right_downwards(source, target, amount):
+    if source.number == target.number:
+        with source.lock:
+            return not source.money.balance < amount
+    later, earlier = (source, target) if source.number > target.number else (target, source)
+    with later.lock, earlier.lock:
+        left = source.money.balance - amount
+        if left < 0:
+            return False
+        source.money.balance = left
+        target.money.balance += amount
+    return True
+
+
+def transfer_expected(balances, moves):
+    ends = set()
+    for order in itertools.permutations(range(len(moves))):
+        now, told = list(balances), {}
+        for k in order:
+            a, b, amount = moves[k]
+            told[k] = now[a] >= amount
+            if told[k]:
+                now[a] -= amount
+                now[b] += amount
+        ends.add((*now, *(told[k] for k in range(len(moves)))))
+    return {"ends": sorted(ends, key=repr), "stops": False, "raises": []}
+
+
+def transfer_cases(rng, given):
+    def case(balances, *moves):
+        return {"balances": balances, "moves": [list(move) for move in moves]}
+
+    some = [int(n) for n in rng.integers(20, 60, 4)]
+    yield "alone", case([50, 10], (0, 1, some[0] % 50 + 1))
+    yield "alone", case([50, 10], (1, 0, 11))
+    yield "alone", case([some[1], 0, 5], (0, 2, some[1]))
+    yield "opposite", case([50, 50], (0, 1, some[2] % 40 + 1), (1, 0, some[3] % 40 + 1))
+    yield "opposite", case([5, some[0]], (0, 1, 8), (1, 0, some[0]))
+    yield "opposite", case([9, some[1]], (1, 0, 4), (0, 1, 12))
+    yield "ring", case([some[0], some[1], some[2]], (0, 1, 7), (1, 2, 9), (2, 0, 11))
+    yield "itself", case([some[3], 3], (0, 0, 5))
+    yield "itself", case([some[3], 3], (1, 1, 5))
+    yield "itself", case([7, 3], (1, 1, 2), (1, 0, 3))
+
+
+def transfer_wrong_source_first(source, target, amount):
+    if source is target:
+        with source.lock:
+            return source.money.balance >= amount
+    with source.lock, target.lock:
+        if source.money.balance < amount:
+            return False
+        source.money.balance -= amount
+        target.money.balance += amount
+        return True
+
+
+def transfer_wrong_locks_itself_twice(source, target, amount):
+    first, second = sorted((source, target), key=lambda account: account.number)
+    with first.lock, second.lock:
+        if source.money.balance < amount:
+            return False
+        source.money.balance -= amount
+        target.money.balance += amount
+        return True
+
+
+def transfer_wrong_one_at_a_time(source, target, amount):
+    with source.lock:
+        if source.money.balance < amount:
+            return False
+        source.money.balance -= amount
+        if source is target:
+            target.money.balance += amount
+    if source is not target:
+        with target.lock:
+            before = target.money.balance
+        target.money.balance = before + amount
+    return True
+
+
+def transfer_wrong_keeps_locks(source, target, amount):
+    first, second = sorted((source, target), key=lambda account: account.number)
+    first.lock.acquire()
+    if first is not second:
+        second.lock.acquire()
+    if source.money.balance < amount:
+        return False
+    source.money.balance -= amount
+    target.money.balance += amount
+    first.lock.release()
+    if first is not second:
+        second.lock.release()
+    return True
+
+
+def transfer_wrong_no_locks(source, target, amount):
+    if source.money.balance < amount:
+        return False
+    source.money.balance -= amount
+    target.money.balance += amount
+    return True
+
+
+def on_cycles(threads):
+    after = {}
+    for steps in threads:
+        held = set()
+        for step in steps:
+            kind, lock = step[0], step[1:]
+            after.setdefault(lock, set())
+            if kind == "+":
+                for other in held:
+                    after[other].add(lock)
+                held.add(lock)
+            else:
+                held.discard(lock)
+
+    def reached(start):
+        seen, waiting = set(), [start]
+        while waiting:
+            for lock in after[waiting.pop()] - seen:
+                seen.add(lock)
+                waiting.append(lock)
+        return seen
+
+    return sorted(lock for lock in after if lock in reached(lock))
+
+
+def on_cycles_right_by_squaring(threads):
+    names = sorted({step[1:] for steps in threads for step in steps})
+    edge = {(a, b): False for a in names for b in names}
+    for steps in threads:
+        held = []
+        for step in steps:
+            if step.startswith("-"):
+                held.remove(step[1:])
+                continue
+            for a in held:
+                edge[a, step[1:]] = True
+            held.append(step[1:])
+    for k in names:
+        for a in names:
+            for b in names:
+                edge[a, b] = edge[a, b] or (edge[a, k] and edge[k, b])
+    return [name for name in names if edge[name, name]]
+
+
+def on_cycles_cases(rng, given):
+    def case(*texts):
+        return {"threads": [text.split() for text in texts]}
+
+    yield "none", case()
+    yield "none", case("+a")
+    yield "none", case("+a +b +c -b -a -c", "+a +c", "+b +c")
+    yield "none", case("+a -a +b", "+b -b +a")
+    yield "none", case("+a +b -a +c -b", "+a -a +c -c +a")
+    yield "pairs", case("+a +b", "+b +a")
+    yield "pairs", case("+x +y +z", "+z +x", "+w +x")
+    yield "pairs", case("+a +b -b -a +b +a")
+    yield "longer", case("+a +b", "+b +c", "+c +a")
+    yield "longer", case("+a +b", "+b +c", "+c +d", "+d +b", "+d +e")
+    yield "longer", case("+d +e", "+e +f -e +d", "+a +d")
+    for _ in range(5):
+        threads = []
+        for _thread in range(int(rng.integers(2, 5))):
+            held, steps = [], []
+            for _step in range(int(rng.integers(3, 9))):
+                free = [name for name in "abcdef" if name not in held]
+                if held and rng.random() < 0.4:
+                    steps.append("-" + held.pop(int(rng.integers(len(held)))))
+                else:
+                    held.append(str(rng.choice(free)))
+                    steps.append("+" + held[-1])
+            threads.append(steps)
+        yield "any", {"threads": threads}
+
+
+def on_cycles_wrong_neighbours_alone(threads):
+    # Only the lock that was taken last counts as held.
+    edges = set()
+    for steps in threads:
+        held = []
+        for step in steps:
+            if step[0] == "+":
+                if held:
+                    edges.add((held[-1], step[1:]))
+                held.append(step[1:])
+            else:
+                held.remove(step[1:])
+    return sorted({a for a, b in edges if (b, a) in edges})
+
+
+def on_cycles_wrong_never_gives_back(threads):
+    edges = set()
+    for steps in threads:
+        held = set()
+        for step in steps:
+            if step[0] == "+":
+                edges |= {(other, step[1:]) for other in held}
+                held.add(step[1:])
+    for _ in range(6):
+        edges |= {(a, d) for a, b in edges for c, d in edges if b == c}
+    return sorted({a for a, b in edges if a == b})
+
+
+def on_cycles_wrong_pairs_only(threads):
+    edges = set()
+    for steps in threads:
+        held = set()
+        for step in steps:
+            if step[0] == "+":
+                edges |= {(other, step[1:]) for other in held}
+                held.add(step[1:])
+            else:
+                held.discard(step[1:])
+    return sorted({a for a, b in edges if (b, a) in edges})
+
+
+def on_cycles_wrong_all_that_reach_one(threads):
+    edges = set()
+    for steps in threads:
+        held = set()
+        for step in steps:
+            if step[0] == "+":
+                edges |= {(other, step[1:]) for other in held}
+                held.add(step[1:])
+            else:
+                held.discard(step[1:])
+    for _ in range(6):
+        edges |= {(a, d) for a, b in edges for c, d in edges if b == c}
+    loops = {a for a, b in edges if a == b}
+    return sorted(loops | {a for a, b in edges if b in loops})
+
+
+def solve(given):
+    """Deal out the pool in the worst way; try ever larger pools."""
+    pool = given["each"]
+    while True:
+        held, left = [0] * given["workers"], pool
+        while left and min(held) < given["each"] - 1:
+            held[held.index(min(held))] += 1
+            left -= 1
+        if left:  # somebody gets the last one that he needs
+            return {"buffers": pool}
+        pool += 1

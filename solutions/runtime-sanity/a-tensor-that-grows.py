@@ -1,0 +1,88 @@
+"""The bytes are added up step by step; the code picks the valid rows with one mask."""
+
+import torch
+
+
+def solve(given):
+    row = 4 * given["width"]
+    held = written = 0
+    for _ in range(given["sequences"]):
+        held += given["valid"] * row
+        written += held
+    return {"copied": written / 1e6, "waste": written / held, "cause": "copies"}
+
+
+def packed(padded, lengths):
+    valid = torch.arange(padded.shape[1]) < torch.tensor(lengths, dtype=torch.int64)[:, None]
+    return padded[valid]
+
+
+def packed_right_list(padded, lengths):
+    pieces = [torch.empty(0, padded.shape[2])]
+    for sequence, length in zip(padded, lengths):
+        pieces.append(sequence[:length])
+    return torch.cat(pieces)
+
+
+def packed_right_filled(padded, lengths):
+    rows = torch.empty(sum(lengths), padded.shape[2])
+    start = 0
+    for sequence, length in zip(padded, lengths):
+        rows[start : start + length] = sequence[:length]
+        start += length
+    return rows
+
+
+def packed_slow_as_given(padded, lengths):
+    rows = torch.empty(0, padded.shape[2])
+    for sequence, length in zip(padded, lengths):
+        rows = torch.cat([rows, sequence[:length]])
+    return rows
+
+
+def packed_slow_stack(padded, lengths):
+    rows = []
+    for sequence, length in zip(padded.tolist(), lengths):
+        rows += sequence[:length]
+    return torch.tensor(rows).reshape(-1, padded.shape[2])
+
+
+def packed_cases(rng, given):
+    def case(lengths, padded, width):
+        values = rng.normal(size=(len(lengths), padded, width))
+        return {"padded": torch.from_numpy(values).float(), "lengths": [int(n) for n in lengths]}
+
+    yield "edge", case([], 4, 3)
+    yield "edge", case([0], 3, 2)
+    yield "edge", case([0, 3, 0, 0, 1], 3, 2)
+    yield "edge", case([4, 4], 4, 1)
+    for _ in range(5):
+        count, padded, width = (int(n) for n in rng.integers(2, 12, size=3))
+        lengths = [padded, 1, *rng.integers(0, padded + 1, size=count)]
+        yield "random", case(lengths, padded, width)
+
+
+def packed_wrong_keeps_padding(padded, lengths):
+    return padded.reshape(-1, padded.shape[2])
+
+
+def packed_wrong_empty(padded, lengths):
+    return torch.cat([sequence[:length] for sequence, length in zip(padded, lengths)])
+
+
+def packed_wrong_one_too_few(padded, lengths):
+    pieces = [torch.empty(0, padded.shape[2])]
+    pieces += [sequence[: max(length - 1, 0)] for sequence, length in zip(padded, lengths)]
+    return torch.cat(pieces)
+
+
+def packed_wrong_drops_zero_rows(padded, lengths):
+    cleared = padded * (torch.arange(padded.shape[1]) < torch.tensor(lengths)[:, None])[..., None]
+    return cleared[:, : max(lengths, default=0)].reshape(-1, padded.shape[2])
+
+
+def packed_wrong_longest_first(padded, lengths):
+    pieces = [torch.empty(0, padded.shape[2])]
+    for i in sorted(range(len(lengths)), key=lambda i: -lengths[i]):
+        pieces.append(padded[i, : lengths[i]])
+    return torch.cat(pieces)

@@ -1,0 +1,114 @@
+"""FLOPs are added up step by step; the code masks what comes later."""
+
+import torch
+
+
+def solve(given):
+    n, d = given["tokens"], given["width"]
+    projection = d * (d + d)
+    written = cached = 0
+    for t in range(1, n + 1):
+        meeting = t * (d + d) + d * (t + t)
+        written += projection + t * projection + t * projection + meeting
+        cached += 3 * projection + meeting
+    return {"flops": written / 1e6, "cached": cached / 1e6, "cause": "recomputed"}
+
+
+def decode(xs, Wq, Wk, Wv):
+    q, k, v = xs @ Wq, xs @ Wk, xs @ Wv
+    later = torch.ones(len(xs), len(xs), dtype=torch.bool).triu(1)
+    scores = (q @ k.T / q.shape[1] ** 0.5).masked_fill(later, float("-inf"))
+    return torch.softmax(scores, dim=1) @ v
+
+
+def decode_right_library(xs, Wq, Wk, Wv):
+    attend = torch.nn.functional.scaled_dot_product_attention
+    return attend((xs @ Wq)[None], (xs @ Wk)[None], (xs @ Wv)[None], is_causal=True)[0]
+
+
+def decode_right_cache(xs, Wq, Wk, Wv):
+    keys, values = torch.empty(len(xs), Wk.shape[1]), torch.empty(len(xs), Wv.shape[1])
+    outputs = []
+    for t, x in enumerate(xs):
+        keys[t], values[t], q = x @ Wk, x @ Wv, x @ Wq
+        weights = torch.softmax(keys[: t + 1] @ q / len(q) ** 0.5, dim=0)
+        outputs.append(weights @ values[: t + 1])
+    return torch.stack(outputs)
+
+
+def decode_right_projected_first(xs, Wq, Wk, Wv):
+    q, k, v = xs @ Wq, xs @ Wk, xs @ Wv
+    outputs = []
+    for t in range(len(xs)):
+        weights = torch.softmax(k[: t + 1] @ q[t] / q.shape[1] ** 0.5, dim=0)
+        outputs.append(weights @ v[: t + 1])
+    return torch.stack(outputs)
+
+
+def decode_slow_as_given(xs, Wq, Wk, Wv):
+    outputs = []
+    for t in range(1, len(xs) + 1):
+        q = xs[t - 1] @ Wq
+        K, V = xs[:t] @ Wk, xs[:t] @ Wv
+        weights = torch.softmax(K @ q / len(q) ** 0.5, dim=0)
+        outputs.append(weights @ V)
+    return torch.stack(outputs)
+
+
+def decode_slow_concatenated(xs, Wq, Wk, Wv):
+    outputs = []
+    for t in range(1, len(xs) + 1):
+        qkv = xs[:t] @ torch.cat([Wq, Wk, Wv], dim=1)
+        q, K, V = qkv.chunk(3, dim=1)
+        weights = torch.softmax(K @ q[-1] / Wq.shape[1] ** 0.5, dim=0)
+        outputs.append(weights @ V)
+    return torch.stack(outputs)
+
+
+def decode_cases(rng, given):
+    def case(tokens, width, scale=1.0):
+        def floats(*shape):
+            return torch.from_numpy(rng.normal(size=shape) * scale).float()
+
+        weights = {name: floats(width, width) / width**0.5 for name in ("Wq", "Wk", "Wv")}
+        return {"xs": floats(tokens, width), **weights}
+
+    yield "edge", case(1, 3)
+    yield "edge", case(5, 1)
+    yield "edge", case(2, 8)
+    yield "edge", case(6, 4, scale=3.0)
+    for _ in range(5):
+        tokens, width = (int(n) for n in rng.integers(4, 20, size=2))
+        yield "random", case(tokens, width)
+
+
+def decode_wrong_sees_all(xs, Wq, Wk, Wv):
+    q, k, v = xs @ Wq, xs @ Wk, xs @ Wv
+    return torch.softmax(q @ k.T / q.shape[1] ** 0.5, dim=1) @ v
+
+
+def decode_wrong_not_itself(xs, Wq, Wk, Wv):
+    q, k, v = xs @ Wq, xs @ Wk, xs @ Wv
+    later = torch.ones(len(xs), len(xs), dtype=torch.bool).triu(0)
+    later[0, 0] = False
+    scores = (q @ k.T / q.shape[1] ** 0.5).masked_fill(later, float("-inf"))
+    return torch.softmax(scores, dim=1) @ v
+
+
+def decode_wrong_no_scale(xs, Wq, Wk, Wv):
+    q, k, v = xs @ Wq, xs @ Wk, xs @ Wv
+    later = torch.ones(len(xs), len(xs), dtype=torch.bool).triu(1)
+    return torch.softmax((q @ k.T).masked_fill(later, float("-inf")), dim=1) @ v
+
+
+def decode_wrong_masked_by_zero(xs, Wq, Wk, Wv):
+    q, k, v = xs @ Wq, xs @ Wk, xs @ Wv
+    scores = (q @ k.T / q.shape[1] ** 0.5).tril()
+    return torch.softmax(scores, dim=1) @ v
+
+
+def decode_wrong_over_queries(xs, Wq, Wk, Wv):
+    q, k, v = xs @ Wq, xs @ Wk, xs @ Wv
+    later = torch.ones(len(xs), len(xs), dtype=torch.bool).triu(1)
+    scores = (q @ k.T / q.shape[1] ** 0.5).masked_fill(later, float("-inf"))
+    return torch.softmax(scores, dim=0) @ v

@@ -1,0 +1,110 @@
+"""A list of lines, oldest first, plays the cache; the code goes along the rows."""
+
+import numpy as np
+
+
+def solve(given):
+    room = given["cache"] * 1024 // 64
+    width, rows, columns = given["width"], given["rows"], given["columns"]
+
+    def misses(accesses):
+        held, found = [], 0
+        for address in accesses:
+            line = address // 64
+            if line in held[-1:]:
+                continue
+            if line in held:
+                held.remove(line)
+            else:
+                found += 1
+                del held[: len(held) + 1 - room]
+            held.append(line)
+        return found
+
+    # Two columns' worth of lines tell the rest: those after them are like the second.
+    along = misses(width * n for n in range(rows * columns))
+    if rows * 64 <= given["cache"] * 1024:
+        down = along
+    else:
+        per_column = []
+        for stop in (1, 2):
+            walk = ((i, j) for j in range(stop) for i in range(rows))
+            per_column.append(misses(width * (i * columns + j) for i, j in walk))
+        down = per_column[0] + (columns - 1) * (per_column[1] - per_column[0])
+    return {"by_rows": along, "by_columns": down, "cause": "strides"}
+
+
+def spread(x):
+    return x.max(axis=0) - x.min(axis=0)
+
+
+def spread_right_rows(x):
+    high, low = x[0].copy(), x[0].copy()
+    for row in x:
+        np.maximum(high, row, out=high)
+        np.minimum(low, row, out=low)
+    return high - low
+
+
+def spread_right_blocks(x):
+    out = np.empty(x.shape[1], dtype=x.dtype)
+    for start in range(0, x.shape[1], 512):
+        block = x[:, start : start + 512]
+        out[start : start + 512] = np.ptp(block, axis=0)
+    return out
+
+
+def spread_slow_as_given(x):
+    out = np.empty(x.shape[1], dtype=x.dtype)
+    for j in range(x.shape[1]):
+        out[j] = x[:, j].max() - x[:, j].min()
+    return out
+
+
+def spread_slow_copy(x):
+    turned = np.ascontiguousarray(x.T)
+    out = np.empty(x.shape[1], dtype=x.dtype)
+    for j, column in enumerate(turned):
+        out[j] = column.max() - column.min()
+    return out
+
+
+def spread_slow_copied_columns(x):
+    columns = [np.ascontiguousarray(x[:, j]) for j in range(x.shape[1])]
+    return np.array([c.max() - c.min() for c in columns], dtype=x.dtype)
+
+
+def spread_cases(rng, given):
+    yield "edge", {"x": np.array([[3.0]], dtype=np.float32)}
+    yield "edge", {"x": rng.normal(size=(1, 6))}
+    yield "edge", {"x": rng.normal(size=(7, 1)).astype(np.float32)}
+    yield "edge", {"x": np.zeros((3, 0), dtype=np.float32)}
+    yield "edge", {"x": -np.abs(rng.normal(size=(6, 4))) - 5}
+    yield "random", {"x": (rng.normal(size=(9, 700)) + 40).astype(np.float32)}
+    for dtype in (np.float32, np.float64, np.float32, np.float64):
+        rows, columns = (int(n) for n in rng.integers(3, 40, size=2))
+        yield "random", {"x": rng.normal(size=(rows, columns)).astype(dtype)}
+
+
+def spread_wrong_rows_instead(x):
+    return x.max(axis=1) - x.min(axis=1)
+
+
+def spread_wrong_from_zero(x):
+    high, low = np.zeros(x.shape[1], x.dtype), np.zeros(x.shape[1], x.dtype)
+    for row in x:
+        np.maximum(high, row, out=high)
+        np.minimum(low, row, out=low)
+    return high - low
+
+
+def spread_wrong_double(x):
+    return x.max(axis=0).astype(np.float64) - x.min(axis=0)
+
+
+def spread_wrong_neighbours(x):
+    return np.abs(np.diff(x, axis=0)).max(axis=0, initial=0).astype(x.dtype)
+
+
+def spread_wrong_of_magnitudes(x):
+    return np.abs(x).max(axis=0) - np.abs(x).min(axis=0)
