@@ -12,6 +12,8 @@ from functools import lru_cache
 
 MOST_CHARACTERS = 200_000
 """Of all cells that are looked at; of longer notebooks nothing is known."""
+MOST_STATEMENTS = 10_000
+"""Of one cell; of a longer one nothing is known."""
 
 _NO_CODE = (SyntaxError, ValueError, RecursionError, MemoryError)
 """What the parser may raise, whatever the text."""
@@ -104,7 +106,7 @@ def _parsed(cell: str) -> tuple[str, list[ast.stmt]]:
     for text in _readings(cell):
         body = _tree(text)
         if body is not None:
-            return text, body
+            return text, body if len(body) <= MOST_STATEMENTS else []
     return "", []
 
 
@@ -167,18 +169,19 @@ def _is_named(node: ast.AST, name: str) -> bool:
 def _mentioned(statements: list[ast.stmt], text: str) -> frozenset[str]:
     names = {n.id for one in statements for n in ast.walk(one) if isinstance(n, ast.Name)}
     if any(isinstance(one, _DEFINES) for one in statements):
-        names &= _from_outside(text) or names
+        outside = _from_outside(text)
+        names = names if outside is None else names & outside
     return frozenset(names)
 
 
-def _from_outside(text: str) -> frozenset[str]:
+def _from_outside(text: str) -> set[str] | None:
     """The names that *text* takes from the notebook, without the variables of its functions."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             waiting = [symtable.symtable(text, "<cell>", "exec")]
     except _NO_CODE:
-        return frozenset()
+        return None
     found: set[str] = set()
     while waiting:
         table = waiting.pop()
@@ -189,7 +192,7 @@ def _from_outside(text: str) -> frozenset[str]:
             if (symbol.is_referenced() if whole else symbol.is_global())
         )
         waiting += table.get_children()
-    return frozenset(found)
+    return found
 
 
 def shape_of(source: str) -> str:

@@ -312,7 +312,10 @@ def _with_hashes(raw: Any) -> Any:
     if not isinstance(raw, dict):
         return raw
     if raw.get("t") in ("array", "tensor", "bytes"):
-        return {**raw, "v": _hash(base64.b64decode(raw.get("v", "")))}
+        text = raw.get("v")
+        if not isinstance(text, str):
+            raise ValueError("no bytes")
+        return {**raw, "v": _hash(base64.b64decode(text))}
     return {name: _with_hashes(one) for name, one in raw.items()}
 
 

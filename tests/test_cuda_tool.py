@@ -208,6 +208,20 @@ def counted_and_read(x: Any) -> None:
     x[1 + cuda.grid(1)] = cuda.atomic.add(x, 0, 1) + x[0]
 
 
+def first_stores_others_count(x: Any) -> None:
+    if cuda.threadIdx.x == 0:
+        x[0] = 5
+    else:
+        cuda.atomic.add(x, 0, 1)
+
+
+def first_counts_others_read(x: Any) -> None:
+    if cuda.threadIdx.x == 0:
+        cuda.atomic.add(x, 0, 1)
+    else:
+        x[cuda.threadIdx.x] = x[0]
+
+
 def counted_and_read_later(x: Any) -> None:
     cuda.atomic.add(x, 0, 1)
     cuda.syncthreads()
@@ -225,6 +239,8 @@ def counted_and_read_later(x: Any) -> None:
         (one_word_one_value, 2, False),
         (counted, 2, False),
         (counted_and_read, 1, True),
+        (first_stores_others_count, 1, True),
+        (first_counts_others_read, 1, True),
         (counted_and_read_later, 1, False),
         (counted_and_read_later, 2, True),
     ],
@@ -379,6 +395,7 @@ def test_elements_of_eight_bytes_go_by_half_warps() -> None:
     assert shared_passes(lambda t: t, np.float64) == 2
     assert shared_passes(lambda t: 2 * t, np.float64) == 4
     assert shared_passes(lambda t: 17 * t, np.float64) == 2
+    assert shared_passes(lambda t: t // 2, np.float64) == 2
 
 
 def test_atomics_that_meet_take_turns() -> None:
@@ -419,6 +436,18 @@ def test_lanes_that_take_other_ways_meet_again_at_the_next_barrier() -> None:
     stores = [len(r.lanes) for r in warps.requests if r.kind == "store"]
     assert sorted(loads) == [10, 21]
     assert sorted(stores) == [10, 21, 32]
+
+
+def test_accesses_at_two_places_of_a_line_are_two_requests() -> None:
+    def kernel(x: Any, y: Any) -> None:
+        t = cuda.threadIdx.x
+        y[t] = (x[t] if t % 2 else 0.0) + x[t + 40]
+
+    warps = Warps()
+    launch(kernel, 1, 32, floats(72), floats(32), recorder=warps)
+    found = [r.lanes for r in warps.requests if r.kind == "load"]
+    assert {t: t for t in range(1, 32, 2)} in found
+    assert {t: t + 40 for t in range(32)} in found
 
 
 @pytest.mark.parametrize(

@@ -93,7 +93,7 @@ def asked() -> tuple[Asked, ...]:
     odd = problem_from(parse_yaml(ODD.encode(), "odd.yaml"))
     return tuple(
         _asked(loose_paper([draw(p, sample_seed(p.id, n), bank.facts)], "fuzz"))
-        for p in (odd, *bank.problems())
+        for p in (odd, *(p for p in bank.problems() if not p.solution))
         for n in range(VARIANTS)
     )
 
@@ -111,7 +111,9 @@ def _asked(paper: Paper) -> Asked:
             for n, each in examples.items()
         },
         right={
-            n: probe.encode(ast.literal_eval(kinds.find(k.part.kind).literal(k)))
+            n: kinds.find(k.part.kind).seen(
+                probe.encode(ast.literal_eval(kinds.find(k.part.kind).literal(k))), k
+            )
             for n, k in keys.items()
         },
     )

@@ -7,8 +7,9 @@ import collections
 import enum
 import json
 import math
+import warnings
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -41,7 +42,7 @@ def alike(one: object, other: object) -> bool:
         return len(one) == len(other) and all(map(alike, one, other))
     if isinstance(one, dict):
         return alike(list(one.items()), list(other.items()))
-    return repr(one) == repr(other)
+    return one == other if isinstance(one, set) else repr(one) == repr(other)
 
 
 # -- plain data
@@ -57,7 +58,7 @@ plain = st.recursive(
 
 
 @given(plain)
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_plain_data_comes_back_as_it_was(value: object) -> None:
     assert alike(back(value), value)
     assert difference(read(sent(value)), read(sent(value)), EXACT) is None
@@ -71,7 +72,7 @@ class Colour(enum.Enum):
     RED = "red"
 
 
-class Named(str, enum.Enum):
+class Named(str, enum.Enum):  # noqa: UP042  # whose str() is "Named.RED"
     RED = "red"
 
 
@@ -105,7 +106,9 @@ class Whole(int):
         return "0"
 
 
-Point = collections.namedtuple("Point", "x y")
+class Point(NamedTuple):
+    x: int
+    y: int
 
 
 @pytest.mark.parametrize(
@@ -148,7 +151,7 @@ layouts: list[Callable[[np.ndarray], np.ndarray]] = [
     lambda a: a[::-1],
     lambda a: a[..., ::-2],
     lambda a: a.T,
-    lambda a: np.asfortranarray(a),
+    np.asfortranarray,
     lambda a: a.astype(a.dtype.newbyteorder(">")),
     lambda a: np.broadcast_to(a, (3, *a.shape)),
     lambda a: np.lib.stride_tricks.as_strided(a, a.shape, a.strides, writeable=False),
@@ -156,7 +159,7 @@ layouts: list[Callable[[np.ndarray], np.ndarray]] = [
 
 
 @given(st.data(), st.sampled_from(DTYPES), st.sampled_from(layouts))
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_arrays_come_back_whatever_their_type_and_layout(
     data: st.DataObject, dtype: str, layout: Callable[[np.ndarray], np.ndarray]
 ) -> None:
@@ -174,8 +177,8 @@ def test_arrays_come_back_whatever_their_type_and_layout(
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_a_single_number_of_numpy_keeps_its_type(dtype: str) -> None:
     value = np.dtype(dtype).type(1)
-    assert type(back(value)) is type(value)
-    assert type(back(np.array(value))) is type(value)
+    assert back(value).dtype == value.dtype
+    assert isinstance(back(np.array(value)), np.generic)
     assert difference(read(sent(value)), read(sent(1 if dtype != "?" else True)), EXACT) is None
 
 
@@ -231,9 +234,12 @@ def test_tensors_of_every_kind_are_sent_as_plain_ones_or_as_no_numbers() -> None
         found = back(odd)
         assert type(found) is torch.Tensor
         assert torch.equal(found, usual)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # it is going to be removed
+        quantised = torch.quantize_per_tensor(x, 0.1, 0, torch.quint8)
     for none in (
         torch.empty(2, device="meta"),
-        torch.quantize_per_tensor(x, 0.1, 0, torch.quint8),
+        quantised,
         torch.nested.nested_tensor([x, x[:1]], layout=torch.jagged),
     ):
         assert isinstance(read(sent(none)), Opaque)
@@ -247,6 +253,7 @@ def test_arrays_of_other_things_than_numbers_are_opaque(array: np.ndarray) -> No
 
 
 # -- bounds
+
 
 def nested(depth: int) -> list[Any]:
     found: list[Any] = []
@@ -282,7 +289,9 @@ TOO_LARGE = {
     "array": lambda: np.zeros(trial.MAX_BYTES + 1, np.int8),
     "strided": lambda: np.broadcast_to(np.zeros(1), 10**12),
     "tensor": lambda: torch.zeros(1).expand(10**12),
-    "sparse": lambda: torch.sparse_coo_tensor(torch.tensor([[0]]), torch.ones(1), (10**12,)),
+    "sparse": lambda: torch.sparse_coo_tensor(
+        torch.tensor([[0]]), torch.ones(1), (10**12,), check_invariants=True
+    ),
     "many arrays": lambda: [np.zeros(100_000)] * 6,
     "many": lambda: [None] * (trial.MAX_ITEMS + 1),
     "deep": lambda: nested(trial.MAX_DEPTH + 1),
@@ -316,6 +325,7 @@ def test_the_largest_values_that_are_taken_can_be_read() -> None:
 
 
 # -- calls
+
 
 def called(function: object, request: dict[str, Any] | None = None, **inputs: object) -> Any:
     """What the kernel says of a call of *function*, through the text that crosses."""
@@ -362,7 +372,7 @@ class HostileMeta(type):
         return 3  # type: ignore[return-value]
 
 
-class Hostile(Exception, metaclass=HostileMeta):
+class HostileError(Exception, metaclass=HostileMeta):
     def __str__(self) -> str:
         raise SystemExit
 
@@ -378,7 +388,7 @@ class HostileText(str):
         raise RuntimeError
 
 
-class Says(ValueError):
+class SaysError(ValueError):
     def __str__(self) -> str:
         return HostileText("\ud800" + "x" * 1000)
 
@@ -391,8 +401,8 @@ def raising(error: BaseException) -> Callable[..., object]:
 
 
 def test_whatever_is_raised_is_told() -> None:
-    assert called(raising(Hostile())) == {"is": "raised", "type": "Hostile", "what": ""}
-    assert called(raising(Says()))["what"] == "?" + "x" * (trial.MAX_TEXT - 1)
+    assert called(raising(HostileError())) == {"is": "raised", "type": "HostileError", "what": ""}
+    assert called(raising(SaysError()))["what"] == "?" + "x" * (trial.MAX_TEXT - 1)
     assert called(raising(SystemExit(3)))["type"] == "SystemExit"
     assert called(raising(KeyboardInterrupt())) == {"is": "late"}
     assert called(raising(GeneratorExit()))["type"] == "GeneratorExit"
@@ -415,7 +425,7 @@ class Hostess:
         raise MemoryError
 
     def __len__(self) -> int:
-        return -1
+        raise RuntimeError
 
     def __repr__(self) -> str:
         raise RecursionError
@@ -469,9 +479,12 @@ def test_a_round_promises_the_result_that_it_shows() -> None:
     assert read(step("", "count", 5)) == 15.0
 
 
-@pytest.mark.parametrize("raw", [None, 3, {}, {"t": "array"}, {"t": "array", "v": "?"}, {"t": []}])
-def test_the_digest_of_nonsense_is_some_text_or_a_value_error(raw: object) -> None:
-    try:
-        assert len(trial.digest_of(raw)) == 32
-    except ValueError:
-        pass
+@pytest.mark.parametrize("raw", [None, 3, {}, {"t": ["array"]}, {"t": "bytes", "v": "?"}])
+def test_any_json_has_a_digest(raw: object) -> None:
+    assert len(trial.digest_of(raw)) == 32
+
+
+@pytest.mark.parametrize("v", [None, 3, ["a"], {}, "abc"])
+def test_an_array_without_bytes_has_none(v: object) -> None:
+    with pytest.raises(ValueError, match=r"no bytes|padding"):
+        trial.digest_of([{"t": "array", "v": v}])

@@ -14,7 +14,7 @@ from grader.source import definitions
 from grader.trial import MAX_DEPTH, MAX_ITEMS, TOO_MUCH
 
 MOST_DEATHS = 5
-"""Kernels that the calls of one notebook may end; those that are left are not made then."""
+"""Kernels that the calls of one function may end; those that are left are not made then."""
 MOST_LATE = 3
 """Calls of one function that may take too long."""
 MOST_SAID = 8_000_000

@@ -176,8 +176,8 @@ def _numbers(dtype: str, data: bytes) -> np.ndarray[Any, Any]:
     if dtype in _SMALL_FLOATS:
         return _small_floats(dtype)[np.frombuffer(data, np.uint8)]
     if dtype == "bfloat16":
-        wide = np.frombuffer(data, "<u2").astype(np.uint32) << 16
-        return wide.view(np.float32).astype(np.float64)
+        numbers = (np.frombuffer(data, "<u2").astype(np.uint32) << 16).view(np.float32)
+        return _wide(numbers)
     if dtype not in _PLAIN_DTYPES:
         raise ValueError("no such type of numbers")
     if dtype == "bool":
@@ -189,10 +189,15 @@ def _numbers(dtype: str, data: bytes) -> np.ndarray[Any, Any]:
         numbers = np.frombuffer(data, np.dtype(dtype).newbyteorder("<"))
     except TypeError:  # float128, where there is none
         raise ValueError("no such type of numbers") from None
-    if numbers.dtype.kind == "f":
-        with np.errstate(all="ignore"):
-            return numbers.astype(np.float64)
-    return numbers
+    return _wide(numbers) if numbers.dtype.kind == "f" else numbers
+
+
+def _wide(numbers: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """As float64; also what is no number in a way that processors complain of."""
+    import numpy as np
+
+    with np.errstate(all="ignore"):
+        return numbers.astype(np.float64)
 
 
 def _small_floats(dtype: str) -> np.ndarray[Any, Any]:

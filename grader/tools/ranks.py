@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import contextlib
 import ctypes
+import faulthandler
 import gc
 import io
 import json
@@ -91,7 +92,7 @@ def run_ranks(
             for rank in range(world):
                 here, there = connection.Pipe(duplex=False)
                 with warnings.catch_warnings():
-                    warnings.simplefilter("ignore")  # a notebook's threads do nothing just now
+                    warnings.simplefilter("ignore")  # of forking: a notebook's threads idle now
                     pid = os.fork()
                 if pid == 0:
                     _become(rank, world, folder, there, function, [one[rank] for one in each])
@@ -130,6 +131,8 @@ class _Watched:
             raise RankFailedError(f"rank {self.rank} {why}") from None
         if what == "failed":
             kind, line, text = more
+            if "by peer" in text:  # gloo lost the connection: another rank died, and is named
+                return
             raise RankFailedError(f"rank {self.rank} raised {kind} in line {line}: {text}")
         if len(self.calls) > MOST_CALLS:
             raise RankHungError(f"rank {self.rank} made more than {MOST_CALLS} calls")
@@ -207,6 +210,7 @@ def _become(
         gc.freeze()  # what was there before is for the first process to clean up
         sys.stdout = sys.stderr = _Printed(say)
         os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # gloo's last words, about its own sources
+        faulthandler.disable()
         torch.set_num_threads(1)
         os.environ["GLOO_SOCKET_IFNAME"] = "lo0" if sys.platform == "darwin" else "lo"
         store, limit = dist.FileStore(f"{folder}/store", world), timedelta(seconds=LIFETIME)
@@ -256,9 +260,10 @@ def _note_calls(say: Callable[..., None]) -> None:
         number, _ = works.pop(id(work), (None, None))
         if threading.active_count() == 1:  # another thread could do what this one waits for
             say("waits", number)
-        done = really_wait(work, *args, **kwargs)
-        say("waits", None)
-        return done
+        try:
+            return really_wait(work, *args, **kwargs)
+        finally:
+            say("waits", None)
 
     for method in dir(dist.ProcessGroup):
         bare = method.replace("_", "")
@@ -290,7 +295,7 @@ def _size(value: Any) -> int:
 def _line(error: BaseException) -> int:
     """Where in somebody's own code it happened; 0 when nobody knows."""
     for frame in reversed(traceback.extract_tb(error.__traceback__)):
-        if "-packages" not in frame.filename and frame.name not in ("_become", "call", "wait"):
+        if "-packages" not in frame.filename and frame.filename != _line.__code__.co_filename:
             return frame.lineno or 0
     return 0
 

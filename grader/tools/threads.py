@@ -18,6 +18,8 @@ from collections.abc import Callable, Hashable, Sequence
 from typing import Any, NamedTuple
 
 MOST_STATES = 20_000
+MOST_STEPS = 200
+"""Of one thread."""
 
 
 class TooManyStatesError(Exception):
@@ -200,8 +202,8 @@ def explore(
     waiting = deque([start])
     while waiting:
         state = waiting.popleft()
-        if len(ways) > MOST_STATES:
-            raise TooManyStatesError(f"the threads can stand in more than {MOST_STATES} ways")
+        if len(ways) > MOST_STATES or max(map(len, state.logs), default=0) > MOST_STEPS:
+            raise TooManyStatesError("too many orders of steps, or a thread that has no end")
         if all(state.done):
             found.outcomes.setdefault(_ended(state, first, result), _way(state, ways))
             continue

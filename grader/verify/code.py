@@ -15,6 +15,7 @@ from grader.model import Judgement, Key, Raw, Trial, Verdict
 from grader.verify.case import Case, Finding
 
 FEWEST_WRONG = 3
+FEWEST_REASONS = 2
 FEWEST_CASES = 4
 
 
@@ -77,7 +78,7 @@ def _faults(kind: CodeKind, key: CodeKey) -> Iterator[tuple[str, str]]:
             yield f"'{part}_wrong_{name}' passes all hidden cases", "add a case that shows it"
         else:
             seen[name] = f"{judged.note} {judged.cells}"
-    if len(seen) >= FEWEST_WRONG and len(set(seen.values())) < FEWEST_WRONG:
+    if len(seen) >= FEWEST_WRONG and len(set(seen.values())) < FEWEST_REASONS:
         yield (
             "the known-wrong implementations fail in the same way",
             "let at least three of them fail for reasons of their own",

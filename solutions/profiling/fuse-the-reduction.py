@@ -3,6 +3,10 @@
 import numpy as np
 
 
+def solve(given):
+    return {"touched": sum(3 * given["columns"] for _ in range(given["rows"]))}
+
+
 def standardise(x):
     mean = x.mean(axis=1, keepdims=True)
     return (x - mean) / (x.std(axis=1, keepdims=True) + 1e-6)
@@ -14,13 +18,46 @@ def standardise_right_einsum(x):
     return centred / (np.sqrt(square) + 1e-6)
 
 
+def standardise_right_transposed(x):
+    columns = x.T - x.mean(1)
+    return (columns / ((columns**2).mean(0) ** 0.5 + 1e-6)).T
+
+
 def standardise_slow_rows(x):
-    return np.array([[(v - sum(r) / len(r)) / (np.std(r) + 1e-6) for v in r] for r in x.tolist()])
+    out = np.empty_like(x)
+    for i, row in enumerate(x):
+        out[i] = (row - row.mean()) / (row.std() + 1e-6)
+    return out
+
+
+def standardise_slow_lists(x):
+    out = []
+    for row in x.tolist():
+        mean = sum(row) / len(row)
+        scale = (sum((v - mean) ** 2 for v in row) / len(row)) ** 0.5 + 1e-6
+        out.append([(v - mean) / scale for v in row])
+    return np.array(out).reshape(x.shape)
+
+
+def standardise_slow_as_given(x):
+    out = np.empty_like(x)
+    for i in range(x.shape[0]):
+        mean = sum(x[i, j] for j in range(x.shape[1])) / x.shape[1]
+        square = sum((x[i, j] - mean) ** 2 for j in range(x.shape[1]))
+        scale = (square / x.shape[1]) ** 0.5 + 1e-6
+        for j in range(x.shape[1]):
+            out[i, j] = (x[i, j] - mean) / scale
+    return out
+
+
+def standardise_expected(x):
+    return standardise_slow_lists(x)
 
 
 def standardise_cases(rng, given):
     yield "small", {"x": np.array([[2.0]])}
     yield "small", {"x": np.zeros((3, 5))}
+    yield "small", {"x": np.zeros((0, 4))}
     yield "small", {"x": rng.normal(size=(1, 9))}
     for _ in range(5):
         rows, columns = (int(n) for n in rng.integers(2, 40, size=2))

@@ -79,3 +79,13 @@ def attend_wrong_one_denominator(q, k, v):
 
 def attend_wrong_normalised_over_queries(q, k, v):
     return q @ ((k / (k @ q.sum(0))[:, None]).T @ v)
+
+
+def attend_wrong_as_many_keys(q, k, v):
+    out = torch.zeros_like(k @ k.T @ v)
+    out[:] = (q @ (k.T @ v)) / (q @ k.sum(0))[:, None]
+    return out
+
+
+def attend_wrong_flat_denominator(q, k, v):
+    return (q @ (k.T @ v)) / (q @ k.sum(0))
