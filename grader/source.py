@@ -64,7 +64,7 @@ class _Statement:
     mentions: frozenset[str]
 
 
-@lru_cache(maxsize=8)  # one notebook's cells are looked at once for each of its functions
+@lru_cache(maxsize=32)  # one notebook's cells are looked at once for each of its functions
 def _statements(cells: tuple[str, ...]) -> tuple[_Statement, ...]:
     if sum(map(len, cells)) > MOST_CHARACTERS:
         return ()
@@ -195,6 +195,7 @@ def _from_outside(text: str) -> set[str] | None:
     return found
 
 
+@lru_cache(maxsize=256)  # a starter is compared with what every student made of it
 def shape_of(source: str) -> str:
     """*source* without comments, layout and docstrings, by which two of them are compared."""
     _, body = _parsed(source)

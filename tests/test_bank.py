@@ -35,7 +35,7 @@ def slowly(name: str) -> object:
     return pytest.param(name, marks=pytest.mark.slow) if starts else name
 
 
-@pytest.mark.parametrize("name", map(slowly, IDS))
+@pytest.mark.parametrize("name", [slowly(name) for name in IDS])
 def test_a_problem_passes_the_gate(name: str) -> None:
     result = verify_problem(BANK, name, 12, code_seeds=1)
     # Twelve seeds say nothing about how many different variants there are.

@@ -92,7 +92,7 @@ class Hidden:
         seed = self._draw.number(f"cases/{self.part}")
         rng = np.random.default_rng(seed)
         if "torch" in sys.modules:
-            sys.modules["torch"].manual_seed(seed % 2**63)
+            sys.modules["torch"].default_generator.manual_seed(seed % 2**63)
         given = Given(self._draw.parameters, self._draw.facts)
         found = list(self._made(make(rng, given), seed))
         which = self._draw.order(f"cases/{self.part}", len(found))[:REPEATED]

@@ -35,7 +35,7 @@ import torch
 import torch.distributed as dist
 
 LIFETIME = 60.0  # seconds after which a rank ends, whatever happens
-MOST_CALLS = 10_000  # of a rank
+MOST_CALLS = 3_000  # of a rank
 QUIET = 0.2  # seconds without news, after which it is asked whether anybody can still go on
 
 
@@ -127,8 +127,11 @@ class _Watched:
             what, *more = json.loads(self.line.recv_bytes())
             data = self.line.recv_bytes() if what == "returned" else b""
         except (EOFError, OSError):
-            why = "died; maybe it got more bytes than it had a tensor for" if self.calls else "died"
-            raise RankFailedError(f"rank {self.rank} {why}") from None
+            if not self.calls:
+                raise RankFailedError(f"rank {self.rank} died") from None
+            raise RankFailedError(
+                f"rank {self.rank} died; maybe it got more bytes than it had a tensor for"
+            ) from None
         if what == "failed":
             kind, line, text = more
             if "by peer" in text:  # gloo lost the connection: another rank died, and is named
