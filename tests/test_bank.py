@@ -61,7 +61,9 @@ def test_a_problem_names_at_least_five_mistakes(name: str) -> None:
             continue
         samples = kinds.find(key.part.kind).examples(key)
         named |= {(part, sample.mistake) for sample in samples if sample.mistake is not None}
-    assert len(named) >= 5
+    problem = BANK.problem(name)
+    runs = problem.solution or any(part.kind == "prediction" for part in problem.parts)
+    assert len(named) >= (1 if runs else 5)  # what runs is held against more than mistakes
 
 
 def test_there_are_enough_problems_of_every_family() -> None:

@@ -110,7 +110,9 @@ class Array:
         for i, length in zip(steps, self.shape, strict=False):
             if not 0 <= i < length:
                 where = f"{self._store.name}[{', '.join(str(int(i)) for i in steps)}]"
-                raise OutOfRangeError(f"{cuda.now.who()} uses {where} of shape {self.shape}")
+                raise OutOfRangeError(
+                    f"out of range: {where} of shape {self.shape}, used by {cuda.now.who()}"
+                )
             at = at * length + int(i)
         rest = self.shape[len(steps) :]
         return self._start + at * math.prod(rest), rest
@@ -216,15 +218,15 @@ class _Machine:
         me, epoch, value = self.thread.number, self.thread.passed, store.data[at]
         writes = (store.uses["store"], store.uses["atomic"])
         if store.shared and kind != "store" and not any(at in uses for uses in writes):
-            raise UnwrittenError(f"{self.who()} reads {store.name} at {at}, which nobody has set")
+            raise UnwrittenError(f"not written before: {store.name} at {at}, read by {self.who()}")
         for other in _CLASHES[kind]:
             for block, (when, threads, what) in store.uses[other].get(at, {}).items():
                 ordered = block == self.number and (when < epoch or threads == {me})
                 if not ordered and not (kind == other == "store" and what == value):
                     them = self.who(min(threads - {me} or threads), block)
                     raise DataRaceError(
-                        f"{self.who()}, {kind} of {store.name} at {at}, and {them}, {other}, "
-                        f"with no barrier between"
+                        f"no barrier orders two uses of {store.name} at {at}: {kind} by "
+                        f"{self.who()}, {other} by {them}"
                     )
         uses = store.uses[kind].setdefault(at, {})
         when, threads, _ = uses.get(self.number, (-1, set(), None))

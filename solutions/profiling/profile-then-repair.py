@@ -46,7 +46,7 @@ def signatures(documents, seeds):
 
 
 def signatures_right_minimum(documents, seeds):
-    kept = {word: hashes(word, seeds) for words in documents for word in words}
+    kept = {word: hashes(word, seeds) for word in set().union(*documents)}
     none = [65521] * len(seeds)
     return [[min(c) for c in zip(none, *map(kept.get, set(words)))] for words in documents]
 
@@ -74,6 +74,13 @@ def signatures_slow_as_given(documents, seeds):
                     smallest[i] = h
         found.append(smallest)
     return found
+
+
+def signatures_slow_kept_in_vain(documents, seeds):
+    # Every occurrence is hashed before the dict notices that it knows the word.
+    kept = {word: hashes(word, seeds) for words in documents for word in words}
+    none = [65521] * len(seeds)
+    return [[min(c) for c in zip(none, *map(kept.get, words))] for words in documents]
 
 
 def signatures_slow_within_a_document(documents, seeds):
