@@ -192,6 +192,8 @@ class _Encoder:
         value = value.to_dense() if value.layout is not torch.strided else value.contiguous()
         dtype, shape = str(value.dtype).removeprefix("torch."), _shape(value)
         flat = value.resolve_conj().resolve_neg().reshape(-1)
+        if flat.numel() == 1:  # which may have any stride, and then can't be looked at as bytes
+            flat = flat.clone(memory_format=torch.contiguous_format)
         data = flat.view(torch.uint8).numpy().tobytes() if flat.numel() else b""
         return {"t": "tensor", "dtype": dtype, "shape": shape, "v": self.text_of(data)}
 
@@ -200,7 +202,7 @@ def _base64(data: bytes) -> str:
     return base64.b64encode(data).decode()
 
 
-def _hash(data: bytes) -> str:
+def hash_of(data: bytes) -> str:
     return hashlib.blake2b(data, digest_size=16).hexdigest()
 
 
@@ -297,26 +299,8 @@ def _round(asked: Mapping[str, Any], space: Any, around: Mapping[str, Any]) -> d
     if step != "idle":
         function = space[asked["name"]] if asked["name"] else around["baseline"]
         space[_KEPT] = function(*inputs)
-    digest = _hash(json.dumps(_Encoder(_hash).encode(space[_KEPT])).encode())
+    digest = hash_of(json.dumps(_Encoder(hash_of).encode(space[_KEPT])).encode())
     return {"is": "returned", "v": {"t": "str", "v": digest}}
-
-
-def digest_of(raw: Any) -> str:
-    """The digest of a result that `encode` gave. Raises ValueError for what it never gives."""
-    return _hash(json.dumps(_with_hashes(raw)).encode())
-
-
-def _with_hashes(raw: Any) -> Any:
-    if isinstance(raw, list):
-        return [_with_hashes(one) for one in raw]
-    if not isinstance(raw, dict):
-        return raw
-    if raw.get("t") in ("array", "tensor", "bytes"):
-        text = raw.get("v")
-        if not isinstance(text, str):
-            raise ValueError("no bytes")
-        return {**raw, "v": _hash(base64.b64decode(text))}
-    return {name: _with_hashes(one) for name, one in raw.items()}
 
 
 def _prepared(asked: Mapping[str, Any]) -> dict[str, Any]:

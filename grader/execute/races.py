@@ -13,13 +13,12 @@ from contextlib import contextmanager
 from grader import measured
 from grader.errors import SetupError
 from grader.execute.trials import read_said
-from grader.hidden import Array, Closeness, difference, read
+from grader.hidden import Array, Closeness, difference, digest_of, read
 from grader.kernels import NotStartedError, Session, Terms
 from grader.machine import MachineProfile, roofline_seconds
 from grader.model import Answer, Outcome, Race, Raw, Trial
 from grader.sandbox import THREADS
 from grader.source import definitions
-from grader.trial import digest_of
 
 ATTEMPTS = 3
 """Measurements in one run while none is clear."""
@@ -65,7 +64,7 @@ def raced(
     With the *profile* of this machine also the least time that it could take.
     """
     race = trial.race
-    if race is None or answer.raw is None:
+    if race is None or answer.raw is None or not (race.alone or _returns(answer.raw)):
         return answer
     found: Raw = {}
     for cells in _ways(trial, race, code):
@@ -83,6 +82,13 @@ def raced(
     else:
         raw = {"t": "measured", "value": answer.raw, "race": found}
     return Answer(name=answer.name, raw=raw)
+
+
+def _returns(raw: Raw) -> bool:
+    """Whether any call of the function returned anything; an untouched one is not measured."""
+    calls = raw.get("calls")
+    said = (call.get("v") for call in calls) if isinstance(calls, list) else ()
+    return any(isinstance(value, dict) and value.get("t") != "none" for value in said)
 
 
 def _ways(trial: Trial, race: Race, code: Sequence[str]) -> Iterator[Sequence[str]]:
@@ -205,6 +211,8 @@ class _Race:
         """Whether the two results of a round differ, or the student's is not what was timed."""
         theirs, _ = self._ask(mine, "show")
         ours, _ = self._ask(self._clean, "show")
+        if ours == {"t": "none"}:
+            raise _UnmadeError("the baseline returns nothing that could be compared")
         if theirs == ours and promised == {"t": "str", "v": digest_of(ours)}:
             return False
         try:

@@ -6,6 +6,7 @@ All of this stays left of the wall. What crosses is the inputs alone.
 from grader.hidden.cases import Case, Hidden, hidden, run_here
 from grader.hidden.compare import Closeness, difference
 from grader.hidden.given import Given
+from grader.hidden.promised import digest_of
 from grader.hidden.rules import broken
 from grader.hidden.values import Array, Opaque, read
 
@@ -18,6 +19,7 @@ __all__ = [
     "Opaque",
     "broken",
     "difference",
+    "digest_of",
     "hidden",
     "read",
     "run_here",

@@ -35,7 +35,7 @@ import torch
 import torch.distributed as dist
 
 LIFETIME = 60.0  # seconds after which a rank ends, whatever happens
-MOST_CALLS = 3_000  # of a rank
+MOST_CALLS = 1_000  # of a rank
 QUIET = 0.2  # seconds without news, after which it is asked whether anybody can still go on
 
 
