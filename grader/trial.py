@@ -203,6 +203,7 @@ def _base64(data: bytes) -> str:
 
 
 def hash_of(data: bytes) -> str:
+    """What a digest says of some bytes."""
     return hashlib.blake2b(data, digest_size=16).hexdigest()
 
 
