@@ -20,13 +20,15 @@ TOOLS = [
     "files", "units", "expressions", "probe", "trial", "source", "measured", "tools", "hidden",
     "kinds", "notebook", "inside", "sandbox", "kernels", "executors", "gradebook", "machine",
 ]  # fmt: skip
-STAGES = ["load", "draw", "render", "collect", "execute", "score", "tally", "reveal", "report"]
+STAGES = [
+    "load", "draw", "render", "collect", "execute", "score", "tally", "reveal", "report", "export",
+]  # fmt: skip
 WHOLE = ["verify", "pipeline", "testing", "demo", "cli", "__main__"]
 
 HOMES = {
     "yaml": {"load"},
     "pydantic": {"load"},
-    "jinja2": {"expressions", "render", "report"},
+    "jinja2": {"expressions", "render", "report", "export"},
     "nbformat": {"notebook"},
     "nbclient": {"kernels"},
     "jupyter_client": {"kernels", "inside"},

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import sys
-from importlib import import_module
 
 import click
 
 from grader import __version__
+from grader.cli.lazy import LazyGroup
 from grader.errors import GraderError, SpecErrors
 
 # The sentences stand here so that `grader --help` loads none of the commands.
@@ -26,43 +26,19 @@ _COMMANDS = {
     "score": "Score stored evidence again, without executing anything.",
     "mark": "Give points by hand, or list what waits for a person.",
     "report": "Write the class report and the feedback pages.",
+    "export": "Write results or an exam for another system.",
+    "classroom": "Set up and run a class on GitHub, Classroom 50 or Gradescope.",
     "doctor": "Say what this machine offers.",
     "calibrate": "Measure what this machine can do.",
     "demo": "Run a whole exam on made-up submissions.",
 }
 
 
-class _Commands(click.Group):
-    """Finds each command in the module of its name."""
-
-    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
-        return list(_COMMANDS)
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
-        if cmd_name not in _COMMANDS:
-            return None
-        module = import_module(f"grader.cli.{cmd_name}_command")
-        command: click.Command = module.command
-        return command
-
-    def resolve_command(
-        self, ctx: click.Context, args: list[str]
-    ) -> tuple[str | None, click.Command | None, list[str]]:
-        from grader.registry import nearest
-
-        if args and args[0] not in _COMMANDS and not args[0].startswith("-"):
-            close = nearest(args[0], _COMMANDS)
-            fix = f"did you mean 'grader {close}'?" if close else "see `grader --help`"
-            raise GraderError(f"there is no command '{args[0]}'", fix=fix)
-        return super().resolve_command(ctx, args)
-
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
-        with formatter.section("Commands"):
-            formatter.write_dl(list(_COMMANDS.items()))
-
-
 @click.group(
-    cls=_Commands,
+    cls=LazyGroup,
+    sentences=_COMMANDS,
+    module="grader.cli.{}_command",
+    noun="command",
     context_settings={"help_option_names": ["-h", "--help"]},
     epilog="Start with `grader demo`, or see one problem with `grader show kv-cache-size`.",
 )

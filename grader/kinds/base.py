@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any, Generic, Protocol, TypeVar
 
 from grader.model import Draw, Judgement, Key, Part, Raw, Trial, Verdict
+from grader.model.item import Item
 from grader.quantity import Value
 from grader.registry import Registry
 
@@ -107,6 +108,9 @@ class KindOf(Protocol[P, K, V]):
     def carried(self, value: V | None, key: K) -> Value | None:
         """What later parts that use this one compute with; None when it can't be carried."""
 
+    def items(self, key: K) -> tuple[Item, ...]:
+        """The part as questions of another system, with weights that add up to 1; or none."""
+
     needs_solution: bool
     """Whether grading needs the text of the solution file."""
     is_measured: bool
@@ -169,6 +173,10 @@ class Usual(Generic[K, V]):
     def sheet(self, key: K) -> Mapping[str, object]:  # noqa: ARG002
         """Nothing: the kind says it all."""
         return {}
+
+    def items(self, key: K) -> tuple[Item, ...]:  # noqa: ARG002
+        """None: only this grader can ask it."""
+        return ()
 
     needs_solution = False
     by_solve = True

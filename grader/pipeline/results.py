@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from operator import attrgetter
 from pathlib import Path
@@ -13,11 +13,11 @@ from grader import __version__
 from grader.files import write_whole
 from grader.gradebook import Gradebook
 from grader.load import Bank
-from grader.model import Audience, Evidence, Grade, Mark
+from grader.model import Grade, Mark
 from grader.model.result import Row
 from grader.pipeline.grading import NOTICES
 from grader.pipeline.papers import Papers, papers_of
-from grader.render import given
+from grader.pipeline.shown import rows_of, shown_to_student
 from grader.report import (
     ClassSummary,
     file_name,
@@ -27,8 +27,7 @@ from grader.report import (
     write_feedback,
     write_grade_json,
 )
-from grader.reveal import reveal
-from grader.tally import pooled_numbers, tally
+from grader.tally import pooled_numbers
 
 PUBLISHED = "published"
 PAGES = "feedback/.pages.json"
@@ -60,7 +59,7 @@ def write_results(out: Path, bank: Bank) -> Written:
         papers = papers_of(book)
         published = bool(book.setting(PUBLISHED))
         look = _look(papers, bank, published)
-        rows = list(_rows(book, papers))
+        rows = list(rows_of(book, papers))
         before = _written(out)
         pages = {row.student.id: _content(row, look) for row in rows}
         for row in rows:
@@ -134,56 +133,13 @@ def _there(out: Path, student: str) -> bool:
     return page.exists() and (out / "grades" / file_name(student, ".json")).exists()
 
 
-class _MaxPoints(Mapping[str, float]):
-    """What each student's paper is worth; drawn only for those whom somebody asks about."""
-
-    def __init__(self, papers: Papers):
-        self._papers = papers
-
-    def __getitem__(self, student: str) -> float:
-        return self._papers.of(student).max_points
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._papers.release.students)
-
-    def __len__(self) -> int:
-        return len(self._papers.release.students)
-
-
-def _rows(book: Gradebook, papers: Papers) -> Iterator[Row]:
-    yield from tally(
-        papers.release.students,
-        book.grades(),
-        overrides=book.overrides(),
-        submissions=book.submissions(),
-        max_points=_MaxPoints(papers),
-    )
-
-
 def _write_student(
     out: Path, row: Row, book: Gradebook, papers: Papers, bank: Bank, published: bool
 ) -> None:
     release = papers.counts
     write_grade_json(out, row, exam=release.exam.id, engine=__version__, release=release.id)
-    if row.grade is not None and row.grade.release != release.id:
-        # Scored before the specs were corrected, and without evidence to score again: what it was
-        # scored by is what its page must show.
-        papers = Papers(release=papers.release)
-    shown = reveal(
-        row,
-        papers.of(row.student.id),
-        audience=Audience.STUDENT,
-        published=published,
-        given=given,
-        evidence=_evidence(book, row),
-    )
+    shown = shown_to_student(row, book, papers, published=published)
     write_feedback(out, shown, bank.templates, engine=__version__)
-
-
-def _evidence(book: Gradebook, row: Row) -> Evidence | None:
-    if row.grade is None or row.grade.submission_sha256 is None:
-        return None
-    return book.find_evidence(row.grade.submission_sha256)
 
 
 def _notices(book: Gradebook) -> list[str]:

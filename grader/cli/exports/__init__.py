@@ -1,0 +1,26 @@
+"""A module for each format of `grader export`, with a `command` each."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from grader.model.exported import Exported
+
+
+def finish(exported: Exported, out: Path, *, as_json: bool = False) -> None:
+    """Writes the files, and says on the screen where they are and what was lost."""
+    from grader.cli.options import print_json
+    from grader.pipeline.exporting import write_exported
+
+    written = write_exported(exported, out)
+    if as_json:
+        print_json({"files": [str(path) for path in written], "notes": list(exported.notes)})
+        return
+    for note in exported.notes:
+        click.echo(f"note: {note}", err=True)
+    if len(written) == 1:
+        click.echo(f"{written[0]}")
+    else:
+        click.echo(f"{len(written)} files in {out}")

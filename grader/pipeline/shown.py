@@ -1,0 +1,70 @@
+"""What a student may see of a result in a gradebook: for pages and for exports alike."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from grader.gradebook import Gradebook
+from grader.model import Audience, Evidence
+from grader.model.result import Feedback, Row
+from grader.pipeline.papers import Papers
+from grader.render import given
+from grader.reveal import reveal
+from grader.tally import tally
+
+
+class _MaxPoints(Mapping[str, float]):
+    """What each student's paper is worth; drawn only for those whom somebody asks about."""
+
+    def __init__(self, papers: Papers):
+        self._papers = papers
+
+    def __getitem__(self, student: str) -> float:
+        return self._papers.of(student).max_points
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._papers.release.students)
+
+    def __len__(self) -> int:
+        return len(self._papers.release.students)
+
+
+def rows_of(book: Gradebook, papers: Papers) -> Iterator[Row]:
+    """A line for every student of the release, with what was changed by hand."""
+    yield from tally(
+        papers.release.students,
+        book.grades(),
+        overrides=book.overrides(),
+        submissions=book.submissions(),
+        max_points=_MaxPoints(papers),
+    )
+
+
+def shown_to_student(
+    row: Row,
+    book: Gradebook,
+    papers: Papers,
+    *,
+    published: bool,
+    evidence: Evidence | None = None,
+) -> Feedback:
+    """What the student of *row* may see; *evidence* if it was read already."""
+    if row.grade is not None and row.grade.release != papers.counts.id:
+        # Scored before the specs were corrected, and without evidence to score again: what it was
+        # scored by is what its page must show.
+        papers = Papers(release=papers.release)
+    return reveal(
+        row,
+        papers.of(row.student.id),
+        audience=Audience.STUDENT,
+        published=published,
+        given=given,
+        evidence=evidence or evidence_of(book, row),
+    )
+
+
+def evidence_of(book: Gradebook, row: Row) -> Evidence | None:
+    """What the execution that was graded left behind."""
+    if row.grade is None or row.grade.submission_sha256 is None:
+        return None
+    return book.find_evidence(row.grade.submission_sha256)
