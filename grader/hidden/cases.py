@@ -94,7 +94,14 @@ class Hidden:
         if "torch" in sys.modules:
             sys.modules["torch"].default_generator.manual_seed(seed % 2**63)
         given = Given(self._draw.parameters, self._draw.facts)
-        found = list(self._made(make(rng, given), seed))
+        try:
+            found = list(self._made(make(rng, given), seed))
+        except ValueError:
+            raise
+        except Exception as error:
+            raise ValueError(
+                f"'{self.part}_cases' raised {type(error).__name__}: {error}"
+            ) from error
         which = self._draw.order(f"cases/{self.part}", len(found))[:REPEATED]
         again = (found[i] for i in sorted(which))
         return (

@@ -104,8 +104,9 @@ class _Names:
             full = _dotted(node, self.known)
             if full is not None:
                 return _is_of(full, rule) or (node.attr == last and full.split(".")[0] == root)
-            # Of an unknown object it may be the method of the same name.
-            return node.attr == last != rule and not _is_named(node.value, _ITSELF)
+            # Of an unknown object it may be the method of the same name, unless it is set.
+            used = isinstance(node.ctx, ast.Load) and not _is_named(node.value, _ITSELF)
+            return node.attr == last != rule and used
         return _named_by_text(node, last, rule)
 
     def is_exactly(self, node: ast.AST, rule: str) -> bool:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import re
-from collections.abc import Mapping
+import tokenize
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 
 from grader import tools
@@ -203,8 +205,31 @@ def _defines(starter: str, name: str) -> bool:
 
 
 def _renamed(source: str, part: str, name: str) -> str:
-    """*source* with the part's function under the name of the answer."""
-    return re.sub(rf"(?<![\w.]){re.escape(part)}\b(?!\s*=[^=])", name, source)
+    """*source* with the part's function under the name of the answer; texts and comments stay."""
+    try:
+        found = [t for t in tokenize.generate_tokens(io.StringIO(source).readline) if t.string]
+    except (tokenize.TokenError, SyntaxError):
+        return re.sub(rf"(?<![\w.]){re.escape(part)}\b(?!\s*=[^=])", name, source)
+    lines = source.splitlines(keepends=True)
+    for before, token, after in reversed([*zip([None, *found], found, [*found[1:], None])]):
+        if token.type != tokenize.NAME or token.string != part:
+            continue
+        is_keyword = after is not None and after.string == "=" and _inside_call(found, token)
+        if (before is not None and before.string == ".") or is_keyword:
+            continue
+        row, (start, end) = token.start[0] - 1, (token.start[1], token.end[1])
+        lines[row] = lines[row][:start] + name + lines[row][end:]
+    return "".join(lines)
+
+
+def _inside_call(tokens: Sequence[tokenize.TokenInfo], one: tokenize.TokenInfo) -> bool:
+    """Whether *one* stands in brackets, so that a `=` behind it names an argument."""
+    depth = 0
+    for token in tokens:
+        if token is one:
+            break
+        depth += (token.string in "([{") - (token.string in ")]}") if token.string else 0
+    return depth > 0
 
 
 _WANTED = "a function or class"
