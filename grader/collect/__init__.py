@@ -40,13 +40,17 @@ class Collected:
     """Students of the roster that handed in nothing."""
 
 
-def collect(path: Path, known: Mapping[str, Student]) -> Collected:
+def collect(
+    path: Path, known: Mapping[str, Student], users: Mapping[str, str] | None = None
+) -> Collected:
     """The submissions in *path*: a folder, a zip, or one notebook.
 
     A file belongs to the first folder on its way that is a student's id, or else to the student
-    it is named after. Never raises for one file; SetupError when *path* itself can't be read.
+    it is named after. What Canvas or Moodle named belongs to whom they say: by *users*, their
+    numbers of people with the ids of students, or by the only name that fits. Never raises for
+    one file; SetupError when *path* itself can't be read.
     """
-    roster = Roster(known)
+    roster = Roster(known, users)
     notices: list[Notice] = []
     found: dict[str, list[Found]] = {}
     path = Path(path).absolute()
@@ -57,10 +61,12 @@ def collect(path: Path, known: Mapping[str, Student]) -> Collected:
             notices.append(roster.unknown(entry.name))
         else:
             found.setdefault(student, []).append(entry)
+            if roster.of_copy(entry.name):
+                notices.append(notice("info", entry.name, f"a copy by its name, so of '{student}'"))
     attempts: dict[str, tuple[Submission, ...]] = {}
     for student, mine in found.items():
         mine.sort(key=lambda entry: (entry.time, str(entry.name)), reverse=True)
-        attempts[student] = tuple(_submissions(student, mine, notices))
+        attempts[student] = tuple(read_attempts(student, mine, notices))
         if len(mine) > 1:
             notices.append(_several(student, mine))
     order = sorted(attempts)
@@ -92,10 +98,10 @@ def load(submission: Submission) -> bytes:
     return data
 
 
-def _submissions(
+def read_attempts(
     student: str, mine: Sequence[Found], notices: list[Notice]
 ) -> Iterator[Submission]:
-    """What *student* handed in, the newest first, and a notice for each that has a problem."""
+    """*mine* as submissions, in their order, and a notice for each that has a problem."""
     left = MAX_ATTEMPTS_BYTES
     for entry in mine[:MAX_ATTEMPTS]:
         refusal, data, trouble = entry.refusal, b"", None

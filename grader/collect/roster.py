@@ -9,8 +9,12 @@ from collections.abc import Mapping
 from pathlib import PurePosixPath
 
 from grader.collect.names import Notice, notice, short
+from grader.collect.platforms import People, handed
 from grader.model import Student
 
+_COPY = re.compile(r"^(?:Copy of )*+(.+?)(?: ?\(\d{1,3}\)| - Copy| copy)*+$", re.IGNORECASE)
+"""What Colab puts before the name of a copy, and browsers and file managers behind it. No id of a
+student is written like that by chance, unlike "team-2"."""
 _SECOND = re.compile(r"(?: ?\(\d+\)|[-_ ]\d+| - Copy| copy)+$", re.IGNORECASE)
 """What a browser or a file manager adds to the name of a second download."""
 _LONGEST = 255
@@ -24,8 +28,10 @@ _HINTS = 20
 class Roster:
     """Students by id, found again whatever case or Unicode form a file system made of it."""
 
-    def __init__(self, known: Mapping[str, Student]):
+    def __init__(self, known: Mapping[str, Student], users: Mapping[str, str] | None = None):
+        """*users* are numbers that a platform gave to people, with the ids of students."""
         self._hints = _HINTS
+        self._people = People(known, users or {})
         self._exact = {unicodedata.normalize("NFC", student): student for student in known}
         folded: dict[str, list[str]] = {}
         for text, student in self._exact.items():
@@ -34,11 +40,38 @@ class Roster:
         self._folded = {text: ids[0] for text, ids in folded.items() if len(ids) == 1}
 
     def find(self, name: PurePosixPath) -> str | None:
-        """The student that a file of this name belongs to."""
+        """The student that a file of this name belongs to.
+
+        Where a platform named it, by what the platform says, and never by the student's own name
+        for the file.
+        """
+        who = handed(name)
+        if who is None:
+            return self._named(name) or self.of_copy(name)
+        return self._above(name) or self._people.find(who)
+
+    def _above(self, name: PurePosixPath) -> str | None:
+        """The student whose whole id is what a platform seems to have made, or a folder of it."""
+        for part in name.parts:
+            text = unicodedata.normalize("NFC", part)
+            if (found := self._exact.get(text.removesuffix(name.suffix))) is not None:
+                return found
+            if handed(PurePosixPath(part)):
+                return None
+        return None
+
+    def _named(self, name: PurePosixPath) -> str | None:
         candidates = [unicodedata.normalize("NFC", part) for part in (*name.parts[:-1], name.stem)]
         exact = (self._exact.get(text) for text in candidates)
         folded = (self._folded.get(text.casefold()) for text in candidates)
         return next((s for s in (*exact, *folded) if s is not None), None)
+
+    def of_copy(self, name: PurePosixPath) -> str | None:
+        """Whose notebook was copied to "Copy of ada" or "ada (1)"; None for any other name."""
+        match = _COPY.match(name.stem) if len(name.stem) <= _LONGEST else None
+        if match is None or match[1] == name.stem or handed(name) or self._named(name):
+            return None
+        return self._named(PurePosixPath(match[1] + name.suffix))
 
     def _original(self, name: PurePosixPath) -> str | None:
         if len(name.stem) > _LONGEST:
@@ -47,6 +80,9 @@ class Roster:
 
     def unknown(self, name: PurePosixPath) -> Notice:
         """What to say of a file that belongs to nobody."""
+        who = handed(name)
+        if who is not None:
+            return notice("warning", name, self._people.why_not(who))
         stem = short(name.stem)
         text = f"'{stem}' is not on the roster"
         if len(name.parts) > 1:

@@ -1,0 +1,43 @@
+"""`grader export worksheet`: the grades of Moodle's worksheet."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from grader.cli.exports import finish
+from grader.cli.exports.students import folder, gradebook_options, results_argument
+from grader.cli.options import examples, json_option
+
+
+@click.command(
+    "worksheet",
+    epilog=examples("grader export worksheet results --gradebook Grades-Midterm-1234.csv"),
+)
+@results_argument
+@gradebook_options("The worksheet that Moodle gave.")
+@json_option
+def command(
+    results: Path,
+    gradebook: Path,
+    scale: bool,
+    missing_as_zero: bool,
+    out: Path | None,
+    as_json: bool,
+) -> None:
+    """Fill the points into Moodle's worksheet for grading offline; every other byte stays.
+
+    Cells of students whose points are still open stay as they were, and are named.
+    """
+    from grader.export.gradebooks import worksheet
+    from grader.pipeline.exporting import class_results
+
+    exported = worksheet(
+        class_results(results),
+        gradebook.read_bytes(),
+        gradebook.name,
+        scale=scale,
+        missing_as_zero=missing_as_zero,
+    )
+    finish(exported, folder(results, out, "worksheet"), as_json=as_json)

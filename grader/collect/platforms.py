@@ -1,0 +1,100 @@
+"""Names that Canvas and Moodle give to what was handed in there: who it was, by their word alone.
+
+Behind those names stands the one that the student gave the file, which says nothing about whose it
+is: a student may have called it by somebody else's id.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import PurePosixPath
+
+from grader.model import Student
+
+_LONGEST = 400
+# doejane_1001_23456_midterm.ipynb, doejane_LATE_1001_23456_midterm-1.ipynb
+_CANVAS = re.compile(
+    r"^(?P<name>[^\W_][^_]*)_(?P<late>LATE_)?(?P<user>\d+)_(?P<file>\d+)_(?P<own>.+)$"
+)
+# Jane Doe_12345_assignsubmission_file_midterm.ipynb, or a folder that ends behind "file_".
+_MOODLE = re.compile(
+    r"^(?P<name>.+?)_(?P<user>\d+)_assignsubmission_(?:file|onlinetext)_?(?P<own>.*)$"
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Handed:
+    """What such a name says."""
+
+    platform: str
+    name: str
+    """The person's, as the platform wrote it."""
+    user: str
+    """The platform's number of the person."""
+    late: bool = False
+
+
+def handed(name: PurePosixPath) -> Handed | None:
+    """What the first part of *name* that a platform made says; None when none did."""
+    for part in name.parts:
+        if len(part) > _LONGEST:
+            continue
+        if found := _MOODLE.match(part):
+            return Handed(platform="Moodle", name=found["name"], user=found["user"])
+        if found := _CANVAS.match(part):
+            late = found["late"] is not None
+            return Handed(platform="Canvas", name=found["name"], user=found["user"], late=late)
+    return None
+
+
+class People:
+    """Students by what platforms know of them."""
+
+    def __init__(self, known: Mapping[str, Student], users: Mapping[str, str]):
+        """*users* are the platforms' numbers of people, with the ids of students."""
+        self._known = known
+        self._users = users
+        self._names: dict[str, set[str]] = {}
+        for student in known.values():
+            for form in _forms(student.name):
+                self._names.setdefault(form, set()).add(student.id)
+
+    def find(self, who: Handed) -> str | None:
+        """The student: by number, by an id that is the number or the name, or by a name of one."""
+        if who.user in self._users:
+            return self._users[who.user]
+        # The name before it is the whole id of nobody else.
+        for text in (who.user, who.name):
+            if text in self._known:
+                return text
+        found = self._names.get(_letters([who.name]), set())
+        return next(iter(found)) if len(found) == 1 else None
+
+    def why_not(self, who: Handed) -> str:
+        """Why nobody was found, and what to do."""
+        same = self._names.get(_letters([who.name]), set())
+        if len(same) > 1:
+            listed = ", ".join(f"'{student}'" for student in sorted(same))
+            what = f"{listed} have the name that {who.platform} wrote, '{who.name}'"
+        else:
+            what = f"nobody on the roster is {who.platform}'s '{who.name}' (number {who.user})"
+        return f"{what}; give their numbers with --names FILE, or rename the file to STUDENT.ipynb"
+
+
+def _letters(words: Iterable[str]) -> str:
+    text = unicodedata.normalize("NFKC", "".join(words)).casefold()
+    return "".join(character for character in text if character.isalnum())
+
+
+def _forms(name: str) -> set[str]:
+    """How platforms write a person's name: in order, and with the last words first."""
+    words = name.replace(",", " , ").split()
+    if "," in words:
+        at = words.index(",")
+        words = [*words[at + 1 :], *words[:at]]
+    if not words:
+        return set()
+    return {_letters([*words[i:], *words[:i]]) for i in range(len(words))}

@@ -1,0 +1,76 @@
+"""A platform's numbers of people to students: from its own gradebook or worksheet as CSV."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Mapping
+from pathlib import Path
+
+from grader.errors import Location, SpecError
+from grader.model import Student
+
+_NUMBER = ("id", "identifier", "number", "canvas user id", "user id")
+_STUDENT = (
+    "sis login id", "sis user id", "id number", "username", "student", "email address", "email",
+    "id", "full name", "student name", "name",
+)  # fmt: skip
+_PARTICIPANT = re.compile(r"^(?:Participant )?(\d+)$")
+
+
+def load_numbers(path: Path, known: Mapping[str, Student]) -> Mapping[str, str]:
+    """Numbers to ids of students, from the CSV file at *path*.
+
+    It may be the gradebook that Canvas exports, Moodle's worksheet for grading offline, or any
+    table with a column `number` and one with the students' ids, e-mail addresses or names.
+    Raises SpecError when the file is none of these.
+    """
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except OSError as error:
+        raise SpecError(
+            f"can't read the file: {error.strerror}", where=Location(str(path)), fix="check it"
+        ) from None
+    except UnicodeDecodeError:
+        raise SpecError(
+            "the file is not UTF-8", where=Location(str(path)), fix="save it as 'CSV UTF-8'"
+        ) from None
+    first = text.split("\n", 1)[0]
+    delimiter = ";" if first.count(";") > first.count(",") else ","
+    rows = list(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter))
+    header = [cell.strip().casefold() for cell in rows[0]] if rows else []
+    number = next((header.index(name) for name in _NUMBER if name in header), None)
+    columns = [header.index(n) for n in _STUDENT if n in header and header.index(n) != number]
+    if number is None or not columns:
+        raise SpecError(
+            "this file does not say which number is whose",
+            where=Location(str(path), 1),
+            fix="use Canvas's gradebook, Moodle's worksheet, or columns 'number' and 'student'",
+        )
+    return _numbers(rows[1:], number, columns, _ways(known))
+
+
+def _ways(known: Mapping[str, Student]) -> Mapping[str, str]:
+    """All that stands for one student alone, casefolded, with the student's id."""
+    ways: dict[str, set[str]] = {}
+    for student in known.values():
+        for text in (student.id, student.email, student.email.partition("@")[0], student.name):
+            if text:
+                ways.setdefault(text.casefold(), set()).add(student.id)
+    # An id is always its owner's, whatever somebody else's e-mail address begins with.
+    ways |= {student.casefold(): {student} for student in known}
+    return {text: next(iter(ids)) for text, ids in ways.items() if len(ids) == 1}
+
+
+def _numbers(
+    rows: list[list[str]], number: int, columns: list[int], ways: Mapping[str, str]
+) -> Mapping[str, str]:
+    found: dict[str, str] = {}
+    for row in rows:
+        match = _PARTICIPANT.match(row[number].strip()) if number < len(row) else None
+        texts = (row[c].strip() for c in columns if c < len(row))
+        student = next((ways[t.casefold()] for t in texts if t.casefold() in ways), None)
+        if match and student:
+            found[match[1]] = student
+    return found

@@ -1,0 +1,123 @@
+"""Downloads of submissions from Canvas and Moodle: whose each is, by the platform's word alone."""
+
+from __future__ import annotations
+
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path, PurePosixPath
+
+import pytest
+
+from grader.collect import collect
+from grader.collect.platforms import handed
+from grader.collect.roster import Roster
+from grader.errors import SpecError
+from grader.load import load_numbers
+from grader.model import Student
+from tests.builders_notebooks import a_notebook
+
+KNOWN = {
+    s.id: s
+    for s in (
+        Student(id="jane", name="Jane Doe", email="jane@example.edu"),
+        Student(id="bo", name="Lindqvist, Bo", email="bo@example.edu"),
+        Student(id="kim1", name="Kim Lee"),
+        Student(id="kim2", name="Lee, Kim"),
+        Student(id="åse", name="Åse Ørjan-Strand"),
+        Student(id="team_1_2_x"),
+    )
+}
+
+
+@pytest.mark.parametrize(
+    ("name", "student"),
+    [
+        ("doejane_1001_23456_midterm.ipynb", "jane"),
+        ("doejane_LATE_1001_23456_midterm-2.ipynb", "jane"),
+        ("janedoe_1001_23456_bo.ipynb", "jane"),
+        ("lindqvistbo_1002_23457_jane.ipynb", "bo"),
+        ("ørjanstrandåse_1003_23458_x.ipynb", "åse"),
+        ("Jane Doe_12345_assignsubmission_file_/bo.ipynb", "jane"),
+        ("Jane Doe_12345_assignsubmission_file_/deep/bo.ipynb", "jane"),
+        ("Jane Doe_12345_assignsubmission_file_bo.ipynb", "jane"),
+        ("Midterm/Bo Lindqvist_12346_assignsubmission_file/x.ipynb", "bo"),
+        ("team_1_2_x.ipynb", "team_1_2_x"),
+        ("team_1_2_x/doejane_1001_23456_bo.ipynb", "team_1_2_x"),
+        ("leekim_1004_23459_kim1.ipynb", None),
+        ("nobody_1005_23460_jane.ipynb", None),
+        ("No Body_12347_assignsubmission_file_/jane.ipynb", None),
+    ],
+)
+def test_whose_a_file_is_the_platform_says_and_not_its_student(
+    name: str, student: str | None
+) -> None:
+    assert Roster(KNOWN).find(PurePosixPath(name)) == student
+
+
+def test_numbers_tell_what_names_do_not() -> None:
+    users = {"1004": "kim2", "12347": "kim1"}
+    roster = Roster(KNOWN, users)
+    assert roster.find(PurePosixPath("leekim_1004_23459_kim1.ipynb")) == "kim2"
+    moodle = PurePosixPath("Kim Lee_12347_assignsubmission_file_/x.ipynb")
+    assert roster.find(moodle) == "kim1"
+    by_id = Roster({"1004": Student(id="1004")})
+    assert by_id.find(PurePosixPath("leekim_1004_23459_x.ipynb")) == "1004"
+
+
+def test_what_belongs_to_nobody_says_why_and_what_to_do() -> None:
+    roster = Roster(KNOWN)
+    said = roster.unknown(PurePosixPath("leekim_1004_23459_kim1.ipynb")).text
+    assert "'kim1', 'kim2' have the name that Canvas wrote, 'leekim'" in said
+    assert "--names FILE" in said
+    said = roster.unknown(PurePosixPath("nobody_1005_2_jane.ipynb")).text
+    assert "nobody on the roster is Canvas's 'nobody' (number 1005)" in said
+
+
+def test_late_is_seen() -> None:
+    late = handed(PurePosixPath("doejane_LATE_1001_23456_midterm.ipynb"))
+    assert late is not None
+    assert late.late
+    assert handed(PurePosixPath("ada.ipynb")) is None
+    assert handed(PurePosixPath("x" * 5000 + "_1_2_a.ipynb")) is None
+
+
+@pytest.mark.parametrize(
+    ("text", "numbers"),
+    [
+        (
+            "Student,ID,SIS User ID,SIS Login ID,Section,HW (1)\n    Points Possible,,,,,10\n"
+            '"Doe, Jane",1001,S1,jane,A,\n"Lee, Kim",1004,S2,kim2,A,\n"X, Y",1,S9,zz,A,\n',
+            {"1001": "jane", "1004": "kim2"},
+        ),
+        (
+            "Identifier,Full name,Email address,Status,Grade,Maximum Grade\n"
+            "Participant 12345,Somebody,jane@example.edu,-,,10\n"
+            "Participant 12346,Lindqvist, Bo@x,-,,10\nParticipant 9,Kim Lee,,-,,10\n",
+            {"12345": "jane", "9": "kim1"},
+        ),
+        ("number;student\n7;BO\n8;bo@example.edu\n", {"7": "bo", "8": "bo"}),
+    ],
+)
+def test_numbers_are_read_from_the_platforms_own_tables(
+    text: str, numbers: Mapping[str, str], tmp_path: Path
+) -> None:
+    (tmp_path / "names.csv").write_text(text, encoding="utf-8-sig")
+    assert load_numbers(tmp_path / "names.csv", KNOWN) == numbers
+
+
+@pytest.mark.parametrize("text", ["", "a,b\n1,2\n", "id\n1\n", "student\nbo\n"])
+def test_a_table_that_says_nothing_of_the_kind_is_refused(text: str, tmp_path: Path) -> None:
+    (tmp_path / "names.csv").write_text(text)
+    with pytest.raises(SpecError, match="does not say which number is whose"):
+        load_numbers(tmp_path / "names.csv", KNOWN)
+
+
+def test_a_zip_as_it_is_downloaded(tmp_path: Path) -> None:
+    file = tmp_path / "submissions.zip"
+    with zipfile.ZipFile(file, "w") as packed:
+        packed.writestr("doejane_1001_1_midterm.ipynb", a_notebook("q1_a = 1"))
+        packed.writestr("lindqvistbo_LATE_1002_2_jane.ipynb", a_notebook("q1_a = 2"))
+        packed.writestr("leekim_1004_3_kim1.ipynb", a_notebook("q1_a = 3"))
+    found = collect(file, KNOWN, {"1004": "kim2"})
+    assert [s.student for s in found.submissions] == ["bo", "jane", "kim2"]
+    assert not [n for n in found.notices if n.level == "warning"]
