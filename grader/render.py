@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
 from pathlib import Path
+from textwrap import shorten
 from typing import TYPE_CHECKING
 
 from grader import units
 from grader.errors import SpecError
 from grader.expressions import evaluate
 from grader.kinds import kinds
-from grader.model import Paper, Question, Variant
+from grader.model import Key, Paper, Question, Variant
 from grader.notebook import Cell
 
 if TYPE_CHECKING:
@@ -39,14 +40,16 @@ def metadata(paper: Paper) -> dict[str, object]:
             "set": paper.exam.id,
             "release": paper.release,
             "student": paper.student.id,
-            "answers": [
-                {"name": name, "kind": key.part.kind, **kinds.find(key.part.kind).sheet(key)}
-                for name, key in paper.named_keys()
-            ],
+            "answers": [_sheet(name, key) for name, key in paper.named_keys()],
         },
         "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
         "language_info": {"name": "python"},
     }
+
+
+def _sheet(name: str, key: Key) -> dict[str, object]:
+    kind = kinds.find(key.part.kind)
+    return {"name": name, "kind": key.part.kind, "how": kind.how(key), **kind.sheet(key)}
 
 
 def solution(paper: Paper) -> dict[str, str]:
@@ -76,13 +79,29 @@ def _cells(
     paper: Paper, templates: Mapping[str, Template], answers: Mapping[str, str]
 ) -> Iterator[Cell]:
     yield Cell(type="markdown", id="title", source=_title(paper, templates))
-    names: list[str] = []
     for question in paper.questions:
         yield from _question(question, templates, answers)
-        names += [question.name(part_id) for part_id in question.keys]
     yield Cell(type="markdown", id="closing", source=_again(templates["closing.md"]))
-    code = _again(templates["closing.py"], names="\n".join(names))
+    about = (paper.exam.id, paper.release, paper.student.id)
+    keys = tuple(paper.named_keys())
+    names = "\n".join(name for name, _ in keys)
+    lines = [_form(name, key) for name, key in keys]
+    code = _fill(templates["closing.py"], about=repr(about), lines=lines, names=names)
     yield Cell(type="code", id="closing-check", source=code)
+
+
+_WIDE = 72
+"""Characters of what is asked, in the notebook's own check."""
+
+
+def _form(name: str, key: Key) -> str:
+    """A line of what the notebook's own check knows of an answer, as Python."""
+    kind = kinds.find(key.part.kind)
+    # What earns how much stands in the answer's own cell, behind a semicolon.
+    asked = kind.how(key).split(";")[0]
+    if len(asked) > _WIDE:
+        asked = shorten(asked, _WIDE, placeholder=" …")
+    return repr((name, f"{key.part.kind} {kind.brief(key)}".strip(), asked))
 
 
 def _title(paper: Paper, templates: Mapping[str, Template]) -> str:

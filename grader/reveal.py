@@ -69,7 +69,7 @@ def reveal(
         max_score=row.max_score,
         complete=row.complete,
         problems=tuple(_problems(paper, view)),
-        run=None if evidence is None else _story(evidence),
+        run=None if evidence is None else story(evidence),
         refusal=row.refusal,
     )
 
@@ -174,7 +174,8 @@ def _look_at(question: Question, mark: Mark, key: Key, undefined: bool) -> str:
     return " ".join(advice)
 
 
-def _story(evidence: Evidence) -> RunStory:
+def story(evidence: Evidence) -> RunStory:
+    """How a notebook ran, in words for its student."""
     troubles = tuple(_trouble(n, cell) for n, cell in enumerate(evidence.cells, 1) if cell.failed)
     return RunStory(
         sentence=_sentence(evidence, len(troubles)),

@@ -204,7 +204,8 @@ def shape_of(source: str) -> str:
         if isinstance(inside, list) and inside and _is_text(inside[0]):
             del inside[0]
     try:
-        return "\n".join(ast.dump(statement) for statement in body)
+        # Each once: an import may stand in several cells.
+        return "\n".join(dict.fromkeys(ast.dump(statement) for statement in body))
     except (RecursionError, ValueError):  # ValueError for a number of too many digits
         return source
 

@@ -17,8 +17,8 @@ PACKAGE = Path(__file__).parent.parent / "grader"
 GROUND = ["errors", "registry", "quantity", "model"]
 # A tool may import the ground and the tools that stand before it.
 TOOLS = [
-    "files", "units", "expressions", "probe", "trial", "source", "measured", "tools", "hidden",
-    "kinds", "notebook", "inside", "sandbox", "kernels", "executors", "gradebook", "machine",
+    "files", "git", "spreadsheet", "markup", "units", "expressions", "probe", "trial", "source", "measured", "tools",
+    "hidden", "kinds", "notebook", "nbgrader", "inside", "sandbox", "kernels", "executors", "gradebook", "machine",
 ]  # fmt: skip
 STAGES = [
     "load", "draw", "render", "collect", "execute", "score", "tally", "reveal", "report", "export",
@@ -41,9 +41,10 @@ HOMES = {
     "pyseccomp": {"sandbox"},
     "click": {"cli"},
     "rich": {"cli"},
-    "markdown_it": {"report"},
-    "latex2mathml": {"report"},
+    "markdown_it": {"markup"},
+    "latex2mathml": {"markup"},
     "regex": {"kinds"},
+    "cryptography": {"sealed"},
 }
 FORBIDDEN = {"pickle", "dill", "marshal", "shelve"}
 # What runs in the student's process or its parent: nothing that knows a key. What each may import

@@ -156,8 +156,27 @@ def test_unknown_students_and_foreign_files_are_named_and_nothing_stops(tmp_path
 
 
 @pytest.mark.parametrize(
-    "name", ["bob (1)", "bob(2)", "bob-2", "bob_1", "Bob 3", "bob - Copy", "bob - Copy (2)"]
+    "name",
+    ["bob (1)", "bob(2)", "Bob - Copy", "bob - Copy (2)", "Copy of bob", "Copy of Copy of Bob"],
 )
+def test_a_copy_that_an_editor_named_is_the_students(tmp_path: Path, name: str) -> None:
+    files = {f"{name}.ipynb": TWO, "ada.ipynb": ONE}
+    for path in (a_folder(tmp_path / "f", files), a_zip(tmp_path / "s.zip", files)):
+        found = collect(path, ROSTER)
+        assert students(found) == ["ada", "bob"]
+        assert load(found.submissions[1]) == TWO
+        assert said(found) == {f"{name}.ipynb": "a copy by its name, so of 'bob'"}
+
+
+def test_an_id_or_a_folder_comes_before_the_name_of_a_copy(tmp_path: Path) -> None:
+    roster = {name: Student(id=name) for name in ("ada", "bob", "Copy of bob")}
+    files = {"Copy of bob.ipynb": ONE, "ada/Copy of bob.ipynb": TWO, "zz (1).ipynb": TWO}
+    found = collect(a_folder(tmp_path, files), roster)
+    assert {s.student: load(s) for s in found.submissions} == {"Copy of bob": ONE, "ada": TWO}
+    assert said(found) == {"zz (1).ipynb": "'zz (1)' is not on the roster"}
+
+
+@pytest.mark.parametrize("name", ["bob-2", "bob_1", "Bob 3", "bob-2 (1)"])
 def test_a_second_download_is_nobodys_and_the_notice_names_whose_it_may_be(
     tmp_path: Path, name: str
 ) -> None:

@@ -18,6 +18,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from grader.errors import SpecError
+from grader.markup import author_text, feedback_text
+from grader.markup.mathml import formula
 from grader.model import Outcome, Override, Student, Verdict
 from grader.model.result import EvidenceSummary, Standing
 from grader.report import (
@@ -32,8 +34,6 @@ from grader.report import (
     write_feedback,
     write_grade_json,
 )
-from grader.report.markdown import author_text, feedback_text
-from grader.report.mathml import formula
 from grader.report.names import question_number
 from grader.report.numbers import correlation, histogram, mean, quartiles
 from grader.report.pages import seconds

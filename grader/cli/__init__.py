@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 
 import click
@@ -49,6 +50,10 @@ def grader() -> None:
 
 def main(arguments: list[str] | None = None) -> None:
     """Runs the command; exits 0 on success, 1 when something did not hold, 2 for wrong use."""
+    if "GRADER_PACK_KEY" in os.environ:  # whatever the command is, no child of it needs the key
+        from grader.sealed import take
+
+        take()
     try:
         code = grader.main(args=arguments, prog_name="grader", standalone_mode=False)
     except click.exceptions.Exit as stop:

@@ -3,52 +3,149 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from grader.cli.options import examples, json_option, print_json
 
-_SIGN = {"ok": "ok      ", "empty": "EMPTY   ", "missing": "MISSING ", "unreadable": "UNCLEAR "}
+if TYPE_CHECKING:
+    from grader.pipeline.checking import Checked
 
 
-@click.command("check", epilog=examples("grader check midterm.ipynb"))
+@click.command(
+    "check",
+    epilog=examples(
+        "grader check midterm.ipynb",
+        "grader check midterm.ipynb --receipt receipt.json",
+        "grader check midterm.ipynb --verify-receipt receipt.json",
+    ),
+)
 @click.argument("notebook", metavar="NB", type=click.Path(path_type=Path))
 @click.option("--cell-seconds", type=float, default=60.0, show_default=True, metavar="S")
+@click.option(
+    "--receipt",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Also write what was found to FILE, with the notebook's hash and the time.",
+)
+@click.option(
+    "--verify-receipt",
+    type=click.Path(path_type=Path),
+    metavar="RECEIPT",
+    help="Only say whether NB is the notebook of that receipt; nothing is run.",
+)
+@click.option(
+    "--github", is_flag=True, help="In GitHub Actions: annotations, and a summary of the step."
+)
 @json_option
-def command(notebook: Path, cell_seconds: float, as_json: bool) -> int:
+def command(
+    notebook: Path,
+    cell_seconds: float,
+    receipt: Path | None,
+    verify_receipt: Path | None,
+    github: bool,
+    as_json: bool,
+) -> int:
     """Check a notebook before it is handed in: is every answer there, and can it be read?
 
-    It runs the notebook on this machine and says how each answer is understood. It can't say
-    whether an answer is right: the notebook holds no key. Exits 1 when something is missing.
+    It runs the notebook on this machine, needs no network, and says how each answer is understood
+    and which visible examples pass. It can't say whether an answer is right: the notebook holds no
+    key. Exits 1 when something is missing, can't be read, or an example fails.
     """
     from grader.model import Limits
     from grader.pipeline import check
 
+    if verify_receipt is not None:
+        return _verify(verify_receipt, notebook, as_json=as_json)
     checked = check(notebook, Limits(cell_seconds=cell_seconds))
+    made = _receipt(checked, notebook, receipt)
+    if as_json:
+        print_json(_data(checked, made))
+    elif github:
+        _on_github(checked, notebook)
+    else:
+        from grader.cli.check_screen import colours, report
+
+        click.echo(report(checked), color=colours())
+    if receipt is not None and not as_json:
+        click.echo(f"Receipt {made['code']} is in {receipt}. Keep it with your copy of the file.")
+    return 0 if checked.ready else 1
+
+
+def _receipt(checked: Checked, notebook: Path, path: Path | None) -> dict[str, object]:
+    from datetime import UTC, datetime
+
+    from grader.pipeline.receipts import receipt, write_receipt
+
+    made = dict(receipt(checked, notebook.name, datetime.now(UTC)))
+    if path is not None:
+        write_receipt(made, path)
+    return made
+
+
+def _data(checked: Checked, made: dict[str, object]) -> dict[str, object]:
+    """What --json prints."""
+    names = ("ready", "set", "release", "student", "answers")
+    return {
+        **{name: made[name] for name in names},
+        "complete": checked.complete,
+        "sha256": checked.sha256,
+        "trouble": list(checked.trouble),
+        "stopped": [
+            {"cell": one.number, "index": one.index, "line": one.line, "error": one.error}
+            for one in checked.stopped
+        ],
+        "receipt": made["code"],
+    }
+
+
+def _verify(receipt: Path, notebook: Path, *, as_json: bool) -> int:
+    from grader.pipeline.receipts import compare
+
+    found = compare(receipt, notebook)
     if as_json:
         print_json(
             {
-                "ready": checked.ready,
-                "sha256": checked.sha256,
-                "answers": [
-                    {"name": line.name, "found": line.found.value, "text": line.text}
-                    for line in checked.lines
-                ],
-                "trouble": list(checked.trouble),
+                "holds": found.holds,
+                "intact": found.intact,
+                "same_file": found.same_file,
+                "same_code": found.same_code,
+                "receipt": found.code,
+                "time": found.time,
             }
         )
-        return 0 if checked.ready else 1
-    width = max(len(line.name) for line in checked.lines)
-    for line in checked.lines:
-        click.echo(f"{_SIGN[line.found.value]}{line.name.ljust(width)}  {line.text}")
-    if checked.trouble:
-        click.echo("\nCells that did not run to their end:")
-        for text in checked.trouble:
-            click.echo(f"  {text}")
-    good = sum(line.found.value == "ok" for line in checked.lines)
-    click.echo(
-        f"\n{good} of {len(checked.lines)} answers are there and readable. "
-        "This says nothing about whether they are right."
-    )
-    click.echo(f"Receipt: sha256 {checked.sha256}")
-    return 0 if checked.ready else 1
+        return 0 if found.holds else 1
+    from grader.errors import shown
+
+    named = shown(f"Receipt {found.code} of {found.time}")
+    if not found.intact:
+        said = f"NO: {named} was changed after it was written, so it says nothing."
+    elif found.same_file:
+        said = f"YES: {named} is for this very file."
+    elif found.same_code:
+        said = (
+            f"NO: {named} is for another file with the same code: it was saved again since, "
+            "or its texts or outputs differ."
+        )
+    else:
+        said = f"NO: {named} is for another notebook; the code differs."
+    click.echo(said)
+    return 0 if found.holds else 1
+
+
+def _on_github(checked: Checked, notebook: Path) -> None:
+    """Prints the report so that nothing in it is a command, then commands of our own."""
+    import os
+    import secrets
+
+    from grader.cli.check_screen import report
+    from grader.cli.check_steps import found_in, step_summary
+    from grader.export.actions import annotation_lines, guarded
+
+    click.echo(guarded(report(checked), secrets.token_hex(16)), nl=False, color=False)
+    click.echo(annotation_lines(found_in(checked, notebook)), nl=False)
+    summary = os.environ.get("GITHUB_STEP_SUMMARY")
+    if summary:
+        with Path(summary).open("a", encoding="utf-8") as file:
+            file.write(step_summary(checked))

@@ -7,7 +7,15 @@ import click
 from grader.cli.lazy import LazyGroup
 from grader.cli.options import examples
 
-_COMMANDS: dict[str, str] = {}
+_COMMANDS: dict[str, str] = {
+    "init": "Write the repositories of a class: students' and the instructor's.",
+    "handout": "Add to every student's repository what it lacks.",
+    "collect": "Collect every student's notebook out of their repository.",
+    "autograde": "Grade one checkout on a runner of Classroom 50.",
+    "publish": "Give students their feedback, on a branch of their repository.",
+    "seal": "Encrypt a release for a runner that holds the secret.",
+    "leaks": "Search what students would get for keys, hidden cases and their encodings.",
+}
 
 
 @click.group(

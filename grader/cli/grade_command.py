@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
 
 import click
 
@@ -15,8 +16,13 @@ from grader.cli.options import (
     json_option,
     print_json,
     progress,
+    release_or_pack,
     sandbox_option,
 )
+
+if TYPE_CHECKING:
+    from grader.collect import Notice
+    from grader.pipeline import Written
 
 
 @click.command(
@@ -25,10 +31,46 @@ from grader.cli.options import (
         "grader grade submissions/ --release release/release.json --out results",
         "grader grade submissions.zip --release release --out results --jobs 4",
         "grader grade submissions/ --release release --out results --student ada",
+        "grader grade canvas.zip --names Grades.csv --release release --out results",
+        "GRADER_PACK_KEY=… grader grade submissions/ --pack exam.pack --out results",
+        "grader grade submitted/ --format nbgrader --source source/ps1 --out results",
     ),
 )
 @click.argument("submissions", type=click.Path(path_type=Path))
-@click.option("--release", required=True, type=click.Path(path_type=Path), metavar="FILE")
+@click.option("--release", type=click.Path(path_type=Path), metavar="FILE")
+@click.option(
+    "--pack",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="In place of --release: a sealed pack, opened with the key in GRADER_PACK_KEY.",
+)
+@click.option(
+    "--pack-key-file",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Where the pack's key is, when it is not in GRADER_PACK_KEY.",
+)
+@click.option(
+    "--format",
+    "format_",
+    type=click.Choice(["exam", "nbgrader"]),
+    default="exam",
+    show_default=True,
+    help="nbgrader: an assignment of nbgrader's as it is, by its own tests and rule.",
+)
+@click.option(
+    "--source",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="With --format nbgrader: source/ASSIGNMENT of the course, or the source notebook.",
+)
+@click.option(
+    "--names",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="For downloads from Canvas or Moodle: their gradebook or worksheet, which says whose "
+    "number is whose.",
+)
 @click.option("--out", required=True, type=click.Path(path_type=Path), metavar="RESULTS")
 @click.option(
     "--student", "students", multiple=True, metavar="ID", help="Only this one; again for more."
@@ -46,7 +88,11 @@ from grader.cli.options import (
     help="This machine's profile, from `grader calibrate`, for what is measured.",
 )
 @sandbox_option
-@click.option("--cell-seconds", type=click.FloatRange(min=0.1), default=60.0, show_default=True)
+@click.option(
+    "--cell-seconds",
+    type=click.FloatRange(min=0.1),
+    help="Most time of one cell.  [default: 60; 30 with --format nbgrader]",
+)
 @click.option("--notebook-seconds", type=click.FloatRange(min=1), default=600.0, show_default=True)
 @click.option(
     "--memory-gb",
@@ -64,14 +110,19 @@ from grader.cli.options import (
 @json_option
 def command(
     submissions: Path,
-    release: Path,
+    release: Path | None,
+    pack: Path | None,
+    pack_key_file: Path | None,
+    format_: str,
+    source: Path | None,
+    names: Path | None,
     out: Path,
     students: tuple[str, ...],
     only: str | None,
     device: str,
     machine: Path | None,
     sandbox: str,
-    cell_seconds: float,
+    cell_seconds: float | None,
     notebook_seconds: float,
     memory_gb: float,
     again: bool,
@@ -89,14 +140,17 @@ def command(
     from grader.machine import read_profile
     from grader.model import Limits
     from grader.pipeline import Settings, grade, write_results
+    from grader.pipeline.nbgrader.grading import CELL_SECONDS, grade_assignment
     from grader.sandbox import choose
 
+    foreign = _foreign(format_, source, release or pack)
+    exam = Path() if foreign else release_or_pack(release, pack, pack_key_file)
     chosen = choose(sandbox)  # an unknown or missing one is an error before anything runs
     if chosen.warning:
         click.echo(f"warning: {chosen.warning}", err=True)
     settings = Settings(
         limits=Limits(
-            cell_seconds=cell_seconds,
+            cell_seconds=cell_seconds or (CELL_SECONDS if foreign else Limits().cell_seconds),
             notebook_seconds=notebook_seconds,
             memory_bytes=int(memory_gb * 1e9),
         ),
@@ -105,6 +159,7 @@ def command(
         sandbox=sandbox,
         device=device,
         again=again,
+        names=names,
         deferred=only == "deferred",
         machine=read_profile(machine).to_json() if machine else "",
     )
@@ -113,30 +168,72 @@ def command(
         def started(total: int) -> Callable[[str], None]:
             return stack.enter_context(progress("executing", total))
 
-        run = grade(submissions, release, out, settings, only=students, started=started)
+        if foreign is None:
+            run = grade(submissions, exam, out, settings, only=students, started=started)
+            more: dict[str, object] = {"missing": list(run.collected.missing)}
+            done = _Done(run.executed, run.kept, run.unsettled, run.notices)
+        else:
+            theirs = grade_assignment(
+                submissions, foreign, out, settings, only=students, started=started
+            )
+            more = {"assignment": theirs.assignment.name}
+            done = _Done(theirs.executed, theirs.kept, theirs.unsettled, theirs.notices)
     written = write_results(out, Bank.open(banks))
+    return _tell(done, written, {"results": str(out), **more}, as_json=as_json)
+
+
+class _Done(NamedTuple):
+    """What was done, whatever was graded."""
+
+    executed: int
+    kept: int
+    unsettled: int
+    notices: tuple[Notice, ...]
+
+
+def _tell(done: _Done, written: Written, head: dict[str, object], *, as_json: bool) -> int:
+    """Says how it went; the exit status."""
+    status = 1 if done.unsettled else 0
     if as_json:
         print_json(
             {
-                "results": str(out),
-                "executed": run.executed,
-                "kept": run.kept,
-                "unsettled": run.unsettled,
-                "missing": list(run.collected.missing),
+                **head,
+                "executed": done.executed,
+                "kept": done.kept,
+                "unsettled": done.unsettled,
                 "notices": [
-                    {"level": str(n.level), "path": n.path, "text": n.text} for n in run.notices
+                    {"level": str(n.level), "path": n.path, "text": n.text} for n in done.notices
                 ],
                 "grades": written.totals,
             }
         )
-        return 1 if run.unsettled else 0
-    for notice in run.notices:
+        return status
+    for notice in done.notices:
         click.echo(f"{notice.level}: {notice.path}: {notice.text}", err=True)
     click.echo(written.summary)
-    if run.unsettled:
+    if done.unsettled:
         click.echo(
-            f"{run.unsettled} notebooks could not be run by a fault of ours: nothing is deducted; "
+            f"{done.unsettled} notebooks could not be run by a fault of ours: nothing is deducted; "
             "run the same command again.",
             err=True,
         )
-    return 1 if run.unsettled else 0
+    return status
+
+
+def _foreign(format_: str, source: Path | None, exam: Path | None) -> Path | None:
+    """The source of an nbgrader assignment; None for an exam of ours."""
+    from grader.errors import SetupError
+
+    if format_ != "nbgrader":
+        if source is not None:
+            raise SetupError(
+                "--source is for assignments of nbgrader",
+                fix="add --format nbgrader, or name the exam with --release",
+            )
+        return None
+    if source is None or exam is not None:
+        raise SetupError(
+            "--format nbgrader needs --source, and no release",
+            fix="name the folder source/ASSIGNMENT of the course",
+        )
+    return source

@@ -119,3 +119,24 @@ def progress(what: str, total: int | None) -> Iterator[Callable[[str], None]]:
 def release_argument(command: F) -> F:
     """DIR: the folder that `grader render` wrote."""
     return click.argument("release", metavar="DIR", type=click.Path(path_type=Path))(command)
+
+
+def release_or_pack(release: Path | None, pack: Path | None, key_file: Path | None) -> Path:
+    """The one of the two that was named; holds the key that is in *key_file*."""
+    from grader import sealed
+    from grader.errors import Location, SetupError
+
+    if (release is None) == (pack is None):
+        raise SetupError(
+            "grading needs one of --release and --pack",
+            fix="name the release.json that `grader render` wrote, or a pack of it",
+        )
+    if key_file is not None:
+        sealed.hold(sealed.read_key_file(key_file))
+    if pack is not None and pack.exists() and not sealed.is_pack_file(pack):
+        raise SetupError(
+            "this is not a sealed pack",
+            where=Location(str(pack)),
+            fix="name the file that `grader classroom seal` wrote, or use --release",
+        )
+    return pack or release or Path()

@@ -7,9 +7,11 @@ import logging
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from grader import notebook
+from grader import nbgrader, notebook
 from grader.errors import SubmissionError
+from grader.execute.files import placing
 from grader.execute.limits import phrases
+from grader.execute.outputs import put_out
 from grader.execute.races import raced
 from grader.execute.run import NotebookRun
 from grader.kernels import USUAL, LostError, NotStartedError, Session, Terms, kernels
@@ -38,6 +40,8 @@ def execute(
         cells = notebook.read(data).cells
     except SubmissionError as error:
         return _unreadable(job, error.what)
+    handed_in = None if job.source is None else nbgrader.overwritten(cells, job.source)
+    cells = cells if handed_in is None else handed_in.cells
     chosen = choose(job.sandbox)
     terms = Terms(
         limits=job.limits,
@@ -56,6 +60,8 @@ def execute(
         except LostError:
             run, about = _run(job, cells, chosen, start, terms)
         answers = _measured(job, cells, run.answers(), start, terms)
+        if job.source is not None and handed_in is not None:
+            answers = put_out(job.source, handed_in, run.shown)
     except NotStartedError as error:
         return _refused(job, error, time.monotonic() - began)
     return Evidence(
@@ -95,7 +101,7 @@ def _run(
     with _session(start, terms) as session:
         rlimits = chosen.sandbox.rlimits(job.limits, job.device)
         known = phrases(job.limits, rlimits, bounded=chosen.bounded)
-        run = NotebookRun(job, cells, session, known)
+        run = NotebookRun(job, cells, session, known, placing(job.files))
         run.all()
         return run, session.about
 

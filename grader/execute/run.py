@@ -17,6 +17,8 @@ from grader.notebook import Cell
 MAX_RESTARTS = 3
 ASK_SECONDS = 10.0
 """For the kernel to say what its names hold."""
+PREPARE_SECONDS = 60.0
+"""For what runs before the first cell, each."""
 FREE_ASKING_SECONDS = 30.0
 """Of all the asking, so much is not counted against the notebook's time: it is ours."""
 
@@ -43,8 +45,10 @@ class NotebookRun:
         cells: Sequence[Cell],
         session: Session,
         phrases: Mapping[str, str] | None = None,
+        before: Sequence[str] = (),
     ):
         self._job = job
+        self._before = before
         self._phrases = phrases or {}
         self._session = session
         code = ((i, c.source) for i, c in enumerate(cells) if c.type == "code" and c.source.strip())
@@ -61,9 +65,12 @@ class NotebookRun:
         self._answers: dict[str, Answer] = {}
         self._deaths = 0
         self.restarts = 0
+        self.shown: dict[int, tuple[tuple[str, ...], ...]] = {}
+        """By cell, counted from 0, what it put out, as `Ran.shown` has it."""
 
     def all(self) -> None:
         """Runs every cell and asks for every name. Raises NotStartedError when we fail."""
+        self._prepare()
         for code in self._code:
             if self._left() <= 0:
                 used_up = f"because the notebook had used up {self._allowed()}"
@@ -148,6 +155,8 @@ class NotebookRun:
         )
         self._alive = ran.alive
         self._room -= len(ran.output)
+        stopped = ran.outcome is not Outcome.FINISHED
+        self.shown[code.index] = (*ran.shown, ("error",)) if stopped else ran.shown
         self._runs[code.number] = CellRun(
             index=code.index,
             outcome=ran.outcome,
@@ -175,6 +184,14 @@ class NotebookRun:
         self._runs[code.number] = CellRun(
             index=code.index, outcome=outcome, seconds=0.0, error=f"was not run, {why}"
         )
+        self.shown[code.index] = (("error",),)
+
+    def _prepare(self) -> None:
+        """Runs what is ours, in a kernel that has run nothing yet."""
+        for source in self._before:
+            ran = self._session.run(source, seconds=PREPARE_SECONDS, keep=0)
+            if ran.error is not None or ran.outcome is not Outcome.FINISHED:
+                raise NotStartedError("the files of the assignment could not be put in its folder")
 
     # -- kernels that died
 
@@ -192,6 +209,7 @@ class NotebookRun:
 
     def _replayed(self, before: int) -> bool:
         """Runs again what had come to its end; whether all of it did once more."""
+        self._prepare()
         whole = True
         for code in self._code[: before - 1]:
             run = self._runs[code.number]

@@ -55,6 +55,9 @@ class Ran:
     """What it raised, such as "NameError: ..."; or, when the kernel died, what the cell did."""
     line: int | None = None
     output: str = ""
+    shown: tuple[tuple[str, ...], ...] = ()
+    """What it put out, in order, as far as a rule of nbgrader's asks: `("error",)`, `("stderr",)`
+    and `("result", text)`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

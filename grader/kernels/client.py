@@ -24,6 +24,9 @@ _CELL_FILE = re.compile(r" \((?:\d+\.py|<ipython-input-[^>]*>), line \d+\)\Z")
 _LINE = re.compile(r"Cell In\[\d+\], line (\d+)")
 
 _MOST_LINES = 1_000_000
+_MOST_SHOWN = 8
+_LONGEST_SHOWN = 1_000
+"""Characters of a result, which is meant to be a number."""
 
 log = logging.getLogger("grader.kernels")
 log.addHandler(logging.NullHandler())
@@ -103,13 +106,14 @@ class CellClient(NotebookClient):
         self.transcript = Transcript(0)
         self.reply: dict[str, Any] = {}
         self.sent = ""
+        self._shown: list[tuple[str, ...]] = []
 
     async def run(self, source: str, keep: int, asked: tuple[str, ...] = ()) -> None:
         """Executes *source*; afterwards `transcript`, `error` and `line` say how it went.
 
         A kernel that can will then say what *asked* hold: see `answered`.
         """
-        self.transcript, self.reply = Transcript(keep), {}
+        self.transcript, self.reply, self._shown = Transcript(keep), {}, []
         self.kc.asked = asked
         # A new node: what the student's notebook says about the cell itself is not obeyed.
         await self.async_execute_cell(notebook.node(source).cells[0], 0)
@@ -162,6 +166,27 @@ class CellClient(NotebookClient):
                 self.transcript.add(content["data"].get("text/plain"))
                 self.transcript.add("\n")
         self.transcript.skip(content.get("cut"))
+        self._note(msg["msg_type"], content)
+
+    def _note(self, kind: str, content: dict[str, Any]) -> None:
+        if len(self._shown) >= _MOST_SHOWN:
+            return
+        match kind:
+            case "error":
+                self._shown.append(("error",))
+            case "stream" if content.get("name") == "stderr":
+                self._shown.append(("stderr",))
+            case "execute_result":
+                data = content.get("data")
+                text = data.get("text/plain") if isinstance(data, dict) else None
+                text = text if isinstance(text, str) else "(too long)" if "cut" in content else ""
+                self._shown.append(("result", text[:_LONGEST_SHOWN]))
+
+    @property
+    def shown(self) -> tuple[tuple[str, ...], ...]:
+        """What the cell put out, in order, as `Ran.shown` has it."""
+        failed = self.reply.get("status") == "error"
+        return (*self._shown, ("error",)) if failed else tuple(self._shown)
 
     @property
     def error(self) -> str | None:

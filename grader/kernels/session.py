@@ -224,6 +224,7 @@ class KernelSession:
             error=error and _hidden(error, kernel),
             line=None if late else line,
             output=_hidden(output, kernel),
+            shown=kernel.cells.shown,
         )
 
     async def _interrupted(self, task: asyncio.Task[Any]) -> bool:

@@ -16,7 +16,7 @@ from grader.kinds import (  # noqa: F401
     table,
     true_false,
 )
-from grader.kinds.base import Example, Kind, KindOf, Unreadable, Usual, kinds
+from grader.kinds.base import Example, Kind, KindOf, Tried, Unreadable, Usual, kinds
 from grader.kinds.shares import share
 
-__all__ = ["Example", "Kind", "KindOf", "Unreadable", "Usual", "kinds", "share"]
+__all__ = ["Example", "Kind", "KindOf", "Tried", "Unreadable", "Usual", "kinds", "share"]

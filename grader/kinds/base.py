@@ -34,6 +34,16 @@ class Example:
     """The id that the judgement must name; every mistake of the author's has an example."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tried:
+    """One visible example, as it went."""
+
+    call: str
+    """The expression, in one line."""
+    fault: str = ""
+    """What is wrong with what came of it; empty when it passes."""
+
+
 P = TypeVar("P", bound=Part)
 K = TypeVar("K", bound=Key)
 V = TypeVar("V")
@@ -121,8 +131,20 @@ class KindOf(Protocol[P, K, V]):
     def trial(self, name: str, key: K) -> Trial | None:
         """What to do on the runner with the answer of that name; None when it is just asked for."""
 
-    def checked(self, value: V, key: K) -> str:
-        """What else a student's own check says of an answer that was read; nothing of the key."""
+    def brief(self, key: K) -> str:
+        """What the check inside a notebook must know of the answer: its unit, or its letters.
+
+        It stands there beside the kind's name, in a word or two; nothing of the key.
+        """
+
+    def lacks(self, value: V, key: K) -> str:
+        """What is missing in an answer that was read, such as "2 of 6 cells"; empty when nothing.
+
+        For the student's own check; nothing of the key.
+        """
+
+    def tried(self, value: V, key: K) -> tuple[Tried, ...]:
+        """What came of each visible example, for the student's own check; nothing of the key."""
 
     def ran(self, key: K, name: str, source: str) -> Raw:
         """What a run of *source*, an answer cell of ours, would leave of the answer *name*."""
@@ -190,9 +212,17 @@ class Usual(Generic[K, V]):
         """The same: it is the student's own."""
         return said
 
-    def checked(self, value: V, key: K) -> str:  # noqa: ARG002
+    def brief(self, key: K) -> str:  # noqa: ARG002
         """Nothing."""
         return ""
+
+    def lacks(self, value: V, key: K) -> str:  # noqa: ARG002
+        """Nothing: it is one thing, and was read."""
+        return ""
+
+    def tried(self, value: V, key: K) -> tuple[Tried, ...]:  # noqa: ARG002
+        """Nothing: there are no examples."""
+        return ()
 
     def ran(self, key: K, name: str, source: str) -> Raw:
         """Nothing: answers of this kind are values."""

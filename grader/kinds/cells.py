@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -38,6 +38,17 @@ def require_some(cells: Iterable[object]) -> None:
     if unread:
         raise Unreadable(unread.sentence)
     raise Unreadable("Nothing was filled in.", blank=True)
+
+
+def lacking(cells: Sequence[object], noun: str) -> str:
+    """How many of *cells* are blank, and the first that can't be read; empty when all are there."""
+    blank = sum(cell is None for cell in cells)
+    verb = "is" if blank == 1 else "are"
+    said = [f"{blank} of {len(cells)} {noun} {verb} blank"] if blank else []
+    unread = [cell.sentence for cell in cells if isinstance(cell, Unread)]
+    if unread:
+        said.append(f"{len(unread)} of {len(cells)} {noun} can't be read: {unread[0].rstrip('.')}")
+    return "; ".join(said)
 
 
 def raw_items(raw: Raw) -> list[Raw]:

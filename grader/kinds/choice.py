@@ -10,9 +10,17 @@ from grader.kinds import lettered, samples
 from grader.kinds.base import CORRECT, UNDRAWN, Example, Usual, kinds
 from grader.kinds.feedback import feedback, said
 from grader.kinds.lettered import Lettered
-from grader.kinds.options import Option, named, option_id, options_for, right_ids
+from grader.kinds.options import (
+    Option,
+    choosable,
+    named,
+    option_id,
+    options_for,
+    right_ids,
+)
 from grader.kinds.shares import share
 from grader.model import Draw, Judgement, Key, Part, Raw, Verdict
+from grader.model.item import ChoiceItem, Item
 from grader.model.spec import STRICT
 from grader.quantity import Value
 
@@ -118,9 +126,19 @@ class ChoiceKind(Usual[ChoiceKey, str]):
         choices = lettered.from_sheet(sheet, "options")
         return ChoiceKey(part=part, draw=UNDRAWN, choices=choices, right="")
 
+    def brief(self, key: ChoiceKey) -> str:
+        """Its letters."""
+        return lettered.ends(key.choices)
+
     def literal(self, key: ChoiceKey) -> str:
         """The letter in quotes."""
         return f'"{key.right}"'
+
+    def items(self, key: ChoiceKey) -> tuple[Item, ...]:
+        """One of the options."""
+        right = frozenset(key.right)
+        choices = choosable(key.part.options, key.choices, right, key.draw)
+        return (ChoiceItem(choices=choices, shuffle=key.part.shuffle),)
 
     def explain(self, key: ChoiceKey) -> str:
         """The right option."""

@@ -12,7 +12,7 @@ from grader import tools
 from grader.hidden import Closeness, broken, run_here
 from grader.kinds import samples
 from grader.kinds.attempts import Attempt, Code, CodeExample, CodeKey, Found, example_fault
-from grader.kinds.base import UNDRAWN, Example, Unreadable, Usual, kinds
+from grader.kinds.base import UNDRAWN, Example, Tried, Unreadable, Usual, kinds
 from grader.kinds.scalars import refusal
 from grader.model import Draw, Judgement, Raw, Trial, Verdict
 from grader.source import definitions, shape_of
@@ -88,14 +88,14 @@ class CodeKind(Usual[CodeKey, Attempt]):
         lines = len([line for line in value.source.splitlines() if line.strip()])
         return f"code of {lines} {'line' if lines == 1 else 'lines'}"
 
-    def checked(self, value: Attempt, key: CodeKey) -> str:
+    def tried(self, value: Attempt, key: CodeKey) -> tuple[Tried, ...]:
         """How the visible examples went."""
-        if not key.examples:
-            return ""
         faults = [example_fault(call, key) for call in value.calls[: len(key.examples)]]
-        told = f"{faults.count(None)} of {len(key.examples)} visible examples pass"
-        missed = next(filter(None, faults), None)
-        return told if missed is None else f"{told}: {missed}"
+        calls = [" ".join(call.split()) for call, _ in key.examples]
+        faults += [f"`{call}` was not run" for call in calls[len(faults) :]]
+        return tuple(
+            Tried(call=call, fault=fault or "") for call, fault in zip(calls, faults, strict=True)
+        )
 
     def examples(self, key: CodeKey) -> tuple[Example, ...]:
         """The reference and what is right otherwise, the untouched starter, and what is no code."""
@@ -135,9 +135,13 @@ class CodeKind(Usual[CodeKey, Attempt]):
         return f"complete the code, without {without}" if without else "complete the code"
 
     def definition(self, name: str, key: CodeKey, answer: str | None) -> str:
-        """The answer cell: the starter, or a whole answer."""
-        source = key.starter if answer is None else answer
-        return _renamed(source, key.part.id, name)
+        """The answer cell: the starter, or a whole answer with what the starter imports."""
+        if answer is None:
+            return _renamed(key.starter, key.part.id, name)
+        # The examples in the cell below may need an import that the answer does without.
+        found = re.findall(r"^(?:import|from) .+$", key.starter, re.M)
+        missing = [line for line in found if line not in answer.splitlines()]
+        return _renamed("\n".join([*missing, answer]), key.part.id, name)
 
     def try_out(self, name: str, key: CodeKey) -> str:
         """A cell with the visible examples."""
@@ -211,7 +215,8 @@ def _renamed(source: str, part: str, name: str) -> str:
     except (tokenize.TokenError, SyntaxError):
         return re.sub(rf"(?<![\w.]){re.escape(part)}\b(?!\s*=[^=])", name, source)
     lines = source.splitlines(keepends=True)
-    for before, token, after in reversed([*zip([None, *found], found, [*found[1:], None])]):
+    around = zip([None, *found], found, [*found[1:], None], strict=False)
+    for before, token, after in reversed([*around]):
         if token.type != tokenize.NAME or token.string != part:
             continue
         is_keyword = after is not None and after.string == "=" and _inside_call(found, token)

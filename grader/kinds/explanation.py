@@ -11,6 +11,7 @@ from grader.kinds.base import UNDRAWN, Example, Unreadable, Usual, kinds
 from grader.kinds.lettered import one_line
 from grader.kinds.scalars import quoted, refusal
 from grader.model import Draw, Judgement, Key, Part, Raw, Text, Verdict
+from grader.model.item import EssayItem, Item
 from grader.model.spec import STRICT
 
 FEWEST_WORDS = 3
@@ -110,9 +111,17 @@ class ExplanationKind(Usual[ExplanationKey, str]):
         part = Explanation(id="", ask="")
         return ExplanationKey(part=part, draw=UNDRAWN, rubric="")
 
+    def brief(self, key: ExplanationKey) -> str:  # noqa: ARG002
+        """That it is a text."""
+        return "text"
+
     def literal(self, key: ExplanationKey) -> str:  # noqa: ARG002
         """A text that waits for a person."""
         return f'"{_SOMETHING}"'
+
+    def items(self, key: ExplanationKey) -> tuple[Item, ...]:
+        """A text that a person grades."""
+        return (EssayItem(rubric=key.rubric.strip()),)
 
     def explain(self, key: ExplanationKey) -> str:
         """The rubric."""

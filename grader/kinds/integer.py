@@ -10,6 +10,7 @@ from grader.kinds import numeric, samples, tolerance
 from grader.kinds.base import Example, kinds
 from grader.kinds.numeric import NumberPart, NumericKey, NumericKind
 from grader.model import Draw, Judgement, Raw, Tolerance
+from grader.model.item import Item
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,6 +63,12 @@ class IntegerKind(NumericKind):
     def ends(self, key: NumericKey) -> tuple[int | float, int | float]:
         """The smallest and the largest whole number that are accepted."""
         return math.ceil(key.low), math.floor(key.high)
+
+    def items(self, key: NumericKey) -> tuple[Item, ...]:
+        """The number, with its mistakes."""
+        from grader.kinds.itemised import number
+
+        return (number(key, whole=True),)
 
     def solved(self, answer: object, key: NumericKey) -> int | float:
         """The whole number as it is, in the part's unit."""

@@ -103,6 +103,11 @@ def span(things: Sequence[Lettered]) -> str:
     return things[0].letter + joint + things[-1].letter
 
 
+def ends(things: Sequence[Lettered]) -> str:
+    """The first and the last letter, such as "A-D"."""
+    return f"{things[0].letter}-{things[-1].letter}"
+
+
 def by_letter(things: Sequence[Lettered], letter: str) -> Lettered:
     """The thing under a letter."""
     return things[LETTERS.index(letter)]

@@ -9,10 +9,11 @@ from typing import ClassVar, Literal
 
 from grader.kinds import lettered, samples
 from grader.kinds.base import UNDRAWN, Example, Unreadable, Usual, kinds
-from grader.kinds.cells import Unread, raw_items, raw_pairs, read_cell, require_some
+from grader.kinds.cells import Unread, lacking, raw_items, raw_pairs, read_cell, require_some
 from grader.kinds.lettered import Item, Lettered
 from grader.kinds.scalars import quoted, refusal, text
 from grader.model import Draw, Judgement, Key, Part, Raw, Text, Verdict
+from grader.model import item as model_item
 from grader.model.spec import STRICT
 
 Matched = tuple[str | Unread | None, ...]
@@ -162,10 +163,24 @@ class MatchingKind(Usual[MatchingKey, Matched]):
             right=(),
         )
 
+    def brief(self, key: MatchingKey) -> str:
+        """How many items, and the letters."""
+        return f"{len(key.items)} of {lettered.ends(key.choices)}"
+
+    def lacks(self, value: Matched, key: MatchingKey) -> str:  # noqa: ARG002
+        """How many items have no letter."""
+        return lacking(value, "items")
+
     def literal(self, key: MatchingKey) -> str:
         """A dict from number to letter."""
         pairs = (f'{n}: "{letter}"' for n, letter in enumerate(key.right, 1))
         return "{" + ", ".join(pairs) + "}"
+
+    def items(self, key: MatchingKey) -> tuple[model_item.Item, ...]:
+        """Each item with its target."""
+        from grader.kinds.itemised import pairs
+
+        return (pairs(key),)
 
     def explain(self, key: MatchingKey) -> str:
         """Each item with its target."""

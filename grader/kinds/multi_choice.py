@@ -12,9 +12,10 @@ from grader.kinds.base import CORRECT, UNDRAWN, Example, Usual, kinds
 from grader.kinds.cells import as_raw
 from grader.kinds.feedback import feedback, said
 from grader.kinds.lettered import Lettered
-from grader.kinds.options import Option, option_id, options_for, right_ids
+from grader.kinds.options import Option, choosable, option_id, options_for, right_ids
 from grader.kinds.shares import share
 from grader.model import Draw, Judgement, Key, Part, Raw, Verdict
+from grader.model.item import ChoiceItem, Item
 from grader.model.spec import STRICT
 
 Rule = Literal["all-or-nothing", "each-option", "net-correct"]
@@ -168,9 +169,19 @@ class MultiChoiceKind(Usual[MultiChoiceKey, frozenset[str]]):
         choices = lettered.from_sheet(sheet, "options")
         return MultiChoiceKey(part=part, draw=UNDRAWN, choices=choices, right=frozenset())
 
+    def brief(self, key: MultiChoiceKey) -> str:
+        """Its letters."""
+        return lettered.ends(key.choices)
+
     def literal(self, key: MultiChoiceKey) -> str:
         """The letters as a list."""
         return "[" + ", ".join(f'"{letter}"' for letter in sorted(key.right)) + "]"
+
+    def items(self, key: MultiChoiceKey) -> tuple[Item, ...]:
+        """All of the options that hold."""
+        part = key.part
+        choices = choosable(part.options, key.choices, key.right, key.draw)
+        return (ChoiceItem(choices=choices, several=True, rule=part.rule, shuffle=part.shuffle),)
 
     def explain(self, key: MultiChoiceKey) -> str:
         """The right options, and the rule."""

@@ -17,6 +17,7 @@ from grader.kinds.scalars import number, number_in, quoted
 from grader.kinds.shares import share
 from grader.kinds.slips import Slips
 from grader.model import Draw, Expr, Judgement, Key, Mistake, Part, Raw, Tolerance, Verdict
+from grader.model.item import Item
 from grader.model.spec import STRICT
 from grader.quantity import Quantity, Value
 from grader.units.convert import with_unit
@@ -318,6 +319,10 @@ class NumericKind(Usual[NumericKey, int | float]):
             part=part, draw=UNDRAWN, value=nothing, low=nothing, high=nothing, reason=""
         )
 
+    def brief(self, key: NumericKey) -> str:
+        """The unit."""
+        return key.unit
+
     def literal(self, key: NumericKey) -> str:
         """The number in full precision."""
         return repr(key.value)
@@ -325,6 +330,12 @@ class NumericKind(Usual[NumericKey, int | float]):
     def explain(self, key: NumericKey) -> str:
         """The key and the accepted interval."""
         return explain(key)
+
+    def items(self, key: NumericKey) -> tuple[Item, ...]:
+        """The number, with its mistakes."""
+        from grader.kinds.itemised import number
+
+        return (number(key),)
 
     def carried(self, value: float | None, key: NumericKey) -> Value | None:
         """The number as a quantity of the part's unit; None when it is too large for that."""

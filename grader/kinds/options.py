@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import ClassVar
 
 from grader import units
 from grader.expressions import evaluate, holds
+from grader.kinds.feedback import said
 from grader.kinds.lettered import Lettered, fill, lettered
 from grader.kinds.shares import share
 from grader.model import Draw, Expr, Share, Text
+from grader.model.item import Choosable
 from grader.model.spec import STRICT
 
 
@@ -84,6 +86,26 @@ def _holds(condition: Expr, draw: Draw) -> bool:
     if isinstance(condition, bool):
         return condition
     return holds(condition, draw.scope, draw.facts)
+
+
+def choosable(
+    options: Sequence[Option], choices: Sequence[Lettered], right: Collection[str], draw: Draw
+) -> tuple[Choosable, ...]:
+    """The options as another system asks them; *right* are letters."""
+    by_id = {option_id(option): option for option in options}
+    found = []
+    for choice in choices:
+        option, holds_ = by_id[choice.id], choice.letter in right
+        found.append(
+            Choosable(
+                id=choice.id,
+                text=choice.text,
+                right=holds_,
+                share=1.0 if holds_ else share(option.credit),
+                feedback="" if holds_ else said(option.feedback, draw),
+            )
+        )
+    return tuple(found)
 
 
 def named(option: Option) -> bool:

@@ -11,6 +11,7 @@ from grader.kinds import lettered, samples
 from grader.kinds.base import CORRECT, UNDRAWN, Example, Unreadable, Usual, kinds
 from grader.kinds.lettered import Item, Lettered
 from grader.model import Draw, Judgement, Key, Part, Raw, Verdict
+from grader.model import item as model_item
 from grader.model.spec import STRICT
 
 Rule = Literal["all-or-nothing", "longest-run", "pairs"]
@@ -193,9 +194,20 @@ class OrderingKind(Usual[OrderingKey, tuple[str, ...]]):
             right=(),
         )
 
+    def brief(self, key: OrderingKey) -> str:
+        """Its letters."""
+        return lettered.ends(key.choices)
+
     def literal(self, key: OrderingKey) -> str:
         """The letters as a list."""
         return "[" + ", ".join(f'"{letter}"' for letter in key.right) + "]"
+
+    def items(self, key: OrderingKey) -> tuple[model_item.Item, ...]:
+        """The order, when it is the only right one."""
+        from grader.kinds.itemised import order
+
+        found = order(key)
+        return (found,) if found else ()
 
     def explain(self, key: OrderingKey) -> str:
         """A right order, whether it is the only one, and the rule."""

@@ -12,6 +12,7 @@ from grader.kinds.numeric import NumberPart, NumericKey, NumericKind, judge, sho
 from grader.kinds.scalars import refusal
 from grader.kinds.shares import share
 from grader.model import Draw, Judgement, Race, Raw, Trial, Verdict
+from grader.model.item import Item
 from grader.model.spec import STRICT, Share
 from grader.quantity import Value
 
@@ -159,6 +160,10 @@ class PredictionKind(NumericKind):
             raw = {"t": "measured", "value": one.raw, "race": race}
             found.append(Example(raw=raw, share=kept, why=one.why, mistake=one.mistake))
         return tuple(found)
+
+    def items(self, key: NumericKey) -> tuple[Item, ...]:  # noqa: ARG002
+        """None: some of the points are for agreeing with a measurement, made nowhere else."""
+        return ()
 
     def seen(self, raw: Raw, key: NumericKey) -> Raw:
         """The same beside a measurement that is the model's number."""

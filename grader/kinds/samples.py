@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from grader.kinds.base import Example
 from grader.model import Raw
@@ -36,6 +36,18 @@ def texts(items: Iterable[str]) -> Raw:
 def mapped(pairs: Iterable[tuple[Raw, Raw]]) -> Raw:
     """A dict."""
     return {"t": "dict", "v": [list(pair) for pair in pairs]}
+
+
+def by_row(labels: Sequence[str], rows: Sequence[Sequence[Raw]]) -> Raw:
+    """A dict from label to a list."""
+    return mapped((text(label), listed(row)) for label, row in zip(labels, rows, strict=True))
+
+
+def with_cell(rows: Sequence[Sequence[Raw]], at: tuple[int, int], other: Raw) -> Raw:
+    """A list of *rows*, but for one cell."""
+    changed = [list(row) for row in rows]
+    changed[at[0]][at[1]] = other
+    return listed(map(listed, changed))
 
 
 def unreadable(raw: Raw, why: str) -> Example:

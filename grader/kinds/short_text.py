@@ -15,6 +15,7 @@ from grader.kinds.feedback import feedback, said
 from grader.kinds.scalars import text
 from grader.kinds.shares import share
 from grader.model import Draw, Judgement, Key, Part, Raw, Share, Text, Verdict
+from grader.model.item import Item
 from grader.model.spec import STRICT
 
 if TYPE_CHECKING:
@@ -145,9 +146,20 @@ class ShortTextKind(Usual[ShortTextKey, str]):
         part = ShortText(id="", ask="", accept=())
         return ShortTextKey(part=part, draw=UNDRAWN, accept=(), right="")
 
+    def brief(self, key: ShortTextKey) -> str:  # noqa: ARG002
+        """That it is a text."""
+        return "text"
+
     def literal(self, key: ShortTextKey) -> str:
         """The right text in quotes."""
         return json.dumps(key.right, ensure_ascii=False)
+
+    def items(self, key: ShortTextKey) -> tuple[Item, ...]:
+        """The accepted texts, unless they are patterns."""
+        from grader.kinds.itemised import words
+
+        found = words(key)
+        return (found,) if found else ()
 
     def explain(self, key: ShortTextKey) -> str:
         """A right text, and what else is accepted."""

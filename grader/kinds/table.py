@@ -11,12 +11,13 @@ from grader import units
 from grader.expressions import evaluate
 from grader.kinds import numeric, samples, tolerance
 from grader.kinds.base import UNDRAWN, Example, Usual, kinds
-from grader.kinds.cells import Unread, require_some
+from grader.kinds.cells import Unread, lacking, require_some
 from grader.kinds.grids import Cell, Grid, folded, grid
 from grader.kinds.lettered import fill, one_line
 from grader.kinds.numeric import Numeric, NumericKey
 from grader.kinds.slips import Slips
 from grader.model import Draw, Expr, Judgement, Key, Mistake, Part, Raw, Text, Tolerance, Verdict
+from grader.model.item import Item
 from grader.model.spec import STRICT
 from grader.quantity import Value
 
@@ -138,11 +139,11 @@ class TableKind(Usual[TableKey, Grid]):
         """The right grid in several forms, with one cell wrong or blank, and what is no grid."""
         right = [[samples.number(cell.value) for cell in row] for row in key.cells]
         by_order = samples.listed(map(samples.listed, right))
-        by_unknown = _by_row(("no such row", *key.rows[1:]), right)
+        by_unknown = samples.by_row(("no such row", *key.rows[1:]), right)
         too_many = samples.listed(map(samples.listed, (*right, right[0])))
-        blank = _by_row(key.rows, [[samples.BLANK] * len(key.titles)] * len(key.rows))
+        blank = samples.by_row(key.rows, [[samples.BLANK] * len(key.titles)] * len(key.rows))
         return (
-            Example(raw=_by_row(key.rows, right), share=1.0, why="the right numbers by row"),
+            Example(raw=samples.by_row(key.rows, right), share=1.0, why="the right numbers by row"),
             Example(raw=by_order, share=1.0, why="the right numbers in the rows' order"),
             *_one_cell(key, right),
             *_mistakes(key, right),
@@ -205,6 +206,14 @@ class TableKind(Usual[TableKey, Grid]):
             cells=(),
         )
 
+    def brief(self, key: TableKey) -> str:
+        """Its size."""
+        return f"{len(key.rows)} x {len(key.titles)}"
+
+    def lacks(self, value: Grid, key: TableKey) -> str:  # noqa: ARG002
+        """How many cells have no number."""
+        return lacking([cell for row in value for cell in row], "cells")
+
     def literal(self, key: TableKey) -> str:
         """A dict with a line for each row."""
         lines = (
@@ -212,6 +221,12 @@ class TableKind(Usual[TableKey, Grid]):
             for label, row in zip(key.rows, key.cells, strict=True)
         )
         return "\n".join(("{", *lines, "}"))
+
+    def items(self, key: TableKey) -> tuple[Item, ...]:
+        """A number for each cell."""
+        from grader.kinds.itemised import cells
+
+        return cells(key)
 
     def explain(self, key: TableKey) -> str:
         """A table of what was accepted in each cell."""
@@ -311,19 +326,6 @@ def _mean(shares: Iterable[float]) -> float:
     return round(sum(listed) / len(listed), 9)
 
 
-def _with(right: Sequence[Sequence[Raw]], at: tuple[int, int], other: Raw) -> Raw:
-    """The right numbers as a list of rows, but for one cell."""
-    rows = [list(row) for row in right]
-    rows[at[0]][at[1]] = other
-    return samples.listed(map(samples.listed, rows))
-
-
-def _by_row(labels: Sequence[str], rows: Sequence[Sequence[Raw]]) -> Raw:
-    return samples.mapped(
-        (samples.text(label), samples.listed(row)) for label, row in zip(labels, rows, strict=True)
-    )
-
-
 def _one_cell(key: TableKey, right: Sequence[Sequence[Raw]]) -> Iterator[Example]:
     """One cell wrong; and, where there are others, one left blank and one unreadable."""
     others = [1.0] * (len(right) * len(right[0]) - 1)
@@ -333,7 +335,9 @@ def _one_cell(key: TableKey, right: Sequence[Sequence[Raw]]) -> Iterator[Example
         faults += [(samples.BLANK, "left blank"), (samples.NAN, "unreadable")]
     for raw, fault in faults:
         yield Example(
-            raw=_with(right, (0, 0), raw), share=_mean([0.0, *others]), why=f"one cell {fault}"
+            raw=samples.with_cell(right, (0, 0), raw),
+            share=_mean([0.0, *others]),
+            why=f"one cell {fault}",
         )
 
 
@@ -344,7 +348,7 @@ def _mistakes(key: TableKey, right: Sequence[Sequence[Raw]]) -> Iterator[Example
         for j, cell in enumerate(row):
             for sample in numeric.mistake_examples(cell):
                 yield Example(
-                    raw=_with(right, (i, j), sample.raw),
+                    raw=samples.with_cell(right, (i, j), sample.raw),
                     share=_mean([sample.share or 0.0, *others]),
                     why=f"{sample.why} at {key.rows[i]} / {key.titles[j]}",
                     mistake=sample.mistake,

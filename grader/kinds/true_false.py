@@ -12,6 +12,7 @@ from grader.kinds.base import CORRECT, UNDRAWN, Example, Unreadable, Usual, kind
 from grader.kinds.feedback import feedback, said
 from grader.kinds.scalars import quoted, refusal, text
 from grader.model import Draw, Expr, Judgement, Key, Part, Raw, Text, Verdict
+from grader.model.item import ChoiceItem, Choosable, Item
 from grader.model.spec import STRICT
 from grader.quantity import Value
 
@@ -130,6 +131,21 @@ class TrueFalseKind(Usual[TrueFalseKey, bool]):
     def literal(self, key: TrueFalseKey) -> str:
         """True or False."""
         return str(key.right)
+
+    def items(self, key: TrueFalseKey) -> tuple[Item, ...]:
+        """True or false."""
+        note = said(key.part.feedback, key.draw)
+        choices = tuple(
+            Choosable(
+                id=str(value).lower(),
+                text=str(value),
+                right=value is key.right,
+                share=float(value is key.right),
+                feedback="" if value is key.right else note,
+            )
+            for value in (True, False)
+        )
+        return (ChoiceItem(choices=choices, shuffle=False),)
 
     def explain(self, key: TrueFalseKey) -> str:
         """True or False."""

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from grader import __version__
+from grader import __version__, sealed
 from grader.errors import Location, SetupError, SpecError, SpecErrors
 from grader.load.bank import Bank
 from grader.load.exam import exam_from
@@ -79,11 +79,14 @@ def release_bytes(release: Release) -> bytes:
 
 
 def load_release(path: Path) -> Release:
-    """The release in *path* (the file, or the folder that holds it); raises SetupError."""
+    """The release in *path*: its file, the folder that holds it, or a sealed pack of it.
+
+    A pack is opened in memory with the key that this process holds. Raises SetupError.
+    """
     file = path / "release.json" if path.is_dir() else path
     fix = "name the release.json that `grader render` wrote"
     try:
-        data = json.loads(file.read_bytes(), parse_int=scalar)
+        data = json.loads(_opened(file), parse_int=scalar)
     except OSError as error:
         raise SetupError(
             f"can't read the release: {error.strerror}", where=Location(str(file)), fix=fix
@@ -98,6 +101,15 @@ def load_release(path: Path) -> Release:
             fix=fix,
         )
     return _parse(data, file)
+
+
+def _opened(file: Path) -> bytes:
+    with file.open("rb") as stream:
+        data = stream.read(len(sealed.MAGIC))
+        if not sealed.is_pack(data):
+            return data + stream.read()
+        data += stream.read(2 * sealed.MOST_BYTES)
+    return sealed.unseal(data, sealed.held(), Location(str(file)))
 
 
 def _parse(data: Mapping[str, Any], file: Path) -> Release:

@@ -8,6 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from grader.model.assignment import SourceNotebook
+
 # What the probe makes of a value in the kernel: strict JSON, tagged by "t" (see grader.probe).
 Raw = Mapping[str, object]
 
@@ -173,7 +175,7 @@ class Trial:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
-    """One submission to execute; holds nothing secret, so it may cross to any worker."""
+    """One submission to execute; without `source` it holds nothing secret."""
 
     submission: Submission
     names: tuple[str, ...]
@@ -188,6 +190,11 @@ class Job:
     """Whether it may talk to itself over 127.0.0.1; nothing else is there in any case."""
     variables: tuple[tuple[str, str], ...] = ()
     """Environment variables that the set asks for."""
+    source: SourceNotebook | None = None
+    """Of nbgrader's: whose cells take the place of the student's, and whose test cells' outputs
+    are the answers. Its tests run in the student's kernel, so this one **may hold secrets**."""
+    files: tuple[tuple[str, bytes], ...] = ()
+    """Put into the folder of the kernel before the first cell, by path."""
     machine: str = ""
     """The profile of the machine that executes, as JSON; empty when it was not calibrated."""
     seed: int = 0

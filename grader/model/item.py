@@ -9,14 +9,22 @@ from dataclasses import dataclass
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Form:
+    """What every form has."""
+
+    lost: tuple[str, ...] = ()
+    """What the kind's own judge does and this form does not say; a phrase each."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Range:
     """Numbers that earn the same."""
 
-    low: float
-    high: float
+    low: int | float
+    high: int | float
     """Both ends are included."""
-    value: float
-    """The number that it is about."""
+    value: int | float
+    """The number that it is about: the key, or the mistake where the range holds it."""
     share: float
     """Of the points: 1 for the key, less for a mistake."""
     feedback: str = ""
@@ -24,7 +32,7 @@ class Range:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class NumberItem:
+class NumberItem(Form):
     """One number in one unit. The first range that holds the answer decides."""
 
     ranges: tuple[Range, ...]
@@ -32,8 +40,9 @@ class NumberItem:
     unit: str = ""
     whole: bool = False
     """Whether only integers make sense."""
-    label: str = ""
-    """Which of several numbers of the part it is, such as a cell of a table; Markdown."""
+    row: str = ""
+    column: str = ""
+    """Of a table's cell: what stands beside and above it; the latter is Markdown."""
     weight: float = 1.0
     """The share of the part's points that this number is worth."""
 
@@ -53,7 +62,7 @@ class Choosable:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ChoiceItem:
+class ChoiceItem(Form):
     """One of several things, or all that hold."""
 
     choices: tuple[Choosable, ...]
@@ -61,19 +70,31 @@ class ChoiceItem:
     several: bool = False
     """Whether any number of them may be right."""
     rule: str = "all-or-nothing"
-    """With `several`: the rule by which part of the points is earned."""
+    """With `several`: how part of the points is earned; see the kind `multi_choice`."""
     shuffle: bool = True
     """Whether their order is of no meaning."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PairsItem:
-    """Things, each of which belongs to another; every pair counts the same."""
+class PairsItem(Form):
+    """Things, each of which belongs to another; every one counts the same."""
 
-    pairs: tuple[tuple[str, str], ...]
-    """Texts of a thing and of what belongs to it; Markdown."""
-    others: tuple[str, ...] = ()
-    """What belongs to nothing."""
+    things: tuple[str, ...]
+    """Markdown."""
+    targets: tuple[str, ...]
+    """What they may belong to, in the order of this variant; Markdown."""
+    right: tuple[int, ...]
+    """The index of each thing's target."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OrderItem(Form):
+    """Things that have one right order."""
+
+    things: tuple[str, ...]
+    """In the right order; Markdown."""
+    rule: str
+    """How part of the points is earned; see the kind `ordering`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,24 +104,25 @@ class Words:
     texts: tuple[str, ...]
     share: float
     feedback: str = ""
+    """Markdown."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class TextItem:
-    """A word or a short text."""
+class TextItem(Form):
+    """A word or a short text. The first of the words that match decide."""
 
     words: tuple[Words, ...]
-    """The key's first."""
-    match: str = "casefold"
-    """How texts are compared; see the kind `short_text`."""
+    """The key's first, then the mistakes'."""
+    exact: bool = False
+    """Whether upper case counts."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class EssayItem:
+class EssayItem(Form):
     """Something that a person reads and grades."""
 
     rubric: str = ""
     """Markdown."""
 
 
-Item = NumberItem | ChoiceItem | PairsItem | TextItem | EssayItem
+Item = NumberItem | ChoiceItem | PairsItem | OrderItem | TextItem | EssayItem

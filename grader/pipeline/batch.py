@@ -172,6 +172,8 @@ class _Batch:
             device=self._settings.device,
             loopback=self._settings.loopback,
             variables=self._settings.variables,
+            source=self._settings.source,
+            files=self._settings.files,
             machine=self._settings.machine,
         )
         # Other processes get Ctrl-C themselves, and an event can't be sent to them.

@@ -11,9 +11,9 @@ from grader.files import write_whole
 from grader.gradebook import Gradebook
 from grader.model.exported import ClassResults, Exported, Result
 from grader.model.result import Row
-from grader.pipeline.papers import Papers, papers_of
+from grader.pipeline.graded import Graded, graded_of, rows_of
 from grader.pipeline.results import PUBLISHED
-from grader.pipeline.shown import evidence_of, rows_of, shown_to_student
+from grader.pipeline.shown import evidence_of
 from grader.registry import nearest
 
 
@@ -24,32 +24,31 @@ def class_results(folder: Path, students: Iterable[str] = ()) -> ClassResults:
     Raises SetupError for a student who is not in the release.
     """
     with Gradebook.open(folder) as book:
-        papers = papers_of(book)
+        graded = graded_of(book)
         published = bool(book.setting(PUBLISHED))
-        rows = sorted(rows_of(book, papers), key=lambda row: row.student.id)
+        rows = sorted(rows_of(book, graded), key=lambda row: row.student.id)
         wanted = set(students)
-        _known(wanted, papers)
+        _known(wanted, graded)
         times = {(s.student, s.sha256): s.received for s in book.submissions()}
         found = tuple(
-            _result(row, book, papers, published, times)
+            _result(row, book, graded, published, times)
             for row in rows
             if not wanted or row.student.id in wanted
         )
-        exam = papers.counts.exam
         return ClassResults(
-            exam=exam.id,
-            title=exam.title,
-            release=papers.counts.id,
+            exam=graded.exam,
+            title=graded.title,
+            release=graded.release,
             engine=__version__,
             results=found,
         )
 
 
-def _known(wanted: set[str], papers: Papers) -> None:
-    for student in sorted(wanted - set(papers.release.students)):
-        close = nearest(student, papers.release.students)
+def _known(wanted: set[str], graded: Graded) -> None:
+    for student in sorted(wanted - set(graded.students)):
+        close = nearest(student, graded.students)
         raise SetupError(
-            f"the release has no student '{student}'",
+            f"the results have no student '{student}'",
             fix=f"did you mean '{close}'?" if close else "see the ids in grades.csv",
         )
 
@@ -57,14 +56,14 @@ def _known(wanted: set[str], papers: Papers) -> None:
 def _result(
     row: Row,
     book: Gradebook,
-    papers: Papers,
+    graded: Graded,
     published: bool,
     times: dict[tuple[str, str], str | None],
 ) -> Result:
     evidence = evidence_of(book, row)
     sha256 = row.grade.submission_sha256 if row.grade else None
     return Result(
-        feedback=shown_to_student(row, book, papers, published=published, evidence=evidence),
+        feedback=graded.shown(row, published=published, evidence=evidence),
         submission_sha256=sha256,
         submitted_at=times.get((row.student.id, sha256)) if sha256 else None,
         seconds=evidence.seconds if evidence else 0.0,

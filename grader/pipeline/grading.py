@@ -15,17 +15,19 @@ from grader.collect import Collected, Notice, collect
 from grader.errors import GraderError, SetupError
 from grader.files import alone, sweep
 from grader.gradebook import Difference, Gradebook, differences
-from grader.load import Bank, load_release
+from grader.load import Bank, load_numbers, load_release
 from grader.model import Evidence, Grade, Limits, Outcome, Paper, Release, Submission, Trial
+from grader.model.assignment import SourceNotebook
 from grader.pipeline import stopping
 from grader.pipeline.batch import execute_all, refused
 from grader.pipeline.deferred import filled, of_device, puts_off, to_measure
+from grader.pipeline.graded import require_release
 from grader.pipeline.papers import Papers, bind, current_specs, keep_correction, papers_of
 from grader.score import score, score_refused
 
 NOTICES = "notices"
 
-_WRITTEN_INTO = (".", "evidence", "corrected", "grades", "feedback", "report")
+WRITTEN_INTO = (".", "evidence", "corrected", "grades", "feedback", "report")
 """Folders of results in which a killed process may have left something."""
 
 
@@ -42,10 +44,16 @@ class Settings:
     """Whether notebooks may talk to themselves over 127.0.0.1; set when a problem needs it."""
     variables: tuple[tuple[str, str], ...] = ()
     """Environment variables of the notebooks; set by the release."""
+    source: SourceNotebook | None = None
+    """The notebook of nbgrader's that is graded, in the place of a release."""
+    files: tuple[tuple[str, bytes], ...] = ()
+    """What lies beside it."""
     again: bool = False
     """Execute even what has been executed in this way before."""
     machine: str = ""
     """The profile of this machine, as JSON, for what is measured."""
+    names: Path | None = None
+    """Whose is what a platform's numbers are on: its gradebook as CSV."""
     deferred: bool = False
     """Fill in what earlier runs had put off for this device, and nothing else."""
 
@@ -99,9 +107,10 @@ def grade(
             fix="add --device cuda, on a machine that has a GPU",
         )
     release = load_release(release_file)
-    collected = collect(submissions, release.students)
+    users = load_numbers(settings.names, release.students) if settings.names else None
+    collected = collect(submissions, release.students, users)
     with Gradebook.open(out, create=True) as book, alone(out):
-        for folder in _WRITTEN_INTO:
+        for folder in WRITTEN_INTO:
             sweep(out / folder)
         bind(book, release, release_file)
         papers = papers_of(book, release)
@@ -271,6 +280,7 @@ def rescore(
     too. With *released*, by the specs as released. Otherwise by those that count already.
     """
     with Gradebook.open(out) as book, nullcontext() if dry_run else alone(out):
+        require_release(book)
         papers = papers_of(book)
         if current is not None:
             corrected = current_specs(papers.release, current)

@@ -9,6 +9,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from grader import sealed
 from grader.draw import paper
 from grader.errors import SetupError
 from grader.files import write_whole
@@ -194,19 +195,32 @@ def _stored(book: Gradebook, release: Release) -> Release | None:
     named = book.setting(CORRECTED)
     if not isinstance(named, str):
         return None
+    file = _file(book, named, ".json")
+    file = file if file.exists() else _file(book, named, ".pack")
     # Students may have been added to the release since the correction.
-    return replace(load_release(_file(book, named)), students=release.students)
+    return replace(load_release(file), students=release.students)
 
 
-def _file(book: Gradebook, release_id: str) -> Path:
+def _file(book: Gradebook, release_id: str, ending: str) -> Path:
     # Named by what it holds: a correction that was not finished never takes another one's place.
-    return book.folder / "corrected" / f"{release_id}.json"
+    return book.folder / "corrected" / f"{release_id}{ending}"
 
 
 def keep_correction(book: Gradebook, corrected: Release | None, why: str) -> None:
     """Makes *corrected* what counts from now on; None goes back to the specs as released."""
     if corrected is not None:
-        write_whole(_file(book, corrected.id), release_bytes(corrected), durable=True, private=True)
+        data, ending = release_bytes(corrected), ".json"
+        key = _key_of(book)
+        if key is not None:  # whose release may not be on this disk, nor may its correction
+            data, ending = sealed.seal(data, corrected.id, key), ".pack"
+        write_whole(_file(book, corrected.id, ending), data, durable=True, private=True)
     value = corrected.id if corrected else None
     if book.setting(CORRECTED) != value:
         book.set_setting(CORRECTED, value, why=why)
+
+
+def _key_of(book: Gradebook) -> sealed.PackKey | None:
+    """The key of the pack that the results in *book* are graded by; None without a pack."""
+    source = book.setting(SOURCE)
+    is_sealed = isinstance(source, str) and sealed.is_pack_file(book.folder / source)
+    return sealed.held() if is_sealed else None

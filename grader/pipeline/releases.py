@@ -40,7 +40,7 @@ def make_release(
     for name in exam.wanted:
         sample(bank, name)  # what no student could be given is named with its line in the YAML
     file = out / "release.json"
-    key = _private_key(private_key)
+    key = private_key_of(private_key)
     if not file.exists():
         release = new_release(bank, exam, students, key or secrets.token_bytes(32))
         notes: tuple[str, ...] = ()
@@ -52,7 +52,8 @@ def make_release(
     return Made(release=release, notes=notes)
 
 
-def _private_key(text: str | None) -> bytes | None:
+def private_key_of(text: str | None) -> bytes | None:
+    """The key that draws everybody's numbers, made from a text; None for none."""
     return hashlib.sha256(text.encode()).digest() if text is not None else None
 
 

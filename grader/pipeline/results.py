@@ -15,9 +15,8 @@ from grader.gradebook import Gradebook
 from grader.load import Bank
 from grader.model import Grade, Mark
 from grader.model.result import Row
+from grader.pipeline.graded import Graded, graded_of, rows_of
 from grader.pipeline.grading import NOTICES
-from grader.pipeline.papers import Papers, papers_of
-from grader.pipeline.shown import rows_of, shown_to_student
 from grader.report import (
     ClassSummary,
     file_name,
@@ -27,7 +26,6 @@ from grader.report import (
     write_feedback,
     write_grade_json,
 )
-from grader.tally import pooled_numbers
 
 PUBLISHED = "published"
 PAGES = "feedback/.pages.json"
@@ -56,24 +54,23 @@ def write_results(out: Path, bank: Bank) -> Written:
     A student's files are written only when something that they show has changed since.
     """
     with Gradebook.open(out) as book:
-        papers = papers_of(book)
+        graded = graded_of(book)
         published = bool(book.setting(PUBLISHED))
-        look = _look(papers, bank, published)
-        rows = list(rows_of(book, papers))
+        look = _look(graded, bank, published)
+        rows = list(rows_of(book, graded))
         before = _written(out)
         pages = {row.student.id: _content(row, look) for row in rows}
         for row in rows:
             student = row.student.id
             if before.get(student) != pages[student] or not _there(out, student):
-                _write_student(out, row, book, papers, bank, published)
+                _write_student(out, row, graded, bank, published)
         write_whole(out / PAGES, json.dumps(pages).encode())
-        exam = papers.counts.exam
-        write_csv(out, rows, pooled=pooled_numbers(exam))
+        write_csv(out, rows, pooled=graded.pooled)
         summary = summarise(
             rows,
-            exam=exam.id,
-            title=exam.title,
-            release=papers.counts.id,
+            exam=graded.exam,
+            title=graded.title,
+            release=graded.release,
             engine=__version__,
             published=published,
             evidence=book.evidence_summaries(),
@@ -93,13 +90,13 @@ def write_results(out: Path, bank: Bank) -> Written:
     return Written(published=published, totals=totals, summary=_summary(summary, out))
 
 
-def _look(papers: Papers, bank: Bank, published: bool) -> str:
+def _look(graded: Graded, bank: Bank, published: bool) -> str:
     """What all pages depend on beside the grades."""
     templates = hashlib.sha256()
     for folder in bank.templates:
         for path in sorted((folder / "report").glob("*")):
             templates.update(path.read_bytes())
-    parts = (__version__, papers.counts.id, str(published), templates.hexdigest()[:16])
+    parts = (__version__, graded.release, str(published), templates.hexdigest()[:16])
     return "/".join(parts)
 
 
@@ -133,12 +130,9 @@ def _there(out: Path, student: str) -> bool:
     return page.exists() and (out / "grades" / file_name(student, ".json")).exists()
 
 
-def _write_student(
-    out: Path, row: Row, book: Gradebook, papers: Papers, bank: Bank, published: bool
-) -> None:
-    release = papers.counts
-    write_grade_json(out, row, exam=release.exam.id, engine=__version__, release=release.id)
-    shown = shown_to_student(row, book, papers, published=published)
+def _write_student(out: Path, row: Row, graded: Graded, bank: Bank, published: bool) -> None:
+    write_grade_json(out, row, exam=graded.exam, engine=__version__, release=graded.release)
+    shown = graded.shown(row, published=published)
     write_feedback(out, shown, bank.templates, engine=__version__)
 
 

@@ -2,42 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-
 from grader.gradebook import Gradebook
 from grader.model import Audience, Evidence
 from grader.model.result import Feedback, Row
 from grader.pipeline.papers import Papers
 from grader.render import given
 from grader.reveal import reveal
-from grader.tally import tally
-
-
-class _MaxPoints(Mapping[str, float]):
-    """What each student's paper is worth; drawn only for those whom somebody asks about."""
-
-    def __init__(self, papers: Papers):
-        self._papers = papers
-
-    def __getitem__(self, student: str) -> float:
-        return self._papers.of(student).max_points
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._papers.release.students)
-
-    def __len__(self) -> int:
-        return len(self._papers.release.students)
-
-
-def rows_of(book: Gradebook, papers: Papers) -> Iterator[Row]:
-    """A line for every student of the release, with what was changed by hand."""
-    yield from tally(
-        papers.release.students,
-        book.grades(),
-        overrides=book.overrides(),
-        submissions=book.submissions(),
-        max_points=_MaxPoints(papers),
-    )
 
 
 def shown_to_student(

@@ -7,12 +7,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from grader.errors import SpecError
+from grader.markup import author_text, feedback_text
 from grader.model import Outcome, Verdict
 from grader.model.result import Feedback, ShownPart, Standing
-from grader.report.markdown import author_text, feedback_text
 from grader.report.names import file_name
 from grader.report.summary import ClassSummary
-from grader.report.tables import points
+from grader.spreadsheet import points
 
 if TYPE_CHECKING:
     from jinja2 import Environment, Template

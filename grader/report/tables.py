@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Iterable
-from functools import lru_cache
 
 from grader.model import Mark
 from grader.model.result import Row
 from grader.report.names import question_number
-
-# What a spreadsheet would take for a formula when a cell starts with it.
-_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
+from grader.spreadsheet import line, points, text
 
 
 def grades_csv(rows: Iterable[Row], *, pooled: Collection[int] = ()) -> str:
@@ -36,11 +33,11 @@ def grades_csv(rows: Iterable[Row], *, pooled: Collection[int] = ()) -> str:
     header = ["student", "total", "max"]
     for name, problem in keys:
         ambiguous = columns[name, problem][0] in pooled or name in several
-        header.append(_text(f"{name} ({problem})" if ambiguous else name))
-    table = [",".join(map(_quoted, header))]
+        header.append(text(f"{name} ({problem})" if ambiguous else name))
+    table = [line(header)]
     for student, total, most, earned in lines:
         cells = [points(earned.get(key)) for key in keys]
-        table.append(",".join([_quoted(_text(student)), points(total), points(most), *cells]))
+        table.append(line([text(student), points(total), points(most), *cells]))
     return "\n".join(table) + "\n"
 
 
@@ -60,30 +57,6 @@ def grade_json(row: Row, *, exam: str, engine: str, release: str) -> str:
         "environment": dict(grade.environment) if grade else {},
     }
     return json.dumps(plain, ensure_ascii=False, allow_nan=False, indent=2) + "\n"
-
-
-@lru_cache(maxsize=4096)
-def points(number: float | None) -> str:
-    """Points as people write them, such as 2 or 1.5; nothing while unsettled.
-
-    >>> points(2.0), points(1.5), points(1 / 3), points(None)
-    ('2', '1.5', '0.333333', '')
-    """
-    if number is None:
-        return ""
-    text = f"{number:.6f}".rstrip("0").rstrip(".")
-    return "0" if text == "-0" else text
-
-
-# Not the csv module: with plain line ends it leaves a carriage return unquoted.
-def _quoted(cell: str) -> str:
-    if any(character in cell for character in '",\r\n'):
-        return '"' + cell.replace('"', '""') + '"'
-    return cell
-
-
-def _text(value: str) -> str:
-    return f"'{value}" if value.startswith(_FORMULA) else value
 
 
 def _several(keys: Iterable[tuple[str, str]]) -> set[str]:

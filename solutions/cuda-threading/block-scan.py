@@ -78,6 +78,8 @@ def scan_cases(rng, given):
 
     yield "full", case(threads)
     yield "full", {"x": np.ones(threads, np.int64), "block": threads, "count": False}
+    large = rng.integers(2**20, 2**22, threads)  # odd sums that no float32 holds
+    yield "full", {"x": large, "block": threads, "count": False}
     yield "short", case(1)
     yield "short", case(2)
     yield "short", case(int(rng.integers(5, 31)))
@@ -168,6 +170,19 @@ def scan_wrong_one_thread(x, out):
     cuda.syncthreads()
     if t < n:
         out[t] = s[t]
+
+
+def scan_wrong_single_precision(x, out):
+    s = cuda.shared.array((2, 128), np.float32)
+    t, n = cuda.threadIdx.x, x.size
+    s[0, t] = x[t - 1] if 0 < t <= n else 0
+    old, k = 0, 1
+    while k < n:
+        cuda.syncthreads()
+        s[1 - old, t] = s[old, t] + (s[old, t - k] if t >= k else 0)
+        old, k = 1 - old, 2 * k
+    if t < n:
+        out[t] = int(s[old, t])
 
 
 def scan_wrong_a_step_too_few(x, out):

@@ -144,6 +144,7 @@ def needless_cases(rng, given):
     yield "counters", case(in_turns(3, 8, 4))
     yield "counters", case(in_turns(5, 24, 3))
     yield "counters", case(in_turns(4, 256, 3))
+    yield "counters", case(in_turns(6, 4, 3))
     yield "shared in earnest", case([(c, "w", 8) for c in (0, 1, 0, 1, 2)])
     yield "shared in earnest", case([(c, k, 40) for c in (0, 1, 2, 0, 1) for k in "rw"])
     yield "neighbours", case([(0, "r", a) for a in range(0, 64, 8)])
@@ -162,6 +163,10 @@ def needless_wrong_never_negative(trace, line):
 
 def needless_wrong_invalidations(trace, line):
     return coherence(trace, line)[1] - coherence(trace, 1)[1]
+
+
+def needless_wrong_eight_bytes_each(trace, line):
+    return coherence(trace, line)[0] - coherence(trace, 8)[0]
 
 
 def needless_wrong_beyond_the_first(trace, line):

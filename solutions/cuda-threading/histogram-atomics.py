@@ -69,6 +69,7 @@ def histogram_cases(rng, given):
     yield "one block", case(some(2 * threads + 3), 1)
     yield "several blocks", case(some(threads // 3), 2)
     yield "several blocks", case(np.full(threads + 5, int(rng.integers(0, bins))), 2)
+    yield "one block", case(np.full(300, int(rng.integers(0, bins))), 1)
     yield "several blocks", case(some(3 * threads), 3)
     yield "several blocks", case(some(3 * threads + int(rng.integers(1, threads))), 2)
     yield "atomics", case(some(4 * bins), 2, count=True)
@@ -89,6 +90,18 @@ def histogram_holds(inputs, result):
         yield "the counts are wrong"
     if result["atomics"] > most:
         yield f"`counts` is used {result['atomics']} times, and at most {most} are allowed"
+
+
+def histogram_wrong_eight_bits(values, counts):
+    mine = cuda.shared.array(130, np.uint8)  # room for the largest
+    for k in range(cuda.threadIdx.x, len(counts), cuda.blockDim.x):
+        mine[k] = 0
+    cuda.syncthreads()
+    for i in range(cuda.grid(1), len(values), cuda.gridsize(1)):
+        cuda.atomic.add(mine, values[i], 1)
+    cuda.syncthreads()
+    for k in range(cuda.threadIdx.x, len(counts), cuda.blockDim.x):
+        cuda.atomic.add(counts, k, mine[k])
 
 
 def histogram_wrong_no_atomics(values, counts):

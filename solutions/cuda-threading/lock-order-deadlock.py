@@ -57,6 +57,9 @@ def transfer_holds(inputs, result):
     for order in itertools.permutations(range(len(moves))):
         now, told = list(balances), {}
         for k in order:
+            if len(moves[k]) == 1:  # an audit leaves everything as it was
+                told[k] = None
+                continue
             a, b, amount = moves[k]
             told[k] = now[a] >= amount
             if told[k]:
@@ -89,6 +92,8 @@ def transfer_cases(rng, given):
     yield "itself", case([some[3], 3], (0, 0, 5))
     yield "itself", case([some[3], 3], (1, 1, 5))
     yield "itself", case([7, 3], (1, 1, 2), (1, 0, 3))
+    yield "itself", case([some[3], 3], (0, 0, 5), (0,))
+    yield "opposite", case([some[2], 3], (0, 1, 5), (0,))
 
 
 def transfer_wrong_source_first(source, target, amount):
@@ -101,6 +106,12 @@ def transfer_wrong_source_first(source, target, amount):
         source.money.balance -= amount
         target.money.balance += amount
         return True
+
+
+def transfer_wrong_itself_without_a_lock(source, target, amount):
+    if source is target:
+        return source.money.balance >= amount
+    return transfer(source, target, amount)
 
 
 def transfer_wrong_locks_itself_twice(source, target, amount):
@@ -206,9 +217,12 @@ def on_cycles_cases(rng, given):
     yield "pairs", case("+a +b", "+b +a")
     yield "pairs", case("+x +y +z", "+z +x", "+w +x")
     yield "pairs", case("+a +b -b -a +b +a")
+    yield "pairs", case("+in +out -in", "+out +in", "+it +in")
     yield "longer", case("+a +b", "+b +c", "+c +a")
     yield "longer", case("+a +b", "+b +c", "+c +d", "+d +b", "+d +e")
     yield "longer", case("+d +e", "+e +f -e +d", "+a +d")
+    yield "longer", case("+a +b", "+b +c", "+c +d", "+d +f", "+f +a", "+f +e")
+    yield "longer", case("+a +b", "+b +a", "+b +c", "+c +d", "+d +e", "+e +d")
     for _ in range(5):
         threads = []
         for _thread in range(int(rng.integers(2, 5))):
@@ -237,6 +251,29 @@ def on_cycles_wrong_neighbours_alone(threads):
             else:
                 held.remove(step[1:])
     return sorted({a for a, b in edges if (b, a) in edges})
+
+
+def on_cycles_wrong_names_of_a_letter(threads):
+    return on_cycles([[step[:2] for step in steps] for steps in threads])
+
+
+def on_cycles_wrong_between_cycles(threads):
+    # Takes off, again and again, what has no edge in or no edge out.
+    edges = set()
+    for steps in threads:
+        held = []
+        for step in steps:
+            if step[0] == "+":
+                edges |= {(lock, step[1:]) for lock in held}
+                held.append(step[1:])
+            else:
+                held.remove(step[1:])
+    left = None
+    while left != edges:
+        left = edges
+        inner = {a for a, _ in edges} & {b for _, b in edges}
+        edges = {(a, b) for a, b in edges if a in inner and b in inner}
+    return sorted({lock for edge in edges for lock in edge})
 
 
 def on_cycles_wrong_never_gives_back(threads):

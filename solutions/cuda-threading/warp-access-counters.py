@@ -124,11 +124,17 @@ def least_padding_cases(rng, given):
     for width in (32, 33, 64, 30, 1, int(rng.integers(2, 200))):
         yield "columns", case(width, 32)
     yield "pieces", case(32, 1)
+    yield "pieces", case(1 + 2 * int(rng.integers(16, 90)), 1)
     yield "pieces", case(31, 16)
     yield "pieces", case(2 * int(rng.integers(10, 60)), 16)
     for high in (2, 4, 8, 16):
         yield "pieces", case(rng.integers(32, 200), high)
         yield "pieces", case(64, high)
+
+
+def least_padding_wrong_also_for_one_row(width, high):
+    wide = 32 // high
+    return (wide - width) % (2 * wide)
 
 
 def least_padding_wrong_always_one(width, high):

@@ -138,9 +138,20 @@ def forward_cases(rng, given):
     for act in ("silu", "tanh"):
         blocks, batch, width = (int(n) for n in rng.integers(2, 5, size=3))
         yield "gradients", {**case(blocks, batch, width, 3 * width, act), "what": "gradients"}
+    yield "gradients", {**case(2, 3, 4, 6, "tanh"), "what": "frozen"}
     for act in ("relu", "silu"):
         blocks, batch, width = (int(n) for n in rng.integers(2, 5, size=3))
         yield "memory", {**case(blocks, batch, width, 4 * width, act), "what": "memory"}
+
+
+def forward_wrong_reentrant_without_weights(x, weights, act):
+    # The older kind sees only what it is given: where x needs no gradient, nothing gets one.
+    def block(first, second):
+        return lambda x: x + act(x @ first) @ second
+
+    for first, second in weights:
+        x = checkpoint(block(first, second), x, use_reentrant=True)
+    return x
 
 
 def forward_wrong_plain(x, weights, act):

@@ -64,6 +64,14 @@ def adam_right_parts(p, g, m, v, t, lr, decay):
         p[part] = p[part] * (1 - lr * decay) - lr * step
 
 
+def adam_right_as_written_in_pieces(p, g, m, v, t, lr, decay):
+    for P, G, M, V in zip(*(vector.split(1000) for vector in (p, g, m, v)), strict=True):
+        P[:] = P * (1 - lr * decay)
+        M[:] = 0.9 * M + 0.1 * G
+        V[:] = 0.999 * V + 0.001 * G * G
+        P[:] = P - lr * (M / (1 - 0.9**t)) / ((V / (1 - 0.999**t)).sqrt() + 1e-8)
+
+
 def adam_expected(p, g, m, v, t, lr, decay, what):
     return ...
 
@@ -98,11 +106,14 @@ def adam_cases(rng, given):
     still = case(20, 1, "values")
     still["g"][:10] = 0
     yield "values", still
+    tiny = case(20, 1, "values")
+    tiny["g"] *= 1e-7  # not much more than epsilon
+    yield "values", tiny
     for _ in range(3):
         t, lr = int(rng.integers(2, 60)), float(rng.uniform(0.01, 0.1))
         yield "values", case(int(rng.integers(5, 60)), t, "values", lr, float(rng.uniform(0.1, 1)))
     for t in (1, 4, 50):
-        yield "memory", case(int(rng.integers(500, 800)), t, "memory")
+        yield "memory", case(int(rng.integers(5000, 8000)), t, "memory")
 
 
 def adam_wrong_new_names(p, g, m, v, t, lr, decay):
@@ -147,6 +158,14 @@ def adam_wrong_decay_in_gradient(p, g, m, v, t, lr, decay):
     v.mul_(0.999).addcmul_(g, g, value=0.001)
     denominator = (v / (1 - 0.999**t)).sqrt_().add_(1e-8)
     p.addcdiv_(m, denominator, value=-lr / (1 - 0.9**t))
+
+
+def adam_wrong_epsilon_before_the_correction(p, g, m, v, t, lr, decay):
+    p.mul_(1 - lr * decay)
+    m.mul_(0.9).add_(g, alpha=0.1)
+    v.mul_(0.999).addcmul_(g, g, value=0.001)
+    denominator = v.sqrt().add_(1e-8)
+    p.addcdiv_(m, denominator, value=-lr * (1 - 0.999**t) ** 0.5 / (1 - 0.9**t))
 
 
 def adam_wrong_epsilon_inside(p, g, m, v, t, lr, decay):

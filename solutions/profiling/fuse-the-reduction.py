@@ -59,9 +59,16 @@ def standardise_cases(rng, given):
     yield "small", {"x": np.zeros((3, 5))}
     yield "small", {"x": np.zeros((0, 4))}
     yield "small", {"x": rng.normal(size=(1, 9))}
+    yield "random", {"x": rng.normal(size=(4, 20)) + 1e6}
     for _ in range(5):
         rows, columns = (int(n) for n in rng.integers(2, 40, size=2))
         yield "random", {"x": rng.normal(size=(rows, columns)) * rng.uniform(0.5, 30)}
+
+
+def standardise_wrong_mean_of_squares(x):
+    mean = x.mean(1, keepdims=True)
+    variance = (x * x).mean(1, keepdims=True) - mean * mean
+    return (x - mean) / (np.sqrt(np.maximum(variance, 0)) + 1e-6)
 
 
 def standardise_wrong_columns(x):

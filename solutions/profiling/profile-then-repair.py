@@ -109,11 +109,17 @@ def signatures_cases(rng, given):
     yield "edge", {"documents": [[], ["ab"], []], "seeds": seeds(2)}
     yield "edge", {"documents": [["ab", "c"], ["d"]], "seeds": []}
     yield "edge", {"documents": [[""], ["", "abc"]], "seeds": [65520, 7, 0]}
+    yield "edge", {"documents": [["žluť", "λ"], ["語", "a"]], "seeds": seeds(3)}
     # The same letters in another order, and the same word again after it was merged with others.
     yield "repeated", {"documents": [["abc"], ["cab"], ["bca"], ["abc", "cab"]], "seeds": seeds(5)}
     yield "repeated", {"documents": [["zz"], ["zz", "ab", "q"], ["zz"], ["q"]], "seeds": seeds(8)}
     for _ in range(4):
         yield "repeated", case(int(rng.integers(3, 9)), 6, 9, int(rng.integers(2, 9)))
+
+
+def signatures_wrong_letters_of_one_byte(documents, seeds):
+    narrow = [["".join(chr(ord(c) & 255) for c in word) for word in words] for words in documents]
+    return signatures(narrow, seeds)
 
 
 def signatures_wrong_changes_what_is_kept(documents, seeds):

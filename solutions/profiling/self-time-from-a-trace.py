@@ -105,6 +105,7 @@ def self_times_cases(rng, given):
     yield "odd", {"events": [("a", 3, 0)]}
     yield "odd", shuffled([("a", 0, 9), ("a", 0, 5), ("a", 1, 2), ("b", 0, 5000)])
     yield "odd", {"events": [("inner", 4, 2), ("outer", 1, 8), ("first", 1, 8), ("second", 1, 8)]}
+    yield "odd", {"events": [("inner", 4, 2), ("twin", 1, 8), ("same", 1, 8), ("other", 1, 8)]}
     yield "odd", shuffled([("a", 0, 10), ("z", 10, 0), ("z", 0, 0), ("b", 4, 0), ("b", 4, 6)])
     many, at = [("run", 0, 40_000)], 0
     for _ in range(300):
@@ -113,6 +114,10 @@ def self_times_cases(rng, given):
         many += [("op", at, length), ("kernel", at + 3, length - 6)]
         at += length
     yield "nested", shuffled(many)
+
+
+def self_times_wrong_equal_ones_by_name(events):
+    return self_times(sorted(events))
 
 
 def self_times_wrong_total(events):

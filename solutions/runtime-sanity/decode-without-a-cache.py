@@ -77,9 +77,25 @@ def decode_cases(rng, given):
     yield "edge", case(5, 1)
     yield "edge", case(2, 8)
     yield "edge", case(6, 4, scale=3.0)
+    yield "edge", {**case(4, 3), "Wq": torch.zeros(3, 3)}
+    # Scores of a few hundred, whose exponentials no float32 holds.
+    one = torch.ones(1, 1)
+    yield "edge", {"xs": torch.tensor([[10.0], [20.0], [5.0]]), "Wq": one, "Wk": one, "Wv": one}
     for _ in range(5):
         tokens, width = (int(n) for n in rng.integers(4, 20, size=2))
         yield "random", case(tokens, width)
+
+
+def decode_wrong_plain_exponentials(xs, Wq, Wk, Wv):
+    Q, K, V = xs @ Wq, xs @ Wk, xs @ Wv
+    weights = (Q @ K.T / xs.shape[1] ** 0.5).exp().tril()
+    return weights / weights.sum(1, keepdim=True) @ V
+
+
+def decode_wrong_zero_is_masked(xs, Wq, Wk, Wv):
+    Q, K, V = xs @ Wq, xs @ Wk, xs @ Wv
+    scores = (Q @ K.T / xs.shape[1] ** 0.5).tril()
+    return torch.softmax(scores.masked_fill(scores == 0, float("-inf")), 1) @ V
 
 
 def decode_wrong_sees_all(xs, Wq, Wk, Wv):

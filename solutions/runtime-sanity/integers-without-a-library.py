@@ -85,10 +85,26 @@ def product_cases(rng, given):
     yield "extreme", extreme(odd, 1)
     yield "extreme", extreme(odd, -1)
     yield "extreme", extreme(4 * given["inner"] - 1, -1)
+    # Nearly so: the sum of any long block may be odd.
+    near = [rng.integers(0, 2, shape) for shape in ((4, odd), (odd, 4))]
+    x, w = top_x - near[0], top_w - near[1]
+    yield "extreme", {"x": x.astype(np.uint8), "w": w.astype(np.int8)}
     yield "random", case(1, 1, 1)
     yield "random", case(3, 0, 2)
     for _ in range(5):
         yield "random", case(*(int(n) for n in rng.integers(2, 60, size=3)))
+
+
+def product_wrong_long_pieces(x, w):
+    # Twice as many terms as float32 has room for.
+    largest = int(x.max(initial=1)) * int(abs(w).max(initial=1))
+    step = max(1, 2**25 // max(1, largest))
+    out = np.zeros((x.shape[0], w.shape[1]), dtype=np.int64)
+    for start in range(0, x.shape[1], step):
+        left = x[:, start : start + step].astype(np.float32)
+        right = w[start : start + step].astype(np.float32)
+        out += np.rint(left @ right).astype(np.int64)
+    return out
 
 
 def product_wrong_single_precision(x, w):

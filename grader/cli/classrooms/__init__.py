@@ -1,1 +1,69 @@
-"""A module for each command of `grader classroom`, with a `command` each."""
+"""A module for each command of `grader classroom`, with a `command` each, and what they share."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from grader.errors import SetupError
+from grader.model import Student
+from grader.registry import nearest
+
+if TYPE_CHECKING:
+    from grader.git import Access
+    from grader.pipeline.collecting import Repository
+    from grader.pipeline.publishing import Sent
+
+
+def chosen(students: Iterable[Student], wanted: Sequence[str]) -> list[Student]:
+    """Those of *students* whose ids are *wanted*, or all; raises SetupError for an unknown id."""
+    known = {student.id: student for student in students}
+    for name in wanted:
+        if name not in known:
+            close = nearest(name, known)
+            raise SetupError(
+                f"the roster has no student '{name}'",
+                fix=f"did you mean '{close}'?" if close else "see the ids in the roster",
+            )
+    return [known[name] for name in dict.fromkeys(wanted)] if wanted else list(known.values())
+
+
+def access() -> Access:
+    """What lets us into repositories, by the environment."""
+    from grader.git import Access
+
+    return Access(
+        token=os.environ.get("GITHUB_TOKEN", ""),
+        server=os.environ.get("GITHUB_SERVER_URL", "https://github.com"),
+    )
+
+
+def place(students: Iterable[Student], roster: Path | None, url: str) -> tuple[Repository, ...]:
+    """Where each student's repository is."""
+    from grader.load.repositories import load_repositories
+    from grader.pipeline.collecting import repositories
+
+    return repositories(students, load_repositories(roster) if roster else {}, url=url)
+
+
+def say_sent(sent: Sequence[Sent], *, as_json: bool) -> int:
+    """Prints what became of everyone's files; the command's exit code."""
+    import click
+
+    from grader.cli.options import print_json, table
+    from grader.pipeline.publishing import Went
+
+    failed = sum(one.went is Went.FAILED for one in sent)
+    if as_json:
+        rows = [
+            {"student": s.student, "went": s.went.value, "text": s.text, "commit": s.commit}
+            for s in sent
+        ]
+        print_json({"students": rows})
+    else:
+        shown = [(s.student, s.went.value, s.commit[:10], s.text) for s in sent]
+        click.echo(table(("student", "", "commit", ""), shown))
+        click.echo(f"\n{len(sent) - failed} of {len(sent)} repositories have it.")
+    return 1 if failed else 0

@@ -1,21 +1,24 @@
-"""Markdown with formulas to HTML that a page can hold as it is."""
+"""Markdown with formulas to HTML that a page can hold as it is, or to plain text."""
 
 from __future__ import annotations
 
 import re
 from functools import lru_cache
+from html import escape, unescape
 from typing import TYPE_CHECKING
 
 from markupsafe import Markup
 
-from grader.report.mathml import formula
+from grader.markup.mathml import formula
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from markdown_it import MarkdownIt
 
 _LONGEST = 50_000
+_TAG = re.compile(r"<[^>]*>")
+_ONE_PARAGRAPH = re.compile(r"\s*<p>((?:(?!</?p>).)*)</p>\s*", re.DOTALL)
 _LINK = re.compile(r"\s*(https?|mailto):", re.IGNORECASE)
 # Text in which Markdown can mean nothing; most feedback is of this sort.
 _PLAIN = re.compile(r"[A-Za-z(][^*_`$\\\[\]<>&!#|~\n:/=]*")
@@ -31,6 +34,26 @@ def author_text(text: str) -> Markup:
 def feedback_text(text: str) -> Markup:
     """HTML of feedback, which may quote a student: nothing that leads off the page."""
     return _render(_feedback(), text)
+
+
+@lru_cache(maxsize=4096)
+def typeset_text(text: str) -> str:
+    r"""HTML of what an author wrote, with formulas as LaTeX between \( and \) or \[ and \].
+
+    For systems that typeset these themselves. Nothing in it is active, whatever the text.
+    """
+    return str(_render(_typeset(), text))
+
+
+def inline(html: str) -> str:
+    """HTML of a single paragraph without the paragraph around it; other HTML as it is."""
+    found = _ONE_PARAGRAPH.fullmatch(html)
+    return found[1] if found else html.strip()
+
+
+def plain_text(text: str) -> str:
+    r"""What an author wrote as one line without markup; formulas as LaTeX between \( and \)."""
+    return " ".join(unescape(_TAG.sub("", typeset_text(text))).split())
 
 
 def _render(parser: MarkdownIt, text: str) -> Markup:
@@ -51,12 +74,28 @@ def _author() -> MarkdownIt:
 
 
 @lru_cache(maxsize=1)
+def _typeset() -> MarkdownIt:
+    parser = _parser(
+        "commonmark", enable=("table", "strikethrough"), disable=("image",), math=_delimited
+    )
+    parser.add_render_rule("table_open", lambda *_: "<table>\n")
+    parser.add_render_rule("table_close", lambda *_: "</table>\n")
+    return parser
+
+
+@lru_cache(maxsize=1)
 def _feedback() -> MarkdownIt:
     rules = ("fence", "list", "emphasis", "backticks", "escape", "newline", "entity")
     return _parser("zero", enable=rules, disable=())
 
 
-def _parser(preset: str, *, enable: tuple[str, ...], disable: tuple[str, ...]) -> MarkdownIt:
+def _parser(
+    preset: str,
+    *,
+    enable: tuple[str, ...],
+    disable: tuple[str, ...],
+    math: Callable[[str, Mapping[str, bool]], str] | None = None,
+) -> MarkdownIt:
     from markdown_it import MarkdownIt
     from mdit_py_plugins.dollarmath import dollarmath_plugin
 
@@ -68,7 +107,7 @@ def _parser(preset: str, *, enable: tuple[str, ...], disable: tuple[str, ...]) -
         allow_digits=False,
         allow_blank_lines=False,
         double_inline=True,
-        renderer=_math,
+        renderer=math or _math,
     )
     parser.enable(list(enable)).disable(list(disable))
     # Author's tables may be wider than a phone.
@@ -80,6 +119,11 @@ def _parser(preset: str, *, enable: tuple[str, ...], disable: tuple[str, ...]) -
 
 def _math(latex: str, options: Mapping[str, bool]) -> str:
     return formula(latex, block=options["display_mode"])
+
+
+def _delimited(latex: str, options: Mapping[str, bool]) -> str:
+    start, end = (r"\[", r"\]") if options["display_mode"] else (r"\(", r"\)")
+    return f"{start}{escape(latex.strip())}{end}"
 
 
 def _open_table(*_: object) -> str:

@@ -1,0 +1,126 @@
+"""What `grader check` puts on the screen: signs that are words, and lines of 80 columns."""
+
+from __future__ import annotations
+
+import os
+import sys
+import textwrap
+from collections.abc import Iterator
+
+import click
+
+from grader.errors import shown
+from grader.pipeline.checking import Checked, Found, Line
+
+WIDTH = 80
+_SIGNS = {
+    Found.READ: "ok",
+    Found.PARTLY: "PARTLY",
+    Found.EMPTY: "EMPTY",
+    Found.MISSING: "MISSING",
+    Found.UNREADABLE: "UNCLEAR",
+}
+_GUTTER = 9
+"""Columns of a sign, with the space behind it."""
+_WIDEST = 24
+"""Columns of a name; behind a longer one the text begins in a line of its own."""
+_COLOURS = {"ok": "green", "PARTLY": "yellow", "EMPTY": "yellow"}
+
+
+def report(checked: Checked) -> str:
+    """Everything that the check found, a line or more an answer."""
+    width = min(max(len(line.name) for line in checked.lines), _WIDEST)
+    lines = [text for line in checked.lines for text in _answer(line, width)]
+    if checked.stopped:
+        lines += ["", "Cells that did not run to their end; what they would have set is missing:"]
+        lines += [text for one in checked.stopped for text in _wrapped(one.said, "  ")]
+    return "\n".join([*_head(checked), *lines, "", *_end(checked)])
+
+
+def sign(line: Line) -> str:
+    """The word in front of an answer."""
+    return _SIGNS[line.found] if line.passes or line.found is not Found.READ else "FAIL"
+
+
+def outcome(checked: Checked) -> str:
+    """How many answers and examples are as they should be."""
+    good = sum(line.found is Found.READ for line in checked.lines)
+    told = f"{good} of {len(checked.lines)} answers are there and readable"
+    tried = [one for line in checked.lines for one in line.tried]
+    if tried:
+        passed = sum(not one.fault for one in tried)
+        told += f"; {passed} of {len(tried)} visible examples pass"
+    return f"{told}."
+
+
+NOT_RIGHT = "This says nothing about whether they are right."
+
+
+def colours() -> bool | None:
+    """None for click's own choice, which is colour on a terminal; False where it is not wanted."""
+    plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
+    return False if plain or not sys.stdout.isatty() else None
+
+
+def _head(checked: Checked) -> Iterator[str]:
+    about = checked.about
+    told = [
+        f"{about.exam or 'exam'}" if about.exam or about.release else "",
+        f"release {about.release}" if about.release else "",
+        f"notebook of {about.student}" if about.student else "",
+    ]
+    text = ", ".join(filter(None, told))
+    if text:
+        yield from _wrapped(text, "")
+        yield ""
+
+
+def _answer(line: Line, width: int) -> Iterator[str]:
+    mark, name = sign(line), shown(line.name, 80)
+    text = sentence(line)
+    indent = " " * (_GUTTER + width + 2)
+    first = f"{mark.ljust(_GUTTER)}{name.ljust(width)}  "
+    if len(name) > width:
+        yield _painted(first.rstrip(), mark)
+        first = indent
+    wrapped = _wrapped(text, first, indent)
+    yield from (_painted(row, mark) if n == 0 else row for n, row in enumerate(wrapped))
+    for fault in (one.fault for one in line.tried if one.fault):
+        rows = _wrapped(fault, f"{' ' * _GUTTER}FAIL  ", " " * 15)
+        yield from (_painted(row, "FAIL") if n == 0 else row for n, row in enumerate(rows))
+
+
+def sentence(line: Line) -> str:
+    """What was seen, and where it is of use how to write it."""
+    said, how = line.text.rstrip("."), line.how.split(";")[0]
+    # A kind's own sentence on what it can't read says already what to give.
+    if not how or line.found is Found.READ or "give " in said:
+        return said
+    return f"to do: {how}" if line.found is Found.EMPTY else f"{said}. To do: {how}"
+
+
+def _end(checked: Checked) -> Iterator[str]:
+    yield from _wrapped(outcome(checked), "")
+    yield NOT_RIGHT
+    if checked.ready:
+        yield from _wrapped("Save the notebook, and it is ready to be handed in.", "")
+    else:
+        yield from _wrapped(
+            "Mend what has a sign in capitals, save the notebook, and check it again.", ""
+        )
+    yield f"SHA-256 {checked.sha256}"
+
+
+def _painted(row: str, mark: str) -> str:
+    """*row* with its sign in colour, which says nothing that the sign does not."""
+    return row.replace(mark, click.style(mark, fg=_COLOURS.get(mark, "red")), 1)
+
+
+def _wrapped(text: str, first: str, indent: str | None = None) -> list[str]:
+    return textwrap.wrap(
+        shown(text, 2_000),
+        WIDTH,
+        initial_indent=first,
+        subsequent_indent=first if indent is None else indent,
+        break_on_hyphens=False,
+    ) or [first.rstrip()]

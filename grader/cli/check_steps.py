@@ -1,0 +1,55 @@
+"""What `grader check --github` tells GitHub Actions: annotations, and a summary of the step."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+from grader.cli.check_screen import NOT_RIGHT, outcome, sentence, sign
+from grader.export.actions import Annotation, Level, summary
+from grader.export.places import places
+from grader.pipeline.checking import Checked, Line
+
+
+def found_in(checked: Checked, notebook: Path) -> Iterator[Annotation]:
+    """What a student should look at, each at its line of the notebook's file."""
+    data = notebook.read_bytes()
+    at = places(data)
+    file = notebook.as_posix()
+    for one in checked.stopped:
+        yield Annotation(
+            level=Level.ERROR,
+            title=f"code cell {one.number}",
+            message=one.error,
+            file=file,
+            line=at.of_cell(one.number, one.line),
+        )
+    for line in checked.lines:
+        if not line.passes:
+            yield Annotation(
+                level=Level.WARNING,
+                title=f"{line.name}: {sign(line)}",
+                message=_message(line),
+                file=file,
+                line=at.answers.get(line.name) or _defined(data, line.name),
+            )
+
+
+def _defined(data: bytes, name: str) -> int | None:
+    """The line of the notebook's file in which a function or class of that name begins."""
+    found = re.search(rf"(?:def|class) {re.escape(name)}\b".encode(), data)
+    return data.count(b"\n", 0, found.start()) + 1 if found else None
+
+
+def step_summary(checked: Checked) -> str:
+    """A table with a row an answer, under a sentence that says what was not looked at."""
+    told = [outcome(checked), "These are the public checks only. " + NOT_RIGHT]
+    told += [f"Did not run to its end: {one.said}" for one in checked.stopped]
+    rows = [(line.name, sign(line), _message(line)) for line in checked.lines]
+    return summary(checked.about.exam or "Exam", told, ("Answer", "Check", "What was found"), rows)
+
+
+def _message(line: Line) -> str:
+    faults = [one.fault for one in line.tried if one.fault]
+    return "; ".join([sentence(line), *faults])

@@ -1,0 +1,114 @@
+"""`grader classroom autograde`: what Classroom 50's autograder.py calls."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from grader.cli.options import examples, sandbox_option
+
+if TYPE_CHECKING:
+    from grader.export.classroom50 import Identity
+    from grader.model import Limits
+    from grader.model.exported import Result
+
+_PUBLIC = (
+    "These are the public checks only: they say that an answer is there and how it is read, "
+    "not that it is right. Their points are not the grade."
+)
+
+
+@click.command(
+    "autograde",
+    epilog=examples(
+        "grader classroom autograde midterm.ipynb                     # the public checks",
+        "GRADER_PACK_KEY=… grader classroom autograde midterm.ipynb --pack exam.pack",
+    ),
+)
+@click.argument("notebook", type=click.Path(path_type=Path))
+@click.option(
+    "--pack",
+    type=click.Path(path_type=Path, exists=True, dir_okay=False),
+    metavar="FILE",
+    help="A sealed pack to grade by, opened with the key in GRADER_PACK_KEY.",
+)
+@click.option("--scale", type=click.IntRange(1, 10_000), default=100, show_default=True)
+@click.option("--cell-seconds", type=click.FloatRange(min=0.1), default=60.0, show_default=True)
+@click.option("--notebook-seconds", type=click.FloatRange(min=1), default=600.0, show_default=True)
+@sandbox_option
+def command(
+    notebook: Path,
+    pack: Path | None,
+    scale: int,
+    cell_seconds: float,
+    notebook_seconds: float,
+    sandbox: str,
+) -> None:
+    """Write Classroom 50's result.json and release-body.md for the checkout in this folder.
+
+    Whose it is, is read from the environment that its runner sets. With a pack the hidden tests
+    are run, and parts that nobody can settle here are left out of the points and named; without
+    one the public checks alone. Exits 0 whatever the student has earned.
+    """
+    from grader.export.classroom50 import classroom50, identity, outputs
+    from grader.model import Limits
+    from grader.pipeline.autograding import commit_time, plain_outputs, unjudged
+    from grader.pipeline.exporting import write_exported
+
+    here = Path.cwd()
+    whose = identity(os.environ)
+    limits = Limits(cell_seconds=cell_seconds, notebook_seconds=notebook_seconds)
+    when = commit_time(here)
+    if pack is None:
+        result, body = _public(notebook, whose, limits, when)
+    else:
+        result, body = _sealed(notebook, whose, pack, limits, sandbox), None
+    made = classroom50(result, whose, scale=scale, partial=True, submitted_at=when)
+    if body is not None:
+        made = replace(made, files=unjudged(made.files, body))
+    write_exported(made, here)
+    told = outputs(result, scale=scale, partial=True)
+    if pack is None:
+        told["summary"] = f"public checks only: {told['summary']}"
+    if os.environ.get("GITHUB_OUTPUT"):
+        with Path(os.environ["GITHUB_OUTPUT"]).open("a", encoding="utf-8") as file:
+            file.write(plain_outputs(told))
+    for note in made.notes:
+        click.echo(f"note: {note}", err=True)
+    click.echo(told["summary"])
+
+
+def _public(notebook: Path, whose: Identity, limits: Limits, when: str) -> tuple[Result, str]:
+    from grader.cli.check_steps import step_summary
+    from grader.errors import SubmissionError
+    from grader.pipeline import check
+    from grader.pipeline.autograding import public_result, unreadable_result
+
+    try:
+        checked = check(notebook, limits)
+    except SubmissionError as error:
+        # The student's, and so a result like any other.
+        return unreadable_result(error.what, whose.owner, when), f"{_PUBLIC}\n"
+    return public_result(checked, whose.owner, when), f"{step_summary(checked)}\n{_PUBLIC}\n"
+
+
+def _sealed(
+    notebook: Path,
+    whose: Identity,
+    pack: Path,
+    limits: Limits,
+    sandbox: str,
+) -> Result:
+    from grader.pipeline import Settings
+    from grader.pipeline.autograding import sealed_result
+    from grader.sandbox import choose
+
+    if sandbox == "auto":
+        sandbox = "required"  # the key is on this machine
+    choose(sandbox)
+    settings = Settings(limits=limits, sandbox=sandbox)
+    return sealed_result(notebook, whose.owner, pack, settings)

@@ -1,0 +1,107 @@
+"""`grader classroom collect`: every student's notebook out of their repository."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from grader.cli.classrooms import access, chosen
+from grader.cli.options import examples, json_option, print_json, progress, table
+
+
+@click.command(
+    "collect",
+    epilog=examples(
+        "grader classroom collect roster.csv --out submissions \\",
+        "    --url https://github.com/ORG/midterm-{id}.git --deadline 2026-12-01T23:59:00+01:00",
+        "grader classroom collect roster.csv --out submissions --clones clones",
+        "grader grade submissions --release release --out results",
+    ),
+)
+@click.argument("roster", type=click.Path(path_type=Path))
+@click.option(
+    "--out", required=True, type=click.Path(path_type=Path, file_okay=False), metavar="SUBMISSIONS"
+)
+@click.option("--url", default="", metavar="PATTERN", help="Each one's address, with {id} in it.")
+@click.option(
+    "--clones",
+    type=click.Path(path_type=Path, file_okay=False, exists=True),
+    metavar="DIR",
+    help="A folder with a clone for each student, named after the id, instead of addresses.",
+)
+@click.option("--branch", default="", metavar="NAME", help="Default: the one it opens with.")
+@click.option("--deadline", metavar="INSTANT", help="Such as 2026-12-01T23:59:00+01:00.")
+@click.option(
+    "--notebook",
+    default="",
+    metavar="PATH",
+    help="In each repository; may hold {id}. Default: the only one in its top folder.",
+)
+@click.option(
+    "--student", "students", multiple=True, metavar="ID", help="Only this one; again for more."
+)
+@click.option("--again", is_flag=True, help="Even what was collected after its deadline already.")
+@click.option("--seconds", type=click.FloatRange(min=1), default=120.0, show_default=True)
+@click.option(
+    "--most-mb", type=click.FloatRange(min=1), default=200.0, show_default=True, metavar="MB"
+)
+@click.option("--jobs", type=click.IntRange(1, 64), default=8, show_default=True, metavar="N")
+@json_option
+def command(
+    roster: Path,
+    out: Path,
+    url: str,
+    clones: Path | None,
+    branch: str,
+    deadline: str | None,
+    notebook: str,
+    students: tuple[str, ...],
+    again: bool,
+    seconds: float,
+    most_mb: float,
+    jobs: int,
+    as_json: bool,
+) -> int:
+    """Collect every student's notebook with git, as it stood at the deadline.
+
+    ROSTER is a CSV with a column `id`; columns `repository` and `deadline` hold what is different
+    for a student. A token in GITHUB_TOKEN lets it into private repositories. Nothing of a
+    repository is run or checked out. Exits 1 when a repository could not be read.
+    """
+    from grader.git import Bounds
+    from grader.load import load_roster
+    from grader.load.repositories import instant, load_repositories
+    from grader.pipeline.collecting import Came, Collecting, collect_repositories, repositories
+
+    listed = chosen(load_roster(roster), students)
+    pattern = str(clones.absolute() / "{id}") if clones else url
+    wanted = repositories(
+        listed,
+        {} if clones else load_repositories(roster),
+        url=pattern,
+        deadline=instant(deadline) if deadline else None,
+    )
+    how = Collecting(
+        notebook=notebook,
+        branch=branch,
+        access=access(),
+        bounds=Bounds(seconds=seconds, bytes=int(most_mb * 1e6)),
+        jobs=jobs,
+        again=again,
+    )
+    with progress("collecting", len(wanted)) as done:
+        outcomes = collect_repositories(wanted, out, how, done)
+    failed = [o for o in outcomes if o.came is Came.FAILED]
+    if as_json:
+        rows = [
+            {"student": o.student, "came": o.came.value, "text": o.text, "commit": o.commit}
+            for o in outcomes
+        ]
+        print_json({"submissions": str(out), "students": rows})
+        return 1 if failed else 0
+    rows_shown = [(o.student, o.came.value, o.commit[:10], o.text) for o in outcomes]
+    click.echo(table(("student", "", "commit", ""), rows_shown))
+    there = sum(o.came in (Came.COLLECTED, Came.KEPT) for o in outcomes)
+    click.echo(f"\n{there} of {len(outcomes)} notebooks in {out}.")
+    return 1 if failed else 0

@@ -1,0 +1,112 @@
+"""`grader classroom leaks`: is anything secret in what students would get?"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from grader.cli.options import bank_option, examples, json_option, print_json
+
+if TYPE_CHECKING:
+    from grader.pipeline.leaks import Searched
+
+
+@click.command(
+    "leaks",
+    epilog=examples(
+        "grader classroom leaks student-template --release release",
+        "grader classroom leaks release/notebooks --release release --json",
+        "GRADER_PACK_KEY=… grader classroom leaks student-template --release exam.pack",
+    ),
+)
+@click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
+@click.option("--release", required=True, type=click.Path(path_type=Path), metavar="FILE")
+@click.option(
+    "--student",
+    "students",
+    multiple=True,
+    metavar="ID",
+    help="Search for the keys of this student alone; again for more. Default: of all.",
+)
+@click.option(
+    "--seconds",
+    type=click.FloatRange(min=1),
+    default=900.0,
+    show_default=True,
+    help="Most time; what was not searched by then is named.",
+)
+@bank_option
+@json_option
+def command(
+    folder: Path,
+    release: Path,
+    students: tuple[str, ...],
+    seconds: float,
+    banks: tuple[str, ...],
+    as_json: bool,
+) -> int:
+    """Search all that students would get for keys, hidden cases, solutions and seeds.
+
+    Files of every type, archives, notebooks with outputs and attachments, and all of git's
+    history; plain, encoded, compressed or hashed. Exits 1 when something was found, or could not
+    be searched; secrets are masked in what is printed.
+    """
+    from grader.load import Bank
+    from grader.pipeline.leaks import Bounds, find_leaks
+
+    bounds = Bounds(seconds=seconds)
+    found = find_leaks(folder, release, Bank.open(banks), bounds, students)
+    if as_json:
+        print_json(_data(found))
+    else:
+        _print(found)
+    return 0 if found.clean else 1
+
+
+def _data(found: Searched) -> dict[str, object]:
+    return {
+        "release": found.release,
+        "clean": found.clean,
+        "findings": [
+            {
+                "path": one.path,
+                "line": one.line,
+                "kind": one.kind,
+                "detail": one.detail,
+                "encodings": list(one.how),
+            }
+            for one in found.findings
+        ],
+        "more": found.more,
+        "unread": [{"path": path, "why": why} for path, why in found.unread],
+        "files": found.files,
+        "git_objects": found.objects,
+        "bytes": found.bytes,
+    }
+
+
+def _print(found: Searched) -> None:
+    from grader.errors import shown
+
+    for one in found.findings:
+        how = f" [{', '.join(one.how)}]" if one.how else ""
+        click.echo(shown(f"{one.place}: {one.kind}: {one.detail}{how}"))
+    if found.more:
+        click.echo(f"… and {found.more} more")
+    for path, why in found.unread:
+        click.echo(shown(f"{path}: not searched: {why}"))
+    read = f"{found.files} files and {found.objects} git objects, {found.bytes / 1e6:.1f} MB"
+    if found.clean:
+        click.echo(f"Nothing of release {found.release} is in {read}.")
+        return
+    count = len(found.findings) + found.more
+    left = f", {len(found.unread)} not searched" if found.unread else ""
+    click.echo(f"{count} leaks of release {found.release} in {read}{left}.", err=True)
+    if count:
+        click.echo(
+            "  fix: take them out; what is in git's history stays there until it is rewritten, "
+            "and what was pushed must be taken for known: render a new release",
+            err=True,
+        )

@@ -1,0 +1,73 @@
+"""`grader classroom publish`: feedback into students' repositories."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from grader.cli.classrooms import access, place, say_sent
+from grader.cli.options import examples, json_option, progress
+
+
+@click.command(
+    "publish",
+    epilog=examples(
+        "grader classroom publish results --url https://github.com/ORG/midterm-{id}.git",
+        "grader classroom publish results --roster roster.csv --student ada",
+        "grader classroom publish results --out feedback   # files, to be sent by other means",
+    ),
+)
+@click.argument("results", type=click.Path(path_type=Path))
+@click.option("--roster", type=click.Path(path_type=Path, exists=True), metavar="CSV")
+@click.option("--url", default="", metavar="PATTERN", help="Each one's address, with {id} in it.")
+@click.option("--branch", default="feedback", show_default=True, metavar="NAME")
+@click.option("--out", type=click.Path(path_type=Path, file_okay=False), metavar="DIR")
+@click.option(
+    "--student", "students", multiple=True, metavar="ID", help="Only this one; again for more."
+)
+@click.option("--jobs", type=click.IntRange(1, 64), default=8, show_default=True, metavar="N")
+@json_option
+def command(
+    results: Path,
+    roster: Path | None,
+    url: str,
+    branch: str,
+    out: Path | None,
+    students: tuple[str, ...],
+    jobs: int,
+    as_json: bool,
+) -> int:
+    """Give students their feedback, as they may see it, on a branch of their own repository.
+
+    README.md and feedback.html are what `grader report` wrote: with accepted answers only once
+    published there. A token in GITHUB_TOKEN lets it write. Nobody else's branch is overwritten.
+    Exits 1 when a repository could not be written.
+    """
+    from grader.model.result import Standing
+    from grader.pipeline.exporting import class_results
+    from grader.pipeline.feedback import feedback_files
+    from grader.pipeline.publishing import Sending, send_all
+
+    found = class_results(results, students)
+    graded = [r for r in found.results if r.feedback.standing is not Standing.MISSING]
+    files = {r.feedback.student.id: feedback_files(r, results) for r in graded}
+    if out is not None:
+        from grader.model.exported import Exported
+        from grader.pipeline.exporting import write_exported
+
+        flat = {f"{s}/{name}": data for s, mine in files.items() for name, data in mine.items()}
+        write_exported(Exported(files=flat), out)
+        click.echo(f"feedback of {len(files)} students in {out}")
+        return 0
+    how = Sending(
+        branch=branch,
+        message=f"Feedback on {found.title}\n",
+        whole=True,
+        access=access(),
+        jobs=jobs,
+    )
+    to = place([r.feedback.student for r in graded], roster, url)
+    with progress("publishing", len(to)) as done:
+        sent = send_all(to, lambda student: files[student], how, done)
+    return say_sent(sent, as_json=as_json)

@@ -1,0 +1,81 @@
+"""`grader export classroom50`: result.json and release-body.md."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import click
+
+from grader.cli.exports import finish
+from grader.cli.exports.students import only, partial_option, results_argument
+from grader.cli.options import examples, json_option
+from grader.cli.runner_files import append_outputs, output_option
+
+
+@click.command(
+    "classroom50",
+    epilog=examples(
+        "grader export classroom50 results --student ada",
+        'grader export classroom50 results --student ada --github-output "$GITHUB_OUTPUT"',
+    ),
+)
+@results_argument
+@click.option("--student", required=True, metavar="ID")
+@click.option(
+    "--scale",
+    type=click.IntRange(min=1, max=1_000_000),
+    default=100,
+    show_default=True,
+    metavar="N",
+    help="Classroom 50's integer points for one of the exam's: the same for a whole class.",
+)
+@partial_option
+@click.option(
+    "--submitted-at",
+    metavar="TIME",
+    help="ISO 8601, such as the commit's date. Default: when the submission came in.",
+)
+@click.option("--graded-at", metavar="TIME", help="ISO 8601. Left out unless given.")
+@output_option
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path, file_okay=False),
+    default=".",
+    metavar="DIR",
+    help="Where to write. Default: here, where Classroom 50's runner looks.",
+)
+@json_option
+def command(
+    results: Path,
+    student: str,
+    scale: int,
+    partial: bool,
+    submitted_at: str | None,
+    graded_at: str | None,
+    output: Path | None,
+    out: Path,
+    as_json: bool,
+) -> None:
+    """Write result.json and release-body.md for Classroom 50's runner.
+
+    Whose submission it is comes from the variables that the runner sets: CLASSROOM, ASSIGNMENT,
+    OWNER, SUBMISSION_TAG, COMMIT_URL, RELEASE_URL, REVIEW_URL and others. Exits with 0 however
+    many points there are; anything else means that there is no result, and nothing is published.
+    """
+    from grader.export import classroom50
+    from grader.pipeline.exporting import class_results
+
+    whose = classroom50.identity(os.environ)
+    mine = only(class_results(results, [student]), student)
+    made = classroom50.classroom50(
+        mine,
+        whose,
+        scale=scale,
+        partial=partial,
+        submitted_at=submitted_at,
+        graded_at=graded_at,
+    )
+    if output is not None:
+        append_outputs(output, classroom50.outputs(mine, scale=scale, partial=partial))
+    finish(made, out, as_json=as_json)

@@ -1,0 +1,37 @@
+"""`grader export csv`: totals for a spreadsheet."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from grader.cli.exports import finish
+from grader.cli.exports.students import results_argument
+from grader.cli.options import examples, json_option
+
+
+@click.command(
+    "csv",
+    epilog=examples(
+        "grader export csv results", "grader export csv results --student ada --student bo"
+    ),
+)
+@results_argument
+@click.option("--student", "students", multiple=True, metavar="ID", help="May be given again.")
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path, file_okay=False),
+    metavar="DIR",
+    help="Where to write results.csv. Default: RESULTS/exports.",
+)
+@json_option
+def command(results: Path, students: tuple[str, ...], out: Path | None, as_json: bool) -> None:
+    """Write results.csv: names, sections, totals, points by problem and by part.
+
+    Where points are open, their cells and the total over them are empty.
+    """
+    from grader.export.totals import totals
+    from grader.pipeline.exporting import class_results
+
+    finish(totals(class_results(results, students)), out or results / "exports", as_json=as_json)

@@ -1,0 +1,62 @@
+"""`grader export github`: what GitHub Classroom's autograding reporter reads."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from grader.cli.exports import finish
+from grader.cli.exports.students import (
+    folder,
+    of_everybody,
+    only,
+    out_option,
+    partial_option,
+    results_argument,
+)
+from grader.cli.options import examples, json_option
+from grader.cli.runner_files import append_outputs, output_option
+
+
+@click.command(
+    "github",
+    epilog=examples(
+        "grader export github results",
+        'grader export github results --student ada --github-output "$GITHUB_OUTPUT"',
+    ),
+)
+@results_argument
+@click.option("--student", metavar="ID", help="One student's files, without a folder.")
+@partial_option
+@output_option
+@out_option
+@json_option
+def command(
+    results: Path,
+    student: str | None,
+    partial: bool,
+    output: Path | None,
+    out: Path | None,
+    as_json: bool,
+) -> None:
+    """Write the results that GitHub Classroom's autograding reporter reads, a file a problem.
+
+    With --github-output one student's go where the reporter's step finds them: an output q1, q2,
+    ... for each problem, and `runners` with all of their names.
+    """
+    from grader.export import github
+    from grader.pipeline.exporting import class_results
+
+    if output is not None and student is None:
+        raise click.UsageError("--github-output is for one student: say which with --student")
+    found = class_results(results, [student] if student is not None else [])
+    if student is None:
+        made = of_everybody(found.results, lambda one: github.github(one, partial=partial))
+    else:
+        made = github.github(only(found, student), partial=partial)
+        if output is not None:
+            append_outputs(
+                output, github.outputs(github.runners(only(found, student), partial=partial))
+            )
+    finish(made, folder(results, out, "github"), as_json=as_json)

@@ -1,0 +1,71 @@
+"""`grader export gradescope`: results.json."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from grader.cli.exports import finish
+from grader.cli.exports.students import folder, of_everybody, only, out_option, results_argument
+from grader.cli.options import examples, json_option
+
+_TIERS = ("visible", "after_due_date", "after_published", "hidden")
+
+
+@click.command(
+    "gradescope",
+    epilog=examples(
+        "grader export gradescope results",
+        "grader export gradescope results --student ada --out /autograder/results",
+    ),
+)
+@results_argument
+@click.option("--student", metavar="ID", help="One student's file, without a folder.")
+@click.option(
+    "--marks",
+    type=click.Choice(_TIERS),
+    default="visible",
+    show_default=True,
+    help="When students see points and reasons.",
+)
+@click.option(
+    "--solutions",
+    type=click.Choice(_TIERS),
+    default="after_published",
+    show_default=True,
+    help="When they see accepted answers, once the exam's feedback is published.",
+)
+@click.option(
+    "--text",
+    "text_format",
+    type=click.Choice(("text", "md")),
+    default="text",
+    show_default=True,
+    help="How reasons are shown: as plain text, or as Markdown.",
+)
+@out_option
+@json_option
+def command(
+    results: Path,
+    student: str | None,
+    marks: str,
+    solutions: str,
+    text_format: str,
+    out: Path | None,
+    as_json: bool,
+) -> None:
+    """Write results.json as Gradescope's autograder reads it, for everybody or for one."""
+    from grader.export.gradescope import FILE, TextFormat, Tiers, Visible, notes, results_json
+    from grader.model.exported import Exported, Result
+    from grader.pipeline.exporting import class_results
+
+    tiers = Tiers(marks=Visible(marks), solutions=Visible(solutions))
+
+    def made(one: Result) -> Exported:
+        data = results_json(one, tiers=tiers, text_format=TextFormat(text_format))
+        return Exported(files={FILE: data}, notes=notes(one, tiers))
+
+    found = class_results(results, [student] if student is not None else [])
+    exported = of_everybody(found.results, made) if student is None else made(only(found, student))
+    finish(exported, folder(results, out, "gradescope"), as_json=as_json)

@@ -1,0 +1,40 @@
+"""`grader export moodle`: a set as questions for Moodle's question bank."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from grader.cli.exports.quiz_options import finish_file, quiz_options
+from grader.cli.options import examples
+
+
+@click.command(
+    "moodle",
+    epilog=examples(
+        "grader export moodle midterm --variants 20 --out quiz.xml --private-key SECRET",
+        "grader export moodle lab.yaml --leave-out --out quiz.xml",
+    ),
+)
+@quiz_options("quiz.xml")
+def command(
+    exam: str,
+    variants: int,
+    out: Path,
+    private_key: str | None,
+    leave_out: bool,
+    banks: tuple[str, ...],
+    as_json: bool,
+) -> None:
+    """Write the set SET as Moodle XML: a category for each question, with a question a variant.
+
+    Mistakes become answers with a small share of the points and feedback. A part that Moodle
+    can't ask, such as code, is refused; --leave-out drops it and says so.
+    """
+    from grader.export.quizzes import moodle
+    from grader.load import Bank
+    from grader.pipeline.quizzes import make_quiz
+
+    quiz = make_quiz(Bank.open(banks), exam, variants, private_key)
+    finish_file(moodle(quiz, leave_out=leave_out), out, as_json=as_json)

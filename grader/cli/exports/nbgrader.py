@@ -1,0 +1,62 @@
+"""`grader export nbgrader`: a set as an assignment of nbgrader."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from grader.cli.exports import finish
+from grader.cli.options import bank_option, examples, json_option
+
+
+@click.command(
+    "nbgrader",
+    epilog=examples(
+        "grader export nbgrader midterm --version A --out course --private-key SECRET --leave-out",
+        "cd course && nbgrader generate_assignment midterm-A",
+    ),
+)
+@click.argument("exam", metavar="SET")
+@click.option(
+    "--version",
+    required=True,
+    metavar="NAME",
+    help="Such as A or B: everybody who gets this version has the same numbers.",
+)
+@click.option(
+    "--out",
+    required=True,
+    type=click.Path(path_type=Path, file_okay=False),
+    metavar="COURSE",
+    help="The course's folder, in which source/ lies.",
+)
+@click.option("--private-key", metavar="TEXT", help="Draws the same numbers every time.")
+@click.option(
+    "--leave-out",
+    is_flag=True,
+    help="Drop the parts that can't be tested there, and their points, and name each.",
+)
+@bank_option
+@json_option
+def command(
+    exam: str,
+    version: str,
+    out: Path,
+    private_key: str | None,
+    leave_out: bool,
+    banks: tuple[str, ...],
+    as_json: bool,
+) -> None:
+    """Write the set SET as the assignment SET-NAME of an nbgrader course.
+
+    Hidden tests give part credit by the same ranges, letters and rules. What nbgrader's tests
+    can't judge, such as code, is refused; --leave-out drops it and says so.
+    """
+    from grader.export.nbgrader import nbgrader
+    from grader.load import Bank
+    from grader.pipeline.nbgrader.version import make_version
+
+    quiz = make_version(Bank.open(banks), exam, version, private_key)
+    exported = nbgrader(quiz, f"{quiz.id}-{version}", leave_out=leave_out)
+    finish(exported, out, as_json=as_json)

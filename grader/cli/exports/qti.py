@@ -1,0 +1,39 @@
+"""`grader export qti`: a set as a quiz for Canvas."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from grader.cli.exports.quiz_options import finish_file, quiz_options
+from grader.cli.options import examples
+
+
+@click.command(
+    "qti",
+    epilog=examples(
+        "grader export qti midterm --variants 20 --out exam.zip --private-key SECRET",
+        "grader export qti lab.yaml --leave-out --out exam.zip",
+    ),
+)
+@quiz_options("exam.zip")
+def command(
+    exam: str,
+    variants: int,
+    out: Path,
+    private_key: str | None,
+    leave_out: bool,
+    banks: tuple[str, ...],
+    as_json: bool,
+) -> None:
+    """Write the set SET as a QTI 1.2 package, as Canvas imports it: a pool of variants a part.
+
+    What Canvas can't ask, such as code, is refused; --leave-out drops it and says so.
+    """
+    from grader.export.quizzes import qti
+    from grader.load import Bank
+    from grader.pipeline.quizzes import make_quiz
+
+    quiz = make_quiz(Bank.open(banks), exam, variants, private_key)
+    finish_file(qti(quiz, leave_out=leave_out), out, as_json=as_json)

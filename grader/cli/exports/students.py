@@ -1,0 +1,110 @@
+"""What the formats with files for every student have in common; no format itself."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import click
+
+from grader.errors import SetupError
+from grader.model.exported import ClassResults, Exported, Result
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def results_argument(command: F) -> F:
+    """RESULTS: the folder that `grader grade` wrote."""
+    return click.argument("results", type=click.Path(path_type=Path, exists=True, file_okay=False))(
+        command
+    )
+
+
+def out_option(command: F) -> F:
+    """--out DIR."""
+    return click.option(
+        "--out",
+        type=click.Path(path_type=Path, file_okay=False),
+        metavar="DIR",
+        help="Where to write. Default: a folder of the format's name in RESULTS/exports.",
+    )(command)
+
+
+def partial_option(command: F) -> F:
+    """--partial."""
+    return click.option(
+        "--partial",
+        is_flag=True,
+        help="Leave parts whose points are still open out, and out of the maximum, too.",
+    )(command)
+
+
+def gradebook_options(what: str) -> Callable[[F], F]:
+    """--gradebook FILE, which is *what*, and how it is filled in."""
+
+    def add(command: F) -> F:
+        command = out_option(command)
+        command = click.option(
+            "--missing-as-zero",
+            is_flag=True,
+            help="Write 0 for students who handed in nothing that can be read.",
+        )(command)
+        command = click.option(
+            "--scale", is_flag=True, help="Convert to the points that the column is out of."
+        )(command)
+        return click.option(
+            "--gradebook",
+            type=click.Path(path_type=Path, exists=True, dir_okay=False),
+            required=True,
+            metavar="FILE",
+            help=what,
+        )(command)
+
+    return add
+
+
+def folder(results: Path, out: Path | None, name: str) -> Path:
+    """Where the files go."""
+    return out if out is not None else results / "exports" / name
+
+
+def only(results: ClassResults, student: str) -> Result:
+    """The result of *student*, who is in the release."""
+    return next(r for r in results.results if r.feedback.student.id == student)
+
+
+def of_everybody(results: Iterable[Result], make: Callable[[Result], Exported]) -> Exported:
+    """Everybody's files, in a folder each; a note for whoever has none.
+
+    Raises SetupError when nobody has any.
+    """
+    from grader.report import file_name
+
+    files: dict[str, bytes] = {}
+    # Most notes are the same for everybody.
+    notes: dict[str, list[str]] = {}
+    for result in results:
+        student = result.feedback.student.id
+        try:
+            made = make(result)
+        except SetupError as error:
+            notes.setdefault(f"left out: {error.what}", [])
+            continue
+        files |= {f"{file_name(student)}/{name}": data for name, data in made.files.items()}
+        for note in made.notes:
+            notes.setdefault(note, []).append(student)
+    if not files:
+        raise SetupError(
+            "nobody has a result that this format can hold",
+            fix="; ".join(notes) or "grade submissions first",
+        )
+    everybody = len({name.split("/")[0] for name in files})
+    return Exported(files=files, notes=tuple(_note(n, who, everybody) for n, who in notes.items()))
+
+
+def _note(note: str, who: list[str], everybody: int) -> str:
+    if not who or len(who) == everybody:
+        return note
+    more = f" and {len(who) - 5} more" if len(who) > 5 else ""
+    return f"{', '.join(who[:5])}{more}: {note}"

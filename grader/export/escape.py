@@ -1,0 +1,83 @@
+"""What students wrote, made harmless for logs, for Markdown on GitHub, and for JSON readers."""
+
+from __future__ import annotations
+
+import re
+
+LONGEST = 400
+"""Characters of one answer or reason in a table or a log."""
+
+_CUT = "…"
+# ZERO WIDTH SPACE: what stands around it looks the same, and is no longer taken for a command, a
+# mention or an address.
+_BREAK = "\u200b"
+# Punctuation that Markdown, its extensions or HTML give a meaning to, wherever in a line it stands.
+_MARKDOWN = re.compile(r"[&<>|`*_~\[\]$\\:]")
+_STARTS = re.compile(r"^([#+=-]|\d+(?=[.)](\s|$)))")
+
+
+def plain(text: str) -> str:
+    """*text* without control characters and halves of characters; lines and tabs stay."""
+    return "".join(c if c in "\n\t" or not _odd(c) else "\ufffd" for c in _lines(text))
+
+
+def one_line(text: str, most: int = LONGEST) -> str:
+    """*text* as one line of at most *most* characters, with nothing in it that moves a cursor.
+
+    >>> one_line("28 GB\\r\\n::error::no")
+    '28 GB ::error::no'
+    """
+    flat = " ".join(plain(text).split())
+    return flat if len(flat) <= most else flat[: most - 1] + _CUT
+
+
+def inert(text: str) -> str:
+    """*text* without anything that a runner of GitHub Actions takes for a command.
+
+    Indenting does not help: the runner trims a line before it looks for `::`, and finds the older
+    `##[` anywhere in it.
+
+    >>> inert(" ::set-env name=A::b").isascii(), inert("##[error]no").startswith("##[")
+    (False, False)
+    """
+    # Every pair of colons, so that no other program that prints the text puts one in front.
+    broken = re.sub(":(?=:)", f":{_BREAK}", plain(text))
+    return broken.replace("##[", f"##{_BREAK}[")
+
+
+def inert_line(text: str, most: int = LONGEST) -> str:
+    """The same as one line."""
+    return inert(one_line(text, most))
+
+
+def markdown(text: str, most: int = LONGEST) -> str:
+    """*text* as literal words for a paragraph or a table's cell of GitHub's Markdown.
+
+    No markup, HTML, formula, mention, reference to an issue, or address comes of it.
+
+    >>> markdown("<b>28|GB</b>")
+    '&#60;b&#62;28&#124;GB&#60;/b&#62;'
+    """
+    flat = one_line(text, most)
+    flat = flat.replace("@", f"@{_BREAK}").replace("#", f"#{_BREAK}")
+    flat = flat.replace("://", f":{_BREAK}//").replace("www.", f"www{_BREAK}.")
+    flat = _MARKDOWN.sub(lambda found: f"&#{ord(found[0])};", flat)
+    return _STARTS.sub(_at_start, flat)
+
+
+def _at_start(found: re.Match[str]) -> str:
+    mark = found[0]
+    return mark + _BREAK if mark.isdigit() else f"&#{ord(mark)};"
+
+
+def _lines(text: str) -> str:
+    return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
+def _odd(character: str) -> bool:
+    code = ord(character)
+    return code < 32 or 127 <= code < 160 or 0xD800 <= code < 0xE000 or code in _SEPARATORS
+
+
+# LINE SEPARATOR, PARAGRAPH SEPARATOR, and what turns the direction of writing around.
+_SEPARATORS = {0x2028, 0x2029, *range(0x202A, 0x202F), *range(0x2066, 0x206A)}

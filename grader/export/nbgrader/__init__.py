@@ -1,0 +1,76 @@
+"""A set as an assignment of nbgrader: the source notebook, and the one that students get."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from grader.export.nbgrader.answers import form_of
+from grader.export.nbgrader.cells import notebook_cells
+from grader.export.quizzes.fit import fitting, notes_of
+from grader.model.assignment import SourceCell
+from grader.model.exported import Exported
+from grader.model.item import Item
+from grader.model.quiz import Quiz
+from grader.nbgrader import as_released, metadata, with_answers_cleared
+from grader.notebook import Cell, write
+
+__all__ = ["nbgrader"]
+
+STUDENTS = "students"
+"""Not `release`: nbgrader leaves an assignment alone that is there already."""
+_ABOUT = {
+    "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
+    "language_info": {"name": "python"},
+}
+
+
+def nbgrader(quiz: Quiz, assignment: str, *, leave_out: bool = False) -> Exported:
+    """The files of a course, and what does not survive.
+
+    A quiz has one question at each number. Raises SetupError for parts that nbgrader's tests
+    can't judge, unless they are to be left out.
+    """
+    fitted = fitting(quiz, "nbgrader", _unfit, leave_out=leave_out)
+    source = notebook_cells(fitted)
+    released = [as_released(with_answers_cleared(cell)) for cell in source]
+    return Exported(
+        files={
+            f"source/{assignment}/{quiz.id}.ipynb": _bytes(source, released=False),
+            f"{STUDENTS}/{assignment}/{quiz.id}.ipynb": _bytes(released, released=True),
+        },
+        notes=(*fitted.notes, *notes_of(fitted, _lost), _WHERE, _WHO),
+    )
+
+
+_WHERE = (
+    f"the notebook in {STUDENTS}/ is what `nbgrader generate_assignment` makes of the one in "
+    "source/; run that all the same if nbgrader is to grade it, as it files the cells"
+)
+_WHO = (
+    "nbgrader runs the hidden tests in the student's kernel, where a hostile notebook can read and "
+    "answer them; this grader's own notebooks do not have that weakness"
+)
+
+
+def _unfit(item: Item, _points: float) -> str | None:
+    return form_of(item).unfit(item)
+
+
+def _lost(item: Item) -> Iterator[str]:
+    yield from form_of(item).lost(item)
+
+
+def _bytes(cells: list[SourceCell], *, released: bool) -> bytes:
+    written = [
+        Cell(
+            type=_TYPES[cell.type],
+            source=cell.source,
+            id=f"{number}-{cell.grade_id}"[:64].rstrip("-_"),
+            metadata=metadata(cell, released=released),
+        )
+        for number, cell in enumerate(cells, 1)
+    ]
+    return write(written, _ABOUT)
+
+
+_TYPES = {"code": "code", "markdown": "markdown"}

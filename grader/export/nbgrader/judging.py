@@ -1,0 +1,132 @@
+"""What answers earn, as Python for hidden tests: the body of a function that returns a share.
+
+Written from the neutral forms alone, so that no kind of answer needs code of its own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from grader.model.item import Choosable, NumberItem, Range, Words
+
+SAID: Mapping[str, str] = {
+    "all-or-nothing": "all or nothing",
+    "each-option": "every option counts",
+    "net-correct": "wrong letters cost what right ones earn",
+    "longest-run": "the longest stretch in the right order counts",
+    "pairs": "every two in the right order count",
+}
+
+_IN_RANGES = """\
+for low, high, share, said in {ranges}:
+    if low <= x <= high:
+        if said:
+            print(said)
+        return share
+return 0.0
+"""
+
+
+def number(read: str, ranges: Sequence[Range]) -> str:
+    """By the first range that holds it."""
+    return f"x = {read}\n" + _IN_RANGES.format(ranges=_ranges(ranges))
+
+
+def _ranges(ranges: Sequence[Range]) -> str:
+    found = [(r.low, r.high, r.share, r.feedback) for r in ranges]
+    return repr(found)
+
+
+def cells(name: str, places: Sequence[tuple[str, int, NumberItem]]) -> str:
+    """Each cell by itself, and their shares added up."""
+    from grader.export.nbgrader.numbers import units_of
+
+    listed = ",\n    ".join(
+        f"({row!r}, {column}, {units_of(item.unit)!r}, {item.weight!r}, {_ranges(item.ranges)})"
+        for row, column, item in places
+    )
+    return f"""\
+cells = [
+    {listed},
+]
+def one(row, column, units, ranges):
+    try:
+        x = exam_number({name}[row][column], units)
+    except (LookupError, TypeError):
+        return 0.0
+    if x is None:
+        return 0.0
+    return next((share for low, high, share, _ in ranges if low <= x <= high), 0.0)
+return min(sum(weight * one(r, c, units, ranges) for r, c, units, weight, ranges in cells), 1.0)
+"""
+
+
+def one(read: str, choices: Sequence[tuple[object, Choosable]]) -> str:
+    """What the one that was chosen earns."""
+    found = {label: (c.share, c.feedback) for label, c in choices if c.share or c.feedback}
+    return f"""\
+share, said = {found!r}.get({read}, (0.0, ""))
+if said:
+    print(said)
+return share
+"""
+
+
+_RULES = {
+    "all-or-nothing": "return float(chosen == right)\n",
+    "each-option": "return 1 - len(chosen ^ right) / {count}\n",
+    "net-correct": "if not right:\n    return float(not chosen)\n"
+    "return max(0.0, (len(chosen & right) - len(chosen - right)) / len(right))\n",
+    "longest-run": """\
+longest = start = 0
+for end in range(len(chosen)):
+    for i in range(end - 1, start - 1, -1):
+        if right.index(chosen[end]) < right.index(chosen[i]):
+            start = i + 1
+            break
+    longest = max(longest, end + 1 - start)
+return longest / len(chosen) if longest > 1 else 0.0
+""",
+    "pairs": """\
+ranks = [right.index(x) for x in chosen]
+rightly = [a < b for i, a in enumerate(ranks) for b in ranks[i + 1:]]
+return sum(rightly) / len(rightly)
+""",
+}
+
+
+def several(read: str, right: Sequence[str], count: int, rule: str) -> str:
+    """All that were chosen, by a rule."""
+    head = f"chosen, right = set({read}), set({list(right)!r})\n"
+    return head + _RULES[rule].format(count=count)
+
+
+def order(read: str, right: Sequence[str], rule: str) -> str:
+    """The order, by a rule."""
+    return f"chosen, right = {read}, {list(right)!r}\n" + _RULES[rule]
+
+
+def pairs(name: str, right: Mapping[int, str], letters: str) -> str:
+    """The share of those that were matched rightly."""
+    return f"""\
+right = {dict(right)!r}
+given = {{n: exam_letter({name}.get(n), {letters!r}) for n in right}}
+return sum(given[n] == letter for n, letter in right.items()) / len(right)
+"""
+
+
+def text(read: str, words: Sequence[Words], *, exact: bool) -> str:
+    """By the first of the texts that it is."""
+    fold = "" if exact else ".casefold()"
+    found = [
+        (tuple(t if exact else t.casefold() for t in w.texts), w.share, w.feedback) for w in words
+    ]
+    return f"""\
+written = {read}{fold}
+for texts, share, said in {found!r}:
+    if written in texts:
+        if said:
+            print(said)
+        return share
+return 0.0
+"""

@@ -1,0 +1,56 @@
+"""Numbers with units, as a notebook without this package can read them."""
+
+from __future__ import annotations
+
+from grader import units
+from grader.model.item import NumberItem
+
+_PREFIXED = {
+    "B": "B kB MB GB TB PB KiB MiB GiB TiB bytes",
+    "bit": "bit kbit Mbit Gbit Tbit",
+    "s": "s ms us ns min h",
+    "FLOP": "FLOP MFLOP GFLOP TFLOP PFLOP EFLOP ZFLOP",
+    "token": "token tokens",
+    "W": "W kW MW mW",
+    "J": "J kJ MJ mJ",
+    "Wh": "Wh kWh MWh",
+    "Hz": "Hz kHz MHz GHz",
+    "USD": "USD",
+}
+
+
+def units_of(unit: str) -> dict[str, int | float]:
+    """What may stand behind a number, and by what it is then multiplied."""
+    found: dict[str, int | float] = {"": 1}
+    if unit == "%":
+        return {**found, "%": 1}
+    if not unit:
+        return {**found, "%": 0.01}
+    asked = units.unit(unit)
+    below = unit.partition("/")[2]
+    for name in " ".join(_PREFIXED.values()).split():
+        for text in (name, f"{name}/{below}") if below else (name,):
+            factor = _factor(text, asked)
+            if factor is not None:
+                found[text] = factor
+    return {**found, unit: 1}
+
+
+def _factor(text: str, asked: units.Unit) -> int | float | None:
+    try:
+        one = units.unit(text)
+    except units.UnitError:
+        return None
+    if one.dimension != asked.dimension:
+        return None
+    top, bottom = one.numerator * asked.denominator, one.denominator * asked.numerator
+    return top // bottom if top % bottom == 0 else top / bottom
+
+
+def how(item: NumberItem) -> str:
+    """How to write it."""
+    what = "a whole number" if item.whole else "a number"
+    if not item.unit:
+        return what
+    space = "" if item.unit == "%" else " "
+    return f'{what} in {item.unit}, or text with a unit such as "12.5{space}{item.unit}"'

@@ -1,0 +1,62 @@
+"""Code that stands in the notebook, for everybody to see: how an answer is read, whatever it is."""
+
+from __future__ import annotations
+
+# Of numpy and torch, only what has no dimension is a number; and warnings on stderr would cost
+# every point, so nothing here may give cause for one.
+CODE = '''\
+# How your answers are read. Leave this cell as it is.
+def exam_number(answer, units):
+    """The number that is meant, in the part's unit; None where there is none."""
+    import operator
+    import re
+
+    factor = 1
+    if isinstance(answer, str):
+        found = re.fullmatch(
+            r"\\s*([-+]?(?:\\d{1,3}(?:,\\d{3})+|\\d+)?(?:\\.\\d*)?(?:[eE][-+]?\\d+)?)\\s*(.*?)\\s*", answer
+        )
+        if not found or found[2] not in units or not any(c.isdigit() for c in found[1]):
+            return None
+        written, factor = found[1].replace(",", ""), units[found[2]]
+        answer = int(written) if written.lstrip("+-").isdigit() else float(written)
+    if isinstance(answer, bool) or getattr(answer, "ndim", 0):
+        return None
+    try:
+        return operator.index(answer) * factor
+    except TypeError:
+        pass
+    try:
+        return float(answer) * factor
+    except (TypeError, ValueError, OverflowError):
+        return None
+
+
+def exam_letter(answer, letters):
+    """One of the letters; None where none is meant."""
+    letter = answer.strip(" ().:").upper() if isinstance(answer, str) else ""
+    return letter if len(letter) == 1 and letter in letters else None
+
+
+def exam_letters(answer, letters):
+    """Several letters in their order; None where something else stands among them."""
+    if isinstance(answer, str):
+        answer = answer.replace(",", " ").split()
+        answer = list(answer[0]) if len(answer) == 1 else answer
+    if not isinstance(answer, (list, tuple, set, frozenset)):
+        return None
+    found = [exam_letter(one, letters) for one in answer]
+    return None if None in found else found
+
+
+def exam_text(answer):
+    """The text in one line; None where nothing was written."""
+    text = " ".join(answer.split()) if isinstance(answer, str) else ""
+    return text if text not in ("", "...") else None
+
+
+def exam_truth(answer):
+    """True or False; None where neither is meant."""
+    words = {"true": True, "false": False}
+    return answer if isinstance(answer, bool) else words.get((exam_text(answer) or "").lower())
+'''

@@ -1,0 +1,73 @@
+"""Where in the file of a notebook something stands, for programs that point at lines of files."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from grader.errors import SubmissionError
+from grader.notebook import read
+
+_SETS = re.compile(r"^([A-Za-z_]\w*)\s*(?::[^=]*)?=(?!=)")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Places:
+    """Lines of the file, from 1; what was not found is not there."""
+
+    answers: Mapping[str, int]
+    """Where each name is set for the last time, as that is the one that counts."""
+    cells: Mapping[int, tuple[int, ...]]
+    """The lines of each code cell's source, by the number that Jupyter gives the cell."""
+
+    def of_cell(self, number: int, line: int | None = None) -> int | None:
+        """The line of the file for a line of a code cell, or for the cell."""
+        lines = self.cells.get(number, ())
+        if not lines:
+            return None
+        return lines[line - 1] if line is not None and 0 < line <= len(lines) else lines[0]
+
+
+def places(data: bytes) -> Places:
+    """The places in a notebook's file; none where it can't be read.
+
+    A notebook that was written without line breaks has everything in its first line.
+    """
+    answers: dict[str, int] = {}
+    cells: dict[int, tuple[int, ...]] = {}
+    try:
+        cells_of = read(data).cells
+        # Jupyter gives no number to a cell without code.
+        code = [c.source for c in cells_of if c.type == "code" and c.source.strip()]
+    except SubmissionError:
+        code = []
+    text = data.decode("utf-8", "replace")
+    reached = 0
+    for number, source in enumerate(code, start=1):
+        found: list[int] = []
+        for row in source.splitlines():
+            at = _after(text, row, reached)
+            if at is None:
+                break
+            found.append(text.count("\n", 0, at) + 1)
+            reached = at
+            sets = _SETS.match(row)
+            if sets:
+                answers[sets[1]] = found[-1]
+        cells[number] = tuple(found)
+    return Places(answers=answers, cells=cells)
+
+
+def _after(text: str, row: str, start: int) -> int | None:
+    """Where *row* stands in the file, as JSON writes it, after what was found before it."""
+    if not row.strip():
+        return start
+    found = [text.find(written, start) for written in _written(row)]
+    return min((at for at in found if at >= 0), default=None)
+
+
+def _written(row: str) -> Iterator[str]:
+    for escaped in {json.dumps(row), json.dumps(row, ensure_ascii=False)}:
+        yield escaped[1:-1]

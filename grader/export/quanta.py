@@ -1,0 +1,85 @@
+"""Points as passing and failing tests of equal weight, for formats that count tests."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from math import gcd, lcm
+
+from grader.model.result import ShownPart
+
+MOST = 60
+"""Tests of one problem; where points would need more, they are rounded to one of so many."""
+
+_FINEST = 1000
+_SAME = 1e-6  # points are kept to six digits
+
+
+@dataclass(frozen=True, slots=True)
+class Quanta:
+    """One part, or a problem as a whole, as *total* tests of which *passed* pass."""
+
+    part: ShownPart | None
+    """None for the problem as a whole."""
+    total: int
+    passed: int
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """A problem as tests of equal weight."""
+
+    step: Fraction
+    """The points of one test."""
+    quanta: tuple[Quanta, ...]
+    exact: bool
+    """Whether the tests are worth the points; otherwise they are the nearest."""
+
+    @property
+    def points(self) -> float:
+        """What the passing tests are worth."""
+        return float(self.step * sum(one.passed for one in self.quanta))
+
+
+def split(parts: Sequence[ShownPart]) -> Split | None:
+    """The tests of a problem; None when there is nothing to earn.
+
+    *parts* all have points. Those that are worth nothing have no tests.
+    """
+    worth = [part for part in parts if part.max_points > 0]
+    if not worth:
+        return None
+    numbers = [_fraction(x) for part in worth for x in (part.points or 0.0, part.max_points)]
+    known = [x for x in numbers if x is not None]
+    if len(known) == len(numbers):
+        step = _common(known)
+        got, most = known[::2], known[1::2]
+        if sum(most) / step <= MOST:
+            pairs = zip(worth, most, got, strict=True)
+            quanta = tuple(Quanta(p, int(m / step), int(g / step)) for p, m, g in pairs)
+            return Split(step, quanta, exact=True)
+    return _rounded(worth)
+
+
+def _fraction(points: float) -> Fraction | None:
+    near = Fraction(points).limit_denominator(_FINEST)
+    return near if abs(float(near) - points) <= _SAME else None
+
+
+def _common(numbers: Sequence[Fraction]) -> Fraction:
+    """The largest number that goes into all of them."""
+    below = lcm(*(x.denominator for x in numbers))
+    return Fraction(gcd(*(int(x * below) for x in numbers)), below)
+
+
+def _rounded(parts: Sequence[ShownPart]) -> Split:
+    most = sum(Fraction(part.max_points).limit_denominator(_FINEST) for part in parts)
+    got = sum(part.points or 0.0 for part in parts)
+    passed = round(got / float(most) * MOST)
+    if 0 < got < float(most) - _SAME:
+        # Neither nothing nor everything comes of rounding.
+        passed = min(max(passed, 1), MOST - 1)
+    step = Fraction(most, MOST)
+    exact = abs(float(step * passed) - got) <= _SAME
+    return Split(step, (Quanta(None, MOST, passed),), exact=exact)

@@ -1,0 +1,177 @@
+"""Which parts of a quiz a system can ask; a part that it can't is refused, or left out by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from grader.errors import SetupError
+from grader.model.item import Item
+from grader.model.quiz import Asked, Field, Pool, Quiz
+
+# An item and what it is worth to why it can't be asked; None when it can.
+Unfit = Callable[[Item, float], str | None]
+
+
+# The number in the quiz, the problem's id, and the part's.
+Place = tuple[int, str, str]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Part:
+    """One part of one problem, in all its variants."""
+
+    name: str
+    points: float
+    why: str
+
+
+def fitting(quiz: Quiz, system: str, unfit: Unfit, *, leave_out: bool) -> Quiz:
+    """The quiz with what *system* can ask; its notes name what was left out.
+
+    Raises SetupError when something can't be asked, unless it is to be left out, and when nothing
+    remains.
+    """
+    lost = {place: part for pool in quiz.pools for place, part in _unfit(pool, unfit).items()}
+    if not lost:
+        return quiz
+    if not leave_out:
+        raise SetupError(_refusal(quiz, system, lost), fix=_FIX)
+    pools, notes = [], []
+    for pool in quiz.pools:
+        left, told = _without(pool, lost)
+        pools += [left] if left.questions else []
+        notes += told
+    if not pools:
+        raise SetupError(
+            f"{system} can ask no part of '{quiz.id}'",
+            fix="choose another set; docs/reference/exports.md has what each kind becomes there",
+        )
+    return replace(quiz, pools=tuple(pools), notes=(*notes, *quiz.notes))
+
+
+_FIX = (
+    "change the set (other parts, or other 'points:'), or pass --leave-out to drop these parts "
+    "and their points"
+)
+_NAMED = 10
+"""Parts in an error; the notes with --leave-out name them all."""
+
+
+def _refusal(quiz: Quiz, system: str, lost: Mapping[Place, _Part]) -> str:
+    total = sum(pool.points for pool in quiz.pools)
+    parts = list(lost.values())
+    listed = "; ".join(f"{part.name} ({part.points:g}): {part.why}" for part in parts[:_NAMED])
+    others = f"; and {len(parts) - _NAMED} more" if len(parts) > _NAMED else ""
+    noun = "part" if len(parts) == 1 else "parts"
+    return (
+        f"{system} can't ask {len(parts)} {noun} of '{quiz.id}', which would lose "
+        f"{_most(lost):g} of {total:g} points: {listed}{others}"
+    )
+
+
+def _most(lost: Mapping[Place, _Part]) -> float:
+    """The points that a student loses at most, who gets one problem at each number."""
+    points: dict[tuple[int, str], float] = {}
+    for (number, problem, _), part in lost.items():
+        points[number, problem] = points.get((number, problem), 0.0) + part.points
+    most: dict[int, float] = {}
+    for (number, _), worth in points.items():
+        most[number] = max(most.get(number, 0.0), worth)
+    return round(sum(most.values()), 4)
+
+
+def _unfit(pool: Pool, unfit: Unfit) -> Mapping[Place, _Part]:
+    found: dict[Place, _Part] = {}
+    for asked in pool.questions:
+        for field in asked.fields:
+            why = _why(field, unfit)
+            if why is not None:
+                part = _Part(name=name_of(pool, asked, field), points=field.points, why=why)
+                found.setdefault((pool.number, asked.problem, field.id), part)
+    return found
+
+
+def _why(field: Field, unfit: Unfit) -> str | None:
+    if not field.items:
+        return f"this {field.kind} part has no such form"
+    reasons = (unfit(item, field.points * getattr(item, "weight", 1.0)) for item in field.items)
+    return next((why for why in reasons if why is not None), None)
+
+
+def _without(pool: Pool, lost: Mapping[Place, _Part]) -> tuple[Pool, list[str]]:
+    """The pool without what is lost, and a note for each.
+
+    Of several problems those that lose nothing stay, and the points with them; only where every
+    one loses something, parts are dropped.
+    """
+    mine = {place: part for place, part in lost.items() if place[0] == pool.number}
+    losing = dict.fromkeys(problem for _, problem, _ in mine)
+    whole = tuple(asked for asked in pool.questions if asked.problem not in losing)
+    if whole:
+        notes = [f"left out of the pool at number {pool.number}: {name}" for name in losing]
+        whys = ["; ".join(_said(mine, name)) for name in losing]
+        kept = replace(pool, questions=whole)
+        return kept, [f"{note} ({why})" for note, why in zip(notes, whys, strict=True)]
+    questions = []
+    for asked in pool.questions:
+        fields = tuple(f for f in asked.fields if (pool.number, asked.problem, f.id) not in lost)
+        if fields:
+            questions.append(replace(asked, fields=fields))
+    if len({asked.points for asked in questions}) > 1:
+        raise SetupError(
+            f"without the parts that are left out, the problems of the pool at number "
+            f"{pool.number} are not worth the same",
+            fix="take the problems that lose parts out of the pool",
+        )
+    notes = [f"left out, {p.points:g} points: {p.name}, as {p.why}" for p in mine.values()]
+    return replace(pool, questions=tuple(questions)), notes
+
+
+def _said(lost: Mapping[Place, _Part], problem: str) -> Iterator[str]:
+    return (f"{place[2]}: {part.why}" for place, part in lost.items() if place[1] == problem)
+
+
+def name_of(pool: Pool, asked: Asked, field: Field) -> str:
+    """A part's name for people, such as `q3_share`; in a pool of several, with the problem's id."""
+    name = f"q{pool.number}_{field.id}"
+    return name if len(pool.problems) == 1 else f"{name} of {asked.problem}"
+
+
+def notes_of(quiz: Quiz, more: Callable[[Item], Iterator[str]]) -> tuple[str, ...]:
+    """What does not survive, each with the names of the parts; *more* is what the system adds."""
+    found: dict[str, dict[str, None]] = {}
+    for pool in quiz.pools:
+        for asked in pool.questions:
+            for field in asked.fields:
+                for phrase in _phrases(field, more):
+                    found.setdefault(phrase, {})[name_of(pool, asked, field)] = None
+    return tuple(f"{phrase}: {', '.join(names)}" for phrase, names in found.items())
+
+
+def _phrases(field: Field, more: Callable[[Item], Iterator[str]]) -> Iterator[str]:
+    for item in field.items:
+        yield from item.lost
+        yield from more(item)
+    if field.uses:
+        yield "judged by the right earlier answers, not by the student's own"
+
+
+def asked_alike(quiz: Quiz, several: Callable[[Asked], bool], why: str) -> Quiz:
+    """The quiz in which every pool can be drawn from there: whose questions are one question each.
+
+    A system draws one question from a pool. Of problems that need *several* none stays in a pool
+    with others; where all do, the first is asked of everybody.
+    """
+    pools, notes = [], []
+    for pool in quiz.pools:
+        kept = tuple(asked for asked in pool.questions if not several(asked))
+        if not kept:
+            kept = tuple(a for a in pool.questions if a.problem == pool.problems[0])
+        left = replace(pool, questions=kept)
+        gone = [name for name in pool.problems if name not in left.problems]
+        if gone:
+            stay = ", ".join(left.problems)
+            notes.append(f"number {pool.number} asks {stay}, and not {', '.join(gone)}: {why}")
+        pools.append(left)
+    return replace(quiz, pools=tuple(pools), notes=(*notes, *quiz.notes))

@@ -1,0 +1,234 @@
+"""Git, so that nothing in a repository of somebody else runs, hangs or fills the disk."""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from grader.errors import GraderError, SetupError
+
+PROTOCOLS = ("https", "http", "ssh", "file")
+"""Any other may start a program that an address names."""
+_LONGEST_SAID = 300
+_TOO_LARGE = int(getattr(signal, "SIGXFSZ", 25))
+"""What ends a program that writes more than it may."""
+
+_SETTINGS = {
+    "core.hooksPath": os.devnull,
+    "core.fsmonitor": "false",
+    "core.symlinks": "false",
+    "core.bigFileThreshold": "16m",  # larger ones pass through without being held in memory
+    "fetch.unpackLimit": "1",  # one file, whose size is limited, instead of thousands
+    "pack.threads": "1",
+    "gc.auto": "0",
+    "maintenance.auto": "false",
+    "submodule.recurse": "false",
+    "credential.helper": "",
+    "init.defaultBranch": "main",
+    "advice.detachedHead": "false",
+}
+_KEPT = (
+    *("PATH", "HOME", "SYSTEMROOT", "SSH_AUTH_SOCK", "SSL_CERT_FILE", "SSL_CERT_DIR"),
+    *("GIT_SSL_CAINFO", "https_proxy", "HTTPS_PROXY", "http_proxy", "no_proxy", "NO_PROXY"),
+    *("TMPDIR", "TEMP", "TMP"),
+)
+
+
+class GitError(GraderError):
+    """Git did not do it; *said* is what it had to say, on one line."""
+
+    def __init__(self, what: str, said: str = "", *, fix: str | None = None):
+        super().__init__(what, fix=fix)
+        self.said = said
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Access:
+    """What lets us in: a token for one server, sent to no other."""
+
+    token: str = ""
+    server: str = "https://github.com"
+
+    def settings(self) -> Mapping[str, str]:
+        """For git's configuration; never on a command line, where others could read it."""
+        if not self.token:
+            return {}
+        pair = base64.b64encode(f"x-access-token:{self.token}".encode()).decode()
+        return {f"http.{self.server.rstrip('/')}/.extraheader": f"AUTHORIZATION: basic {pair}"}
+
+    def hide(self, text: str) -> str:
+        """*text* without the token."""
+        return text.replace(self.token, "***") if self.token else text
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Bounds:
+    """How much one command may take."""
+
+    seconds: float = 120.0
+    bytes: int = 200_000_000
+    """Of one file that it writes, such as everything it fetches."""
+    memory: int = 4 * 2**30
+
+
+ANYONE = Access()
+USUAL = Bounds()
+
+
+@dataclass(frozen=True, slots=True)
+class Git:
+    """Commands in one folder."""
+
+    folder: Path
+    access: Access = ANYONE
+    bounds: Bounds = USUAL
+
+    def run(self, *arguments: str, given: bytes = b"", most: int = 1_000_000) -> bytes:
+        """What the command prints, *most* bytes of it. Raises GitError."""
+        command = [*_limited(self.bounds), *arguments]
+        with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
+            process = subprocess.Popen(  # noqa: S603 - no shell reads the arguments
+                command,
+                cwd=self.folder,
+                env=self._environment(),
+                stdin=subprocess.PIPE,
+                stdout=out,
+                stderr=err,
+                start_new_session=True,
+            )
+            try:
+                process.communicate(given, timeout=self.bounds.seconds)
+            except subprocess.TimeoutExpired:
+                raise GitError(f"git took longer than {self.bounds.seconds:.0f} s") from None
+            finally:
+                _end(process)
+            err.seek(0)
+            said = self.access.hide(err.read(100_000).decode("utf-8", "replace"))
+            if process.returncode:
+                raise GitError(_reason(process.returncode, said, self.bounds), _telling(said))
+            out.seek(0)
+            data = out.read(most + 1)
+        if len(data) > most:
+            raise GitError(f"git printed more than {most / 1e6:g} MB")
+        return data
+
+    def line(self, *arguments: str, given: bytes = b"") -> str:
+        """The one line that the command prints."""
+        return self.run(*arguments, given=given).decode("utf-8", "replace").strip()
+
+    def _environment(self) -> dict[str, str]:
+        kept = {name: os.environ[name] for name in _KEPT if name in os.environ}
+        settings = {**_SETTINGS, **self.access.settings()}
+        numbered = {f"GIT_CONFIG_KEY_{n}": key for n, key in enumerate(settings)}
+        values = {f"GIT_CONFIG_VALUE_{n}": text for n, text in enumerate(settings.values())}
+        return {
+            **kept,
+            **numbered,
+            **values,
+            "GIT_CONFIG_COUNT": str(len(settings)),
+            "GIT_CONFIG_NOSYSTEM": "1",
+            "GIT_CONFIG_GLOBAL": os.devnull,
+            "GIT_ATTR_NOSYSTEM": "1",
+            "GIT_TEMPLATE_DIR": "",
+            "GIT_TERMINAL_PROMPT": "0",
+            "GIT_ASKPASS": "",
+            "GIT_SSH_COMMAND": "ssh -oBatchMode=yes",
+            "GIT_LFS_SKIP_SMUDGE": "1",
+            "GIT_ALLOW_PROTOCOL": ":".join(PROTOCOLS),
+            "GIT_LITERAL_PATHSPECS": "1",
+            "GIT_OPTIONAL_LOCKS": "0",
+            "LC_ALL": "C.UTF-8",
+        }
+
+
+@contextlib.contextmanager
+def scratch(access: Access = ANYONE, bounds: Bounds = USUAL) -> Iterator[Git]:
+    """Git in a new folder of its own, which is removed afterwards."""
+    if shutil.which("git") is None:
+        raise SetupError("git is not installed", fix="install git")
+    folder = Path(tempfile.mkdtemp(prefix="grader-git-"))
+    try:
+        yield Git(folder, access, bounds)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def address(text: str) -> str:
+    """The address of a repository as git takes it; a folder becomes a file:// address.
+
+    Raises SetupError for one that could start a program or be taken for an option.
+    """
+    scheme = urlsplit(text).scheme if "://" in text else ""
+    if scheme in PROTOCOLS:
+        return text
+    if scheme or "::" in text or text.startswith("-"):
+        raise SetupError(
+            f"'{text}' is no address of a repository",
+            fix=f"one that begins with {', '.join(p + '://' for p in PROTOCOLS)}, or a folder",
+        )
+    if ":" in text and not Path(text).exists() and "@" in text.partition(":")[0]:
+        return text  # as ssh is often written: git@host:owner/name
+    return Path(text).absolute().as_uri()
+
+
+def _limited(bounds: Bounds) -> list[str]:
+    """The command `git`, with limits on memory and on files where a shell can set them."""
+    if sys.platform == "win32":
+        return ["git"]
+    # Blocks have 512 or 1,024 bytes, as the shell likes it.
+    # The signal ignored, git hears of it and can say so.
+    limits = f"trap '' XFSZ; ulimit -f {bounds.bytes // 512}"
+    limits += f"; ulimit -v {bounds.memory // 1024} 2>/dev/null"
+    return ["/bin/sh", "-c", f'{limits}; exec git "$@"', "git"]
+
+
+def _end(process: subprocess.Popen[bytes]) -> None:
+    """Ends the command and everything that it started."""
+    if process.poll() is not None:
+        return
+    with contextlib.suppress(OSError):
+        if sys.platform == "win32":
+            process.kill()
+        else:
+            os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
+
+
+def _telling(text: str) -> str:
+    """The line that says why; git puts others around it."""
+    lines = [line.strip() for line in text.splitlines()]
+    found = [one for one in lines if one.startswith(("fatal:", "error:", "remote:", "!"))]
+    line = next(iter(found), lines[-1] if lines else "")
+    return line.removeprefix("fatal:").removeprefix("error:").strip()[:_LONGEST_SAID]
+
+
+_REASONS: Sequence[tuple[tuple[str, ...], str]] = (
+    (("file too large", "file size limit", "signal 25"), "it is larger than {most:g} MB"),
+    (("remote branch", "couldn't find remote ref"), "the branch is not there"),
+    (
+        ("not found", "does not exist", "does not appear", "could not read username"),
+        "there is no such repository, or we are not let in",
+    ),
+    (("authentication failed", "403", "permission denied", "denied to"), "we are not let in"),
+    (("could not resolve", "unable to access", "timed out"), "the server can't be reached"),
+)
+
+
+def _reason(code: int, said: str, bounds: Bounds) -> str:
+    folded = said.casefold()
+    if code in (-_TOO_LARGE, 128 + _TOO_LARGE):
+        folded = "file too large"
+    for signs, what in _REASONS:
+        if any(sign in folded for sign in signs):
+            return what.format(most=bounds.bytes / 1e6)
+    return f"git failed: {_telling(said)}" if said.strip() else f"git failed with {code}"

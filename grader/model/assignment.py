@@ -1,0 +1,80 @@
+"""An assignment of nbgrader: its cells as the instructor's notebooks have them. **Secret.**
+
+Hidden tests are in it, and what they compare with.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceCell:
+    """A cell that nbgrader knows by its id, with solutions cleared and hidden tests in place."""
+
+    grade_id: str
+    type: str
+    """`code`, `markdown` or `raw`."""
+    source: str
+    grade: bool = False
+    """Whether it earns points."""
+    solution: bool = False
+    """Whether the student writes in it."""
+    locked: bool = False
+    """Whether it is to be read only; cells that are graded and not written in always are."""
+    task: bool = False
+    """Whether it describes something that a person grades."""
+    points: float = 0.0
+
+    @property
+    def is_locked(self) -> bool:
+        """Whether what stands here takes the place of what the student handed in."""
+        return not self.solution and (self.grade or self.locked)
+
+    @property
+    def is_tests(self) -> bool:
+        """Whether what it puts out decides about points."""
+        return self.grade and not self.solution and self.type == "code"
+
+    @property
+    def is_marked(self) -> bool:
+        """Whether it has points, whoever gives them."""
+        return self.grade or self.task
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SourceNotebook:
+    """One notebook of an assignment, in the order of its cells."""
+
+    name: str
+    """Of its file, without the ending."""
+    cells: tuple[SourceCell, ...]
+
+    @property
+    def digest(self) -> str:
+        """Stands for what is executed: points are not part of it."""
+        cells = [[c.grade_id, c.type, c.source, c.is_locked, c.solution] for c in self.cells]
+        return hashlib.sha256(json.dumps(cells).encode()).hexdigest()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Assignment:
+    """Everything that grading an assignment needs."""
+
+    name: str
+    notebooks: tuple[SourceNotebook, ...]
+    """In order of their names."""
+    files: Mapping[str, bytes] = field(default_factory=dict)
+    """What lies beside them, such as data; by path, with `/` between folders."""
+
+    @property
+    def max_points(self) -> float:
+        """All points of all notebooks."""
+        return round(sum(c.points for n in self.notebooks for c in n.cells if c.is_marked), 6)
+
+    def mark_name(self, notebook: str, grade_id: str) -> str:
+        """What a mark is called: by the cell's id, where one notebook is all there is."""
+        return grade_id if len(self.notebooks) == 1 else f"{notebook}/{grade_id}"

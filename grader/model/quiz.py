@@ -1,0 +1,87 @@
+"""A set as a quiz of another system: pools of variants, each part in a form that can be asked."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from grader.model.item import Item
+from grader.model.result import GivenValue
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Field:
+    """One part of a variant. **Secret.**"""
+
+    id: str
+    letter: str
+    """Within its problem; empty where it is the only one that the set asks."""
+    kind: str
+    ask: str
+    """Markdown."""
+    points: float
+    items: tuple[Item, ...]
+    """With weights that add up to 1; none where only this grader can ask it."""
+    uses: tuple[str, ...] = ()
+    """Earlier parts whose answers it is judged by."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """One variant of a problem. **Secret.**"""
+
+    problem: str
+    title: str
+    variant: int
+    """From 1."""
+    prompt: str
+    """Markdown."""
+    given: tuple[GivenValue, ...]
+    assumptions: tuple[str, ...]
+    """Markdown each."""
+    solution: str
+    """The worked solution; Markdown."""
+    fields: tuple[Field, ...]
+
+    @property
+    def points(self) -> float:
+        """Of all its parts."""
+        return round(sum(field.points for field in self.fields), 4)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pool:
+    """What stands at one number of a quiz: a student gets one of these questions."""
+
+    number: int
+    questions: tuple[Asked, ...]
+    """In order of their problems and variants; all are worth the same."""
+
+    @property
+    def problems(self) -> tuple[str, ...]:
+        """The ids of the problems, each once."""
+        return tuple(dict.fromkeys(asked.problem for asked in self.questions))
+
+    @property
+    def title(self) -> str:
+        """The problem's title, or the ids where there are several."""
+        titles = tuple(dict.fromkeys(asked.title for asked in self.questions))
+        return titles[0] if len(titles) == 1 else " or ".join(self.problems)
+
+    @property
+    def points(self) -> float:
+        """Of each of its questions."""
+        return self.questions[0].points
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Quiz:
+    """A set, drawn. **Secret.**"""
+
+    id: str
+    title: str
+    instructions: str
+    """Markdown."""
+    minutes: float | None
+    pools: tuple[Pool, ...]
+    notes: tuple[str, ...] = ()
+    """What whoever uses it should know of how it was drawn."""

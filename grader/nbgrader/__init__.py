@@ -1,0 +1,42 @@
+"""nbgrader's format: cell metadata, the regions it clears, what it overwrites, and its rule."""
+
+from grader.nbgrader.markers import (
+    CODE_STUB,
+    TEXT_STUB,
+    as_released,
+    with_answers_cleared,
+)
+from grader.nbgrader.metadata import checksum, grade_id, metadata, source_cell
+from grader.nbgrader.overwriting import Overwritten, is_untouched, overwritten
+from grader.nbgrader.rule import (
+    ERROR,
+    OUTPUTS,
+    RESULT,
+    STDERR,
+    WRITTEN,
+    UndecidedError,
+    earned,
+    outputs_in,
+)
+
+__all__ = [
+    "CODE_STUB",
+    "ERROR",
+    "OUTPUTS",
+    "RESULT",
+    "STDERR",
+    "TEXT_STUB",
+    "WRITTEN",
+    "Overwritten",
+    "UndecidedError",
+    "as_released",
+    "checksum",
+    "earned",
+    "grade_id",
+    "is_untouched",
+    "metadata",
+    "outputs_in",
+    "overwritten",
+    "source_cell",
+    "with_answers_cleared",
+]

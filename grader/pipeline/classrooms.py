@@ -1,0 +1,193 @@
+"""The folders of a class: templates for students, and the instructor's repository."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+import shlex
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from grader import __version__
+from grader.draw import paper
+from grader.errors import SetupError
+from grader.export.classroom import (
+    Course,
+    checked,
+    classroom50_files,
+    instructor_files,
+    student_files,
+)
+from grader.files import write_whole
+from grader.load import Bank, load_release, release_bytes
+from grader.model import Release
+from grader.notebook import write
+from grader.pipeline.papers import trials_of
+from grader.render import metadata, render
+
+TEMPLATE, STUDENTS, INSTRUCTOR, BUNDLE = "student-template", "students", "instructor", "classroom50"
+ROSTER = "roster.csv"
+_TORCH = re.compile(r"\b(import|from) torch\b|\btorch\.")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wishes:
+    """What the instructor said of the class; empty where they left it to us."""
+
+    host: str = "github"
+    owner: str = ""
+    url: str = ""
+    notebook: str = ""
+    deadline: str = ""
+    schedule: str = ""
+    branch: str = "main"
+    install: str = ""
+    python: str = "3.12"
+    gpu_label: str = "gpu"
+    classroom: str = "CLASSROOM"
+    assignment: str = ""
+    scale: int = 100
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Init:
+    """What was written."""
+
+    course: Course
+    students: int
+    notes: tuple[str, ...]
+
+
+def init_classroom(
+    release_file: Path,
+    out: Path,
+    wishes: Wishes,
+    bank: Bank,
+    *,
+    pack: Path | None = None,
+    done: Callable[[str], None] = lambda _: None,
+) -> Init:
+    """Writes the template, every student's starting repository, and the instructor's.
+
+    The release goes into the instructor's alone. Files that are there are replaced, the roster
+    aside; others stay.
+    """
+    release = load_release(release_file)
+    course = course_of(release, wishes)
+    if out.exists() and (out / ".git").exists():
+        raise SetupError(
+            "this folder is a git repository, and it would hold the release",
+            where=str(out),
+            fix="name a folder outside of it; only instructor/, private, may hold the release",
+        )
+    check = wishes.host == "github"
+    _put(out / TEMPLATE, student_files(course, bank.templates, check=check))
+    for student in release.students.values():
+        mine = paper(release, student)
+        notebook = write(render(mine, bank.templates), metadata(mine))
+        files = student_files(course, bank.templates, student.id, check=check)
+        _put(out / STUDENTS / student.id, {**files, course.notebook: notebook})
+        done(student.id)
+    instructor = instructor_files(course, bank.templates)
+    if not (out / INSTRUCTOR / ROSTER).exists():  # later it holds what the instructor wrote
+        instructor[ROSTER] = _roster(release)
+    _put(out / INSTRUCTOR, instructor)
+    write_whole(out / INSTRUCTOR / "release" / "release.json", release_bytes(release), private=True)
+    if wishes.host == "classroom50":
+        bundle = classroom50_files(course, bank.templates, pack=pack is not None)
+        if pack is not None:
+            bundle["exam.pack"] = _sealed(pack)
+        _put(out / BUNDLE, bundle)
+    return Init(course=course, students=len(release.students), notes=tuple(_notes(course, wishes)))
+
+
+def course_of(release: Release, wishes: Wishes) -> Course:
+    """What the files are filled in with."""
+    exam = release.exam
+    owner = wishes.owner or "OWNER"
+    text = json.dumps(release.sources, default=str)
+    texts = (text, *(p.solution for p in release.problems.values()))
+    course = Course(
+        title=" ".join(exam.title.split()),
+        notebook=wishes.notebook or f"{exam.id}.ipynb",
+        url=wishes.url or f"https://github.com/{owner}/{exam.id}-{{id}}.git",
+        install=wishes.install or f"systems-grader=={__version__}",
+        python=wishes.python,
+        branch=wishes.branch,
+        deadline=wishes.deadline,
+        cron=" ".join(wishes.schedule.split()),
+        torch=any(_TORCH.search(one) for one in texts),
+        cuda=_needs_cuda(release),
+        gpu_label=wishes.gpu_label,
+        classroom=wishes.classroom,
+        assignment=wishes.assignment or exam.id,
+        scale=wishes.scale,
+    )
+    return replace(checked(course), again=_again(wishes))
+
+
+def _needs_cuda(release: Release) -> bool:
+    """Whether a part is put off on a runner without a GPU."""
+    student = next(iter(release.students.values()), None)
+    if student is None or not any(p.solution for p in release.problems.values()):
+        return False
+    return any(trial.device == "cuda" for trial in trials_of(paper(release, student)))
+
+
+def _again(wishes: Wishes) -> str:
+    plain = Wishes()
+    given = {
+        name: getattr(wishes, name)
+        for name in Wishes.__dataclass_fields__
+        if getattr(wishes, name) != getattr(plain, name)
+    }
+    return "".join(f" --{k.replace('_', '-')} {shlex.quote(str(v))}" for k, v in given.items())
+
+
+def _roster(release: Release) -> bytes:
+    text = io.StringIO(newline="")
+    rows = csv.writer(text, lineterminator="\n")
+    rows.writerow(["id", "name", "email", "section", "repository", "deadline"])
+    for s in release.students.values():
+        rows.writerow([s.id, s.name, s.email, s.section, "", ""])
+    return text.getvalue().encode()
+
+
+def _sealed(pack: Path) -> bytes:
+    from grader import sealed
+
+    if not sealed.is_pack_file(pack):
+        raise SetupError(
+            "this is not a sealed pack, and the bundle is public",
+            where=str(pack),
+            fix="name the file that `grader classroom seal` wrote",
+        )
+    return pack.read_bytes()
+
+
+def _notes(course: Course, wishes: Wishes) -> list[str]:
+    notes = []
+    if not wishes.owner and not wishes.url:
+        notes.append(f"students' repositories are looked for at {course.url}; see --owner, --url")
+    if course.torch:
+        notes.append("some part needs torch, so installing takes longer than a minute without it")
+    if course.cuda:
+        notes.append(
+            f"some parts wait for a runner with the labels self-hosted and {course.gpu_label}"
+        )
+    if wishes.host == "classroom50":
+        notes.append(
+            "Classroom 50 has integer points, no late cut-off, and takes the latest submission; "
+            f"points are multiplied by {course.scale}"
+        )
+    return notes
+
+
+def _put(folder: Path, files: Mapping[str, bytes]) -> None:
+    for name, data in files.items():
+        target = folder / name
+        if not target.exists() or target.read_bytes() != data:
+            write_whole(target, data)

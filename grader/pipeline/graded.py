@@ -1,0 +1,137 @@
+"""What the results in a folder are of: a release of ours, or an assignment of nbgrader's."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+from grader.errors import SetupError
+from grader.gradebook import Gradebook
+from grader.model import Evidence, Student
+from grader.model.result import Feedback, Row
+from grader.pipeline.papers import Papers, papers_of
+from grader.pipeline.shown import shown_to_student
+from grader.tally import pooled_numbers, tally
+
+ASSIGNMENT = "nbgrader_assignment"
+"""What the gradebook keeps of an assignment: its name."""
+
+
+class Graded(Protocol):
+    """What pages, tables and exports must know of what was graded."""
+
+    @property
+    def exam(self) -> str:
+        """The id of the set, or the name of the assignment."""
+
+    @property
+    def title(self) -> str:
+        """What people call it."""
+
+    @property
+    def release(self) -> str:
+        """What stands for the specs or cells that count."""
+
+    @property
+    def students(self) -> Mapping[str, Student]:
+        """Everybody, by id."""
+
+    @property
+    def pooled(self) -> Collection[int]:
+        """The problem numbers at which students may have different problems."""
+
+    def max_points(self, student: str) -> float:
+        """What there is to earn."""
+
+    def shown(self, row: Row, *, published: bool, evidence: Evidence | None = None) -> Feedback:
+        """What the student of *row* may see; *evidence* if it was read already."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GradedRelease:
+    """Results of a release, by the specs that count."""
+
+    book: Gradebook
+    papers: Papers
+
+    @property
+    def exam(self) -> str:
+        """The id of the set."""
+        return self.papers.counts.exam.id
+
+    @property
+    def title(self) -> str:
+        """The title of the set."""
+        return self.papers.counts.exam.title
+
+    @property
+    def release(self) -> str:
+        """The id of the release whose specs count."""
+        return self.papers.counts.id
+
+    @property
+    def students(self) -> Mapping[str, Student]:
+        """The roster."""
+        return self.papers.release.students
+
+    @property
+    def pooled(self) -> Collection[int]:
+        """Where the set draws from a pool."""
+        return pooled_numbers(self.papers.counts.exam)
+
+    def max_points(self, student: str) -> float:
+        """What the student's paper is worth; draws it."""
+        return self.papers.of(student).max_points
+
+    def shown(self, row: Row, *, published: bool, evidence: Evidence | None = None) -> Feedback:
+        """What `reveal` lets through."""
+        return shown_to_student(row, self.book, self.papers, published=published, evidence=evidence)
+
+
+def graded_of(book: Gradebook) -> Graded:
+    """What the results in *book* are of."""
+    if book.setting(ASSIGNMENT) is not None:
+        from grader.pipeline.nbgrader.shown import graded_assignment
+
+        return graded_assignment(book)
+    return GradedRelease(book=book, papers=papers_of(book))
+
+
+def require_release(book: Gradebook) -> None:
+    """Raises SetupError for results that can't be scored again without a release."""
+    name = book.setting(ASSIGNMENT)
+    if name is not None:
+        raise SetupError(
+            f"these results are of nbgrader's assignment '{name}', which has no specs to score by",
+            where=str(book.folder),
+            fix="run `grader grade --format nbgrader` again with the corrected source: what was "
+            "executed with the same cells is kept",
+        )
+
+
+class _MaxPoints(Mapping[str, float]):
+    """What each student's paper is worth; drawn only for those whom somebody asks about."""
+
+    def __init__(self, graded: Graded):
+        self._graded = graded
+
+    def __getitem__(self, student: str) -> float:
+        return self._graded.max_points(student)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._graded.students)
+
+    def __len__(self) -> int:
+        return len(self._graded.students)
+
+
+def rows_of(book: Gradebook, graded: Graded) -> Iterator[Row]:
+    """A line for every student, with what was changed by hand."""
+    yield from tally(
+        graded.students,
+        book.grades(),
+        overrides=book.overrides(),
+        submissions=book.submissions(),
+        max_points=_MaxPoints(graded),
+    )

@@ -1,0 +1,1 @@
+"""Assignments of nbgrader: graded here as they are, and made from our sets."""

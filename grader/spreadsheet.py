@@ -1,0 +1,48 @@
+"""Cells of tables that spreadsheets open: quoted where they must be, never run as formulas."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from functools import lru_cache
+
+# What a spreadsheet would take for a formula when a cell starts with it.
+_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
+
+
+# Not the csv module: with plain line ends it leaves a carriage return unquoted.
+def quoted(cell: str) -> str:
+    """*cell* as it stands between commas.
+
+    >>> quoted('a "b", c')
+    '"a ""b"", c"'
+    """
+    if any(character in cell for character in '",\r\n'):
+        return '"' + cell.replace('"', '""') + '"'
+    return cell
+
+
+def text(value: str) -> str:
+    """*value* with an apostrophe before it where a spreadsheet would compute it.
+
+    >>> text("=1+1"), text("ada")
+    ("'=1+1", 'ada')
+    """
+    return f"'{value}" if value.startswith(_FORMULA) else value
+
+
+@lru_cache(maxsize=4096)
+def points(number: float | None) -> str:
+    """Points as people write them, such as 2 or 1.5; nothing while unsettled.
+
+    >>> points(2.0), points(1.5), points(1 / 3), points(None)
+    ('2', '1.5', '0.333333', '')
+    """
+    if number is None:
+        return ""
+    digits = f"{number:.6f}".rstrip("0").rstrip(".")
+    return "0" if digits == "-0" else digits
+
+
+def line(cells: Iterable[str]) -> str:
+    """One line of a table, without its end; the cells are quoted here and guarded before."""
+    return ",".join(map(quoted, cells))

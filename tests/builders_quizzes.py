@@ -1,0 +1,194 @@
+"""Quizzes for tests, answers to them, and what an answer earns by the forms of a part."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from grader.kinds import kinds, samples
+from grader.kinds.numeric import NumericKey
+from grader.model import Key
+from grader.model.item import (
+    ChoiceItem,
+    Choosable,
+    Item,
+    NumberItem,
+    OrderItem,
+    PairsItem,
+    Range,
+    TextItem,
+)
+from grader.model.quiz import Asked, Field, Pool, Quiz
+from grader.model.result import GivenValue
+
+Numbers = tuple[int | float, ...]
+
+
+@dataclass(frozen=True)
+class Reply:
+    """An answer: what the kind's judge gets, and the same for another system.
+
+    There it is numbers, the index of a choice or of each thing's target or place, a set of
+    indices, or a text.
+    """
+
+    value: object
+    given: Numbers | tuple[int, ...] | int | frozenset[int] | str
+
+
+def a_field(key: Key, points: float = 2.0, letter: str = "", part: str | None = None) -> Field:
+    """A part of a quiz made from a key."""
+    kind = kinds.find(key.part.kind)
+    return Field(
+        id=part or key.part.id,
+        letter=letter,
+        kind=key.part.kind,
+        ask=key.part.ask,
+        points=points,
+        items=kind.items(key),
+        uses=key.part.uses,
+    )
+
+
+def an_asked(*fields: Field, **changes: object) -> Asked:
+    """One variant of a problem about weights."""
+    whole: dict[str, object] = {
+        "problem": "weights",
+        "title": "Weights",
+        "variant": 1,
+        "prompt": "A model has `7` billion parameters; $p < 8$.",
+        "given": (GivenValue(label="GPUs", value="16"),),
+        "assumptions": ("1 GB is $10^9$ bytes.",),
+        "solution": "Divide.",
+        "fields": fields,
+        **changes,
+    }
+    return Asked(**whole)  # type: ignore[arg-type]
+
+
+def a_quiz(*pools: Sequence[Asked], **changes: object) -> Quiz:
+    """A quiz with these variants at its numbers."""
+    whole: dict[str, object] = {
+        "id": "quiz",
+        "title": "A quiz",
+        "instructions": "Read *well*.",
+        "minutes": 30.0,
+        "pools": tuple(
+            Pool(number=number, questions=tuple(asked)) for number, asked in enumerate(pools, 1)
+        ),
+        **changes,
+    }
+    return Quiz(**whole)  # type: ignore[arg-type]
+
+
+def a_number(value: float = 2.5, **changes: object) -> NumberItem:
+    """A number without mistakes."""
+    found = Range(low=value - 0.5, high=value + 0.5, value=value, share=1.0)
+    return NumberItem(ranges=(found,), **changes)  # type: ignore[arg-type]
+
+
+def a_choosing(*texts: str, feedback: str = "", **changes: object) -> ChoiceItem:
+    """One of these, of which the first is right."""
+    choices = tuple(
+        Choosable(
+            id=f"o{i}", text=text, right=i == 0, share=float(i == 0), feedback=feedback if i else ""
+        )
+        for i, text in enumerate(texts)
+    )
+    return ChoiceItem(choices=choices, **changes)  # type: ignore[arg-type]
+
+
+def replies(key: Key, dice: random.Random) -> Iterator[Reply]:
+    """Many answers to the part of *key*, right and wrong."""
+    items = kinds.find(key.part.kind).items(key)
+    first = items[0]
+    for _ in range(40):
+        given = _given(items, first, dice)
+        yield Reply(_value(key, given), given)
+
+
+def _given(items: tuple[Item, ...], first: Item, dice: random.Random):  # type: ignore[no-untyped-def]
+    match first:
+        case NumberItem():
+            return tuple(_some_number(item, dice) for item in items)  # type: ignore[arg-type]
+        case ChoiceItem(several=True):
+            rights = frozenset(i for i, c in enumerate(first.choices) if c.right)
+            flip = frozenset(i for i in range(len(first.choices)) if dice.random() < 0.25)
+            return rights ^ flip
+        case ChoiceItem():
+            return dice.randrange(len(first.choices))
+        case PairsItem():
+            return tuple(
+                r if dice.random() < 0.5 else dice.randrange(len(first.targets))
+                for r in first.right
+            )
+        case OrderItem():
+            count = len(first.things)
+            return tuple(range(count) if dice.random() < 0.3 else dice.sample(range(count), count))
+        case TextItem():
+            texts = [text for words in first.words for text in words.texts]
+            text = dice.choice([*texts, "no such thing", texts[0][:-1]])
+            return dice.choice([text, text.upper(), f" {text} "])
+    raise AssertionError(first)
+
+
+def _some_number(item: NumberItem, dice: random.Random) -> int | float:
+    found = dice.choice(item.ranges)
+    tries: list[int | float] = [
+        found.value,
+        item.ranges[0].value,
+        item.ranges[0].low,
+        item.ranges[0].high,
+        found.low + (found.high - found.low) * dice.uniform(0.01, 0.99),
+        found.value * dice.choice([-1, 0.5, 3, 1.0137, 0.9871]) + dice.choice([0, 0.37]),
+        found.value + dice.choice([1, -1, 2]) * max(1, abs(found.value) // 1000),
+    ]
+    value = dice.choice(tries)
+    if item.whole:
+        # What lies between two whole numbers is one of the things that do not survive.
+        return value if value == found.value else round(value)
+    return value
+
+
+def _value(key: Key, given: object) -> object:
+    kind = kinds.find(key.part.kind)
+    match key.part.kind, given:
+        case (("numeric" | "integer"), (number,)):
+            return kind.read(samples.number(number), key)
+        case "table", tuple():
+            width = len(key.titles)  # type: ignore[attr-defined]
+            return tuple(given[i : i + width] for i in range(0, len(given), width))
+        case "true_false", int():
+            return given == 0
+        case "choice", int():
+            return key.choices[given].letter  # type: ignore[attr-defined]
+        case "multi_choice", frozenset():
+            return frozenset(key.choices[i].letter for i in given)  # type: ignore[attr-defined]
+        case "matching", tuple():
+            return tuple(key.choices[i].letter for i in given)  # type: ignore[attr-defined]
+        case "ordering", tuple():
+            return tuple(key.right[i] for i in given)  # type: ignore[attr-defined]
+        case "short_text", str():
+            return kind.read(samples.text(given), key)
+    raise AssertionError((key.part.kind, given))
+
+
+def judged_share(key: Key, reply: Reply) -> float:
+    """What the kind's own judge gives."""
+    share = kinds.find(key.part.kind).judge(reply.value, key).share
+    assert share is not None
+    return share
+
+
+def near_a_cut(key: Key, given: object) -> bool:
+    """Whether an answer lies so near to where a verdict changes that rounding decides.
+
+    The ends of what is accepted are not meant: there everybody must agree.
+    """
+    if not isinstance(given, tuple) or not isinstance(key, NumericKey):
+        return False
+    (item,) = kinds.find(key.part.kind).items(key)
+    mine = item.ranges[0]
+    cuts = {end for r in item.ranges[1:] for end in (r.low, r.high)} - {mine.low, mine.high}
+    return any(0 < abs(given[0] - cut) <= 1e-8 * abs(cut) for cut in cuts)

@@ -1,0 +1,248 @@
+"""Classroom 50's bundle, run as its runner runs it: in the student's checkout, by environment."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import re
+import subprocess
+import sys
+import tarfile
+import threading
+from functools import partial
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.builders_classroom import git
+from tests.test_commands import ok
+
+IDENTITY = {
+    "CLASSROOM": "mlsys",
+    "ASSIGNMENT": "midterm",
+    "ASSIGNMENT_TYPE": "individual",
+    "SUBMISSION_TAG": "submit/2026-11-20T10-00-00Z-abcdef0",
+    "PAGES_BASE_URL": "https://org.github.io/classroom50",
+    "USERNAME": "Ada",
+    "OWNER": "Ada",
+    "COMMIT_URL": "https://github.com/org/mlsys-midterm-ada/commit/abc",
+    "RELEASE_URL": "https://github.com/org/mlsys-midterm-ada/releases/tag/x",
+    "REVIEW_URL": "https://github.com/org/mlsys-midterm-ada/compare/a...b",
+    "GITHUB_ACTOR": "ada",
+    "GITHUB_ACTOR_ID": "7",
+}
+CHECKOUT = Path(os.environ.get("GRADER_CLASSROOM50", "") or "/nonexistent")
+
+
+@pytest.fixture(scope="module")
+def made(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    home = tmp_path_factory.mktemp("classroom50")
+    release, key = home / "release", home / "exam.key"
+    ok("render", "midterm", "--student", "ada", "--out", release, "--private-key", "t")
+    ok("classroom", "seal", release, "--out", home / "exam.pack", "--key-file", key)
+    options = ["--host", "classroom50", "--classroom", "mlsys", "--pack", home / "exam.pack"]
+    ok("classroom", "init", home / "course", "--release", release, *options)
+    ok("solve", release, "--student", "ada", "--out", home / "solved.ipynb")
+    return home
+
+
+@pytest.fixture
+def checkout(made: Path, tmp_path: Path) -> Path:
+    """The student's repository as it is checked out, with everything right."""
+    folder = tmp_path / "checkout"
+    folder.mkdir()
+    (folder / "midterm.ipynb").write_bytes((made / "solved.ipynb").read_bytes())
+    git("init", "--quiet", "--initial-branch=main", cwd=folder)
+    git("add", "--all", cwd=folder)
+    git("commit", "--quiet", "--message=work", cwd=folder, when="2026-11-20T11:00:00+01:00")
+    return folder
+
+
+def autograde(made: Path, checkout: Path, **more: str) -> subprocess.CompletedProcess[str]:
+    bundle = made / "course" / "classroom50"
+    output = checkout.parent / "output"
+    output.touch()
+    environment = {
+        **{k: v for k, v in os.environ.items() if not k.startswith(("GITHUB_", "GRADER_"))},
+        **IDENTITY,
+        "CLASSROOM50_BUNDLE_DIR": str(bundle),
+        "GITHUB_OUTPUT": str(output),
+        **more,
+    }
+    return subprocess.run(
+        [sys.executable, str(bundle / "autograder.py")],
+        cwd=checkout,
+        env=environment,
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+
+
+def result_of(checkout: Path) -> dict[str, Any]:
+    """result.json, held against the rules of the format that a test can state in a few lines."""
+    data = json.loads((checkout / "result.json").read_bytes())
+    assert set(data) <= {
+        *("schema", "classroom", "assignment", "assignment_type", "owner", "submission"),
+        *("commit", "release", "review", "datetime", "graded_at", "score", "max-score"),
+        *("tests", "submitted_by"),
+    }
+    assert data["schema"] == "classroom50/result/v1"
+    assert (data["classroom"], data["assignment"], data["owner"]) == ("mlsys", "midterm", "Ada")
+    for test in [data, *data["tests"]]:
+        for name in ("score", "max-score"):
+            assert type(test[name]) is int
+        assert 0 <= test["score"] <= test["max-score"]
+    assert sum(test["score"] for test in data["tests"]) == data["score"]
+    assert all(type(test["passed"]) is bool for test in data["tests"])
+    return data
+
+
+def test_without_a_key_the_public_checks_and_nothing_that_looks_like_a_grade(
+    made: Path, checkout: Path
+) -> None:
+    done = autograde(made, checkout)
+    assert done.returncode == 0, done.stderr
+    data = result_of(checkout)
+    assert data["score"] == data["max-score"] == 100 * len(data["tests"])
+    assert all("public check only" in test["test-name"] for test in data["tests"])
+    assert not any("verdict" in test for test in data["tests"])
+    assert data["datetime"] == "2026-11-20T10:00:00Z"  # of the commit, in UTC
+    body = (checkout / "release-body.md").read_text()
+    assert "public checks only" in body
+    assert "not the grade" in body
+    # The runner looks for lines that begin so, and writes its own over any other form.
+    output = (checkout.parent / "output").read_text().splitlines()
+    assert output[0] == "status=success"
+    assert output[1].startswith("summary=public checks only")
+
+
+def test_an_answer_that_is_missing_is_a_test_that_fails(made: Path, checkout: Path) -> None:
+    data = json.loads((checkout / "midterm.ipynb").read_text())
+    data["cells"] = [c for c in data["cells"] if "q1_per_gpu =" not in "".join(c["source"])]
+    (checkout / "midterm.ipynb").write_text(json.dumps(data))
+    assert autograde(made, checkout).returncode == 0
+    tests = result_of(checkout)["tests"]
+    assert [t["test-name"].partition(":")[0] for t in tests if not t["passed"]] == ["q1_per_gpu"]
+
+
+def test_a_file_that_is_no_notebook_is_a_result_too(made: Path, checkout: Path) -> None:
+    (checkout / "midterm.ipynb").write_text("%PDF-1.7")
+    assert autograde(made, checkout).returncode == 0
+    assert result_of(checkout)["score"] == 0
+
+
+def test_what_is_our_fault_is_no_result(made: Path, checkout: Path) -> None:
+    done = autograde(made, checkout, SUBMISSION_TAG="")
+    assert done.returncode == 2
+    assert "SUBMISSION_TAG" in done.stderr
+    assert not (checkout / "result.json").exists()
+
+
+def test_with_a_pack_and_its_key_the_hidden_tests_decide(made: Path, checkout: Path) -> None:
+    from grader.errors import GraderError
+    from grader.sandbox import choose
+
+    try:
+        choose("required")
+    except GraderError as error:
+        pytest.skip(f"the sandbox needs more than this machine offers: {error}")
+    key = (made / "exam.key").read_text().strip()
+    done = autograde(made, checkout, GRADER_PACK_KEY=key)
+    assert done.returncode == 0, done.stderr
+    data = result_of(checkout)
+    assert data["score"] == data["max-score"] == 4400
+    assert not any("public" in test["test-name"] for test in data["tests"])
+    assert key not in done.stdout + done.stderr + (checkout / "result.json").read_text()
+    # Another student's notebook earns what it is worth to this one, not what it was to them.
+    wrong = autograde(made, checkout, GRADER_PACK_KEY=key, OWNER="eve", USERNAME="eve")
+    assert wrong.returncode == 2
+    assert "no student 'eve'" in wrong.stderr
+
+
+def test_files_of_the_student_are_not_taken_for_modules_of_ours(made: Path, checkout: Path) -> None:
+    mark = checkout.parent / "ran"
+    evil = f"open({str(mark)!r}, 'w')\n"
+    for name in (
+        "click",
+        "json",
+        "importlib",
+        "grader/__init__",
+        "grader/__main__",
+        "pip/__main__",
+    ):
+        path = checkout / f"{name}.py"
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(evil)
+    assert autograde(made, checkout).returncode == 0
+    assert not mark.exists()
+
+
+def test_the_bundle_which_everybody_can_read_holds_nothing_secret(made: Path) -> None:
+    bundle = made / "course" / "classroom50"
+    names = {path.name for path in bundle.iterdir()}
+    assert names == {"README.md", "autograder.py", "exam.pack", "requirements.txt", "runtime.json"}
+    release = json.loads((made / "release" / "release.json").read_text())
+    secrets = [release["private_key"], (made / "exam.key").read_text().strip()]
+    for path in bundle.iterdir():
+        assert not any(one.encode() in path.read_bytes() for one in secrets)
+    runtime = json.loads((bundle / "runtime.json").read_text())["runtime"]
+    assert re.fullmatch(r"3\.\d+", runtime["python"])
+
+
+def test_only_a_sealed_pack_gets_into_it(made: Path, tmp_path: Path) -> None:
+    from grader.cli import main
+
+    release = made / "release" / "release.json"
+    options = ["--host", "classroom50", "--pack", str(release)]
+    with pytest.raises(SystemExit) as stop:
+        main(["classroom", "init", str(tmp_path / "c"), "--release", str(release), *options])
+    assert stop.value.code == 2
+    assert not (tmp_path / "c" / "classroom50").exists()
+
+
+@pytest.mark.skipif(
+    not CHECKOUT.is_dir(), reason="GRADER_CLASSROOM50 names no checkout of foundation50/classroom50"
+)
+def test_the_real_runner_runs_it(
+    made: Path, checkout: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The runner of Classroom 50 fetches the bundle from a server here and executes it."""
+    pages = tmp_path / "pages"
+    (pages / "mlsys" / "autograders").mkdir(parents=True)
+    with tarfile.open(pages / "mlsys" / "autograders" / "midterm.tar.gz", "w:gz") as bundle:
+        bundle.add(made / "course" / "classroom50", arcname="midterm")
+    path = CHECKOUT / "cli/gh-teacher/skeleton/dotgithub/scripts/runner.py"
+    spec = importlib.util.spec_from_file_location("classroom50_runner", path)
+    assert spec
+    assert spec.loader
+    real = importlib.util.module_from_spec(spec)
+    monkeypatch.setitem(sys.modules, spec.name, real)
+    spec.loader.exec_module(real)
+    output = tmp_path / "output"
+    output.touch()
+    handler = partial(SimpleHTTPRequestHandler, directory=str(pages))
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        here = {
+            **IDENTITY,
+            "PAGES_BASE_URL": f"http://127.0.0.1:{server.server_address[1]}",
+            "GITHUB_REPOSITORY": "org/mlsys-midterm-ada",
+            "GITHUB_SHA": git("rev-parse", "HEAD", cwd=checkout),
+            "GITHUB_OUTPUT": str(output),
+            "RUNNER_TEMP": str(tmp_path / "runner"),
+            "MODE": "individual",
+        }
+        for name, value in here.items():
+            monkeypatch.setenv(name, value)
+        monkeypatch.chdir(checkout)
+        monkeypatch.setattr(sys, "argv", ["runner.py"])
+        assert real.main() == 0
+        server.shutdown()
+    assert "status=success" in output.read_text()
+    data = json.loads((checkout / "result.json").read_text())
+    assert data["owner"] == "ada"
+    assert data["score"] == data["max-score"] > 0
