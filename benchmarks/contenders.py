@@ -130,6 +130,24 @@ def _nbgrader(made: Class, work: Path) -> list[str]:
     ]  # fmt: skip
 
 
+def _theirs_here(made: Class, work: Path) -> list[str]:
+    """nbgrader's own assignment, with its test cells, graded by us."""
+    return [
+        sys.executable, "-m", "grader", "grade", str(made.nbgrader / "submitted"),
+        "--format", "nbgrader", "--source", str(made.nbgrader / "source" / ASSIGNMENT),
+        "--out", str(work / "results"),
+    ]  # fmt: skip
+
+
+def _theirs_here_marks(made: Class, work: Path) -> Marks:
+    return {
+        student: {
+            name.removeprefix("test-").replace("-", "_"): points for name, points in marks.items()
+        }
+        for student, marks in _ours_marks(made, work).items()
+    }
+
+
 def _nbgrader_marks(_made: Class, work: Path) -> Marks:
     worker, book = str(WORKERS / "nbgrader_marks.py"), str(work / "course" / "gradebook.db")
     _call([str(NBGRADER.python), worker, book, str(work / _OUT)], work, NBGRADER)
@@ -187,6 +205,12 @@ CONTENDERS: tuple[Contender, ...] = (
         command=_ours(cold=True),
         marks=_ours_marks,
         slow=True,
+    ),
+    Contender(
+        name="ours-nbgrader",
+        label="grader grade --format nbgrader",
+        command=_theirs_here,
+        marks=_theirs_here_marks,
     ),
     Contender(
         name="nbgrader",

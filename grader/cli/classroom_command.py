@@ -13,6 +13,8 @@ _COMMANDS: dict[str, str] = {
     "collect": "Collect every student's notebook out of their repository.",
     "autograde": "Grade one checkout on a runner of Classroom 50.",
     "publish": "Give students their feedback, on a branch of their repository.",
+    "gradescope": "Make the zip of a Gradescope autograder from a release.",
+    "gradescope-run": "Grade what Gradescope handed over; its autograder calls this.",
     "seal": "Encrypt a release for a runner that holds the secret.",
     "leaks": "Search what students would get for keys, hidden cases and their encodings.",
 }

@@ -120,8 +120,10 @@ def _files(kind: str, templates: tuple[Path, ...], **names: object) -> Iterator[
     return filled(f"classroom/{kind}", templates, pins=PINS, **names)
 
 
-def filled(folder: str, templates: tuple[Path, ...], **names: object) -> Iterator[tuple[str, bytes]]:
-    """Every file that the templates in *folder* make: its name, and its bytes with LF line ends."""
+def filled(
+    folder: str, templates: tuple[Path, ...], **names: object
+) -> Iterator[tuple[str, bytes]]:
+    """Every file that the templates in *folder* make: its name and its bytes, with LF line ends."""
     from jinja2 import TemplateError
 
     environment = _environment(templates)

@@ -52,11 +52,13 @@ def results_json(
     tiers: Tiers | None = None,
     text_format: TextFormat = TextFormat.TEXT,
     counted: tuple[str, ...] = (),
+    above: tuple[str, ...] = (),
 ) -> bytes:
     """`results.json` of one submission.
 
-    An open part has no score there, and the text says that it waits. *counted* are the times of
-    the runs that count for the limit, this one among them, to be read by `too_soon` in the next.
+    An open part has no score there, and the text says that it waits; while all are open there is
+    no score at all. *above* is said above everything else, in plain text. *counted* are the times
+    of the runs that count for the limit, this one among them, to be read by `too_soon` in the next.
     Raises SetupError while the submission waits to be graded: that is no result.
     """
     feedback, who = result.feedback, tiers or Tiers()
@@ -69,10 +71,11 @@ def results_json(
         tests += [_test(problem, place, who, text_format) for place in range(len(problem.parts))]
         if feedback.published and _solved(problem):
             tests.append(_solution(problem, who, text_format))
+    settled = [p for problem in feedback.problems for p in problem.parts if p.points is not None]
     data: dict[str, object] = {
-        "score": feedback.score,
+        **({"score": feedback.score} if settled or not feedback.problems else {}),
         "execution_time": round(result.seconds, 3),
-        "output": _said(feedback),
+        "output": plain("\n".join((*above, _said(feedback))).strip()),
         "output_format": "text",
         "test_output_format": text_format.value,
         "test_name_format": "text",
@@ -87,6 +90,38 @@ def results_json(
         },
         "tests": tests,
     }
+    return _json(data)
+
+
+def not_graded(
+    sentence: str, *, counted: tuple[str, ...] = (), score: float | None = None
+) -> bytes:
+    """`results.json` that says why there is no grade; without a score, unless one is given.
+
+    Gradescope takes a file without any score for an autograder that failed: no points are
+    recorded, which is what a fault of ours should come to.
+    """
+    told = plain(sentence)
+    data: dict[str, object] = {
+        **({} if score is None else {"score": score}),
+        "output": told,
+        "output_format": "text",
+        "visibility": Visible.ALWAYS.value,
+        "stdout_visibility": Visible.STAFF.value,
+        "extra_data": {"not_graded": True, "counted": list(counted)},
+        "tests": [],
+    }
+    if score is None:
+        data["tests"] = [
+            {
+                "name": "Not graded",
+                "name_format": "text",
+                "output": told,
+                "output_format": "text",
+                "status": "failed",
+                "visibility": Visible.ALWAYS.value,
+            }
+        ]
     return _json(data)
 
 

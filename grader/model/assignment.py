@@ -1,4 +1,4 @@
-"""An assignment of nbgrader: its cells as the instructor's notebooks have them. **Secret.**
+"""An assignment of nbgrader: its cells, as the instructor wrote them. **Secret.**
 
 Hidden tests are in it, and what they compare with.
 """

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import csv
 import io
-import json
 import re
 import shlex
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -26,11 +25,13 @@ from grader.load import Bank, load_release, release_bytes
 from grader.model import Release
 from grader.notebook import write
 from grader.pipeline.papers import trials_of
+from grader.pipeline.student import TEST_EXAM, test_exam_source
 from grader.render import metadata, render
 
 TEMPLATE, STUDENTS, INSTRUCTOR, BUNDLE = "student-template", "students", "instructor", "classroom50"
 ROSTER = "roster.csv"
-_TORCH = re.compile(r"\b(import|from) torch\b|\btorch\.")
+_TORCH = re.compile(r"^\s*(import|from) torch\b", re.M)
+"""In code; a text may mention it without anything that needs it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,12 +85,13 @@ def init_classroom(
             fix="name a folder outside of it; only instructor/, private, may hold the release",
         )
     check = wishes.host == "github"
-    _put(out / TEMPLATE, student_files(course, bank.templates, check=check))
+    tests = {TEST_EXAM: test_exam_source(bank.templates).encode()}
+    _put(out / TEMPLATE, {**student_files(course, bank.templates, check=check), **tests})
     for student in release.students.values():
         mine = paper(release, student)
         notebook = write(render(mine, bank.templates), metadata(mine))
         files = student_files(course, bank.templates, student.id, check=check)
-        _put(out / STUDENTS / student.id, {**files, course.notebook: notebook})
+        _put(out / STUDENTS / student.id, {**files, **tests, course.notebook: notebook})
         done(student.id)
     instructor = instructor_files(course, bank.templates)
     if not (out / INSTRUCTOR / ROSTER).exists():  # later it holds what the instructor wrote
@@ -108,8 +110,6 @@ def course_of(release: Release, wishes: Wishes) -> Course:
     """What the files are filled in with."""
     exam = release.exam
     owner = wishes.owner or "OWNER"
-    text = json.dumps(release.sources, default=str)
-    texts = (text, *(p.solution for p in release.problems.values()))
     course = Course(
         title=" ".join(exam.title.split()),
         notebook=wishes.notebook or f"{exam.id}.ipynb",
@@ -119,7 +119,7 @@ def course_of(release: Release, wishes: Wishes) -> Course:
         branch=wishes.branch,
         deadline=wishes.deadline,
         cron=" ".join(wishes.schedule.split()),
-        torch=any(_TORCH.search(one) for one in texts),
+        torch=any(_TORCH.search(text) for text in _texts(release.sources)),
         cuda=_needs_cuda(release),
         gpu_label=wishes.gpu_label,
         classroom=wishes.classroom,
@@ -127,6 +127,16 @@ def course_of(release: Release, wishes: Wishes) -> Course:
         scale=wishes.scale,
     )
     return replace(checked(course), again=_again(wishes))
+
+
+def _texts(data: object) -> Iterator[str]:
+    """Every text in plain data."""
+    if isinstance(data, str):
+        yield data
+    elif isinstance(data, Mapping):
+        yield from (text for value in data.values() for text in _texts(value))
+    elif isinstance(data, list | tuple):
+        yield from (text for value in data for text in _texts(value))
 
 
 def _needs_cuda(release: Release) -> bool:

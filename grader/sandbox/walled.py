@@ -22,8 +22,9 @@ from grader.sandbox.bare import Bare
 from grader.sandbox.base import Layer, Place, sandboxes
 
 SLOTS = 512
-# No distribution gives these numbers to anybody, and no container shares them out.
-_FIRST_UID = 0x7000_0000
+FIRST_UID = 0x7000_0000
+"""Of student code, when the grader is root. No distribution gives these numbers to anybody, and no
+container shares them out."""
 _SURVEY_SECONDS = 30
 _NAMESPACES = ("mount", "pid", "net", "ipc", "uts")
 _SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib64", "/lib32", "/opt/nvidia")
@@ -78,7 +79,7 @@ class Walled(Bare):
         """Somebody whom this machine doesn't know, when the grader runs as root."""
         found = _survey()
         switch = os.geteuid() == 0 and (_has(found, "switch") or _viewed(found))
-        return _FIRST_UID + slot % SLOTS if switch else None
+        return FIRST_UID + slot % SLOTS if switch else None
 
     def inner(self, place: Place) -> Place:
         """At a path that is the same for all, where there is a view."""
@@ -105,7 +106,7 @@ def _survey() -> Mapping[str, str | None]:
     seen = _view("cpu", proc=True)
     asked = {
         "view": seen,
-        "uid": _FIRST_UID,
+        "uid": FIRST_UID,
         "needs": [os.__file__, *filter(os.path.exists, set(seen["read"]) - set(_SETTINGS))],
         "filter": _program("cpu"),
     }
@@ -160,7 +161,7 @@ def _view(device: str, *, proc: bool) -> View:
     gpu = device == "cuda"
     devices = [*_DEVICES, *(sorted(map(str, Path("/dev").glob("nvidia*"))) if gpu else ())]
     me = os.getuid()
-    users = range(_FIRST_UID, _FIRST_UID + SLOTS) if os.geteuid() == 0 else range(me, me + 1)
+    users = range(FIRST_UID, FIRST_UID + SLOTS) if os.geteuid() == 0 else range(me, me + 1)
     return View(
         read=list(_outermost([*_SYSTEM, *_interpreter(), *_SETTINGS, *(["/sys"] if gpu else [])])),
         hide=sorted(ours),

@@ -200,7 +200,6 @@ _NUMBER = re.compile(r"-?(\d+\.?\d*|\.\d+)([eE][-+]?\d+)?")
 
 def gaps_of(text: str) -> tuple[str, list[Gap]]:
     """A cloze's text with its gaps numbered, and the gaps."""
-    assert not re.search(r"\{#\d+\}", text), "Moodle would take this for a gap"
     gaps: list[Gap] = []
     kept, rest = "", text
     while found := _START.search(rest):
@@ -208,7 +207,10 @@ def gaps_of(text: str) -> tuple[str, list[Gap]]:
         pieces, rest = _pieces(rest[found.end() :])
         gaps.append(_cloze(found[1], found[2], pieces))
         kept += f"{{#{len(gaps)}}}"
-    return kept + rest, gaps
+    whole = kept + rest
+    places = [int(number) for number in re.findall(r"\{#(\d+)\}", whole)]
+    assert places == list(range(1, len(gaps) + 1)), "Moodle would take something else for a gap"
+    return whole, gaps
 
 
 def _pieces(rest: str) -> tuple[list[str], str]:

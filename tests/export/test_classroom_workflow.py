@@ -330,6 +330,17 @@ def test_nothing_secret_is_in_what_students_get(course: Path) -> None:
     assert stat.S_IMODE(private.stat().st_mode) == 0o600
 
 
+@pytest.mark.parametrize(("exam", "needed"), [("midterm", False), ("lab", True)])
+def test_torch_is_installed_where_code_of_a_part_imports_it(
+    tmp_path: Path, exam: str, needed: bool
+) -> None:
+    release, made = str(tmp_path / "release"), tmp_path / "made"
+    command("render", exam, "--student", "ada", "--out", release)
+    command("classroom", "init", str(made), "--release", release)
+    wanted = (made / "student-template" / "requirements.txt").read_text().splitlines()
+    assert ("torch" in wanted) is needed
+
+
 def test_init_again_changes_nothing_and_a_git_repository_is_refused(
     course: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

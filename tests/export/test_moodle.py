@@ -196,7 +196,7 @@ def test_what_fits_into_no_gap_is_a_question_of_its_own_with_the_whole_prompt() 
     quiz = a_quiz([an_asked(*fields), an_asked(*fields, variant=2)])
     categories, notes = exported(quiz)
     assert [[q.type for q in c.questions] for c in categories] == [
-        ["cloze", "cloze"],
+        ["numerical", "numerical"],
         ["essay", "essay"],
         ["ordering", "ordering"],
     ]

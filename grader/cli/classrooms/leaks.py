@@ -1,4 +1,4 @@
-"""`grader classroom leaks`: is anything secret in what students would get?"""
+"""`grader classroom leaks`: what is secret in what students would get."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 @click.option(
     "--seconds",
     type=click.FloatRange(min=1),
-    default=900.0,
+    default=1800.0,
     show_default=True,
     help="Most time; what was not searched by then is named.",
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import cast
 
 from grader.export.nbgrader.answers import form_of
 from grader.export.nbgrader.cells import notebook_cells
@@ -13,6 +14,7 @@ from grader.model.item import Item
 from grader.model.quiz import Quiz
 from grader.nbgrader import as_released, metadata, with_answers_cleared
 from grader.notebook import Cell, write
+from grader.notebook.cells import CellType
 
 __all__ = ["nbgrader"]
 
@@ -63,7 +65,7 @@ def _lost(item: Item) -> Iterator[str]:
 def _bytes(cells: list[SourceCell], *, released: bool) -> bytes:
     written = [
         Cell(
-            type=_TYPES[cell.type],
+            type=cast("CellType", cell.type),
             source=cell.source,
             id=f"{number}-{cell.grade_id}"[:64].rstrip("-_"),
             metadata=metadata(cell, released=released),
@@ -71,6 +73,3 @@ def _bytes(cells: list[SourceCell], *, released: bool) -> bytes:
         for number, cell in enumerate(cells, 1)
     ]
     return write(written, _ABOUT)
-
-
-_TYPES = {"code": "code", "markdown": "markdown"}

@@ -83,20 +83,18 @@ def _number(name: str, item: NumberItem) -> Answer:
 def _table(name: str, items: Sequence[NumberItem]) -> Answer:
     rows = list(dict.fromkeys(item.row for item in items))
     columns = list(dict.fromkeys(item.column for item in items))
-    grid = [[item for item in items if item.row == row] for row in rows]
-    blank = ["    " + f"{row!r}: [{', '.join('...' for _ in columns)}],\n" for row in rows]
-    right = {
-        row: [i.ranges[0].value for i in cells] for row, cells in zip(rows, grid, strict=True)
-    }
-    places = [(r, c, item) for r, cells in zip(rows, grid, strict=True) for c, item in enumerate(cells)]
-    first = items[0]
+    grid = {row: [item for item in items if item.row == row] for row in rows}
+    blank = [f"    {row!r}: [{', '.join('...' for _ in columns)}],\n" for row in rows]
+    right = {row: [item.ranges[0].value for item in cells] for row, cells in grid.items()}
+    units = numbers.units_of(items[0].unit)
+    read = f"exam_entries({name}, {rows!r})"
     return Answer(
-        how=f"for each row a list of {', '.join(columns)}; {numbers.how(first)}",
+        how=f"for each row a list of {', '.join(columns)}; {numbers.how(items[0])}",
         template="{\n" + "".join(blank) + "}",
         right=repr(right),
-        present=f"any(exam_number(cell, {numbers.units_of(first.unit)!r}) is not None "
-        f"for row in {name}.values() for cell in row)",
-        share=judging.cells(name, [(r, c, i) for r, c, i in places]),
+        present=f"any(exam_number(cell, {units!r}) is not None for row in {read} "
+        f"for cell in exam_entries(row, range({len(columns)})))",
+        share=judging.cells(read, list(grid.values()), units),
     )
 
 
@@ -158,12 +156,13 @@ class _Pairs(_Plain):
         things = [f"{n}. {text}" for n, text in enumerate(item.things, 1)]
         targets = [f"- **{x}.** {text}" for x, text in zip(letters, item.targets, strict=True)]
         blank = ", ".join(f"{number}: ..." for number in right)
+        read = f"exam_entries({name}, {list(right)!r})"
         return Answer(
             how=f"for each number a letter in quotes, {letters[0]} to {letters[-1]}",
             template="{" + blank + "}",
             right=repr(right),
-            present=f"any(exam_letter(one, {letters!r}) for one in {name}.values())",
-            share=judging.pairs(name, right, letters),
+            present=f"any(exam_letter(one, {letters!r}) for one in {read})",
+            share=judging.pairs(read, list(right.values()), letters),
             options="\n".join([*things, "", *targets]),
         )
 
@@ -209,7 +208,7 @@ class _Essay(_Plain):
     def answer(self, name: str, items: Sequence[Item]) -> Answer:
         raise TypeError(f"{name} is graded by a person: {items}")
 
-    def lost(self, item: Item) -> Iterator[str]:
+    def lost(self, item: Item) -> Iterator[str]:  # noqa: ARG002
         yield "written in a Markdown cell, and graded in nbgrader by a person"
 
 

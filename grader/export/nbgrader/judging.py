@@ -37,27 +37,24 @@ def _ranges(ranges: Sequence[Range]) -> str:
     return repr(found)
 
 
-def cells(name: str, places: Sequence[tuple[str, int, NumberItem]]) -> str:
+def cells(read: str, grid: Sequence[Sequence[NumberItem]], units: Mapping[str, float]) -> str:
     """Each cell by itself, and their shares added up."""
-    from grader.export.nbgrader.numbers import units_of
-
-    listed = ",\n    ".join(
-        f"({row!r}, {column}, {units_of(item.unit)!r}, {item.weight!r}, {_ranges(item.ranges)})"
-        for row, column, item in places
+    rows = ",\n    ".join(
+        "[" + ", ".join(f"({item.weight!r}, {_ranges(item.ranges)})" for item in row) + "]"
+        for row in grid
     )
     return f"""\
-cells = [
-    {listed},
+judges = [
+    {rows},
 ]
-def one(row, column, units, ranges):
-    try:
-        x = exam_number({name}[row][column], units)
-    except (LookupError, TypeError):
-        return 0.0
-    if x is None:
-        return 0.0
-    return next((share for low, high, share, _ in ranges if low <= x <= high), 0.0)
-return min(sum(weight * one(r, c, units, ranges) for r, c, units, weight, ranges in cells), 1.0)
+total = 0.0
+for row, judged in zip({read}, judges):
+    for cell, (weight, ranges) in zip(exam_entries(row, range(len(judged))), judged):
+        x = exam_number(cell, {units!r})
+        if x is not None:
+            shares = (share for low, high, share, _ in ranges if low <= x <= high)
+            total += weight * next(shares, 0.0)
+return min(total, 1.0)
 """
 
 
@@ -106,12 +103,11 @@ def order(read: str, right: Sequence[str], rule: str) -> str:
     return f"chosen, right = {read}, {list(right)!r}\n" + _RULES[rule]
 
 
-def pairs(name: str, right: Mapping[int, str], letters: str) -> str:
+def pairs(read: str, right: Sequence[str], letters: str) -> str:
     """The share of those that were matched rightly."""
     return f"""\
-right = {dict(right)!r}
-given = {{n: exam_letter({name}.get(n), {letters!r}) for n in right}}
-return sum(given[n] == letter for n, letter in right.items()) / len(right)
+given = [exam_letter(one, {letters!r}) for one in {read}]
+return sum(map(str.__eq__, {list(right)!r}, map(str, given))) / {len(right)}
 """
 
 

@@ -14,7 +14,8 @@ def exam_number(answer, units):
     factor = 1
     if isinstance(answer, str):
         found = re.fullmatch(
-            r"\\s*([-+]?(?:\\d{1,3}(?:,\\d{3})+|\\d+)?(?:\\.\\d*)?(?:[eE][-+]?\\d+)?)\\s*(.*?)\\s*", answer
+            r"\\s*([-+]?(?:\\d{1,3}(?:,\\d{3})+|\\d+)?(?:\\.\\d*)?(?:[eE][-+]?\\d+)?)\\s*(.*?)\\s*",
+            answer,
         )
         if not found or found[2] not in units or not any(c.isdigit() for c in found[1]):
             return None
@@ -53,6 +54,15 @@ def exam_text(answer):
     """The text in one line; None where nothing was written."""
     text = " ".join(answer.split()) if isinstance(answer, str) else ""
     return text if text not in ("", "...") else None
+
+
+def exam_entries(answer, keys):
+    """What stands under each of these keys, or in their order; None for what is not there."""
+    answer = answer.tolist() if hasattr(answer, "tolist") else answer
+    if isinstance(answer, dict):
+        return [answer.get(key) for key in keys]
+    found = list(answer) if isinstance(answer, (list, tuple)) else []
+    return (found + [None] * len(keys))[: len(keys)]
 
 
 def exam_truth(answer):

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from grader.pipeline.leaks.digests import Digests
 from grader.pipeline.leaks.named import Judge, Pair, is_weighty, pairs
 from grader.pipeline.leaks.needles import Needles
-from grader.pipeline.leaks.numerals import bits, numerals, runs, sequence
+from grader.pipeline.leaks.numerals import bits, bits_of_run, numerals, runs, sequence
 from grader.pipeline.leaks.records import Finding, masked
 from grader.pipeline.leaks.views import View
 from grader.pipeline.leaks.visible import Visible
@@ -67,15 +67,15 @@ class Evidence:
     """Every strong number of the file; with its place when it may be a secret one."""
     _words: dict[tuple[str, str], dict[int, Place]] = field(default_factory=dict)
     _pairs: dict[tuple[str, str], tuple[Pair, Place]] = field(default_factory=dict)
-    _runs: dict[int, Place] = field(default_factory=dict)
+    _runs: dict[tuple[str, ...], Place] = field(default_factory=dict)
     _sequences: int = 0
     _hidden: dict[int, dict[str, Place]] = field(default_factory=dict)
     """Long numbers of hidden cases, by part."""
 
-    def bytes(self, data: bytes, place: Place) -> None:
+    def bytes(self, data: bytes, place: Callable[[int], Place]) -> None:
         """Looks for secrets that are bytes."""
-        for kind, detail in self.search.needles.find(data):
-            self._found.setdefault((kind, detail), place)
+        for what, at in self.search.needles.find(data):
+            self._found.setdefault(what, place(at))
 
     def text(self, view: View, place: Callable[[int], Place], *, is_name: bool = False) -> None:
         """Looks for everything that can be told from text."""
@@ -111,7 +111,7 @@ class Evidence:
         self._sequences = max(self._sequences, len(listed))
         for run, first in runs(value for value, _ in listed):
             if hash(run) in wanted.runs:
-                self._runs.setdefault(hash(run), place(listed[first][1]))
+                self._runs.setdefault(run, place(listed[first][1]))
 
     def _search_words(self, text: str, place: Callable[[int], Place]) -> None:
         wanted = self.search.wanted
@@ -140,8 +140,9 @@ class Evidence:
                 first = next(iter(hits.values()))
                 yield first.finding(kind, f"of {problem}, {len(hits) + 6} words or more")
         yield from self._from_runs()
-        yield from self._from_numbers()
-        yield from self._from_pairs()
+        told: set[str] = set()
+        yield from self._from_pairs(told)
+        yield from self._from_numbers(told)
 
     def _from_runs(self) -> Iterator[Finding]:
         wanted = self.search.wanted
@@ -152,14 +153,14 @@ class Evidence:
                 what = wanted.hidden_parts[part]
                 seen.add(what)
                 yield next(iter(numbers.values())).finding("hidden case", f"numbers {what}")
-        for one, place in self._runs.items():
-            worth, what = wanted.runs[one]
-            if worth - chance >= ENOUGH_BITS and what not in seen:
+        for run, place in self._runs.items():
+            what = wanted.runs[hash(run)]
+            if what not in seen and bits_of_run(run) - chance >= ENOUGH_BITS:
                 seen.add(what)
                 kind = "hidden case" if what.startswith("of ") else "private key"
                 yield place.finding(kind, f"numbers {what}")
 
-    def _from_numbers(self) -> Iterator[Finding]:
+    def _from_numbers(self, told: set[str]) -> Iterator[Finding]:
         """Numbers without a name: how unlikely is it that so many are somebody's keys?"""
         wanted = self.search.wanted
         lengths: dict[int, int] = {}
@@ -185,6 +186,9 @@ class Evidence:
         if scores[best] - math.log2(len(self.scope)) < ENOUGH_BITS:
             return
         for name, digits, place in whose[best]:
+            if name in told:
+                continue
+            told.add(name)
             what = f"a number that is the key of {name} ({best}), {masked(digits)}"
             yield place.finding("key", what)
 
@@ -195,12 +199,15 @@ class Evidence:
         each = math.log2(len(plain) / len(self.search.wanted.students) + 1)
         return each if any(not label.is_other for label in names) else each + 3.0
 
-    def _from_pairs(self) -> Iterator[Finding]:
+    def _from_pairs(self, told: set[str]) -> Iterator[Finding]:
         weak: list[tuple[Pair, Place, frozenset[str]]] = []
         wrong: list[tuple[Pair, frozenset[str]]] = []
         for pair, place in self._pairs.values():
             right = self.search.judge.right_for(pair)
             if right and pair.strong and is_weighty(pair.value):
+                if pair.name in told:
+                    continue
+                told.add(pair.name)
                 yield place.finding("key", self._said(pair, right))
             elif right & self.scope:
                 weak.append((pair, place, right & self.scope))
@@ -209,7 +216,10 @@ class Evidence:
                 wrong.append((pair, right))
         together = set(self._together(weak, wrong))
         for pair, place, right in weak:
+            if pair.name in told:
+                continue
             if pair in together or self._alone(pair, right, wrong):
+                told.add(pair.name)
                 yield place.finding("key", self._said(pair, right))
 
     def _together(
@@ -245,7 +255,7 @@ class Evidence:
         if 2 * missed > told:
             return False
         try:
-            return float(pair.value) != self.search.judge.points_of(pair)
+            return float(pair.value.strip("\"'`")) != self.search.judge.points_of(pair)
         except ValueError:
             return True
 
@@ -256,7 +266,7 @@ class Evidence:
 
 
 def _is_number(pair: Pair) -> bool:
-    return pair.value[:1] in "+-.0123456789"
+    return pair.value.lstrip("\"'`")[:1] in set("+-.0123456789")
 
 
 def _worth(pair: Pair) -> float:

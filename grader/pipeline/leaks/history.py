@@ -130,6 +130,8 @@ class History:
             for line in out:
                 words = line.split()
                 if len(words) != 3 or not words[2].isdigit():
+                    what = words[0].decode("ascii", "replace") if words else "an object"
+                    self._budget.skip(f"{self._prefix}{what}", "git can't read it")
                     continue
                 if len(found) >= self._budget.bounds.objects or self._budget.late:
                     self._budget.skip(f"{self._prefix}history", "it has too many objects")

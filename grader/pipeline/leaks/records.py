@@ -22,7 +22,7 @@ class Bounds:
     """Files, and members of archives."""
     objects: int = 500_000
     """Of one git repository."""
-    seconds: float = 900.0
+    seconds: float = 1800.0
     findings: int = 200
 
 

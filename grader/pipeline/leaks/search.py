@@ -152,7 +152,7 @@ class _Searcher:
         if not piece.is_name:  # what is inside first, as its place says more
             for inner in unpacked(piece, self._budget):
                 self._look(inner, evidence)
-        evidence.bytes(piece.data, Place(piece.path, piece.line, piece.how))
+        evidence.bytes(piece.data, lambda _: Place(piece.path, piece.line, piece.how))
         for text, encoding in texts(piece.data):
             self._text(piece, text, encoding, evidence)
 
@@ -163,37 +163,34 @@ class _Searcher:
         lines = _lines(text)
         for view in views(text, deep=deep):
             how = (*piece.how, *filter(None, (encoding,)), *view.how)
-            place = _placing(piece, view, how, lines)
+            place = _placing(piece, lines, how, view)
             evidence.text(view, place, is_name=piece.is_name)
-            latin = view.text.encode("latin-1", "replace") if view.how else b""
-            evidence.bytes(latin, Place(piece.path, piece.line, how))
-            self._blobs(piece, view, place, evidence)
+            if view.how:
+                evidence.bytes(view.text.encode("latin-1", "replace"), place)
+            self._blobs(piece, view, lines, evidence)
 
-    def _blobs(
-        self, piece: Piece, view: View, place: Callable[[int], Place], evidence: Evidence
-    ) -> None:
+    def _blobs(self, piece: Piece, view: View, lines: list[int], evidence: Evidence) -> None:
         # Nearly always there is nothing in any of them.
         together = b"\0".join(data for data, _, _ in view.blobs)
         if any(True for _ in self._search.needles.find(together)):
-            for data, at, name in view.blobs:
-                where = place(at)
-                evidence.bytes(data, Place(where.path, where.line, (*where.how, name)))
-        for data, at, name in view.blobs:
-            if not _is_file(data, name) or piece.depth >= self._bounds.depth:
+            for data, at, encodings in view.blobs:
+                where = _placing(piece, lines, (*piece.how, *encodings))(at)
+                evidence.bytes(data, lambda _, where=where: where)  # type: ignore[misc]
+        for data, at, encodings in view.blobs:
+            if not _is_file(data, encodings[-1]) or piece.depth >= self._bounds.depth:
                 continue
-            where = place(at)
+            where = _placing(piece, lines, (*piece.how, *encodings))(at)
             inner = Piece(
-                path=piece.path,
+                path=where.path,
                 data=data,
-                how=(*where.how, name),
+                how=where.how,
                 line=where.line,
                 depth=piece.depth + 1,
             )
             known, self._budget.unread = self._budget.unread, []
             self._look(inner, evidence)
             # What looks like an archive by chance is none, and no matter if it can't be read.
-            late = [one for one in self._budget.unread if "can't be unpacked" not in one[1]]
-            self._budget.unread = [*known, *late]
+            self._budget.unread = [*known, *(u for u in self._budget.unread if "large" in u[1])]
 
     def _scope(self, piece: Piece) -> frozenset[str]:
         """Who may get this file: whoever it names, or those whose notebooks are in the folder."""
@@ -247,12 +244,14 @@ def _lines(text: str) -> list[int]:
 
 
 def _placing(
-    piece: Piece, view: View, how: tuple[str, ...], lines: list[int]
+    piece: Piece, lines: list[int], how: tuple[str, ...], view: View | None = None
 ) -> Callable[[int], Place]:
+    """What makes a place of where something stands in *view*, or in the text of *piece*."""
+
     def place(at: int) -> Place:
         if piece.line or piece.is_name:
             return Place(piece.path, piece.line, how)
-        line = bisect_right(lines, max(0, view.origin(at)))
+        line = bisect_right(lines, max(0, view.origin(at) if view else at))
         index = bisect_right(piece.sections, (line, "\uffff")) - 1
         if index < 0:
             return Place(piece.path, line, how)

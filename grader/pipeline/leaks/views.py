@@ -33,8 +33,8 @@ class View:
     origins: list[int] = field(default_factory=lambda: [0])
     slopes: list[int] = field(default_factory=lambda: [1])
     """0 for what was decoded as a whole, -1 for what runs backwards."""
-    blobs: list[tuple[bytes, int, str]] = field(default_factory=list)
-    """What tokens decoded to that is no text: bytes, place, encoding."""
+    blobs: list[tuple[bytes, int, tuple[str, ...]]] = field(default_factory=list)
+    """What tokens decoded to that is no text: bytes, place in the first text, encodings."""
 
     def origin(self, at: int) -> int:
         """The place in the text that all began with."""
@@ -156,7 +156,8 @@ def _replaced(
         blobs: _Blobs = []
         meant = meaning(found, blobs)
         if len(made.blobs) < _MOST_BLOBS:
-            made.blobs += [(data, found.start(), name) for data, name in blobs]
+            place = view.origin(found.start())
+            made.blobs += [(data, place, (*how, name)) for data, name in blobs]
         if meant is None:
             continue
         add(view.text[end : found.start()], end, 1)

@@ -13,7 +13,7 @@ from typing import NamedTuple
 from grader.draw import paper
 from grader.kinds import kinds
 from grader.model import Key, Paper, Release
-from grader.pipeline.leaks.numerals import Mantissas, bits_of_run, digits_of, runs
+from grader.pipeline.leaks.numerals import Mantissas, digits_of, runs
 from grader.pipeline.leaks.words import is_telling, shingles, squeezed
 from grader.render import letter_of
 
@@ -21,6 +21,8 @@ EXPECTED_STUDENTS = 8
 """For more, the expected results of hidden cases are not computed; their inputs always are."""
 LONG_DIGITS = 9
 """Of numbers in hidden cases that are told by themselves."""
+_FIRST = 400
+"""Numbers of one value that are looked for: who gives it away gives its beginning away."""
 _FACTORS = (*(1.024**power for power in (1, 2, 3, 4, -1, -2, -3, -4)), 8.0, 0.125)
 """Between GB and GiB, and between bytes and bits; powers of ten change no digit."""
 
@@ -65,8 +67,8 @@ class Wanted:
     """Digits of seeds and private keys: kind and detail."""
     bytes: dict[bytes, tuple[str, str]] = field(default_factory=dict)
     """Eight bytes each: kind and detail."""
-    runs: dict[int, tuple[float, str]] = field(default_factory=dict)
-    """Six numbers in a row: their bits, and the part whose hidden case they are of."""
+    runs: dict[int, str] = field(default_factory=dict)
+    """Six numbers in a row, and the part whose hidden case they are of."""
     words: dict[int, tuple[str, str]] = field(default_factory=dict)
     """Seven words in a row: kind and problem."""
     expressions: dict[str, str] = field(default_factory=dict)
@@ -110,7 +112,7 @@ class _Maker:
         for number in (int.from_bytes(key, "big"), int.from_bytes(key, "little")):
             self._found.exact[str(number).strip("0")] = what
         for run, _ in runs(map(float, key)):
-            self._found.runs[hash(run)] = (bits_of_run(run), "the private key")
+            self._found.runs[hash(run)] = "the private key"
 
     def _binary(self, data: bytes, what: tuple[str, str]) -> None:
         for at in range(0, len(data) - 7, 8):
@@ -193,9 +195,9 @@ class _Maker:
         self._sequence(list(_plain(value)), what)
 
     def _sequence(self, values: list[object], what: str) -> None:
-        numbers = [float(v) for v in values if isinstance(v, int | float)][:5000]
+        numbers = [float(v) for v in values if isinstance(v, int | float)][:_FIRST]
         for run, _ in runs(numbers):
-            self._found.runs.setdefault(hash(run), (bits_of_run(run), what))
+            self._found.runs.setdefault(hash(run), what)
         self._hidden.update({abs(v): what for v in numbers if len(digits_of(v)) >= LONG_DIGITS})
         for value in values:
             if isinstance(value, str) and len(squeezed(value)) >= 16:
@@ -292,7 +294,7 @@ def _plain(value: object) -> Iterator[object]:
     """The numbers and texts of a value, in order."""
     numbers = getattr(value, "numbers", None)
     if numbers is not None:
-        yield from numbers.ravel()[:5000].tolist()
+        yield from numbers.ravel()[:_FIRST].tolist()
     elif isinstance(value, Mapping):
         for one in value.values():
             yield from _plain(one)

@@ -13,6 +13,10 @@ from grader.model.quiz import Pool, Quiz
 from grader.pipeline.quizzes import question
 from grader.pipeline.releases import private_key_of, sample
 
+_ALIKE = (
+    "nbgrader can't give every student numbers of their own: all who get this assignment have "
+    "those of version {version}; export others with --version and share them out"
+)
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,30}")
 
 
@@ -21,15 +25,11 @@ def make_version(bank: Bank, wanted: str, version: str, private_key: str | None 
 
     Raises SpecError for what can't be drawn, and SetupError for an odd name.
     """
-    notes = (
-        "nbgrader can't give every student numbers of their own: all who get this assignment have "
-        f"those of version {version}; export others with --version and share them out",
-    )
+    notes = [_ALIKE.format(version=version)]
     if private_key is None:
-        notes += (
-            "drawn by a random key: give --private-key TEXT to get the same numbers again",
-        )
-    return version_quiz(version_paper(bank, wanted, version, private_key), version, notes)
+        notes.append("drawn by a random key: give --private-key TEXT to get the same numbers again")
+    drawn = version_paper(bank, wanted, version, private_key)
+    return version_quiz(drawn, version, tuple(notes))
 
 
 def version_paper(bank: Bank, wanted: str, version: str, private_key: str | None = None) -> Paper:

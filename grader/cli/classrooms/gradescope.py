@@ -1,0 +1,167 @@
+"""`grader classroom gradescope`: the zip of an autograder."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from grader.cli.options import bank_option, examples, json_option, print_json, release_argument
+
+if TYPE_CHECKING:
+    from grader.export.gradescope import Tiers
+
+
+@click.command(
+    "gradescope",
+    epilog=examples(
+        "grader classroom gradescope release --out autograder.zip",
+        "grader classroom gradescope release --out autograder.zip --rate 3/60",
+        "grader classroom gradescope release --out autograder.zip --tiers marks=after_due_date",
+        "grader classroom gradescope release --out autograder.zip --wheels dist --offline",
+    ),
+)
+@release_argument
+@click.option(
+    "--out",
+    required=True,
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="ZIP",
+    help="What you upload as the assignment's autograder.",
+)
+@click.option(
+    "--wheels",
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="Put the wheels of this folder in; they come before what PyPI has.",
+)
+@click.option(
+    "--offline",
+    is_flag=True,
+    help="Fetch every other package now, and put it in too, so that none is fetched there.",
+)
+@click.option(
+    "--tiers",
+    multiple=True,
+    metavar="WHAT=WHEN",
+    help="When students see marks, solutions or output: visible, after_due_date, "
+    "after_published or hidden; again for more. Solutions are left out unless named.  "
+    "[default: marks=visible, output=hidden]",
+)
+@click.option(
+    "--rate",
+    metavar="N/MINUTES",
+    help="At most N submissions within so many minutes; what failed by our fault does not count.",
+)
+@click.option(
+    "--minutes",
+    type=click.FloatRange(min=2, max=40),
+    default=10.0,
+    show_default=True,
+    help="The time limit that the assignment has at Gradescope.",
+)
+@click.option(
+    "--memory-mb",
+    type=click.IntRange(min=512),
+    default=768,
+    show_default=True,
+    help="The memory that its container has there.",
+)
+@click.option(
+    "--text",
+    "text_format",
+    type=click.Choice(("text", "md")),
+    default="text",
+    show_default=True,
+    help="How reasons are shown: as plain text, or as Markdown.",
+)
+@click.option(
+    "--sandbox",
+    default="required:user",
+    show_default=True,
+    metavar="auto|required[:LAYERS]",
+    help="What student code must be kept in there.",
+)
+@click.option("--install", default="", metavar="TEXT", help="What pip installs; this version.")
+@bank_option
+@json_option
+def command(
+    release: Path,
+    out: Path,
+    wheels: Path | None,
+    offline: bool,
+    tiers: tuple[str, ...],
+    rate: str | None,
+    minutes: float,
+    memory_mb: int,
+    text_format: str,
+    sandbox: str,
+    install: str,
+    banks: tuple[str, ...],
+    as_json: bool,
+) -> None:
+    """Make the zip of a Gradescope autograder from a release.
+
+    The zip holds the release with every answer: upload it to your own assignment, and keep it
+    private. Students are known by their e-mail on the roster, or by an id that is their e-mail or
+    their number there.
+    """
+    from grader.export.autograder import Autograder
+    from grader.export.gradescope import TextFormat
+    from grader.load import Bank
+    from grader.pipeline.gradescope.making import make_autograder
+
+    chosen, solutions = _tiers(tiers)
+    wished = Autograder(
+        title="",
+        install=install,
+        torch=False,
+        tiers=chosen,
+        solutions=solutions,
+        rate=_rate(rate) if rate is not None else None,
+        minutes=minutes,
+        memory_mb=memory_mb,
+        sandbox=sandbox,
+        text_format=TextFormat(text_format),
+    )
+    made = make_autograder(release, out, wished, Bank.open(banks), wheels=wheels, offline=offline)
+    if as_json:
+        data = {"zip": str(out), "release": made.release, "bytes": made.bytes}
+        print_json({**data, "notes": list(made.notes)})
+        return
+    for note in made.notes:
+        click.echo(f"note: {note}", err=True)
+    click.echo(f"{out}: release {made.release}, {made.bytes / 1e6:.1f} MB; it holds every answer.")
+
+
+def _tiers(given: tuple[str, ...]) -> tuple[Tiers, bool]:
+    """Who sees what, and whether solutions were named."""
+    from grader.errors import SetupError
+    from grader.export.gradescope import Tiers, Visible
+
+    found = Tiers()
+    words = [word.strip() for one in given for word in one.split(",")]
+    for word in words:
+        what, _, when = word.partition("=")
+        if what not in Tiers.__dataclass_fields__ or when not in set(Visible):
+            raise SetupError(
+                f"--tiers '{word}' can't be understood",
+                fix="write marks, solutions or output, then =, then "
+                f"{', '.join(one.value for one in Visible)}",
+            )
+        found = replace(found, **{what: Visible(when)})
+    return found, any(word.startswith("solutions=") for word in words)
+
+
+def _rate(text: str) -> tuple[int, float]:
+    from grader.errors import SetupError
+
+    found = re.fullmatch(r"\s*(\d{1,4})\s*/\s*(\d{1,6}(?:\.\d+)?)\s*", text)
+    if found is None or int(found[1]) < 1 or float(found[2]) <= 0:
+        raise SetupError(
+            f"--rate '{text}' is no limit", fix="write N/MINUTES, such as 3/60 for 3 an hour"
+        )
+    return int(found[1]), float(found[2])

@@ -1,0 +1,29 @@
+"""`grader classroom gradescope-run`: what Gradescope's run_autograder calls."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from grader.cli.options import examples
+
+
+@click.command(
+    "gradescope-run",
+    epilog=examples("grader classroom gradescope-run /autograder"),
+)
+@click.argument(
+    "root",
+    type=click.Path(path_type=Path, exists=True, file_okay=False),
+    envvar="AUTOGRADER_ROOT",
+    default="/autograder",
+)
+def command(root: Path) -> None:
+    """Grade what Gradescope handed over in ROOT, and write ROOT/results/results.json.
+
+    Exits 0 whatever the student has earned; a fault of ours leaves a result without a score.
+    """
+    from grader.pipeline.gradescope.grading import autograde
+
+    click.echo(autograde(root).sentence)

@@ -1,0 +1,1 @@
+"""Gradescope from both sides: making its autograder, and being it."""

@@ -1,0 +1,129 @@
+"""A release to Gradescope's autograder."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from grader.errors import SetupError
+from grader.export.autograder import PYTHONS, Autograder, autograder_zip
+from grader.export.gradescope import Visible
+from grader.files import write_whole
+from grader.load import Bank, load_release, release_bytes
+from grader.model import Release
+from grader.pipeline.classrooms import Wishes, course_of
+
+_PLATFORMS = ("manylinux_2_28_x86_64", "manylinux_2_17_x86_64", "manylinux2014_x86_64")
+_LARGE = 100_000_000
+_OWN = re.compile(r"systems[_.-]grader-", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Made:
+    """A zip on disk."""
+
+    release: str
+    bytes: int
+    notes: tuple[str, ...]
+
+
+def make_autograder(
+    release_file: Path,
+    out: Path,
+    wished: Autograder,
+    bank: Bank,
+    *,
+    wheels: Path | None = None,
+    offline: bool = False,
+) -> Made:
+    """Writes the zip of the release in *release_file* to *out*.
+
+    *wished* has what the instructor chose; title and packages are the release's. With *wheels*,
+    those in the folder are in it; *offline*, so is every other package that is needed, fetched
+    now. Raises SetupError when one can't be had.
+    """
+    release = load_release(release_file)
+    course = course_of(release, Wishes(install=wished.install))
+    packages = dict(_wheels(wheels)) if wheels is not None else {}
+    one = replace(
+        wished, title=course.title, install=course.install, torch=course.torch, offline=offline
+    )
+    if offline:
+        packages = _completed(one, packages)
+    data = autograder_zip(replace(one, wheels=packages), release_bytes(release), bank.templates)
+    write_whole(out, data, private=True)
+    return Made(
+        release=release.id,
+        bytes=len(data),
+        notes=tuple(_notes(release, replace(one, wheels=packages), len(data), course.cuda)),
+    )
+
+
+def _wheels(folder: Path) -> Iterator[tuple[str, bytes]]:
+    found = sorted(folder.glob("*.whl")) if folder.is_dir() else []
+    if not found:
+        raise SetupError(
+            "there are no wheels here",
+            where=str(folder),
+            fix="make this package's with `pip wheel --no-deps --wheel-dir DIR PATH`",
+        )
+    for path in found:
+        yield path.name, path.read_bytes()
+
+
+def _completed(one: Autograder, packages: Mapping[str, bytes]) -> dict[str, bytes]:
+    """The wheels of everything that is installed, for the image's Python."""
+    with tempfile.TemporaryDirectory(prefix="grader-wheels-") as folder:
+        given, target = Path(folder) / "given", Path(folder) / "all"
+        given.mkdir()
+        for name, data in packages.items():
+            (given / name).write_bytes(data)
+        wanted = [one.install, "uv", *(["torch"] if one.torch else [])]
+        extra = ("--extra-index-url", "https://download.pytorch.org/whl/cpu") if one.torch else ()
+        command = [
+            *(sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check"),
+            *("--only-binary", ":all:", "--implementation", "cp"),
+            *("--python-version", PYTHONS[0], "--dest", str(target), "--find-links", str(given)),
+            *(word for name in _PLATFORMS for word in ("--platform", name)),
+            *extra,
+            *wanted,
+        ]
+        done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603
+        if done.returncode:
+            last = [line for line in done.stderr.splitlines() if line.startswith("ERROR:")]
+            raise SetupError(
+                f"pip can't get every package: {last[0][7:] if last else 'see pip download'}",
+                fix="build this package's wheel with `pip wheel --no-deps` and name its folder "
+                "with --wheels, or leave --offline out",
+            )
+        return {path.name: path.read_bytes() for path in sorted(target.glob("*.whl"))}
+
+
+def _notes(release: Release, one: Autograder, size: int, cuda: bool) -> Iterator[str]:
+    if not any(_OWN.match(name) for name in one.wheels):
+        yield f"setup.sh installs {one.install} from PyPI; see --wheels where it is not there"
+    bare = [s.id for s in release.students.values() if "@" not in s.id + s.email]
+    if bare:
+        some = ", ".join(bare[:3]) + (", …" if len(bare) > 3 else "")
+        yield (
+            f"{len(bare)} of {len(release.students)} students have no e-mail on the roster "
+            f"({some}): they are known there by their id alone, as a number, as a whole e-mail or "
+            "as what stands before its @"
+        )
+    if one.torch:
+        yield "some part needs torch: choose a container with at least 3 GB, and --memory-mb"
+    if cuda:
+        yield "some parts need a GPU, which Gradescope has not: they stay open, without a score"
+    if json.dumps(release.sources, default=str).find('"explanation"') >= 0:
+        yield "parts that a person grades stay open there, without a score"
+    if size > _LARGE:
+        yield f"the zip has {size / 1e6:.0f} MB; Gradescope may refuse more than 100"
+    hidden = [one.tiers.marks, *([one.tiers.solutions] if one.solutions else [])]
+    if any(tier is not Visible.ALWAYS for tier in hidden):
+        yield "Gradescope hides the total from students while any test is hidden from them"

@@ -1,0 +1,60 @@
+"""Who handed in, by what Gradescope says of them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from grader.model import Student
+
+
+class People:
+    """The students of a release, found by what Gradescope knows of people."""
+
+    def __init__(self, students: Mapping[str, Student]):
+        self._by_email = _unique((s.email, s.id) for s in students.values() if s.email)
+        self._by_id = _unique((name, name) for name in students)
+        # Where the roster has an e-mail, it alone counts: another domain is another person.
+        self._bare = {s.id for s in students.values() if not s.email}
+
+    def of(self, metadata: Mapping[str, Any]) -> tuple[str, ...]:
+        """The ids of everybody who handed this in together, as far as the release has them."""
+        found = (self._find(user) for user in users_of(metadata))
+        return tuple(dict.fromkeys(name for name in found if name is not None))
+
+    def _find(self, user: Mapping[str, Any]) -> str | None:
+        email, number = _text(user.get("email")), _text(user.get("id"))
+        local = self._by_id.get(email.partition("@")[0]) if email else None
+        return (
+            self._by_email.get(email)
+            or (self._by_id.get(number) if number else None)
+            or (self._by_id.get(email) if email else None)
+            or (local if local in self._bare else None)
+        )
+
+
+def users_of(metadata: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    """What Gradescope says of everybody who handed in."""
+    listed = metadata.get("users")
+    return [one for one in listed if isinstance(one, dict)] if isinstance(listed, list) else []
+
+
+def named(metadata: Mapping[str, Any]) -> str:
+    """Everybody who handed in, as an instructor would look for them."""
+    shown = (_text(u.get("email")) or f"user {_text(u.get('id'))}" for u in users_of(metadata))
+    return ", ".join(shown) or "nobody"
+
+
+def _text(value: object) -> str:
+    return str(value).strip().casefold() if isinstance(value, (str, int)) else ""
+
+
+def _unique(pairs: Iterator[tuple[str, str]]) -> dict[str, str]:
+    """Folded names to ids; a name of two students belongs to neither."""
+    found: dict[str, str] = {}
+    twice: set[str] = set()
+    for name, student in pairs:
+        folded = name.strip().casefold()
+        if found.setdefault(folded, student) != student:
+            twice.add(folded)
+    return {name: student for name, student in found.items() if name not in twice}
