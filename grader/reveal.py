@@ -54,7 +54,7 @@ def reveal(
         staff=staff,
         given=given if published or staff else None,
         undefined=frozenset(n for n, a in evidence.answers.items() if a.raw is None)
-        if evidence
+        if evidence and not evidence.typed
         else frozenset(),
     )
     return Feedback(
@@ -69,7 +69,7 @@ def reveal(
         max_score=row.max_score,
         complete=row.complete,
         problems=tuple(_problems(paper, view)),
-        run=None if evidence is None else story(evidence),
+        run=None if evidence is None or evidence.typed else story(evidence),
         refusal=row.refusal,
     )
 

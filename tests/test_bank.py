@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import subprocess
 import sys
@@ -129,3 +130,23 @@ def test_the_wheel_brings_bank_and_templates(tmp_path: Path) -> None:
         check=True,
     )
     assert {p["id"] for p in json.loads(listed.stdout)} == set(IDS)
+
+
+def test_no_two_problems_give_a_name_of_their_notebook_two_meanings() -> None:
+    """In one notebook the last cell that sets a name decides for all functions that use it."""
+    owners: dict[str, set[str]] = {}
+    for name in IDS:
+        variant = draw(BANK.problem(name), sample_seed(name, 0), BANK.facts)
+        for part, key in variant.keys.items():
+            for top in ast.parse(key.starter).body if isinstance(key, CodeKey) else ():
+                if isinstance(top, ast.Assign | ast.AnnAssign):
+                    targets = top.targets if isinstance(top, ast.Assign) else [top.target]
+                    named = [one.id for one in targets if isinstance(one, ast.Name)]
+                elif isinstance(top, ast.FunctionDef | ast.ClassDef) and top.name != part:
+                    named = [top.name]
+                else:
+                    named = []
+                for one in named:
+                    owners.setdefault(one, set()).add(f"{name}: {ast.unparse(top)}")
+    clashes = {one: who for one, who in owners.items() if len(who) > 1}
+    assert not clashes

@@ -24,6 +24,7 @@ _COMMANDS = {
     "solve": "Write one student's notebook with every answer filled in.",
     "check": "Check a notebook before it is handed in.",
     "grade": "Execute and score submissions.",
+    "enter": "Score answers on paper, typed into a sheet.",
     "score": "Score stored evidence again, without executing anything.",
     "mark": "Give points by hand, or list what waits for a person.",
     "report": "Write the class report and the feedback pages.",

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from grader.cli.options import bank_option, examples, json_option, print_json, progress
+
+if TYPE_CHECKING:
+    from grader.pipeline.printing import Printed
 
 
 @click.command(
@@ -15,6 +19,7 @@ from grader.cli.options import bank_option, examples, json_option, print_json, p
         "grader render midterm --roster roster.csv --out release",
         "grader render midterm --student ada --out release",
         "grader render midterm --roster roster.csv --out release   # again: adds new students",
+        "grader render midterm --format html --versions 6 --out paper",
     ),
 )
 @click.argument("exam", metavar="SET")
@@ -28,6 +33,27 @@ from grader.cli.options import bank_option, examples, json_option, print_json, p
     metavar="TEXT",
     help="Draws the same numbers in every release made with it; random by default.",
 )
+@click.option(
+    "--format",
+    "format_",
+    type=click.Choice(["notebook", "html"]),
+    default="notebook",
+    show_default=True,
+    help="html: versions on paper, with keys and a sheet to type answers into.",
+)
+@click.option(
+    "--versions",
+    type=click.IntRange(min=1, max=26),
+    default=6,
+    show_default=True,
+    metavar="N",
+    help="With --format html: how many versions, from A on.",
+)
+@click.option(
+    "--leave-out",
+    is_flag=True,
+    help="With --format html: drop the parts that need a computer, and their points.",
+)
 @bank_option
 @json_option
 def command(
@@ -36,12 +62,17 @@ def command(
     students: tuple[str, ...],
     out: Path,
     private_key: str | None,
+    format_: str,
+    versions: int,
+    leave_out: bool,
     banks: tuple[str, ...],
     as_json: bool,
 ) -> None:
     """Make a release: DIR/notebooks/STUDENT.ipynb for everyone, and the private DIR/release.json.
 
-    Rendering into the same DIR again adds students; the release itself never changes.
+    Rendering into the same DIR again adds students; the release itself never changes. With
+    --format html it is versions on paper that are rendered, DIR/exam-A.html and so on, and every
+    student gets one of them: see `grader enter` for what comes back.
     """
     from grader.errors import SetupError
     from grader.load import Bank, id_problem, load_roster
@@ -49,6 +80,22 @@ def command(
     from grader.pipeline import make_release, write_notebooks
 
     listed = list(load_roster(roster)) if roster else []
+    if format_ == "html":
+        from grader.pipeline.printing import print_exam
+
+        if students:
+            raise SetupError("versions on paper are for nobody in particular", fix="use --roster")
+        on_paper = print_exam(
+            Bank.open(banks),
+            exam,
+            versions,
+            out,
+            students=listed,
+            private_key=private_key,
+            leave_out=leave_out,
+        )
+        _say_printed(on_paper, out, as_json=as_json)
+        return
     known = {s.id.casefold() for s in listed}
     for name in dict.fromkeys(students):
         if name in {s.id for s in listed}:
@@ -78,3 +125,21 @@ def command(
         click.echo(f"note: {note}", err=True)
     click.echo(f"{len(written)} notebooks in {out / 'notebooks'}: hand these out.")
     click.echo(f"{out / 'release.json'} holds the answers: keep it private.")
+
+
+def _say_printed(done: Printed, out: Path, *, as_json: bool) -> None:
+    if as_json:
+        print_json(
+            {
+                "release": str(out / "release.json"),
+                "id": done.release.id,
+                "set": done.release.exam.id,
+                "files": [str(path) for path in done.files],
+                "notes": list(done.notes),
+            }
+        )
+        return
+    for note in done.notes:
+        click.echo(f"note: {note}", err=True)
+    click.echo(f"{len(done.files) // 2} versions in {out}: print the files exam-*.html.")
+    click.echo(f"key-*.html and release.json in {out} hold the answers: keep them private.")

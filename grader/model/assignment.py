@@ -1,6 +1,6 @@
-"""An assignment of nbgrader: its cells, as the instructor wrote them. **Secret.**
+"""An assignment of nbgrader: its cells, as the instructor wrote them.
 
-Hidden tests are in it, and what they compare with.
+**Secret**: hidden tests are in it, and what they compare with.
 """
 
 from __future__ import annotations

@@ -84,6 +84,10 @@ class Submission:
     """Why it can't be executed, in words for the student; None when it can."""
 
 
+VERSION = "version"
+"""What the environment of evidence from paper calls the version."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Evidence:
     """Everything that one execution left behind."""
@@ -96,7 +100,12 @@ class Evidence:
     note: str | None = None
     """For REFUSED, and for limits that were hit: what happened, in one sentence."""
     environment: Mapping[str, object] = field(default_factory=dict)
-    """Interpreter, packages, limits, sandbox layers, host."""
+    """Interpreter, packages, limits, sandbox layers, host; of what was on paper: its version."""
+
+    @property
+    def typed(self) -> bool:
+        """Whether nothing ran, as the answers were on paper, and somebody typed them in."""
+        return VERSION in self.environment
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

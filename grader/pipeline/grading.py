@@ -284,9 +284,9 @@ def rescore(
         papers = papers_of(book)
         if current is not None:
             corrected = current_specs(papers.release, current)
-            papers = Papers(release=papers.release, corrected=corrected)
+            papers = replace(papers, corrected=corrected)
         elif released:
-            papers = Papers(release=papers.release)
+            papers = replace(papers, corrected=None)
         before = list(book.grades())
         after = {g.student: again for g in before if (again := _again(book, papers, g))}
         changes = tuple(differences((g for g in before if g.student in after), after.values()))

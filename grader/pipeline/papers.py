@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,7 +15,7 @@ from grader.errors import SetupError
 from grader.files import write_whole
 from grader.kinds import kinds
 from grader.load import Bank, load_release, new_release, release_bytes
-from grader.model import Key, Paper, Release, Trial
+from grader.model import Key, Paper, Release, Student, Trial
 from grader.registry import nearest
 
 if TYPE_CHECKING:
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 # What the gradebook keeps of the release its results belong to.
 RELEASE, SOURCE, CORRECTED = "release", "release_file", "corrected_release"
+SEATS = "seats"
+"""The version on paper that each student had, by id; None for who did not come."""
 
 
 _REMEMBERED = 16
@@ -34,6 +36,8 @@ class Papers:
 
     release: Release
     corrected: Release | None = None
+    seats: Mapping[str, str | None] = field(default_factory=dict)
+    """Where an exam was on paper: the version that each student had."""
 
     def of(self, student: str) -> Paper:
         """The paper of *student*; with corrected specs, on the numbers the student was given.
@@ -52,10 +56,20 @@ class Papers:
         if student not in self._recent:
             if len(self._recent) >= _REMEMBERED:
                 self._recent.pop(next(iter(self._recent)))
-            given = paper(self.release, self.release.students[student])
+            whose = self._seat(student)
+            given = paper(self.release, whose)
             drawn = given if self.corrected is None else _corrected(given, self.corrected)
-            self._recent[student] = drawn
+            mine = self.release.students[student]
+            self._recent[student] = drawn if mine is whose else replace(drawn, student=mine)
         return self._recent[student]
+
+    def _seat(self, student: str) -> Student:
+        """Whose numbers the student was given."""
+        if not self.seats:
+            return self.release.students[student]
+        # Who did not come had none; any version says what the exam is worth.
+        version = self.seats.get(student) or next(filter(None, self.seats.values()), "A")
+        return Student(id=version)
 
     @cached_property
     def _recent(self) -> dict[str, Paper]:
@@ -188,7 +202,13 @@ def papers_of(book: Gradebook, release: Release | None = None) -> Papers:
                 fix="run `grader grade` first",
             )
         release = load_release((book.folder / source).resolve())
-    return Papers(release=release, corrected=_stored(book, release))
+    seats = book.setting(SEATS)
+    if not isinstance(seats, dict):
+        return Papers(release=release, corrected=_stored(book, release))
+    # The release knows versions; the people who had them are known here.
+    people = {name: one for name, one in book.students().items() if name in seats}
+    release = replace(release, students=people)
+    return Papers(release=release, corrected=_stored(book, release), seats=seats)
 
 
 def _stored(book: Gradebook, release: Release) -> Release | None:

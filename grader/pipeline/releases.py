@@ -30,13 +30,13 @@ class Made:
 
 def make_release(
     bank: Bank,
-    wanted: str,
+    wanted: str | ExamSet,
     students: tuple[Student, ...],
     out: Path,
     private_key: str | None = None,
 ) -> Made:
     """The release in *out*: a new one, or the one that is there with more students."""
-    exam = bank.exam(wanted)
+    exam = bank.exam(wanted) if isinstance(wanted, str) else wanted
     for name in exam.wanted:
         sample(bank, name)  # what no student could be given is named with its line in the YAML
     file = out / "release.json"

@@ -17,6 +17,7 @@ from grader.model import Grade, Mark
 from grader.model.result import Row
 from grader.pipeline.graded import Graded, graded_of, rows_of
 from grader.pipeline.grading import NOTICES
+from grader.pipeline.papers import SEATS
 from grader.report import (
     ClassSummary,
     file_name,
@@ -73,7 +74,7 @@ def write_results(out: Path, bank: Bank) -> Written:
             release=graded.release,
             engine=__version__,
             published=published,
-            evidence=book.evidence_summaries(),
+            evidence=None if book.setting(SEATS) else book.evidence_summaries(),
             notices=_notices(book),
         )
         write_class_report(out, summary, bank.templates)

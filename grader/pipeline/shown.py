@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from grader.gradebook import Gradebook
 from grader.model import Audience, Evidence
 from grader.model.result import Feedback, Row
@@ -22,7 +24,7 @@ def shown_to_student(
     if row.grade is not None and row.grade.release != papers.counts.id:
         # Scored before the specs were corrected, and without evidence to score again: what it was
         # scored by is what its page must show.
-        papers = Papers(release=papers.release)
+        papers = replace(papers, corrected=None)
     return reveal(
         row,
         papers.of(row.student.id),

@@ -137,8 +137,16 @@ def pack_codes_cases(rng, given):
         ("even", 200),
         ("odd", given["group"] + 1),
         ("odd", 201),
+        ("odd", 4001),  # too long for recursion in place of a loop
     ):
         yield group, {"codes": rng.integers(-8, 8, size=count).astype(np.int8)}
+
+
+def pack_codes_wrong_recursion(codes):
+    if not codes.size:
+        return np.zeros(0, dtype=np.uint8)
+    first = sum((int(code) & 15) << 4 * i for i, code in enumerate(codes[:2]))
+    return np.append(np.uint8(first), pack_codes_wrong_recursion(codes[2:]))
 
 
 def pack_codes_wrong_not_masked(codes):
@@ -223,6 +231,7 @@ def read_back_cases(rng, given):
     yield "signs", made(given["group"] * 4, given["group"])
     yield "lengths", made(21, 5)
     yield "lengths", made(given["group"] * 2 + 3, given["group"])
+    yield "lengths", made(4001, given["group"])
     for _ in range(3):
         group = int(rng.integers(3, 40))
         yield "lengths", made(int(group * rng.integers(2, 5) + rng.integers(1, group)), group)

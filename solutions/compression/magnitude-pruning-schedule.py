@@ -42,6 +42,7 @@ def sparsity_at_cases(rng, given):
     yield "during", case(begin + 1)
     yield "during", case(begin + span // 2, 0.2)
     yield "during", case(begin + span - 1)
+    yield "during", case(begin + span // 4, 0.99)  # a schedule may also give weights back
     for _ in range(4):
         yield "during", case(int(begin + rng.integers(2, span - 1)), float(rng.uniform(0, 0.5)))
 
@@ -58,6 +59,12 @@ def sparsity_at_wrong_cubed_share(step, begin, span, initial, final):
 
 def sparsity_at_wrong_not_clamped(step, begin, span, initial, final):
     return final + (initial - final) * (1 - (step - begin) / span) ** 3
+
+
+def sparsity_at_wrong_clamped_afterwards(step, begin, span, initial, final):
+    """Keeps the sparsity from initial to final, but only if it grows."""
+    found = sparsity_at_wrong_not_clamped(step, begin, span, initial, final)
+    return min(final, max(initial, found))
 
 
 def sparsity_at_wrong_zero_before(step, begin, span, initial, final):

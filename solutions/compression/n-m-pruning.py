@@ -52,6 +52,8 @@ def keep_mask_cases(rng, given):
     n, m = given["n"], given["m"]
     yield "plain", {"w": rng.normal(size=(1, m)), "n": n, "m": m}
     yield "plain", {"w": -np.abs(rng.normal(size=(3, 4 * m))), "n": n, "m": m}
+    near = 1 + 1e-6 * rng.permutation(2 * m).reshape(1, -1)
+    yield "plain", {"w": near, "n": n, "m": m}
     yield "equal", {"w": np.ones((2, 2 * m)), "n": n, "m": m}
     yield "equal", {"w": np.zeros((1, 2 * m), dtype=np.float32), "n": n, "m": m}
     signs = rng.choice([-1.0, 1.0, 2.0, -2.0], size=(6, 5 * m))
@@ -90,6 +92,13 @@ def keep_mask_wrong_right_one_of_equals(w, n, m):
     mask = np.zeros(groups.shape, dtype=bool)
     np.put_along_axis(mask, best, True, axis=2)
     return mask.reshape(w.shape)
+
+
+def keep_mask_wrong_ties_by_a_small_number(w, n, m):
+    """What breaks ties turns magnitudes around that are nearly equal."""
+    if w.shape[1] % m:
+        raise ValueError
+    return keep_mask(np.abs(w) + 1e-3 - 1e-4 * (np.arange(w.shape[1]) % m), n, m)
 
 
 def keep_mask_wrong_groups_across_rows(w, n, m):

@@ -57,6 +57,7 @@ def peak_cases(rng, given):
     yield "few", {"tensors": [(7, 3, 3)]}
     yield "few", {"tensors": [(10, 0, 4), (20, 5, 9), (15, 10, 12)]}
     yield "few", {"tensors": [(10, 0, 5), (20, 5, 9), (25, 9, 9)]}
+    yield "few", {"tensors": [(8, 1, 4), (8, 1, 4), (5, 4, 6), (8, 1, 4)]}
     for count, steps in ((12, 10), (40, 30), (150, 60)):
         yield "many", {"tensors": _drawn(rng, count, steps, (1, 5000), 12)}
     yield (
@@ -83,6 +84,10 @@ def peak_wrong_last_not_included(tensors):
         now += change
         most = max(most, now)
     return most
+
+
+def peak_wrong_equal_tensors_once(tensors):
+    return peak(set(map(tuple, tensors)))
 
 
 def peak_wrong_freed_too_late(tensors):
@@ -211,6 +216,9 @@ def plan_cases(rng, given):
     yield "shared", case([(n, 0, 3) for n in sizes])
     yield "shared", case([(n, i, 20 - i) for i, n in enumerate(sizes)])
     yield "shared", case([(3 * step + 1, 0, 4), (2 * step, 4, 5), (step - 1, 5, 5), (step, 2, 4)])
+    # Of equal sizes, those that are taken first decide how large the arena becomes.
+    lives = ((1, 3), (0, 1), (0, 0), (3, 6))
+    yield "shared", case([(step, first, last) for first, last in lives])
     # A small one fits under one that had to be put high up.
     yield "gaps", case([(900, 0, 1), (800, 1, 2), (700, 2, 3), (100, 2, 2), (60, 0, 3)], 32)
     yield (
@@ -292,6 +300,11 @@ def plan_wrong_in_order_of_time(tensors, alignment=64):
         offsets[i] = offset
         placed.append((offset, offset + size, first, last))
     return offsets
+
+
+def plan_wrong_equal_sizes_backwards(tensors, alignment=64):
+    """Takes those of equal size from the last to the first."""
+    return plan(tensors[::-1], alignment)[::-1]
 
 
 def plan_wrong_sorted_result(tensors, alignment=64):

@@ -207,6 +207,19 @@ def checkpointed_wrong_other_dropout(segment, x):
     return _NoState.apply(segment, x, *(p for p in segment.parameters() if p.requires_grad))
 
 
+class _Evaluated(_NoState):
+    @staticmethod
+    def backward(ctx, gradient):
+        ctx.segment.eval()
+        found = _NoState.backward(ctx, gradient)
+        ctx.segment.train()
+        return found
+
+
+def checkpointed_wrong_second_run_in_evaluation_mode(segment, x):
+    return _Evaluated.apply(segment, x, *(p for p in segment.parameters() if p.requires_grad))
+
+
 class _NotPutBack(torch.autograd.Function):
     @staticmethod
     def forward(ctx, segment, x, *parameters):

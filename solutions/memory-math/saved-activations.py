@@ -14,7 +14,7 @@ def kept_by_layer(model, x):
             seen.add(storage.data_ptr())
             alive.append(storage)
             found[-1] += storage.nbytes()
-        return tensor
+        return tensor.detach()  # an output that its own node keeps would never be freed
 
     for layer in model:
         found.append(0)
@@ -101,6 +101,10 @@ def kept_by_layer_expected(layers, x, of_input):
         elif kind in ("gelu", "softplus"):
             new = save(name, count) if needs else 0
             name = f"out {i}"
+        elif kind == "gate":  # it saves both halves, which are views of one storage
+            new = save(name, count) if needs else 0
+            shape = [*shape[:-1], shape[-1] // 2]
+            name = f"out {i}"
         elif kind == "flatten":
             shape = [shape[0], count // shape[0]]
             rows = shape[0]
@@ -146,6 +150,7 @@ def kept_by_layer_cases(rng, given):
     )
     yield "other", case([["flatten", True], linear(12, 5), ["identity", True], relu], rows, 3, 4)
     yield "other", case([linear(6, 8), ["softplus", True], linear(8, 2)], rows, 6)
+    yield "other", case([linear(6, 8), ["gate", True], linear(4, 2)], rows, 6)
 
 
 def kept_by_layer_wrong_parameters_too(model, x):
@@ -192,6 +197,45 @@ def kept_by_layer_wrong_elements(model, x):
             seen.add(tensor.untyped_storage().data_ptr())
             alive.append(tensor)
             found[-1] += tensor.numel()
+        return tensor
+
+    for layer in model:
+        found.append(0)
+        with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
+            x = layer(x)
+    return found
+
+
+def kept_by_layer_wrong_bytes_of_the_tensor(model, x):
+    """A view counts with its own bytes, not with those of its storage."""
+    seen = {p.untyped_storage().data_ptr() for p in model.parameters()}
+    alive, found = [], []
+
+    def pack(tensor):
+        if tensor.untyped_storage().data_ptr() not in seen:
+            seen.add(tensor.untyped_storage().data_ptr())
+            alive.append(tensor)
+            found[-1] += tensor.numel() * tensor.element_size()
+        return tensor
+
+    for layer in model:
+        found.append(0)
+        with torch.autograd.graph.saved_tensors_hooks(pack, lambda tensor: tensor):
+            x = layer(x)
+    return found
+
+
+def kept_by_layer_wrong_views_by_themselves(model, x):
+    """Two views that start at different places of one storage count for two storages."""
+    weights = {p.untyped_storage().data_ptr() for p in model.parameters()}
+    seen, alive, found = set(), [], []
+
+    def pack(tensor):
+        storage = tensor.untyped_storage()
+        if storage.data_ptr() not in weights and tensor.data_ptr() not in seen:
+            seen.add(tensor.data_ptr())
+            alive.append(storage)
+            found[-1] += storage.nbytes()
         return tensor
 
     for layer in model:

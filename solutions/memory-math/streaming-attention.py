@@ -118,6 +118,8 @@ def attend_cases(rng, given):
     yield "extreme", case(2, 6, 3 * block, block, times=9.0)
     yield "extreme", case(1, 40, 40, 6, times=40.0, causal=True, dtype=double)
     yield "extreme", case(2, 9, 45, 5, times=40.0, order="backwards", dtype=double)
+    below = case(2, 6, 3 * block, block, dtype=double)  # all scores are far below 0
+    yield "extreme", {**below, "q": below["q"] + 30.0, "k": below["k"] - 30.0}
     yield "causal", case(2, 4 * block, 4 * block, block, causal=True)
     yield "causal", case(2, 3 * block + 2, 3 * block + 2, block, causal=True, order="backwards")
     yield "causal", case(1, 37, 37, 5, causal=True, order="shuffled", dtype=double)
@@ -168,6 +170,23 @@ def attend_wrong_output_not_rescaled(q, blocks, causal=False):
 def attend_wrong_masked_rows_are_nan(q, blocks, causal=False):
     heads, queries, size = q.shape
     most = q.new_full((heads, queries, 1), -math.inf)
+    total, output = q.new_zeros(heads, queries, 1), torch.zeros_like(q)
+    rows = torch.arange(queries)[:, None]
+    for start, k, v in blocks:
+        scores = q @ k.transpose(1, 2) / math.sqrt(size)
+        if causal:
+            scores.masked_fill_(rows < start + torch.arange(k.shape[1]), -math.inf)
+        new = torch.maximum(most, scores.amax(2, keepdim=True))
+        weights, scale = torch.exp(scores - new), torch.exp(most - new)
+        total = total * scale + weights.sum(2, keepdim=True)
+        output = output * scale + weights @ v
+        most = new
+    return output / total, (most + total.log()).squeeze(2)
+
+
+def attend_wrong_maximum_from_zero(q, blocks, causal=False):
+    heads, queries, size = q.shape
+    most = q.new_zeros(heads, queries, 1)
     total, output = q.new_zeros(heads, queries, 1), torch.zeros_like(q)
     rows = torch.arange(queries)[:, None]
     for start, k, v in blocks:

@@ -221,6 +221,7 @@ def to_e4m3_cases(rng, given):
     yield "subnormal", {"x": (rng.uniform(-1, 1, size=40) * 2.0**-6).astype(np.float32)}
     beyond = [448.1, -464.0, 465.0, 480.0, 1e5, -3e38, np.inf, -np.inf, np.nan, 449.0]
     yield "saturated", {"x": np.array(beyond, dtype=np.float32)}
+    yield "saturated", {"x": _of_bits([0xFFC00000, 0x7F800001, 0xFFFFFFFF, 0x7FC00000])}
     yield "saturated", {"x": (rng.uniform(400, 600, size=20)).astype(np.float32)}
     yield "saturated", {"x": np.zeros((0, 3), dtype=np.float32)}
 
@@ -255,6 +256,10 @@ def to_e4m3_wrong_halves_up(x):
 def to_e4m3_wrong_sign_of_zero(x):
     found = to_e4m3(x)
     return np.where(found == 0x80, 0, found).astype(np.uint8)
+
+
+def to_e4m3_wrong_sign_of_nan(x):
+    return np.where(np.isnan(x) & np.signbit(x), 0xFF, to_e4m3(x)).astype(np.uint8)
 
 
 def to_e4m3_wrong_rounded_twice(x):

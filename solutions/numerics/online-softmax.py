@@ -23,6 +23,14 @@ def row_stats_expected(x, block):
     return float(wide.max()), float(np.exp(wide - wide.max()).sum())
 
 
+def row_stats_holds(inputs, result):
+    for number in result:
+        found = np.asarray(number).dtype
+        if found != inputs["x"].dtype:
+            yield f"a number is of type {found}, not {inputs['x'].dtype}"
+            return
+
+
 def row_stats_cases(rng, given):
     yield "short", {"x": np.array([-3.0]), "block": given["block"]}
     yield "short", {"x": rng.normal(size=5).astype(np.float32), "block": given["block"]}
@@ -48,6 +56,10 @@ def row_stats_wrong_not_rescaled(x, block):
         m = max(m, part.max())
         total += np.exp(part - m).sum()
     return m, total
+
+
+def row_stats_wrong_in_a_wider_type(x, block):
+    return row_stats(x.astype(np.float64), block)
 
 
 def row_stats_wrong_drops_the_rest(x, block):

@@ -48,6 +48,8 @@ def _faults(result, x, repeats, lower, step):
         yield "a number goes elsewhere than to its neighbours"
     elif not result["the same generator gives the same"]:
         yield "the same generator gives another result"
+    elif not result["the input is kept"]:
+        yield "the input was changed in place"
     if repeats < MANY:
         return
     share = (x - lower) / step
@@ -112,6 +114,14 @@ def round_to_grid_wrong_one_number_for_a_row(x, step, rng):
 
 def round_to_grid_wrong_noise_then_nearest(x, step, rng):
     return np.round(x / step + rng.random(x.shape)) * step
+
+
+def round_to_grid_wrong_in_place(x, step, rng):
+    x /= step
+    x += rng.random(x.shape)
+    np.floor(x, out=x)
+    x *= step
+    return x
 
 
 def round_to_grid_wrong_whole_numbers(x, step, rng):
@@ -201,6 +211,13 @@ def to_bf16_wrong_always_up(x, rng):
 def to_bf16_wrong_fifteen_bits(x, rng):
     bits = x.view(np.uint32) + rng.integers(0, 1 << 15, size=x.shape, dtype=np.uint32)
     return (bits & np.uint32(0xFFFF0000)).view(np.float32)
+
+
+def to_bf16_wrong_in_place(x, rng):
+    bits = x.view(np.uint32)
+    bits += rng.integers(0, 1 << 16, size=x.shape, dtype=np.uint32)
+    bits &= np.uint32(0xFFFF0000)
+    return x
 
 
 def to_bf16_wrong_not_cleared(x, rng):

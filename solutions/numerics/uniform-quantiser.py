@@ -220,6 +220,8 @@ def quantise_cases(rng, given):
         {"relative": 0.0, "absolute": 0.0},
     )
     yield "ties", {"x": halves * 2, "scale": 0.5, "zero": 6, "bits": 4, "symmetric": False}
+    # With an odd zero point, rounding after it is added takes the other one of two neighbours.
+    yield "ties", {"x": halves * 2, "scale": 0.5, "zero": 7, "bits": 4, "symmetric": False}
     extreme = np.array([1e30, -1e30, 3e4, -3e4, 0.0], dtype=np.float32)
     yield "clamped", {"x": extreme, "scale": 0.5, "zero": 0, "bits": bits, "symmetric": True}
     yield "clamped", {"x": extreme, "scale": 0.5, "zero": 5, "bits": bits, "symmetric": False}
@@ -258,6 +260,13 @@ def quantise_wrong_halves_upwards(x, scale, zero, bits, symmetric):
     top = 2 ** (bits - 1) - 1
     low, high = (-top, top) if symmetric else (0, 2**bits - 1)
     codes = np.clip(np.floor(x / scale + 0.5) + zero, low, high).astype(np.int32)
+    return codes, ((codes - zero) * scale).astype(np.float32)
+
+
+def quantise_wrong_rounded_with_zero(x, scale, zero, bits, symmetric):
+    top = 2 ** (bits - 1) - 1
+    low, high = (-top, top) if symmetric else (0, 2**bits - 1)
+    codes = np.clip(np.round(x / scale + zero), low, high).astype(np.int32)
     return codes, ((codes - zero) * scale).astype(np.float32)
 
 

@@ -42,6 +42,7 @@ def sharded_gradients_expected(weights, batches):
         "gradients": [[one.chunk(world)[rank] for one in whole] for rank in range(world)],
         "most whole weights alive": [1] * world,
         "gathers too many": [0] * world,
+        "gathers too few": [0] * world,
         "reduce-scatters too many": [0] * world,
         "other calls": [],
     }
@@ -114,6 +115,21 @@ def sharded_gradients_wrong_name_holds_it(shards, x, y, gather, reduce_scatter):
         delta = gradient * (1 - saved[layer + 1] ** 2)
         found.insert(0, reduce_scatter(delta.T @ saved[layer]))
         gradient = delta @ whole
+    return found
+
+
+def sharded_gradients_wrong_keeps_copies(shards, x, y, gather, reduce_scatter):
+    saved, copies = [x], []
+    for shard in shards:
+        whole = gather(shard)
+        copies.append(whole.clone())
+        del whole
+        saved.append(torch.tanh(saved[-1] @ copies[-1].T))
+    gradient, found = saved[-1] - y, []
+    for layer in reversed(range(len(shards))):
+        delta = gradient * (1 - saved[layer + 1] ** 2)
+        found.insert(0, reduce_scatter(delta.T @ saved[layer]))
+        gradient = delta @ copies[layer]
     return found
 
 

@@ -1,5 +1,6 @@
 """Schedules and their time; the second roads replay slots, and relax starts until they stand."""
 
+import graphlib
 import random
 
 
@@ -155,6 +156,8 @@ def makespan_cases(rng, given):
     order = random.Random(int(rng.integers(1000))).sample(range(5), 5)
     shuffled = [[(what, i) for what in "FB" for i in order]] * 3
     yield "other orders", {"schedules": shuffled, **times()}
+    forwards_only = [[("F", i) for i in range(3)]] * p
+    yield "other orders", {"schedules": forwards_only, **times()}
     yield "impossible", {"schedules": [[("B", 0), ("F", 0)]], **times()}
     crossed = [[("F", 0), ("B", 0), ("F", 1), ("B", 1)], [("F", 0), ("F", 1), ("B", 1), ("B", 0)]]
     yield "impossible", {"schedules": crossed, **times()}
@@ -181,6 +184,46 @@ def makespan_right_by_events(schedules, forward, backward):
         what, i = queue[s].pop(0)
         free[s] = done[s, what, i] = start + {"F": forward, "B": backward}[what]
     return max(free)
+
+
+def makespan_right_by_a_sorted_graph(schedules, forward, backward):
+    graph = {}
+    for s, actions in enumerate(schedules):
+        for place, (what, i) in enumerate(actions):
+            needs = graph.setdefault((s, what, i), set())
+            if place:
+                needs.add((s, *actions[place - 1]))
+            if what == "B":
+                needs.add((s, "F", i))
+                if s + 1 < len(schedules):
+                    needs.add((s + 1, "B", i))
+            elif s:
+                needs.add((s - 1, "F", i))
+    ends = {}
+    for one in graphlib.TopologicalSorter(graph).static_order():  # its CycleError is a ValueError
+        if one not in graph:
+            raise ValueError("an action that nobody does")
+        begin = max((ends[need] for need in graph[one]), default=0.0)
+        ends[one] = begin + (forward if one[1] == "F" else backward)
+    return max(ends.values())
+
+
+def makespan_wrong_end_of_the_first_stage(schedules, forward, backward):
+    ended, clock = {}, [0.0] * len(schedules)
+    queues = [list(actions) for actions in schedules]
+    while any(queues):
+        for s, queue in enumerate(queues):
+            what, i = queue[0] if queue else ("", 0)
+            needs = [("F", i, s - 1)] if what == "F" and s else []
+            if what == "B":
+                needs = [("F", i, s)] + [("B", i, s + 1)] * (s + 1 < len(queues))
+            if what and all(need in ended for need in needs):
+                begin = max([clock[s], *(ended[need] for need in needs)])
+                clock[s] = ended[(*queue.pop(0), s)] = begin + {"F": forward, "B": backward}[what]
+                break
+        else:
+            raise ValueError
+    return clock[0]
 
 
 def makespan_wrong_formula(schedules, forward, backward):

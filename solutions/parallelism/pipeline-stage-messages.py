@@ -138,6 +138,27 @@ def run_stage_wrong_blocking_sends(micro_batches, shape, forward, backward):
         one_backward(i)
 
 
+def run_stage_wrong_one_buffer(micro_batches, shape, forward, backward):
+    stage, stages = dist.get_rank(), dist.get_world_size()
+    inbox, under_way = torch.empty(shape), []
+    warm = min(stages - stage - 1, micro_batches)
+    for k in range(micro_batches + warm):
+        if k < micro_batches:
+            if stage > 0:
+                dist.recv(inbox, stage - 1)
+            out = forward(k, inbox if stage > 0 else None)
+            if stage < stages - 1:
+                under_way.append(dist.isend(out, stage + 1))
+        if k >= warm:
+            if stage < stages - 1:
+                dist.recv(inbox, stage + 1)
+            gradient = backward(k - warm, inbox if stage < stages - 1 else None)
+            if stage > 0:
+                under_way.append(dist.isend(gradient, stage - 1))
+    for work in under_way:
+        work.wait()
+
+
 def run_stage_wrong_gpipe(micro_batches, shape, forward, backward):
     stage, stages = dist.get_rank(), dist.get_world_size()
     inbox = torch.empty(shape)

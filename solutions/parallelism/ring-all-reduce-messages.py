@@ -46,7 +46,8 @@ def ring_all_reduce_cases(rng, given):
     yield "two ranks", vectors(1, 3)
     yield "even chunks", vectors(3, 3 * int(rng.integers(2, 40)), torch.float64)
     yield "uneven chunks", vectors(3, 3 * int(rng.integers(3, 40)) + 1)
-    yield "uneven chunks", vectors(4, 2)
+    large = [torch.tensor(rng.integers(-(10**12), 10**12, size=2)) for _ in range(4)]
+    yield "uneven chunks", {"vectors": large}
 
 
 def ring_all_reduce_right_padded(x):
@@ -90,6 +91,22 @@ def ring_all_reduce_right_even_first(x):
         else:
             out[bounds[take] : bounds[take + 1]] = inbox
     return out
+
+
+def ring_all_reduce_right_last_takes_the_rest(x):
+    rank, world = dist.get_rank(), dist.get_world_size()
+    size, out = x.numel() // world, x.clone()
+    chunks = [out[n * size : (n + 1) * size if n + 1 < world else None] for n in range(world)]
+    for step in range(2 * (world - 1)):
+        mine, other = chunks[(rank - step) % world], chunks[(rank - step - 1) % world]
+        arrived = torch.empty_like(other)
+        swapped(mine, arrived, world, rank)
+        other.copy_(other + arrived if step < world - 1 else arrived)
+    return out
+
+
+def ring_all_reduce_wrong_in_float32(x):
+    return ring_all_reduce(x.float()).to(x.dtype)
 
 
 def ring_all_reduce_wrong_everybody_sends_first(x):

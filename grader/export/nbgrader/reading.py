@@ -59,8 +59,9 @@ def exam_text(answer):
 def exam_entries(answer, keys):
     """What stands under each of these keys, or in their order; None for what is not there."""
     answer = answer.tolist() if hasattr(answer, "tolist") else answer
-    if isinstance(answer, dict):
+    if isinstance(answer, dict) and any(key in answer for key in keys):
         return [answer.get(key) for key in keys]
+    answer = list(answer.values()) if isinstance(answer, dict) else answer
     found = list(answer) if isinstance(answer, (list, tuple)) else []
     return (found + [None] * len(keys))[: len(keys)]
 

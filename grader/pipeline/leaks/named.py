@@ -25,7 +25,7 @@ _WORD = re.compile(r"(?<![\w.])[a-z][a-z0-9_]{2,}(?!\w)")
 _SAYS = r"(?:value|answer|key|correct|right|expected|solution|literal|result|truth)s?"
 _STRONG = re.compile(
     rf"""["'`*)\]]*\s*(?:[\[{{(]\s*)?(?:["']?{_SAYS}["']?)?\s*
-    (?::=|={{1,3}}|:|=>|->|→|⇒|\bis\b|\bequals\b|\bshould\ be\b|\bmust\ be\b)\s*
+    (?::=|={{1,3}}|:|=>|->|→|⇒|≈|~|\bis\b|\babout\b|\bequals\b|\bshould\ be\b|\bmust\ be\b)\s*
     (?:["']?{_SAYS}["']?\s*[:=]+\s*)?""",
     re.X | re.I,
 )
@@ -33,6 +33,7 @@ _WEAK = re.compile(
     r"""["'`*)\]>]*\s*(?:[,|;\t]|</t[dh]>\s*<t[dh]>|[ ]+|_(?=\d|[A-Z]\b)|-(?=\d))\s*"""
 )
 _LATER = re.compile(rf"""\b{_SAYS}["']?\s*(?::|={{1,2}}|>)\s*""", re.I)
+_ANSWER = re.compile(r"\b(?:answers?|solutions?|key|correct|right)\b", re.I)
 _WINDOW = 240
 
 _VALUE = re.compile(
@@ -155,12 +156,15 @@ def _by_alias(text: str, wanted: Wanted) -> Iterator[Pair]:
 
 
 def _as_alias(text: str, name: str, found: re.Match[str]) -> Iterator[Pair]:
-    said = _STRONG.match(text, found.end(), found.end() + 60)
-    said = said or _WEAK.match(text, found.end(), found.end() + 12)
+    strong = _STRONG.match(text, found.end(), found.end() + 60)
+    said = strong or _WEAK.match(text, found.end(), found.end() + 12)
     if said is not None:
         value = _value(text, said.end())
         if value:
-            yield Pair(name, value, found.start(), False, alias=True)
+            # "The answer to question 3 (b) is B" says as much as the name would.
+            before = text[max(0, found.start() - 60) : found.start()].rpartition("\n")[2]
+            plain = strong is not None and _ANSWER.search(before) is not None
+            yield Pair(name, value, found.start(), plain, alias=not plain)
 
 
 class Judge:

@@ -50,6 +50,7 @@ def views(text: str, *, deep: bool = True) -> Iterator[View]:
     if deep:
         roots += [
             joined(plain),
+            _replaced(plain, _DENSE, _dense, ()),
             View(text=codecs.encode(text, "rot13"), how=("rot13",), parent=plain),
             View(
                 text=text[::-1],
@@ -238,6 +239,25 @@ _NAMES = {
     "bytes": "hex",
     "codes": "character codes",
 }
+# Base 85 in Python's two alphabets, and lines of uuencode.
+_DENSE = re.compile(r"(?m)^[!-M][ -`]{8,84}$|(?<![!-~])[!-~]{10,}(?![!-~])")
+
+
+def _dense(found: re.Match[str], _blobs: _Blobs) -> tuple[str, str] | None:
+    for name, decode in _DENSE_READINGS:
+        with contextlib.suppress(ValueError, binascii.Error):
+            written = found[0] if name == "uuencode" else found[0].strip("\"'` ,")
+            text = _printable(decode(written.encode()))
+            if text is not None and len(text) >= 6:
+                return text, name
+    return None
+
+
+_DENSE_READINGS: tuple[tuple[str, Callable[[bytes], bytes]], ...] = (
+    ("base85", base64.b85decode),
+    ("ascii85", base64.a85decode),
+    ("uuencode", binascii.a2b_uu),
+)
 _HEX = re.compile(r"[0-9A-Fa-f]+")
 _BASE32 = re.compile(r"[A-Z2-7]+=*")
 

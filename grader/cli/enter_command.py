@@ -1,0 +1,56 @@
+"""`grader enter`: answers on paper."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from grader.cli.options import bank_option, examples, json_option, print_json
+
+
+@click.command(
+    "enter",
+    epilog=examples(
+        "grader render midterm --format html --roster roster.csv --out paper",
+        "grader enter paper/answers.csv --release paper/release.json --out results",
+    ),
+)
+@click.argument("sheet", metavar="ANSWERS.csv", type=click.Path(path_type=Path, dir_okay=False))
+@click.option("--release", required=True, type=click.Path(path_type=Path), metavar="FILE")
+@click.option("--out", required=True, type=click.Path(path_type=Path), metavar="RESULTS")
+@bank_option
+@json_option
+def command(sheet: Path, release: Path, out: Path, banks: tuple[str, ...], as_json: bool) -> None:
+    """Score answers that were written on paper, and typed into the sheet of `grader render`.
+
+    Type what stands in the box, such as 28 GB, B, A C or 1B 2A 3C, and leave empty what is empty.
+    Run it again after a correction: only lines that have changed are scored again. No notebook
+    and no kernel is needed; everything else is as after `grader grade`.
+    """
+    from grader.load import Bank
+    from grader.pipeline import write_results
+    from grader.pipeline.entering import enter
+
+    done = enter(sheet, release, out)
+    written = write_results(out, Bank.open(banks))
+    if as_json:
+        print_json(
+            {
+                "results": str(out),
+                "scored": done.scored,
+                "kept": done.kept,
+                "absent": list(done.absent),
+                "unreadable": list(done.unreadable),
+                "open": done.open,
+                "grades": written.totals,
+            }
+        )
+        return
+    for sentence in done.unreadable:
+        click.echo(f"can't be read: {sentence}", err=True)
+    if done.unreadable:
+        click.echo(
+            "Compare these with the paper; what was typed wrongly can be corrected.", err=True
+        )
+    click.echo(written.summary)

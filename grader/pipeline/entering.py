@@ -1,0 +1,223 @@
+"""What students wrote on paper, typed into a sheet: scored without running anything."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from grader.errors import SetupError
+from grader.files import alone, sweep
+from grader.gradebook import Gradebook
+from grader.load import load_release
+from grader.load.typed import TypedRow, load_typed
+from grader.model import (
+    Answer,
+    Evidence,
+    Grade,
+    Outcome,
+    Override,
+    Paper,
+    Raw,
+    Release,
+    Student,
+    Submission,
+    Verdict,
+)
+from grader.model.evidence import VERSION
+from grader.model.printed import Form, Place, cell_name
+from grader.pipeline.grading import WRITTEN_INTO, settle
+from grader.pipeline.papers import SEATS, Papers, bind, papers_of
+from grader.pipeline.printing import check_code, printed
+
+HOW = "typed in from paper"
+"""In place of how a notebook was executed."""
+READ = "The answer is on paper, where a person reads it."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entered:
+    """What one call of `grader enter` did."""
+
+    scored: int
+    kept: int
+    """Students whose line has not changed since."""
+    absent: tuple[str, ...]
+    """Students on the sheet who had no version."""
+    unreadable: tuple[str, ...]
+    """A sentence for each answer that can't be read as it was typed."""
+    open: int
+    """Parts that wait for a person's points."""
+
+
+def enter(sheet: Path, release_file: Path, out: Path) -> Entered:
+    """Scores the answers in *sheet* by the versions of a release, into the results folder *out*.
+
+    Entered again, lines that have changed count as they stand now. Raises SpecErrors, each with
+    its line, for what can't be what a student wrote, and files nothing then.
+    """
+    release = load_release(release_file)
+    versions = _Versions(release)
+    rows = load_typed(sheet, versions.codes, versions.places)
+    with Gradebook.open(out, create=True) as book, alone(out):
+        for folder in WRITTEN_INTO:
+            sweep(out / folder)
+        bind(book, release, release_file)
+        _require_paper(book)
+        before = book.setting(SEATS)
+        old = before if isinstance(before, dict) else {}
+        book.add_students(row.student for row in rows)
+        # Somebody who is no longer on the sheet stays what they were.
+        book.set_setting(SEATS, {**old, **{row.student.id: row.version for row in rows}})
+        return _filed(book, papers_of(book), rows, versions, sheet)
+
+
+class _Versions:
+    """What each version asks for, and where its answers are written."""
+
+    def __init__(self, release: Release):
+        papers = Papers(release=release)
+        exams = {name: printed(papers.of(name)) for name in release.students}
+        self.places = {name: exam.places for name, exam in exams.items()}
+        self.codes = {name: check_code(release.id, name) for name in release.students}
+
+
+def _require_paper(book: Gradebook) -> None:
+    if book.setting(SEATS) is None and book.submissions():
+        raise SetupError(
+            "these results are of notebooks, not of paper",
+            where=str(book.folder),
+            fix="choose another folder for --out",
+        )
+
+
+def _filed(
+    book: Gradebook, papers: Papers, rows: tuple[TypedRow, ...], versions: _Versions, sheet: Path
+) -> Entered:
+    run = book.begin_run(f"enter {sheet.name}")
+    current = {g.student: g for g in book.grades()}
+    scored = kept = 0
+    unreadable: list[str] = []
+    waiting = 0
+    given = {(o.student, o.name): o.points for o in book.overrides()}
+    for row in rows:
+        if row.version is None:
+            continue
+        mine = papers.of(row.student.id)
+        sha256 = _digest(row)
+        grade = current.get(row.student.id)
+        if grade is not None and (grade.submission_sha256, grade.release) == (
+            sha256,
+            mine.release,
+        ):
+            kept += 1
+        else:
+            grade = _scored(book, mine, row, versions.places[row.version], sha256, sheet, run)
+            scored += 1
+        points = dict(_points(row, versions.places[row.version]))
+        for name, number in points.items():
+            if given.get((row.student.id, name)) != number:
+                book.put_override(_override(row.student, name, number))
+        unreadable += _unreadable(grade)
+        by_hand = {name for who, name in given if who == row.student.id} | set(points)
+        waiting += sum(m.points is None and m.name not in by_hand for m in grade.marks)
+    return Entered(
+        scored=scored,
+        kept=kept,
+        absent=tuple(row.student.id for row in rows if row.version is None),
+        unreadable=tuple(unreadable),
+        open=waiting,
+    )
+
+
+def _scored(
+    book: Gradebook,
+    mine: Paper,
+    row: TypedRow,
+    places: tuple[Place, ...],
+    sha256: str,
+    sheet: Path,
+    run: int,
+) -> Grade:
+    submission = Submission(student=row.student.id, path=sheet.name, sha256=sha256)
+    evidence = book.find_evidence(sha256, HOW)
+    if evidence is None:
+        evidence = book.put_evidence(evidence_of(row, places, sha256), HOW)
+    book.add_submissions([submission])
+    grade = settle(mine, evidence)
+    book.put_grade(grade, run=run)
+    return grade
+
+
+def evidence_of(row: TypedRow, places: tuple[Place, ...], sha256: str) -> Evidence:
+    """What *row* says, as if a kernel had been asked for it; nothing has run."""
+    answers = {p.name: _answer(p, row.answers) for p in places}
+    return Evidence(
+        submission_sha256=sha256,
+        outcome=Outcome.FINISHED,
+        answers=answers,
+        cells=(),
+        seconds=0.0,
+        environment={VERSION: row.version, "how": HOW},
+    )
+
+
+def _answer(place: Place, typed: Mapping[str, str]) -> Answer:
+    raw: Raw | None
+    if place.form is Form.TEXT:
+        raw = _text(READ)
+    elif place.form is Form.GRID:
+        cells = [
+            [
+                _cell(typed.get(cell_name(place.name, i, j), ""))
+                for j, _ in enumerate(place.columns, 1)
+            ]
+            for i, _ in enumerate(place.rows, 1)
+        ]
+        blank = all(cell["t"] == "none" for row in cells for cell in row)
+        raw = None if blank else _list([_list(row) for row in cells])
+    else:
+        written = typed.get(place.name, "")
+        raw = _text(written) if written else None
+    return Answer(name=place.name, raw=raw, absent=None if raw else "its box on paper is empty")
+
+
+def _text(written: str) -> Raw:
+    return {"t": "str", "v": written, "cut": False}
+
+
+def _cell(written: str) -> Raw:
+    return _text(written) if written else {"t": "none"}
+
+
+def _list(items: list[Raw]) -> Raw:
+    return {"t": "list", "v": items}
+
+
+def _digest(row: TypedRow) -> str:
+    """Stands for the paper that somebody handed in, as a file's SHA-256 does."""
+    plain = json.dumps([row.student.id, row.version, dict(row.answers)], sort_keys=True)
+    return hashlib.sha256(plain.encode("utf-8", "backslashreplace")).hexdigest()
+
+
+def _points(row: TypedRow, places: tuple[Place, ...]) -> Iterator[tuple[str, float]]:
+    """The points that a person gave on paper, by the answer's name."""
+    for place in places:
+        if place.form is Form.TEXT and (written := row.answers.get(place.names[0])):
+            yield place.name, float(written)
+
+
+def _override(student: Student, name: str, points: float) -> Override:
+    now = datetime.now(UTC).isoformat(timespec="seconds")
+    return Override(
+        student=student.id, name=name, points=points, reason="Read on paper.", by="paper", at=now
+    )
+
+
+def _unreadable(grade: Grade) -> Iterator[str]:
+    for mark in grade.marks:
+        if mark.verdict is Verdict.UNREADABLE:
+            yield f"{grade.student}, {mark.name}: {mark.feedback}"

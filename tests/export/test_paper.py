@@ -1,0 +1,578 @@
+"""Exams on paper: what is printed, what is typed back in, and what it earns."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+import re
+import shutil
+import subprocess
+from collections.abc import Mapping
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from grader.cli import main
+from grader.errors import GraderError, SetupError
+from grader.gradebook import Gradebook
+from grader.kinds import kinds
+from grader.load import Bank, load_release
+from grader.model import Key, Paper, Release
+from grader.model.printed import Form, PrintedExam
+from grader.pipeline import Rescored, rescore
+from grader.pipeline.entering import enter
+from grader.pipeline.papers import Papers
+from grader.pipeline.printing import check_code, on_paper, print_exam, printed
+
+PROBLEM = """\
+id: {id}
+title: A problem with <b>{id}</b> & more
+family: foundations
+parameters:
+  n: {{integer: [3, 900], unit: GB, label: "Size $n$"}}
+assumptions: ["1 GB = $10^9$ bytes."]
+prompt: |
+  There are {{{{ n }}}} and `x < 1 & y`.
+parts:
+"""
+PARTS = {
+    "numeric": """\
+  - {id: size, kind: numeric, ask: How much is twice that?, points: 2, unit: GB, answer: 2 * n,
+     mistakes: [{id: once, value: n, feedback: "That is once.", credit: 0.25}]}
+""",
+    "integer": "  - {id: count, kind: integer, ask: How many?, answer: n / GB + 1}\n",
+    "choice": """\
+  - id: pick
+    kind: choice
+    ask: Which?
+    options:
+      - {text: right one, correct: true}
+      - {text: wrong one, feedback: "Not that."}
+      - {text: other one}
+""",
+    "multi_choice": """\
+  - id: several
+    kind: multi_choice
+    ask: Which hold?
+    rule: each-option
+    options: [{text: first, correct: true}, {text: second, correct: true}, {text: third}]
+""",
+    "true_false": "  - {id: claim, kind: true_false, ask: It grows., answer: n > 0 * GB}\n",
+    "ordering": """\
+  - id: order
+    kind: ordering
+    ask: Sort.
+    items: [{id: a, text: one}, {id: b, text: two}, {id: c, text: three}]
+    order: [[a, b, c]]
+""",
+    "matching": """\
+  - id: pairs
+    kind: matching
+    ask: Match.
+    items: [{id: i, text: up, match: s}, {id: j, text: down, match: t}]
+    targets: [{id: s, text: sky}, {id: t, text: earth}, {id: u, text: sea}]
+""",
+    "table": """\
+  - id: grid
+    kind: table
+    ask: Fill in.
+    points: 4
+    row: batch
+    rows: [1, 8]
+    columns:
+      - {id: m, title: "Memory $M$", unit: GB, answer: batch * n}
+      - {id: k, title: Tokens, answer: batch * 100}
+""",
+    "short_text": """\
+  - {id: word, kind: short_text, ask: In a word?, accept: [fork, forking]}
+""",
+    "explanation": """\
+  - {id: why, kind: explanation, ask: Why?, points: 3, rubric: "One point for each cause."}
+""",
+}
+CODE = """\
+  - id: f
+    kind: code
+    ask: Write it.
+    signature: "def f(x):"
+    examples: [{call: f(1), gives: 1}]
+"""
+
+
+def a_bank(folder: Path, **problems: str) -> Bank:
+    """A bank with a set `exam` of all these problems, by id with the text of their parts."""
+    for name, parts in problems.items():
+        path = folder / "problems" / "foundations" / f"{name}.yaml"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(PROBLEM.format(id=name) + parts)
+    listed = "".join(f"  - {name}\n" for name in problems)
+    (folder / "problems" / "sets").mkdir(parents=True, exist_ok=True)
+    head = "id: exam\ntitle: Paper & pen\nminutes: 45\ninstructions: |\n  No *calculators*.\n"
+    (folder / "problems" / "sets" / "exam.yaml").write_text(f"{head}problems:\n{listed}")
+    return Bank.open((str(folder),))
+
+
+@pytest.fixture
+def bank(tmp_path: Path) -> Bank:
+    return a_bank(tmp_path / "bank", every="".join(PARTS.values()), single=PARTS["numeric"])
+
+
+def made(bank: Bank, out: Path, **changes: Any) -> Release:
+    fields: dict[str, Any] = {"versions": 3, "private_key": "t", **changes}
+    return print_exam(bank, "exam", fields.pop("versions"), out, **fields).release
+
+
+def typed(name: str, key: Key) -> dict[str, str]:
+    """The right answer as somebody would type it in from paper."""
+    right: Any = kinds.find(key.part.kind).answer(key)
+    match key.part.kind:
+        case "numeric" | "integer":
+            return {name: f"{right!r} {getattr(key.part, 'unit', '')}".strip()}
+        case "table":
+            cells = [list(row) for row in right.values()]
+            return {
+                f"{name}.{i}.{j}": repr(value)
+                for i, row in enumerate(cells, 1)
+                for j, value in enumerate(row, 1)
+            }
+        case "multi_choice":
+            return {name: ", ".join(right) or "none"}
+        case "ordering":
+            return {name: " ".join(right)}
+        case "matching":
+            return {name: " ".join(f"{number}{letter}" for number, letter in right.items())}
+        case "explanation":
+            return {f"{name}.points": "1.5"}
+    return {name: str(right)}
+
+
+def solved(paper: Paper) -> dict[str, str]:
+    return {k: v for name, key in paper.named_keys() for k, v in typed(name, key).items()}
+
+
+def write_sheet(path: Path, folder: Path, *rows: Mapping[str, str]) -> Path:
+    """The sheet in *folder* with *rows* typed in."""
+    with (folder / "answers.csv").open(newline="") as file:
+        head = next(csv.reader(file))
+    text = io.StringIO()
+    writer = csv.DictWriter(text, head)
+    writer.writeheader()
+    writer.writerows(rows)
+    path.write_text(text.getvalue(), newline="")
+    return path
+
+
+def points_of(out: Path, student: str) -> dict[str, Any]:
+    data = json.loads((out / "grades" / f"{student}.json").read_text())
+    return {mark["name"]: mark["points"] for mark in data["marks"]}
+
+
+def command(*arguments: str, code: int = 0) -> None:
+    with pytest.raises(SystemExit) as stop:
+        main(list(arguments))
+    assert stop.value.code == code, arguments
+
+
+# What is printed
+
+
+class Strict(HTMLParser):
+    """Fails on tags that don't close; keeps the text."""
+
+    VOID = frozenset({"meta", "br", "link", "img", "hr", "input"})
+
+    def __init__(self) -> None:
+        super().__init__(convert_charrefs=True)
+        self.open: list[str] = []
+        self.tags: set[str] = set()
+        self.text = ""
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.add(tag)
+        assert not any(name.startswith("on") for name, _ in attrs)
+        if tag not in self.VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag
+
+    def handle_data(self, data: str) -> None:
+        if self.open[-1:] != ["style"]:
+            self.text += data
+
+
+def page(path: Path) -> Strict:
+    parser = Strict()
+    parser.feed(path.read_text(encoding="utf-8"))
+    parser.close()
+    assert parser.open == []
+    assert not parser.tags & {"script", "img", "iframe", "link", "object"}
+    return parser
+
+
+def test_every_version_has_an_exam_and_a_key(bank: Bank, tmp_path: Path) -> None:
+    release = made(bank, tmp_path / "out")
+    names = {path.name for path in (tmp_path / "out").iterdir()}
+    versions = {f"{what}-{letter}.html" for what in ("exam", "key") for letter in "ABC"}
+    assert names == versions | {"answers.csv", "release.json"}
+    assert list(release.students) == ["A", "B", "C"]
+    for letter in "ABC":
+        found = page(tmp_path / "out" / f"exam-{letter}.html")
+        assert f"Version {letter} {check_code(release.id, letter)}" in found.text
+        assert "<b>every</b> & more" in found.text
+        assert "b" in found.tags  # of ours
+        assert "math" in found.tags
+        assert "45 minutes" in found.text
+        assert "Signature" in found.text
+    if os.name == "posix":
+        for path in (tmp_path / "out").glob("key-*"):
+            assert path.stat().st_mode & 0o077 == 0
+    assert len({check_code(release.id, letter) for letter in "ABC"}) == 3
+
+
+def test_nothing_of_the_key_is_on_an_exam(bank: Bank, tmp_path: Path) -> None:
+    release = made(bank, tmp_path / "out")
+    for letter in "ABC":
+        exam = (tmp_path / "out" / f"exam-{letter}.html").read_text()
+        key = (tmp_path / "out" / f"key-{letter}.html").read_text()
+        paper = Papers(release=release).of(letter)
+        number = f"{dict(paper.named_keys())['q1_size'].value:g} GB"  # type: ignore[attr-defined]
+        for secret in (number, "That is once.", "One point for each cause", "forking", "accepted"):
+            assert secret in key, secret
+            assert secret not in exam, secret
+
+
+def test_boxes_are_of_the_answers_kind(bank: Bank, tmp_path: Path) -> None:
+    exam = printed(Papers(release=made(bank, tmp_path / "out")).of("A"))
+    forms = {place.name.partition("_")[2]: place.form for place in exam.places}
+    assert forms == {
+        "size": Form.LINE, "count": Form.LINE, "pick": Form.LETTER, "several": Form.LETTERS,
+        "claim": Form.TRUTH, "order": Form.ORDER, "pairs": Form.PAIRS, "grid": Form.GRID,
+        "word": Form.LINE, "why": Form.TEXT,
+    }  # fmt: skip
+    text = (tmp_path / "out" / "exam-A.html").read_text()
+    assert text.count('class="cell"') == 1 + 3 + 2
+    assert text.count('class="tick"') == 2
+    assert [s for s in re.findall(r"<small>(\d\.\d)</small>", text)] == ["1.1", "1.2", "2.1", "2.2"]
+    assert "every option counts" in text
+
+
+def test_the_same_key_prints_the_same_files(bank: Bank, tmp_path: Path) -> None:
+    made(bank, tmp_path / "one")
+    made(bank, tmp_path / "two")
+    made(bank, tmp_path / "other", private_key="u")
+    texts = [
+        {p.name: p.read_bytes() for p in (tmp_path / name).iterdir()}
+        for name in ("one", "two", "other")
+    ]
+    assert texts[0] == texts[1] != texts[2]
+    assert texts[0]["exam-A.html"] != texts[0]["exam-B.html"]
+
+
+def test_the_sheet_has_a_column_for_every_place_and_a_line_for_every_student(
+    bank: Bank, tmp_path: Path
+) -> None:
+    roster = tmp_path / "roster.csv"
+    roster.write_text('id,name\nada,"Lovelace, Ada"\n=1+1,Evil\n')
+    out = tmp_path / "out"
+    bank_option = ("--bank", str(tmp_path / "bank"))
+    arguments = ("--roster", str(roster), "--out", str(out), "--versions", "2", *bank_option)
+    command("render", "exam", "--format", "html", *arguments)
+    with (out / "answers.csv").open(newline="") as file:
+        rows = list(csv.reader(file))
+    assert rows[0][:6] == ["student", "name", "version", "check", "q1_size", "q1_count"]
+    assert {"q1_grid.1.1", "q1_grid.2.2", "q1_why.points", "q2_size"} <= set(rows[0])
+    assert [row[:3] for row in rows[1:]] == [["ada", "Lovelace, Ada", ""], ["'=1+1", "Evil", ""]]
+    # Rendered again, what was typed in stays.
+    (out / "answers.csv").write_text("student,version\nada,A\n")
+    command("render", "exam", "--format", "html", *arguments)
+    assert (out / "answers.csv").read_text() == "student,version\nada,A\n"
+
+
+def test_parts_that_need_a_computer_are_refused_by_name(tmp_path: Path, capsys: Any) -> None:
+    command("render", "lab", "--format", "html", "--out", str(tmp_path / "out"), code=2)
+    error = capsys.readouterr().err
+    for part in ("online-softmax/row_stats (code)", "fuse-the-reduction/standardise (measurement)"):
+        assert part in error
+    assert "predict-a-product/flops (prediction)" in error
+    assert "--leave-out" in error
+    assert not (tmp_path / "out").exists()
+    arguments = ("--out", str(tmp_path / "out"), "--leave-out", "--versions", "1")
+    command("render", "lab", "--format", "html", *arguments)
+    assert "predict-a-product/flops (prediction)" in capsys.readouterr().err
+    places = printed(Papers(release=load_release(tmp_path / "out")).of("A")).places
+    assert places
+    assert not any("row_stats" in place.name for place in places)
+
+
+def test_points_go_with_the_parts_that_are_left_out() -> None:
+    bank = Bank.open(())
+    lab = bank.exam("lab")
+    slot = next(s for s in lab.slots if s.problem == "predict-a-product")
+    from dataclasses import replace
+
+    worth = replace(lab, problems=(replace(slot, points=8.0),))
+    own = {part.id: part.points for part in bank.problem("predict-a-product").parts}
+    kinds_of = {part.id: part.kind for part in bank.problem("predict-a-product").parts}
+    kept = {i for i in own if kinds_of[i] not in ("code", "measurement", "prediction")}
+    with pytest.raises(SetupError, match="need a computer"):
+        on_paper(worth, bank, leave_out=False)
+    exam, notes = on_paper(worth, bank, leave_out=True)
+    assert set(exam.slots[0].parts) == kept
+    share = sum(own[i] for i in kept) / sum(own.values())
+    assert exam.slots[0].points == pytest.approx(8 * share)
+    assert len(notes) == 1
+
+
+# What comes back
+
+
+def test_right_answers_earn_everything_on_every_version(bank: Bank, tmp_path: Path) -> None:
+    release = made(bank, tmp_path / "out")
+    papers = Papers(release=release)
+    rows = [
+        {"student": f"s{v}", "name": f"Student {v}", "version": v.lower(), **solved(papers.of(v))}
+        for v in release.students
+    ]
+    sheet = write_sheet(tmp_path / "typed.csv", tmp_path / "out", *rows)
+    results = tmp_path / "results"
+    arguments = (str(sheet), "--release", str(tmp_path / "out" / "release.json"))
+    command("enter", *arguments, "--out", str(results), "--bank", str(tmp_path / "bank"))
+    for version in release.students:
+        earned = points_of(results, f"s{version}")
+        worth = {
+            q.name(part): points
+            for q in papers.of(version).questions
+            for part, points in q.points.items()
+        }
+        assert earned == {**worth, "q1_why": 1.5}
+    assert {p.name for p in results.iterdir()} >= {"grades.csv", "grades", "feedback", "report"}
+    feedback = (results / "feedback" / "sB.html").read_text()
+    assert "Student B" in feedback
+    assert "code cells ran" not in feedback
+    assert "notebooks ran" not in (results / "report" / "index.html").read_text()
+
+
+def entered(bank: Bank, folder: Path, *rows: Mapping[str, str]) -> tuple[Path, Any]:
+    if not (folder / "out").exists():
+        made(bank, folder / "out")
+    sheet = write_sheet(folder / "typed.csv", folder / "out", *rows)
+    return folder / "results", enter(sheet, folder / "out", folder / "results")
+
+
+def grades(results: Path) -> dict[str, dict[str, Any]]:
+    with Gradebook.open(results) as book:
+        return {g.student: {m.name: m for m in g.marks} for g in book.grades()}
+
+
+def test_answers_are_read_as_people_write_them(bank: Bank, tmp_path: Path) -> None:
+    release = made(bank, tmp_path / "out")
+    keys = dict(Papers(release=release).of("A").named_keys())
+    right: Any = {name: kinds.find(key.part.kind).answer(key) for name, key in keys.items()}
+    row = {
+        "student": "ada",
+        "version": "A",
+        "q1_size": f"{right['q1_size'] * 1000} MB",
+        "q1_pick": f"({right['q1_pick'].lower()})",
+        "q1_several": "".join(right["q1_several"]),
+        "q1_claim": "T",
+        "q1_order": " > ".join(right["q1_order"]),
+        "q1_pairs": f"1{right['q1_pairs']['1']}",
+        "q1_grid.1.1": f"{right['q1_grid']['1'][0]} GB",
+        "q1_grid.2.2": "rubbish",
+        "q1_word": "Forking.",
+        "q2_size": str(right["q2_size"] / 2),
+    }
+    results, done = entered(bank, tmp_path, row)
+    marks = grades(results)["ada"]
+    earned = {name: mark.points for name, mark in marks.items()}
+    assert earned == {
+        "q1_size": 2, "q1_count": 0, "q1_pick": 1, "q1_several": 1, "q1_claim": 1, "q1_order": 1,
+        "q1_pairs": 0.5, "q1_grid": 1, "q1_word": 1, "q1_why": None, "q2_size": 0.5,
+    }  # fmt: skip
+    assert marks["q2_size"].mistake == "once"
+    assert marks["q1_count"].verdict.value == "absent"
+    assert "box on paper is empty" in marks["q1_count"].feedback
+    assert done.open == 1
+    assert done.unreadable == ()
+
+
+def test_what_a_person_reads_is_open_until_points_are_typed(bank: Bank, tmp_path: Path) -> None:
+    ada = {"student": "ada", "version": "A"}
+    _, done = entered(bank, tmp_path, ada)
+    assert done.open == 1
+    results, done = entered(bank, tmp_path, {**ada, "q1_why.points": "0"})
+    assert done.open == 0
+    with Gradebook.open(results) as book:
+        assert [(o.student, o.name, o.points) for o in book.overrides()] == [("ada", "q1_why", 0.0)]
+
+
+def test_entered_again_only_what_changed_is_scored(bank: Bank, tmp_path: Path) -> None:
+    rows = [{"student": name, "version": "B", "q1_claim": "no"} for name in ("ada", "bo")]
+    results, done = entered(bank, tmp_path, *rows, {"student": "gone"})
+    assert (done.scored, done.kept, done.absent) == (2, 0, ("gone",))
+    rows[1]["q1_claim"] = "yes"
+    results, done = entered(bank, tmp_path, *rows)
+    assert (done.scored, done.kept) == (1, 1)
+    found = grades(results)
+    assert (found["ada"]["q1_claim"].points, found["bo"]["q1_claim"].points) == (0, 1)
+    # Another version is another paper.
+    rows[1]["version"] = "C"
+    results, done = entered(bank, tmp_path, *rows)
+    assert (done.scored, done.kept) == (1, 1)
+    with Gradebook.open(results) as book:
+        assert len(book.history("bo")) == 3
+
+
+def test_a_corrected_key_regrades_paper_too(bank: Bank, tmp_path: Path) -> None:
+    release = made(bank, tmp_path / "out")
+    papers = Papers(release=release)
+    rows = [
+        {"student": f"s{v}", "version": v, **solved(papers.of(v)), "q1_claim": "False"}
+        for v in release.students
+    ]
+    results, _ = entered(bank, tmp_path, *rows)
+    path = tmp_path / "bank" / "problems" / "foundations" / "every.yaml"
+    path.write_text(path.read_text().replace("answer: n > 0 * GB", "answer: n < 0 * GB"))
+    current = Bank.open((str(tmp_path / "bank"),))
+    dry: Rescored = rescore(results, current=current, dry_run=True)
+    assert {(c.student, c.name) for c in dry.changes} == {(f"s{v}", "q1_claim") for v in "ABC"}
+    rescore(results, current=current)
+    assert {marks["q1_claim"].points for marks in grades(results).values()} == {1}
+    rescore(results, released=True)
+    assert {marks["q1_claim"].points for marks in grades(results).values()} == {0}
+
+
+@pytest.mark.parametrize(
+    ("row", "said"),
+    [
+        ({"student": "ada", "version": "Z"}, "no version 'Z'"),
+        ({"student": "ada", "version": "A", "check": "NOPE"}, "check code of version A"),
+        ({"student": "ada", "q1_size": "3"}, "version is missing"),
+        ({"student": "", "version": "A", "q1_size": "3"}, "no id"),
+        ({"student": "../ada", "version": "A"}, "can't be a file's name"),
+        ({"student": "ada", "version": "A", "q1_why.points": "4"}, "no number from 0 to 3"),
+        ({"student": "ada", "version": "A", "q1_why.points": "nan"}, "no number from 0 to 3"),
+        ({"student": "ada", "version": "A", "q1_why.points": "good"}, "no number from 0 to 3"),
+    ],
+)
+def test_lines_that_can_not_be_right_are_named(
+    bank: Bank, tmp_path: Path, row: dict[str, str], said: str
+) -> None:
+    with pytest.raises(GraderError, match=r"typed\.csv:3: .*" + re.escape(said)):
+        entered(bank, tmp_path, {"student": "bo", "version": "B"}, row)
+    assert not (tmp_path / "results").exists()
+
+
+def test_the_right_check_code_is_taken_in_any_case(bank: Bank, tmp_path: Path) -> None:
+    release = made(bank, tmp_path / "out")
+    code = check_code(release.id, "B").lower()
+    _, done = entered(bank, tmp_path, {"student": "ada", "version": "b", "check": code})
+    assert done.scored == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("student,version,q9_size\nada,A,1\n", "no version asks for 'q9_size'"),
+        ("student,q1_size\nada,1\n", "no column 'version'"),
+        ("student,version,version\nada,A,A\n", "twice"),
+        ("student,version\nada,A\nADA,B\n", "twice"),
+        ("student,version\nada,A,3\n", "more cells"),
+        ("student,version\n", "nobody"),
+        ("", "no column 'student'"),
+    ],
+)
+def test_sheets_that_can_not_be_read_say_why(
+    bank: Bank, tmp_path: Path, text: str, said: str
+) -> None:
+    made(bank, tmp_path / "out")
+    (tmp_path / "s.csv").write_text(text)
+    with pytest.raises(GraderError, match=re.escape(said)):
+        enter(tmp_path / "s.csv", tmp_path / "out", tmp_path / "results")
+
+
+def test_semicolons_and_a_byte_order_mark_are_read(bank: Bank, tmp_path: Path) -> None:
+    made(bank, tmp_path / "out")
+    (tmp_path / "s.csv").write_bytes(b"\xef\xbb\xbfstudent;version;q1_claim\r\nada;A;true\r\n")
+    enter(tmp_path / "s.csv", tmp_path / "out", tmp_path / "results")
+    assert grades(tmp_path / "results")["ada"]["q1_claim"].points == 1
+
+
+HOSTILE = (
+    "=cmd|' /C calc'!A0",
+    "<script>alert(1)</script>",
+    "\x1b[2J",
+    "9" * 5000,
+    "1e999 GB",
+    "𝟜𝟚",
+)
+
+
+@pytest.mark.parametrize("text", HOSTILE)
+def test_whatever_stands_on_paper_is_text(bank: Bank, tmp_path: Path, text: str) -> None:
+    release = made(bank, tmp_path / "out")
+    names = [n for place in printed(Papers(release=release).of("A")).places for n in place.names]
+    row = {name: text for name in names if not name.endswith(".points")}
+    results, _ = entered(bank, tmp_path, {"student": "ada", "version": "A", **row})
+    assert all(mark.points in (0, None) for mark in grades(results)["ada"].values())
+
+
+def test_results_of_notebooks_and_of_paper_do_not_mix(bank: Bank, tmp_path: Path) -> None:
+    release = made(bank, tmp_path / "out")
+    from grader.model import Submission
+    from grader.pipeline.papers import bind
+
+    with Gradebook.open(tmp_path / "results", create=True) as book:
+        bind(book, release, tmp_path / "out")
+        book.add_students(release.students.values())
+        book.add_submissions([Submission(student="A", path="A.ipynb", sha256="0" * 64)])
+    with pytest.raises(SetupError, match="notebooks, not of paper"):
+        entered(bank, tmp_path, {"student": "ada", "version": "A"})
+
+
+# With a real printer's engine
+
+
+def pdf_of(chromium: str, source: Path, target: Path, size: str) -> bytes:
+    sized = target.with_suffix(".html")
+    page_rule = f"<style>@page {{ size: {size}; }}</style></head>"
+    sized.write_text(source.read_text().replace("</head>", page_rule))
+    subprocess.run(
+        [chromium, "--headless", "--no-sandbox", "--disable-gpu", "--no-pdf-header-footer",
+         f"--user-data-dir={target.parent / 'profile'}", f"--print-to-pdf={target}",
+         sized.as_uri()],
+        check=True, capture_output=True, timeout=120,
+    )  # fmt: skip
+    return target.read_bytes()
+
+
+@pytest.mark.browser
+@pytest.mark.slow
+@pytest.mark.parametrize("size", ["A4", "Letter"])
+def test_a_printed_version_has_its_letter_on_every_page(size: str, tmp_path: Path) -> None:
+    chromium = shutil.which("chromium") or shutil.which("google-chrome")
+    pypdfium2 = pytest.importorskip("pypdfium2")
+    if chromium is None:
+        pytest.skip("no Chromium")
+    made_ = print_exam(Bank.open(()), "midterm", 1, tmp_path / "out", private_key="t")
+    data = pdf_of(chromium, tmp_path / "out" / "exam-A.html", tmp_path / "exam.pdf", size)
+    pages = [page.get_textpage().get_text_range() for page in pypdfium2.PdfDocument(data)]
+    head = f"Version A {check_code(made_.release.id, 'A')}"
+    exam: PrintedExam = printed(Papers(release=made_.release).of("A"))
+    assert len(pages) >= 6
+    for number, text in enumerate(pages, start=1):
+        assert head in " ".join(text.split())
+        assert f"Page {number} of {len(pages)}" in text
+    for place in exam.places:
+        assert sum(place.name in text.split() for text in pages) == 1
+    assert _widths(pypdfium2, data) == pytest.approx({"A4": 595, "Letter": 612}[size], abs=2)
+
+
+def _widths(pypdfium2: Any, data: bytes) -> float:
+    (width,) = {round(page.get_width()) for page in pypdfium2.PdfDocument(data)}
+    return float(width)
