@@ -340,9 +340,16 @@ def _raised(error: BaseException) -> dict[str, Any]:
         message = str.__str__(str(error))[:MAX_TEXT].encode("utf-8", "replace").decode()
     except BaseException:  # noqa: BLE001  # a message of the student's own making
         message = ""
-    name = type.__dict__["__name__"].__get__(type(error))[:80]
-    said = {"type": name.encode("utf-8", "replace").decode(), "what": message}
+    said: dict[str, Any] = {"type": _class_name(type(error)), "what": message}
     if isinstance(error, KeyboardInterrupt):
         return {"is": "late"}
     found = {"is": "unfit" if isinstance(error, UnfitError) else "raised", **said}
+    above = [_class_name(one) for one in type.__dict__["__mro__"].__get__(type(error))[1:]]
+    if found["is"] == "raised" and above[:-2]:  # all have BaseException and object
+        found["above"] = above[:-2][:20]
     return found if line is None else {**found, "line": line}
+
+
+def _class_name(one: type) -> str:
+    name = type.__dict__["__name__"].__get__(one)[:80]
+    return str(name.encode("utf-8", "replace").decode())

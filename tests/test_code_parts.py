@@ -192,12 +192,15 @@ def scaled_cases(rng, given):
         {
             "right": "if x < 0: raise ValueError('no')\nreturn x * by",
             "another": "if x < 0: raise TypeError\nreturn x * by",
+            "derived": "if x < 0: b'\\xff'.decode()\nreturn x * by",  # a UnicodeDecodeError is one
+            "above": "if x < 0: raise Exception\nreturn x * by",
             "none": "return x * by",
             "returned": "return ValueError() if x < 0 else x * by",
         },
         a_code_key(solution),
     )
-    assert shares(found) == {"right": 1.0, "another": 0.5, "none": 0.5, "returned": 0.5}
+    earned = {"right": 1.0, "derived": 1.0}
+    assert shares(found) == {**dict.fromkeys(found, 0.5), **earned}
     assert "ValueError should have been raised" in found["none"].note
 
 

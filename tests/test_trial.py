@@ -401,7 +401,10 @@ def raising(error: BaseException) -> Callable[..., object]:
 
 
 def test_whatever_is_raised_is_told() -> None:
-    assert called(raising(HostileError())) == {"is": "raised", "type": "HostileError", "what": ""}
+    exception = {"is": "raised", "above": ["Exception"]}
+    assert called(raising(HostileError())) == {**exception, "type": "HostileError", "what": ""}
+    assert called(raising(SaysError()))["above"] == ["ValueError", "Exception"]
+    assert "above" not in called(raising(SystemExit(3)))
     assert called(raising(SaysError()))["what"] == "?" + "x" * (trial.MAX_TEXT - 1)
     assert called(raising(SystemExit(3)))["type"] == "SystemExit"
     assert called(raising(KeyboardInterrupt())) == {"is": "late"}
@@ -412,7 +415,7 @@ def test_whatever_is_raised_is_told() -> None:
         "is": "unfit", "type": "UnfitError", "what": "an integer of thousands of digits"
     }  # fmt: skip
     missing = {"name": "g"}
-    assert called(None, missing) == {"is": "raised", "type": "NameError", "what": "g"}
+    assert called(None, missing) == {**exception, "type": "NameError", "what": "g"}
 
 
 class Hostess:

@@ -188,4 +188,4 @@ _FORMS: Mapping[str, Mapping[str, _Check]] = {
     "unfit": _RAISED,
     "late": {},
 }
-_PERHAPS: Mapping[str, _Check] = {"changed": _names, "line": _line}
+_PERHAPS: Mapping[str, _Check] = {"changed": _names, "line": _line, "above": _names}

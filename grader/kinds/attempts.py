@@ -157,8 +157,9 @@ class Found:
         """Why the case does not pass; nothing of its inputs."""
         if call["is"] != "returned":
             right = isinstance(want, Raises) and call["is"] == "raised"
-            right = right and call.get("type") == getattr(want, "type", None)
-            return None if right else _trouble(call, self._key)
+            above = call.get("above")
+            types = (call.get("type"), *(above if isinstance(above, list) else ()))
+            return None if right and getattr(want, "type", None) in types else _trouble(call, self._key)
         why = self._returned(case, call, want)
         return why and (f"called once more with the same inputs, {why}" if case.again else why)
 

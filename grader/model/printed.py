@@ -1,4 +1,4 @@
-"""An exam on paper: a version of a set, with a place for every answer, and its key. **Secret.**"""
+"""An exam on paper: a version of a set, with a place for every answer, and its key; secret."""
 
 from __future__ import annotations
 

@@ -22,7 +22,14 @@ from grader.pipeline import stopping
 from grader.pipeline.batch import execute_all, refused
 from grader.pipeline.deferred import filled, of_device, puts_off, to_measure
 from grader.pipeline.graded import require_release
-from grader.pipeline.papers import Papers, bind, current_specs, keep_correction, papers_of
+from grader.pipeline.papers import (
+    SEATS,
+    Papers,
+    bind,
+    current_specs,
+    keep_correction,
+    papers_of,
+)
 from grader.score import score, score_refused
 
 NOTICES = "notices"
@@ -113,6 +120,12 @@ def grade(
         for folder in WRITTEN_INTO:
             sweep(out / folder)
         bind(book, release, release_file)
+        if book.setting(SEATS) is not None:
+            raise SetupError(
+                "these results are of an exam on paper",
+                where=str(out),
+                fix="type answers in with `grader enter`, or choose another folder for --out",
+            )
         papers = papers_of(book, release)
         for student in only:
             papers.of(student)  # an unknown student is an error before anything runs

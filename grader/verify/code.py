@@ -105,7 +105,8 @@ def _reference(key: CodeKey) -> Iterator[tuple[str, str]]:
         )
         said = perform(one, {"it": hidden.get()})
         if isinstance(want, Raises):
-            why = None if said.get("type") == want.type else f"{want.type} is not raised"
+            types = (said.get("type"), *said.get("above", ()))
+            why = None if want.type in types else f"{want.type} is not raised"
         elif said["is"] != "returned":
             why = f"{said.get('type')}: {said.get('what')}"
         else:

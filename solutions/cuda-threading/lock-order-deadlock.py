@@ -229,7 +229,7 @@ def on_cycles_cases(rng, given):
             held, steps = [], []
             for _step in range(int(rng.integers(3, 9))):
                 free = [name for name in "abcdef" if name not in held]
-                if held and rng.random() < 0.4:
+                if not free or (held and rng.random() < 0.4):
                     steps.append("-" + held.pop(int(rng.integers(len(held)))))
                 else:
                     held.append(str(rng.choice(free)))

@@ -255,6 +255,99 @@ def test_what_can_not_be_understood_is_refused(
     assert not out.exists()
 
 
+STUBS = {
+    # As on Ubuntu 22.04: a Python that is too old, and whose pip can fetch uv.
+    "python3": """\
+case "$*" in
+  *"-m pip install"*"--target"*)
+    test -z "$NO_PYPI" || exit 1
+    while [ "$1" != --target ]; do shift; done
+    mkdir -p "$2/bin" && cp "$STUBS/uv" "$2/bin/uv" ;;
+  *"-m pip"*) ;;
+  *) exit 1 ;;
+esac
+""",
+    "uv": """\
+test -z "$NO_GITHUB" || exit 1
+case "$*" in
+  "python install 3.12") ;;
+  "python find 3.12") echo "$STUBS/new" ;;
+  *) exit 1 ;;
+esac
+""",
+    "apt-get": """\
+test -z "$NO_ARCHIVE" || exit 1
+case "$*" in *" python3.11 "*) cp "$STUBS/new" "$STUBS/python3.11" ;; *python*) exit 1 ;; esac
+""",
+    # A Python that is new enough, and what a venv makes of it.
+    "new": """\
+case "$*" in
+  *"-m venv"*) mkdir -p "${!#}/bin" && cp "$0" "${!#}/bin/python" ;;
+  *"print(pathlib"*) echo "$PACKAGE" ;;
+  *"-m pip install"*) echo "pip $*" >>"$STUBS/said" ;;
+  *) ;;
+esac
+""",
+}
+
+
+def a_machine(folder: Path) -> Path:
+    """A folder of commands: the few real ones that the script needs, and stubs of the others."""
+    made = folder / "bin"
+    made.mkdir()
+    for name in ("bash", "mktemp", "rm", "cp", "mkdir", "chmod", "id", "cat"):
+        (made / name).symlink_to(str(shutil.which(name)))
+    for name, text in STUBS.items():
+        (made / name).write_text(f"#!{shutil.which('bash')}\n{text}")
+        (made / name).chmod(0o755)
+    return made
+
+
+@linux
+@pytest.mark.parametrize(
+    ("missing", "found"),
+    [
+        ((), "new"),
+        (("NO_PYPI",), "python3.11"),
+        (("NO_GITHUB",), "python3.11"),
+        (("NO_GITHUB", "NO_ARCHIVE"), None),
+    ],
+)
+def test_setup_finds_a_python_on_an_old_image(
+    missing: tuple[str, ...], found: str | None, tmp_path: Path
+) -> None:
+    stubs = a_machine(tmp_path)
+    root, package = tmp_path / "root", tmp_path / "package"
+    for part in ("_bank/problems", "_bank/solutions", "_bank/templates", "_attacks"):
+        (package / part).mkdir(parents=True)
+    (root / "source" / "wheels").mkdir(parents=True)
+    for name, data in files_of(an_autograder(wheels={"a.whl": b""})).items():
+        (root / "source" / name).write_bytes(data)
+    environment = {
+        "PATH": str(stubs),
+        "STUBS": str(stubs),
+        "PACKAGE": str(package),
+        "AUTOGRADER_ROOT": str(root),
+        "GRADER_VENV": str(tmp_path / "venv"),
+        "GRADER_STUDENT": NOBODY,
+        **dict.fromkeys(missing, "1"),
+    }
+    script = [str(shutil.which("bash")), str(root / "source" / "setup.sh")]
+    done = subprocess.run(script, env=environment, capture_output=True, text=True, timeout=60)
+    assert (done.returncode == 0) is (found is not None), done.stderr
+    if found is None:
+        assert "choose a newer base image" in done.stderr
+        return
+    assert (stubs / "python3.11").exists() is (found == "python3.11")
+    assert (root / "source" / "interpreter").read_text() == f"{tmp_path}/venv/bin/python\n"
+    said = (stubs / "said").read_text()
+    assert f"--find-links {root}/source/wheels" in said
+    assert "--no-index" not in said
+    # Solutions are no business of a machine on which students' code runs.
+    assert [p.name for p in (package / "_bank").iterdir()] == ["templates"]
+    assert not (package / "_attacks").exists()
+
+
 # Who it is
 
 
@@ -386,7 +479,8 @@ for path in (root / "source" / "release.json", root / "source" / "settings.json"
     except OSError:
         pass
 for path in (root / "results" / "results.json", root / "results" / "stdout",
-             root / "run_autograder", root / "source" / "settings.json", root / "submission" / "new.ipynb"):
+             root / "run_autograder", root / "source" / "settings.json",
+             root / "submission" / "new.ipynb"):
     try:
         path.write_text('{{"score": 1000}}')
         got.append(f"wrote {{path}}")

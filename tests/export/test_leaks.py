@@ -352,3 +352,16 @@ def test_every_answer_of_a_solved_notebook_is_found(course: Course, tmp_path: Pa
     told = " ".join(f.detail for f in course.found(tmp_path).findings)
     judged = [n for n, k in course.keys.items() if not kinds.find(k["kind"]).needs_solution]
     assert [name for name in judged if name not in told] == []
+
+
+def test_hidden_cases_that_cannot_be_made_are_named(tmp_path: Path) -> None:
+    from dataclasses import replace
+
+    release, folder = clean_release(tmp_path, "lab", 0, 1)
+    name, problem = next((n, p) for n, p in release.problems.items() if n == "online-softmax")
+    broken = problem.solution + "\n\ndef row_stats_cases(rng, given):\n    yield 1 / 0\n"
+    problems = {**release.problems, name: replace(problem, solution=broken)}
+    search = prepare(replace(release, problems=problems), Bank.open(()))
+    found = search_folder(folder, search)
+    assert [path for path, _ in found.unread] == ["hidden cases of q1_row_stats"]
+    assert not found.clean

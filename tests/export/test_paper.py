@@ -46,7 +46,7 @@ PARTS = {
 """,
     "integer": "  - {id: count, kind: integer, ask: How many?, answer: n / GB + 1}\n",
     "choice": """\
-  - id: pick
+  - id: chosen
     kind: choice
     ask: Which?
     options:
@@ -241,7 +241,13 @@ def test_nothing_of_the_key_is_on_an_exam(bank: Bank, tmp_path: Path) -> None:
         key = (tmp_path / "out" / f"key-{letter}.html").read_text()
         paper = Papers(release=release).of(letter)
         number = f"{dict(paper.named_keys())['q1_size'].value:g} GB"  # type: ignore[attr-defined]
-        for secret in (number, "That is once.", "One point for each cause", "forking", "accepted"):
+        for secret in (
+            number,
+            "That is once.",
+            "One point for each cause",
+            "forking",
+            "accepted from",
+        ):
             assert secret in key, secret
             assert secret not in exam, secret
 
@@ -250,14 +256,14 @@ def test_boxes_are_of_the_answers_kind(bank: Bank, tmp_path: Path) -> None:
     exam = printed(Papers(release=made(bank, tmp_path / "out")).of("A"))
     forms = {place.name.partition("_")[2]: place.form for place in exam.places}
     assert forms == {
-        "size": Form.LINE, "count": Form.LINE, "pick": Form.LETTER, "several": Form.LETTERS,
+        "size": Form.LINE, "count": Form.LINE, "chosen": Form.LETTER, "several": Form.LETTERS,
         "claim": Form.TRUTH, "order": Form.ORDER, "pairs": Form.PAIRS, "grid": Form.GRID,
         "word": Form.LINE, "why": Form.TEXT,
     }  # fmt: skip
     text = (tmp_path / "out" / "exam-A.html").read_text()
     assert text.count('class="cell"') == 1 + 3 + 2
     assert text.count('class="tick"') == 2
-    assert [s for s in re.findall(r"<small>(\d\.\d)</small>", text)] == ["1.1", "1.2", "2.1", "2.2"]
+    assert re.findall(r"<small>(\d\.\d)</small>", text) == ["1.1", "1.2", "2.1", "2.2"]
     assert "every option counts" in text
 
 
@@ -377,7 +383,7 @@ def test_answers_are_read_as_people_write_them(bank: Bank, tmp_path: Path) -> No
         "student": "ada",
         "version": "A",
         "q1_size": f"{right['q1_size'] * 1000} MB",
-        "q1_pick": f"({right['q1_pick'].lower()})",
+        "q1_chosen": f"({right['q1_chosen'].lower()})",
         "q1_several": "".join(right["q1_several"]),
         "q1_claim": "T",
         "q1_order": " > ".join(right["q1_order"]),
@@ -391,7 +397,7 @@ def test_answers_are_read_as_people_write_them(bank: Bank, tmp_path: Path) -> No
     marks = grades(results)["ada"]
     earned = {name: mark.points for name, mark in marks.items()}
     assert earned == {
-        "q1_size": 2, "q1_count": 0, "q1_pick": 1, "q1_several": 1, "q1_claim": 1, "q1_order": 1,
+        "q1_size": 2, "q1_count": 0, "q1_chosen": 1, "q1_several": 1, "q1_claim": 1, "q1_order": 1,
         "q1_pairs": 0.5, "q1_grid": 1, "q1_word": 1, "q1_why": None, "q2_size": 0.5,
     }  # fmt: skip
     assert marks["q2_size"].mistake == "once"
@@ -440,7 +446,8 @@ def test_a_corrected_key_regrades_paper_too(bank: Bank, tmp_path: Path) -> None:
     path.write_text(path.read_text().replace("answer: n > 0 * GB", "answer: n < 0 * GB"))
     current = Bank.open((str(tmp_path / "bank"),))
     dry: Rescored = rescore(results, current=current, dry_run=True)
-    assert {(c.student, c.name) for c in dry.changes} == {(f"s{v}", "q1_claim") for v in "ABC"}
+    changed = {(one.student, mark.name) for one in dry.changes for mark in one.marks}
+    assert changed == {(f"s{version}", "q1_claim") for version in "ABC"}
     rescore(results, current=current)
     assert {marks["q1_claim"].points for marks in grades(results).values()} == {1}
     rescore(results, released=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from bisect import bisect_right
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -124,11 +124,15 @@ class _Searcher:
             release=self._search.release,
             findings=tuple(listed[: self._bounds.findings]),
             more=max(0, len(listed) - self._bounds.findings),
-            unread=tuple(self._budget.unread),
+            unread=(*self._unmade(), *self._budget.unread),
             files=self._surface.files,
             objects=sum(history.objects for history in self._surface.histories),
             bytes=self._budget.bytes,
         )
+
+    def _unmade(self) -> Iterator[tuple[str, str]]:
+        for name, why in self._search.wanted.unmade.items():
+            yield f"hidden cases of {name}", f"they can't be made, {why}"
 
     def _of(self, piece: Piece) -> list[Finding]:
         """What one file or object comes to."""

@@ -73,6 +73,8 @@ class Wanted:
     """Seven words in a row: kind and problem."""
     expressions: dict[str, str] = field(default_factory=dict)
     """Without white space: expression and problem."""
+    unmade: dict[str, str] = field(default_factory=dict)
+    """Answers whose hidden cases can't be made, so that nobody can look for them, and why."""
     strings: dict[str, str] = field(default_factory=dict)
     """Longer texts of hidden cases, and the part."""
 
@@ -162,7 +164,10 @@ class _Maker:
                 self._values.setdefault((name, other, True), set()).add(student)
         hidden = getattr(key, "hidden", None) if key.draw.solution else None
         if hidden is not None and kind.needs_solution:
-            self._cases(name, hidden)
+            try:
+                self._cases(name, hidden)
+            except ValueError as error:
+                self._found.unmade.setdefault(name, f"for {student}: {error}")
 
     def _cases(self, name: str, hidden: object) -> None:
         from grader.hidden import Hidden
