@@ -17,8 +17,9 @@ PACKAGE = Path(__file__).parent.parent / "grader"
 GROUND = ["errors", "registry", "quantity", "model"]
 # A tool may import the ground and the tools that stand before it.
 TOOLS = [
-    "files", "sealed", "git", "spreadsheet", "markup", "units", "expressions", "probe", "trial", "source", "measured", "tools",
-    "hidden", "kinds", "notebook", "nbgrader", "inside", "sandbox", "kernels", "executors", "gradebook", "machine",
+    "files", "sealed", "git", "spreadsheet", "markup", "units", "expressions", "probe", "trial",
+    "source", "measured", "tools", "hidden", "kinds", "notebook", "nbgrader", "inside", "sandbox",
+    "kernels", "executors", "gradebook", "machine",
 ]  # fmt: skip
 STAGES = [
     "load", "draw", "render", "collect", "execute", "score", "tally", "reveal", "report", "export",

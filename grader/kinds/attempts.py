@@ -156,10 +156,8 @@ class Found:
     def _fault(self, case: Case, call: Mapping[str, object], want: object) -> str | None:
         """Why the case does not pass; nothing of its inputs."""
         if call["is"] != "returned":
-            right = isinstance(want, Raises) and call["is"] == "raised"
-            above = call.get("above")
-            types = (call.get("type"), *(above if isinstance(above, list) else ()))
-            return None if right and getattr(want, "type", None) in types else _trouble(call, self._key)
+            right = isinstance(want, Raises) and _is_raised(call, want.type)
+            return None if right else _trouble(call, self._key)
         why = self._returned(case, call, want)
         return why and (f"called once more with the same inputs, {why}" if case.again else why)
 
@@ -178,6 +176,13 @@ class Found:
         if why is None and isinstance(raw, dict):
             why = self._key.hidden.unheld(case, raw)
         return why
+
+
+def _is_raised(call: Mapping[str, object], wanted: str) -> bool:
+    """Whether a call raised the exception of that name, or one that is derived from it."""
+    above = call.get("above")
+    types = (call.get("type"), *(above if isinstance(above, list) else ()))
+    return call["is"] == "raised" and wanted in types
 
 
 def _weights(part: Code, groups: tuple[str, ...]) -> Mapping[str, float]:
