@@ -195,6 +195,13 @@ def _from_outside(text: str) -> set[str] | None:
     return found
 
 
+def lines_of(source: str, given: Sequence[str]) -> int:
+    """How many lines of code *source* has, without the statements that stand in *given*, too."""
+    known = {statement.text for statement in _statements(tuple(given))}
+    own = [s.text for s in _statements((source,)) if s.text not in known] if known else [source]
+    return sum(bool(line.strip()) for text in own for line in text.splitlines())
+
+
 @lru_cache(maxsize=256)  # a starter is compared with what every student made of it
 def shape_of(source: str) -> str:
     """*source* without comments, layout and docstrings, by which two of them are compared."""

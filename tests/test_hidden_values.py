@@ -514,3 +514,10 @@ def test_no_text_makes_the_parser_hang_or_raise(text: str) -> None:
         source.shape_of(text)
     with in_time():
         broken(text, ("torch.softmax", "loops"))
+
+
+def test_lines_are_counted_without_those_of_the_tools() -> None:
+    tool = "import os\n\n\ndef launch(f):\n    return f()\n"
+    mine = f"{tool}\ndef kernel(x):\n    # twice\n\n    return 2 * x\n"
+    assert source.lines_of(mine, [tool]) == 3
+    assert source.lines_of("def f(:\n    pass\n", []) == 2

@@ -15,7 +15,7 @@ from grader.kinds.attempts import Attempt, Code, CodeExample, CodeKey, Found, ex
 from grader.kinds.base import UNDRAWN, Example, Tried, Unreadable, Usual, kinds
 from grader.kinds.scalars import refusal
 from grader.model import Draw, Judgement, Raw, Trial, Verdict
-from grader.source import definitions, shape_of
+from grader.source import definitions, lines_of, shape_of
 
 
 class CodeKind(Usual[CodeKey, Attempt]):
@@ -83,9 +83,9 @@ class CodeKind(Usual[CodeKey, Attempt]):
         """The visible examples and the hidden cases."""
         return key.trial(name)
 
-    def say(self, value: Attempt, key: CodeKey) -> str:  # noqa: ARG002
-        """How much was written."""
-        lines = len([line for line in value.source.splitlines() if line.strip()])
+    def say(self, value: Attempt, key: CodeKey) -> str:
+        """How much was written, beside the tools that the notebook came with."""
+        lines = lines_of(value.source, key.tools)
         return f"code of {lines} {'line' if lines == 1 else 'lines'}"
 
     def tried(self, value: Attempt, key: CodeKey) -> tuple[Tried, ...]:

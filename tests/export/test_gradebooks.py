@@ -63,6 +63,15 @@ def test_one_cell_changes_and_every_other_byte_stays() -> None:
     assert filled(JANE) == before.replace("7.50,,88.1", f"7.50,{a_score(JANE)},88.1")
 
 
+def test_a_whole_class_is_filled_in_the_order_of_the_file() -> None:
+    before = CANVAS.format(most=MOST).replace(",EX,", ",,")
+    others = (a_mixed_result(student=of("åse")), a_mixed_result(student=of("bo")), JANE)
+    said = a_score(JANE)
+    expected = before.replace("7.50,,88.1", f"7.50,{said},88.1")
+    expected = expected.replace("=1+1,,", f"=1+1,{said},").replace("Sec B,,,", f"Sec B,,{said},")
+    assert filled(*others, text=before) == expected
+
+
 @pytest.mark.parametrize("mark", ["", "\ufeff"])
 @pytest.mark.parametrize("end", ["\r\n", "\n"])
 @pytest.mark.parametrize("last", [True, False])

@@ -32,9 +32,9 @@ class Sheet:
 
     def replaced(self, cells: Mapping[tuple[int, int], str]) -> str:
         """The text with those cells, by row and column from 0, saying something else."""
-        edits = sorted((self.rows[r][c], said) for (r, c), said in cells.items())
         pieces, at = [], 0
-        for cell, said in edits:
+        for (r, c), said in sorted(cells.items()):
+            cell = self.rows[r][c]
             pieces += [self.source[at : cell.start], self._written(said)]
             at = cell.end
         return "".join([*pieces, self.source[at:]])
