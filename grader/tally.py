@@ -62,19 +62,26 @@ def _graded(
     mine = [one for one in attempts if one.sha256 == grade.submission_sha256]
     waits = bool(attempts) and attempts[-1].sha256 != grade.submission_sha256
     names = {mark.name for mark in grade.marks}
+    # Of the file that the marks are for: a newer one's has nothing to do with them.
+    refusal = mine[-1].refusal if mine else None
+    if waits:
+        standing = Standing.WAITING
+    elif refusal is not None and names.isdisjoint(overrides):
+        standing = Standing.REFUSED
+    else:
+        standing = Standing.GRADED
     if overrides:
         grade = replace(grade, marks=tuple(_settled(mark, overrides) for mark in grade.marks))
     return Row(
         student=student,
-        standing=Standing.WAITING if waits else Standing.GRADED,
+        standing=standing,
         grade=grade,
         score=grade.score,
         max_score=grade.max_score,
         complete=grade.complete and not waits,
         overrides={name: one for name, one in overrides.items() if name in names},
         stale=tuple(one for name, one in overrides.items() if name not in names),
-        # Of the file that the marks are for: a newer one's has nothing to do with them.
-        refusal=mine[-1].refusal if mine else None,
+        refusal=refusal,
     )
 
 

@@ -99,7 +99,7 @@ def colab_with_drive(data: bytes) -> bytes:
     badge = _cell("markdown", '<a href="https://colab.research.google.com/github/x/y">Open</a>')
     badge["metadata"] = {"colab_type": "text", "id": "view-in-github"}
     mount = _cell("code", "from google.colab import drive\ndrive.mount('/content/drive')")
-    scratch = _cell("code", "%matplotlib inline\n%pip --version\nnames = list = sum = None")
+    scratch = _cell("code", "%precision 4\n%pip --version\nnames = list = sum = None")
     tree["cells"] = [badge, mount, scratch, *tree["cells"]]
     return _written(tree, indent=2)
 

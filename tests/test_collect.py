@@ -627,3 +627,17 @@ def test_files_of_nobody_without_end_are_an_error_of_whoever_names_the_folder(
     folder = a_folder(tmp_path / "f", {f"{n}.txt": b"" for n in range(101)})
     with pytest.raises(SetupError, match="more than 100 files that belong to no student"):
         collect(folder, ROSTER)
+
+
+def test_a_copy_counts_only_where_there_is_nothing_else(tmp_path: Path) -> None:
+    known = {"ada": Student(id="ada"), "bo": Student(id="bo")}
+    for name in ("ada.ipynb", "ada (1).ipynb", "Copy of bo.ipynb", "bo (2).ipynb"):
+        (tmp_path / name).write_bytes(a_notebook(f"q1_a = {name!r}"))
+    os.utime(tmp_path / "ada.ipynb", (0, 0))
+    os.utime(tmp_path / "Copy of bo.ipynb", (0, 0))
+    found = collect(tmp_path, known)
+    taken = {one.student: Path(one.path).name for one in found.submissions}
+    assert taken == {"ada": "ada.ipynb", "bo": "bo (2).ipynb"}
+    (warning,) = [one for one in found.notices if one.level == "warning"]
+    assert warning.path == "ada (1).ipynb"
+    assert "not read. Rename it if it is the one to grade" in warning.text

@@ -113,6 +113,15 @@ def test_what_was_wrong_with_the_graded_file_stays_with_its_marks_while_a_newer_
     assert (row.standing, row.refusal) == (Standing.WAITING, "this is not a notebook")
 
 
+def test_a_file_that_could_not_be_read_stands_so_until_a_person_gives_it_points():
+    grade = a_grade("ada", a_mark(points=0.0, verdict=Verdict.UNREADABLE))
+    broken = an_attempt(grade.submission_sha256, refusal="this is not a notebook")
+    row = rows_of([grade], submissions=[broken])["ada"]
+    assert (row.standing, row.complete, row.score) == (Standing.REFUSED, True, 0.0)
+    row = rows_of([grade], submissions=[broken], overrides=[an_override()])["ada"]
+    assert (row.standing, row.score) == (Standing.GRADED, 1.0)
+
+
 def test_points_given_by_hand_count_while_a_newer_file_waits():
     grade = a_grade("ada", a_mark(points=0.0))
     row = rows_of([grade], submissions=[an_attempt("b" * 64)], overrides=[an_override()])["ada"]

@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     ),
 )
 @click.argument("notebook", metavar="NB", type=click.Path(path_type=Path))
-@click.option("--cell-seconds", type=float, default=60.0, show_default=True, metavar="S")
+@click.option(
+    "--cell-seconds", type=click.FloatRange(min=0.1), default=60.0, show_default=True, metavar="S")
 @click.option(
     "--receipt",
     type=click.Path(path_type=Path),
@@ -57,6 +58,8 @@ def command(
     from grader.pipeline import check
 
     if verify_receipt is not None:
+        if receipt is not None:
+            raise click.UsageError("--receipt writes one, and --verify-receipt reads one: give one")
         return _verify(verify_receipt, notebook, as_json=as_json)
     checked = check(notebook, Limits(cell_seconds=cell_seconds))
     made = _receipt(checked, notebook, receipt)

@@ -53,6 +53,7 @@ def collect(
     roster = Roster(known, users)
     notices: list[Notice] = []
     found: dict[str, list[Found]] = {}
+    copies: dict[str, list[Found]] = {}
     path = Path(path).absolute()
     for entry in entries(path, Budget(path, roster.find)):
         if isinstance(entry, Notice):
@@ -60,9 +61,9 @@ def collect(
         elif (student := roster.find(entry.name)) is None:
             notices.append(roster.unknown(entry.name))
         else:
-            found.setdefault(student, []).append(entry)
-            if roster.of_copy(entry.name):
-                notices.append(notice("info", entry.name, f"a copy by its name, so of '{student}'"))
+            by_name = copies if roster.of_copy(entry.name) else found
+            by_name.setdefault(student, []).append(entry)
+    notices += _with_copies(found, copies)
     attempts: dict[str, tuple[Submission, ...]] = {}
     for student, mine in found.items():
         mine.sort(key=lambda entry: (entry.time, str(entry.name)), reverse=True)
@@ -76,6 +77,23 @@ def collect(
         notices=_few(notices),
         missing=tuple(s for s in known if s not in attempts),
     )
+
+
+def _with_copies(
+    found: dict[str, list[Found]], copies: Mapping[str, list[Found]]
+) -> Iterator[Notice]:
+    """Adds files that are named like copies, of students who have no other.
+
+    Beside a notebook of the student's very name anybody may have put a copy's.
+    """
+    for student, files in copies.items():
+        for entry in files:
+            if student in found:
+                text = f"named like a copy of the notebook of '{student}', which is there; not read"
+                yield notice("warning", entry.name, f"{text}. Rename it if it is the one to grade")
+            else:
+                yield notice("info", entry.name, f"a copy by its name, so of '{student}'")
+    found.update({student: mine for student, mine in copies.items() if student not in found})
 
 
 def load(submission: Submission) -> bytes:

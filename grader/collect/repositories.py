@@ -93,6 +93,8 @@ def _commit(git: Git, wanted: Wanted) -> tuple[str, bool]:
 def _when(git: Git, commit: str) -> int:
     """Its author's word for it, held within what files and calendars can express."""
     written = git.line("show", "-s", "--no-show-signature", "--format=%ct", commit)
+    if not written.removeprefix("-").isdecimal():  # who writes commits by hand can leave it out
+        raise SubmissionError("its commit does not say when it was made")
     return min(max(int(written), 0), _LATEST)
 
 

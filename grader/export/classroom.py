@@ -81,6 +81,11 @@ def checked(course: Course) -> Course:
                 f"{' '.join(map(repr, odd))}",
                 fix="leave them out",
             )
+    if "{id}" not in course.url:
+        raise SetupError(
+            f"--url '{course.url}' has no place for a student's id",
+            fix="write {id} where it stands, such as https://github.com/ORG/midterm-{id}.git",
+        )
     if set(course.cron) - set("0123456789*/,- ") or len(course.cron.split()) not in (0, 5):
         raise SetupError(
             f"--schedule '{course.cron}' is no schedule",

@@ -30,7 +30,9 @@ def load_numbers(path: Path, known: Mapping[str, Student]) -> Mapping[str, str]:
         text = path.read_text(encoding="utf-8-sig")
     except OSError as error:
         raise SpecError(
-            f"can't read the file: {error.strerror}", where=Location(str(path)), fix="check it"
+            f"can't read the file: {error.strerror}",
+            where=Location(str(path)),
+            fix="check the path and its permissions",
         ) from None
     except UnicodeDecodeError:
         raise SpecError(

@@ -31,7 +31,9 @@ def load_roster(path: Path) -> tuple[Student, ...]:
         text = path.read_text(encoding="utf-8-sig", errors="strict")
     except OSError as error:
         raise SpecError(
-            f"can't read the roster: {error.strerror}", where=Location(str(path)), fix="check it"
+            f"can't read the roster: {error.strerror}",
+            where=Location(str(path)),
+            fix="check the path and its permissions",
         ) from None
     except UnicodeDecodeError:
         raise SpecError(

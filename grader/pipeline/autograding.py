@@ -30,7 +30,7 @@ def sealed_result(notebook: Path, student: str, pack: Path, settings: Settings) 
     Raises SetupError when the pack can't be opened or has no such student.
     """
     try:
-        data = notebook.read_bytes()
+        data = own_file(notebook).read_bytes()
     except OSError as error:
         raise SetupError(
             f"can't read the notebook: {(error.strerror or 'it is not there').lower()}",
@@ -38,6 +38,21 @@ def sealed_result(notebook: Path, student: str, pack: Path, settings: Settings) 
             fix="name the notebook in the student's repository",
         ) from None
     return one_result(data, student, pack, settings)
+
+
+def own_file(path: Path) -> Path:
+    """*path*, unless a link on it, which a student may commit, leads to what is not in this folder.
+
+    Raises SetupError.
+    """
+    here = Path.cwd().resolve()
+    if path.is_symlink() or (not path.is_absolute() and path.resolve() != here / path):
+        raise SetupError(
+            "the notebook is a link; the file itself is needed",
+            where=str(path),
+            fix="commit the notebook itself",
+        )
+    return path
 
 
 def one_result(
@@ -158,7 +173,9 @@ def unjudged(files: Mapping[str, bytes], body: str) -> dict[str, bytes]:
 def commit_time(folder: Path) -> str:
     """When the commit that is checked out in *folder* was made; now, where git can't say."""
     try:
-        return Git(folder).line("show", "-s", "--no-show-signature", "--format=%cI", "HEAD")
+        # The folder is a student's: files in it that look like a repository's are none of ours.
+        command = ["-c", "safe.bareRepository=explicit", "show", "-s", "--no-show-signature"]
+        return Git(folder).line(*command, "--format=%cI", "HEAD")
     except GraderError:
         return datetime.now(UTC).isoformat(timespec="seconds")
 

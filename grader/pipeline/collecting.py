@@ -15,7 +15,7 @@ from pathlib import Path
 from urllib.parse import quote
 
 from grader.collect.repositories import NothingThereError, Taken, Wanted, take
-from grader.errors import GraderError, SetupError, SubmissionError, shown
+from grader.errors import GraderError, SetupError, shown
 from grader.files import alone, write_whole
 from grader.git import ANYONE, USUAL, Access, Bounds, GitError, address
 from grader.load.repositories import instant
@@ -54,6 +54,8 @@ class Entry:
     """When we first saw that commit; unlike the commit's own time, nobody can make it up."""
     sha256: str
     deadline: str = ""
+    failed: str = ""
+    """When we looked after the deadline and could not read it: what came later proves no date."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,7 +91,7 @@ def repositories(
         if not own:
             raise SetupError(
                 f"nothing says where the repository of '{student.id}' is",
-                fix="give --url with {id} in it, --clones DIR, or the roster a column 'repository'",
+                fix="give --url with {id} in it, or the roster a column 'repository'",
             )
         address(own)  # a wrong one is an error before anything is fetched
         until = instant(mine["deadline"]) if mine.get("deadline") else deadline
@@ -147,7 +149,7 @@ def _one(
     student, before = repository.student, state.get(repository.student)
     told = partial(Outcome, student=student)
     if before and not how.again and _settled(before, repository, out):
-        text = f"as it was on {before.seen}, after the deadline"
+        text = f"as it was on {before.seen}, after the deadline{_doubt(before)}"
         came = Came.KEPT if before.commit else Came.NOTHING
         if before.commit:  # its file may have been copied since
             _date(out / f"{student}.ipynb", before.committed)
@@ -163,12 +165,9 @@ def _one(
         taken = take(wanted, how.access, how.bounds)
     except NothingThereError as error:
         return told(came=Came.NOTHING, text=error.what), _nothing(repository)
-    except SubmissionError as error:
-        return told(came=Came.FAILED, text=error.what), None
-    except GitError as error:
-        return told(came=Came.FAILED, text=_failure(error, before, out / f"{student}.ipynb")), None
     except GraderError as error:
-        return told(came=Came.FAILED, text=error.what), None
+        text = _failure(error, before, out / f"{student}.ipynb")
+        return told(came=Came.FAILED, text=text), _failed(repository, before)
     entry = _entry(taken, repository, before)
     target = out / f"{student}.ipynb"
     if not target.exists() or target.read_bytes() != taken.data:
@@ -177,14 +176,29 @@ def _one(
     text = f"{shown(taken.path, 80)} of {entry.committed}"
     if taken.newer:
         text += "; what was committed after the deadline is left out"
-    return told(came=Came.COLLECTED, text=text, commit=taken.commit), entry
+    return told(came=Came.COLLECTED, text=text + _doubt(entry), commit=taken.commit), entry
 
 
-def _failure(error: GitError, before: Entry | None, target: Path) -> str:
+def _doubt(entry: Entry) -> str:
+    if not entry.failed:
+        return ""
+    return f"; it could not be read on {entry.failed}, so its commit may be dated back"
+
+
+def _failed(repository: Repository, before: Entry | None) -> Entry | None:
+    """Remembers that it could not be read after the deadline; that settles nothing."""
+    now = datetime.now(UTC)
+    if repository.deadline is None or now < repository.deadline:
+        return None
+    known = before or Entry(commit="", committed="", seen="", sha256="")
+    return known if known.failed else replace(known, failed=_iso(now))
+
+
+def _failure(error: GraderError, before: Entry | None, target: Path) -> str:
     text = error.what
-    if error.said and error.said not in text:
+    if isinstance(error, GitError) and error.said and error.said not in text:
         text += f" ({shown(error.said, 200)})"
-    if before is not None and target.exists():
+    if before is not None and before.commit and target.exists():
         text += f"; what was collected on {before.seen} stays"
     return text
 
@@ -217,6 +231,9 @@ def _entry(taken: Taken, repository: Repository, before: Entry | None) -> Entry:
     )
     over = repository.deadline is not None and datetime.now(UTC) >= repository.deadline
     same = before is not None and before.commit == taken.commit
+    if before and before.failed and repository.deadline and not same:
+        late = datetime.fromisoformat(before.failed) >= repository.deadline
+        entry = replace(entry, failed=before.failed if late else "")
     # After the deadline the time of this look is what settles it.
     return replace(entry, seen=before.seen) if same and before and not over else entry
 

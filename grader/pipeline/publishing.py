@@ -102,7 +102,9 @@ def _send(to: Repository, files: Mapping[str, bytes], how: Sending) -> Sent:
 def _tip(git: Git, where: str, how: Sending) -> str:
     """The commit that the branch is at; empty when there is no such branch."""
     branch = f"refs/heads/{how.branch}"
-    if not git.line("ls-remote", "--heads", "--", where, branch):
+    heads = git.line("ls-remote", "--heads", "--", where, branch).splitlines()
+    # A branch of which that is but the end of the name, such as x/refs/heads/feedback, matches too.
+    if branch not in [line.partition("\t")[2] for line in heads]:
         return ""
     # Lists of files without what is in them: nothing of that is needed.
     git.run("config", "remote.origin.url", where)

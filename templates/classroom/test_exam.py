@@ -29,6 +29,8 @@ def the_notebook() -> Path:
     """The notebook beside this file; EXAM_NOTEBOOK names one of several."""
     here = Path(__file__).parent
     if named := os.environ.get("EXAM_NOTEBOOK"):
+        if not (here / named).is_file():
+            raise UnusableError(f"EXAM_NOTEBOOK says {named}, and there is no such file.")
         return here / named
     found = sorted(here.glob("*.ipynb"))
     if len(found) != 1:

@@ -135,6 +135,47 @@ def test_a_file_that_is_no_notebook_is_a_result_too(made: Path, checkout: Path) 
     assert result_of(checkout)["score"] == 0
 
 
+def test_no_link_is_followed(made: Path, checkout: Path) -> None:
+    """A runner of one's own may hold the files of others."""
+    other = checkout.parent / "other"
+    other.mkdir()
+    (checkout / "midterm.ipynb").rename(other / "midterm.ipynb")
+    (checkout / "midterm.ipynb").symlink_to(other / "midterm.ipynb")
+    for key in ("", (made / "exam.key").read_text().strip()):
+        done = autograde(made, checkout, GRADER_PACK_KEY=key)
+        assert done.returncode == 2
+        assert "is a link" in done.stderr
+    assert not (checkout / "result.json").exists()
+
+
+def test_the_folder_of_the_notebook_is_no_link_either(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from grader.errors import SetupError
+    from grader.pipeline.autograding import own_file
+
+    (tmp_path / "other").mkdir()
+    (tmp_path / "other" / "exam.ipynb").write_text("{}")
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "work").symlink_to(tmp_path / "other")
+    monkeypatch.chdir(tmp_path / "mine")
+    with pytest.raises(SetupError, match="is a link"):
+        own_file(Path("work/exam.ipynb"))
+    monkeypatch.chdir(tmp_path / "other")
+    assert own_file(Path("exam.ipynb")).exists()
+
+
+def test_a_students_files_are_no_repository_of_ours(tmp_path: Path) -> None:
+    """Of a checkout without `.git`, files of a bare repository are taken for one by git."""
+    from grader.pipeline.autograding import commit_time
+
+    git("init", "--quiet", "--bare", ".", cwd=tmp_path)
+    tree = git("hash-object", "-t", "tree", "-w", "/dev/null", cwd=tmp_path)
+    commit = git("commit-tree", tree, "-m", "x", cwd=tmp_path, when="2001-01-01T00:00:00Z")
+    git("update-ref", "HEAD", commit, cwd=tmp_path)
+    assert not commit_time(tmp_path).startswith("2001")
+
+
 def test_what_is_our_fault_is_no_result(made: Path, checkout: Path) -> None:
     done = autograde(made, checkout, SUBMISSION_TAG="")
     assert done.returncode == 2

@@ -122,6 +122,54 @@ def test_dates_that_no_calendar_has(tmp_path: Path, date: str) -> None:
     assert collected(remote, tmp_path / "out").came is Came.COLLECTED
 
 
+@pytest.mark.parametrize("committer", ["a <a@b>", "a a", "a <a@b> soon +0000"])
+def test_a_commit_that_says_no_time_is_told(tmp_path: Path, committer: str) -> None:
+    """Git takes such commits from a folder; one of them must not stop the others."""
+    remote = Remote(tmp_path, "ada")
+    remote.push({"exam.ipynb": OLD})
+    tree = git("rev-parse", "main^{tree}", cwd=remote.bare)
+    text = f"tree {tree}\nauthor {committer}\ncommitter {committer}\n\nodd\n"
+    made = subprocess.run(
+        ["git", "hash-object", "-t", "commit", "-w", "--stdin", "--literally"],
+        input=text.encode(), cwd=remote.bare, capture_output=True, check=True,
+    )  # fmt: skip
+    git("update-ref", "refs/heads/main", made.stdout.decode().strip(), cwd=remote.bare)
+    for deadline in (None, BETWEEN):
+        outcome = collected(remote, tmp_path / "out", deadline)
+        assert outcome.came is Came.COLLECTED or "does not say when" in outcome.text
+
+
+def test_what_could_not_be_read_at_first_is_doubted(tmp_path: Path) -> None:
+    """Who makes a repository unreadable at first gains time to date a commit back."""
+    remote = Remote(tmp_path, "ada")
+    (remote.work / "exam.ipynb").symlink_to("nothing")
+    remote.push({}, JANUARY)
+    out = tmp_path / "out"
+    assert collected(remote, out, BETWEEN).came is Came.FAILED
+    (remote.work / "exam.ipynb").unlink()
+    remote.push({"exam.ipynb": OLD}, "2026-01-02T00:00:00Z")
+    for came in (Came.COLLECTED, Came.KEPT):
+        outcome = collected(remote, out, BETWEEN)
+        assert outcome.came is came
+        assert "may be dated back" in outcome.text
+    # With more time than that, there is nothing to doubt.
+    later = instant("2999-01-01T00:00:00Z")
+    assert "dated back" not in collected(remote, out, later).text
+
+
+def test_names_of_files_are_no_commands_to_a_runner(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    remote = Remote(tmp_path / "clones", "ada")
+    remote.push({"##[error]no.ipynb": OLD})
+    (tmp_path / "roster.csv").write_text("id,repository\nada," + remote.url + "\n")
+    with pytest.raises(SystemExit):
+        main(["classroom", "collect", str(tmp_path / "roster.csv"), "--out", str(tmp_path / "out")])
+    said = capsys.readouterr().out
+    assert "[error]no.ipynb" in said
+    assert "##[" not in said
+
+
 def test_a_link_is_refused(tmp_path: Path) -> None:
     remote = Remote(tmp_path, "ada")
     (remote.work / "exam.ipynb").symlink_to("/etc/passwd")
@@ -351,6 +399,13 @@ def test_somebody_elses_branch_is_not_overwritten(tmp_path: Path) -> None:
     assert "not ours" in sent.text
     assert git("rev-parse", "feedback", cwd=remote.bare) == theirs
     assert send(remote, {"README.md": b"x"}, branch="grades", whole=True).went is Went.SENT
+
+
+def test_a_branch_whose_name_ends_like_ours_is_another(tmp_path: Path) -> None:
+    remote = Remote(tmp_path, "ada")
+    remote.push({"exam.ipynb": OLD})
+    git("push", "--quiet", remote.url, "HEAD:refs/heads/x/refs/heads/feedback", cwd=remote.work)
+    assert send(remote, {"README.md": b"x"}, branch="feedback", whole=True).went is Went.SENT
 
 
 def test_a_hook_of_the_server_may_refuse(tmp_path: Path) -> None:

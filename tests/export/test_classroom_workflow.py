@@ -315,6 +315,16 @@ def test_the_reusable_workflow_follows_no_link(course: Path, tmp_path: Path) -> 
     assert "is a link" in done.stdout
 
 
+def test_nor_one_to_the_folder_of_the_notebook(course: Path, tmp_path: Path) -> None:
+    workspace, environment = one_tier(course, tmp_path, notebook="work/midterm.ipynb")
+    (tmp_path / "other").mkdir()
+    (workspace / "midterm.ipynb").rename(tmp_path / "other" / "midterm.ipynb")
+    (workspace / "work").symlink_to(tmp_path / "other")
+    done = reusable(workspace, environment)["Grade"]
+    assert done.returncode == 1
+    assert "is a link" in done.stdout
+
+
 def test_nothing_secret_is_in_what_students_get(course: Path) -> None:
     release = json.loads((course / "release" / "release.json").read_text())
     key = release["private_key"]

@@ -53,6 +53,7 @@ def say_sent(sent: Sequence[Sent], *, as_json: bool) -> int:
     import click
 
     from grader.cli.options import print_json, table
+    from grader.export.escape import inert
     from grader.pipeline.publishing import Went
 
     failed = sum(one.went is Went.FAILED for one in sent)
@@ -63,7 +64,7 @@ def say_sent(sent: Sequence[Sent], *, as_json: bool) -> int:
         ]
         print_json({"students": rows})
     else:
-        shown = [(s.student, s.went.value, s.commit[:10], s.text) for s in sent]
+        shown = [(s.student, s.went.value, s.commit[:10], inert(s.text)) for s in sent]
         click.echo(table(("student", "", "commit", ""), shown))
         click.echo(f"\n{len(sent) - failed} of {len(sent)} repositories have it.")
     return 1 if failed else 0

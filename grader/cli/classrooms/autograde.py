@@ -86,10 +86,10 @@ def _public(notebook: Path, whose: Identity, limits: Limits, when: str) -> tuple
     from grader.cli.check_steps import step_summary
     from grader.errors import SubmissionError
     from grader.pipeline import check
-    from grader.pipeline.autograding import public_result, unreadable_result
+    from grader.pipeline.autograding import own_file, public_result, unreadable_result
 
     try:
-        checked = check(notebook, limits)
+        checked = check(own_file(notebook), limits)
     except SubmissionError as error:
         # The student's, and so a result like any other.
         return unreadable_result(error.what, whose.owner, when), f"{_PUBLIC}\n"

@@ -69,6 +69,7 @@ def command(
     for a student. A token in GITHUB_TOKEN lets it into private repositories. Nothing of a
     repository is run or checked out. Exits 1 when a repository could not be read.
     """
+    from grader.export.escape import inert
     from grader.git import Bounds
     from grader.load import load_roster
     from grader.load.repositories import instant, load_repositories
@@ -100,7 +101,7 @@ def command(
         ]
         print_json({"submissions": str(out), "students": rows})
         return 1 if failed else 0
-    rows_shown = [(o.student, o.came.value, o.commit[:10], o.text) for o in outcomes]
+    rows_shown = [(o.student, o.came.value, o.commit[:10], inert(o.text)) for o in outcomes]
     click.echo(table(("student", "", "commit", ""), rows_shown))
     there = sum(o.came in (Came.COLLECTED, Came.KEPT) for o in outcomes)
     click.echo(f"\n{there} of {len(outcomes)} notebooks in {out}.")

@@ -8,6 +8,7 @@ import click
 
 from grader.cli.classrooms import access, chosen, place, say_sent
 from grader.cli.options import examples, json_option, progress
+from grader.errors import SetupError
 
 
 @click.command(
@@ -51,6 +52,12 @@ def command(
     from grader.pipeline.publishing import Sending, folder_files, send_all
 
     listed = chosen(load_roster(roster), students)
+    if listed and not any((source / student.id).is_dir() for student in listed):
+        raise SetupError(
+            "nobody on the roster has a folder here",
+            where=str(source),
+            fix="name the folder students/ that `grader classroom init` wrote",
+        )
     how = Sending(
         branch=branch, message="Hand out the exam\n", whole=False, access=access(), jobs=jobs
     )

@@ -82,4 +82,6 @@ def command(
         click.echo(f"note: {note}", err=True)
     click.echo(f"{folder / 'student-template'}: what an assignment starts from; nothing secret")
     click.echo(f"{folder / 'students'}: the same with the notebook, for {made.students} students")
+    if wishes["host"] == "classroom50":
+        click.echo(f"{folder / 'classroom50'}: the bundle with autograder.py; nothing secret")
     click.echo(f"{folder / 'instructor'}: holds the answers: push it to a private repository only")

@@ -44,6 +44,7 @@ def command(
     published there. A token in GITHUB_TOKEN lets it write. Nobody else's branch is overwritten.
     Exits 1 when a repository could not be written.
     """
+    from grader.export.results import counted, listed
     from grader.model.result import Standing
     from grader.pipeline.exporting import class_results
     from grader.pipeline.feedback import feedback_files
@@ -51,6 +52,9 @@ def command(
 
     found = class_results(results, students)
     graded = [r for r in found.results if r.feedback.standing is not Standing.MISSING]
+    nothing = [r.feedback.student.id for r in found.results if r not in graded]
+    if nothing and not as_json:
+        click.echo(f"note: {listed(nothing)}: handed in nothing, so there is no feedback", err=True)
     files = {r.feedback.student.id: feedback_files(r, results) for r in graded}
     if out is not None:
         from grader.model.exported import Exported
@@ -58,7 +62,10 @@ def command(
 
         flat = {f"{s}/{name}": data for s, mine in files.items() for name, data in mine.items()}
         write_exported(Exported(files=flat), out)
-        click.echo(f"feedback of {len(files)} students in {out}")
+        if as_json:
+            print_json({"files": [str(out / name) for name in flat]})
+        else:
+            click.echo(f"feedback of {counted(len(files), 'student')} in {out}")
         return 0
     how = Sending(
         branch=branch,

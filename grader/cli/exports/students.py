@@ -97,10 +97,16 @@ def of_everybody(results: Iterable[Result], make: Callable[[Result], Exported]) 
     if not files:
         raise SetupError(
             "nobody has a result that this format can hold",
-            fix="; ".join(notes) or "grade submissions first",
+            fix=_why(list(notes)),
         )
     everybody = len({name.split("/")[0] for name in files})
     return Exported(files=files, notes=tuple(_note(n, who, everybody) for n, who in notes.items()))
+
+
+def _why(notes: list[str], most: int = 3) -> str:
+    """What to do where nobody has a file, with the reasons of the first few."""
+    more = f"; and {len(notes) - most} more" if len(notes) > most else ""
+    return "; ".join(["grade submissions first", *notes[:most]]) + more
 
 
 def _note(note: str, who: list[str], everybody: int) -> str:

@@ -62,6 +62,10 @@ def find_leaks(
     For the keys of all its students, or of *students* alone when some are named.
     """
     if not folder.is_dir():
+        if folder.exists():
+            raise SetupError(
+                "this is no folder", where=str(folder), fix="name the folder that students would get"
+            )
         raise SetupError(
             "there is no such folder", where=str(folder), fix="name what students would get"
         )
