@@ -228,6 +228,12 @@ class TestReceipts:
         assert said.return_value == 1
         assert "was changed after it was written" in said.output
 
+    def test_a_receipt_is_written_or_compared(self, solved: Path) -> None:
+        path = self.a_receipt(solved)
+        said = run("check", solved, "--receipt", path, "--verify-receipt", path)
+        assert said.exit_code == 2
+        assert "give one" in said.stderr
+
     def test_a_receipt_laid_out_anew_is_the_same(self, solved: Path) -> None:
         path = self.a_receipt(solved)
         made = json.loads(path.read_text("utf-8"))
@@ -346,6 +352,9 @@ class TestPytest:
         assert "there are: Copy of midterm.ipynb, midterm.ipynb." in done.stdout
         monkeypatch.setenv("EXAM_NOTEBOOK", "midterm.ipynb")
         assert self.run(solved.parent, "-q").returncode == 0
+        monkeypatch.setenv("EXAM_NOTEBOOK", "final.ipynb")
+        done = self.run(solved.parent, "-q")
+        assert "EXAM_NOTEBOOK says final.ipynb, and there is no such file." in done.stdout
 
     def test_without_the_package_the_parts_are_skipped_and_it_says_why(self, solved: Path) -> None:
         (solved.parent / "conftest.py").write_text("import sys\nsys.modules['grader'] = None\n")

@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 )
 @click.argument("notebook", metavar="NB", type=click.Path(path_type=Path))
 @click.option(
-    "--cell-seconds", type=click.FloatRange(min=0.1), default=60.0, show_default=True, metavar="S")
+    "--cell-seconds", type=click.FloatRange(min=0.1), default=60.0, show_default=True, metavar="S"
+)
 @click.option(
     "--receipt",
     type=click.Path(path_type=Path),

@@ -376,6 +376,7 @@ def test_init_again_changes_nothing_and_a_git_repository_is_refused(
         ("--notebook", "a b.ipynb"),
         ("--notebook", "x;curl"),
         ("--url", "https://x/{id}$(id)"),
+        ("--url", "https://x/midterm.git"),
         ("--schedule", "every day"),
         ("--gpu-label", "a]"),
         ("--branch", "${{ github.token }}"),

@@ -322,6 +322,7 @@ def test_the_command_is_content_with_what_is_clean(
     ("arguments", "told"),
     [
         (("no-such-folder", "--release", "{home}"), "there is no such folder"),
+        (("{home}/release.json", "--release", "{home}"), "this is no folder"),
         (("{home}", "--release", "nowhere"), "can't read the release"),
         (("{home}", "--release", "{home}", "--student", "eve"), "has no student 'eve'"),
         (("{home}",), "Missing option '--release'"),

@@ -7,7 +7,7 @@ from pathlib import Path
 import click
 
 from grader.cli.classrooms import access, place, say_sent
-from grader.cli.options import examples, json_option, progress
+from grader.cli.options import examples, json_option, print_json, progress
 
 
 @click.command(
@@ -52,7 +52,9 @@ def command(
 
     found = class_results(results, students)
     graded = [r for r in found.results if r.feedback.standing is not Standing.MISSING]
-    nothing = [r.feedback.student.id for r in found.results if r not in graded]
+    nothing = [
+        r.feedback.student.id for r in found.results if r.feedback.standing is Standing.MISSING
+    ]
     if nothing and not as_json:
         click.echo(f"note: {listed(nothing)}: handed in nothing, so there is no feedback", err=True)
     files = {r.feedback.student.id: feedback_files(r, results) for r in graded}

@@ -64,7 +64,9 @@ def find_leaks(
     if not folder.is_dir():
         if folder.exists():
             raise SetupError(
-                "this is no folder", where=str(folder), fix="name the folder that students would get"
+                "this is no folder",
+                where=str(folder),
+                fix="name the folder that students would get",
             )
         raise SetupError(
             "there is no such folder", where=str(folder), fix="name what students would get"
