@@ -103,6 +103,20 @@ def test_the_key_of_a_student_is_json(exam: Path) -> None:
     assert keys["q1_bound"]["value"] in ("A", "B", "C")
 
 
+@pytest.mark.parametrize(
+    ("text", "warned"), [("midterm2026", True), ("7Fq2xW9LmZr4TbKc8VnYp3", False)]
+)
+def test_a_private_key_that_can_be_guessed_is_told(
+    exam: Path, tmp_path: Path, text: str, warned: bool
+) -> None:
+    """The release's id, which every notebook shows, says whether a guess is right."""
+    result = ok(
+        "render", "quiz", "--student", "ada", "--out", tmp_path, "--bank", exam / "bank",
+        "--private-key", text, "--json",
+    )  # fmt: skip
+    assert ("guess" in " ".join(json.loads(result.stdout)["notes"])) is warned
+
+
 def test_rendered_notebooks_are_valid_and_the_same_again(exam: Path) -> None:
     path = exam / "release" / "notebooks" / "ada.ipynb"
     nbformat.validate(nbformat.read(path, as_version=4))

@@ -31,7 +31,8 @@ if TYPE_CHECKING:
 @click.option(
     "--private-key",
     metavar="TEXT",
-    help="Draws the same numbers in every release made with it; random by default.",
+    help="Draws the same numbers in every release made with it; random by default. Whoever "
+    "guesses it has every answer, and can try on any notebook: make it long and random.",
 )
 @click.option(
     "--format",

@@ -21,7 +21,7 @@ from grader.export.classroom import (
     student_files,
 )
 from grader.files import write_whole
-from grader.load import Bank, load_release, release_bytes
+from grader.load import Bank, load_release, own_bank, release_bytes
 from grader.model import Release
 from grader.notebook import write
 from grader.pipeline.papers import trials_of
@@ -103,7 +103,8 @@ def init_classroom(
         if pack is not None:
             bundle["exam.pack"] = _sealed(pack)
         _put(out / BUNDLE, bundle)
-    return Init(course=course, students=len(release.students), notes=tuple(_notes(course, wishes)))
+    notes = (*known_to_students(release), *_notes(course, wishes))
+    return Init(course=course, students=len(release.students), notes=notes)
 
 
 def course_of(release: Release, wishes: Wishes) -> Course:
@@ -176,6 +177,18 @@ def _sealed(pack: Path) -> bytes:
             fix="name the file that `grader classroom seal` wrote",
         )
     return pack.read_bytes()
+
+
+def known_to_students(release: Release) -> Iterator[str]:
+    """Says which problems every student can look up: the package is theirs to install and read."""
+    own = Bank((own_bank(),))
+    known = [n for n, d in release.digests.items() if n in own.paths and own.digest(n) == d]
+    if known:
+        yield (
+            f"{len(known)} of {len(release.digests)} problems come with the package, which "
+            "students install: its formulas, right options and solution files are theirs to read; "
+            "for an exam that counts, use a bank of your own"
+        )
 
 
 def _notes(course: Course, wishes: Wishes) -> list[str]:

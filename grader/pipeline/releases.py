@@ -19,6 +19,13 @@ from grader.notebook import Cell, write
 from grader.pipeline.papers import Papers
 from grader.render import metadata, render, solution
 
+_UNGUESSABLE = 22
+"""Characters that a random text needs, of letters and digits, for 128 bits."""
+_GUESSABLE = (
+    "this private key is short: whoever guesses it has every student's answers, and guesses can be "
+    "tried on any notebook; make it of 22 random characters, or leave it out"
+)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Made:
@@ -43,7 +50,8 @@ def make_release(
     key = private_key_of(private_key)
     if not file.exists():
         release = new_release(bank, exam, students, key or secrets.token_bytes(32))
-        notes: tuple[str, ...] = ()
+        short = private_key is not None and len(private_key) < _UNGUESSABLE
+        notes: tuple[str, ...] = (_GUESSABLE,) if short else ()
     else:
         release, notes = _grown(load_release(file), bank, exam, students, key, file)
     out.mkdir(parents=True, exist_ok=True)

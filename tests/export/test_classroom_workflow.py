@@ -325,6 +325,21 @@ def test_nor_one_to_the_folder_of_the_notebook(course: Path, tmp_path: Path) -> 
     assert "is a link" in done.stdout
 
 
+def test_problems_that_students_can_look_up_are_counted(course: Path, tmp_path: Path) -> None:
+    """Whoever installs the package has its bank, solutions and all."""
+    from dataclasses import replace
+
+    from grader.load import Bank, load_release
+    from grader.pipeline.classrooms import Wishes, init_classroom, known_to_students
+
+    release = load_release(course / "release")
+    made = init_classroom(course / "release", tmp_path / "a", Wishes(owner="o"), Bank.open())
+    count = len(release.digests)
+    assert any(note.startswith(f"{count} of {count} problems come") for note in made.notes)
+    others = replace(release, digests=dict.fromkeys(release.digests, "0" * 64))
+    assert not [*known_to_students(others)]
+
+
 def test_nothing_secret_is_in_what_students_get(course: Path) -> None:
     release = json.loads((course / "release" / "release.json").read_text())
     key = release["private_key"]
