@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from grader.draw import below, choices_of, draw, order, paper, seed_for
+from grader.draw import below, choices_of, draw, order, paper, points_of, seed_for
 from grader.errors import SpecError
 from grader.load import Bank, new_release
 from grader.load.problem import problem_from
 from grader.load.yaml12 import parse_yaml
-from grader.model import Parameter, Problem, Student
+from grader.model import Parameter, Part, Problem, Slot, Student
 from tests.builders import SPEC, a_bank
 
 
@@ -155,3 +156,13 @@ def test_a_part_that_needs_one_that_is_not_asked_is_refused(tmp_path: Path) -> N
     bank = Bank.open([a_bank(tmp_path, spec, exam=exam)])
     with pytest.raises(SpecError, match="uses 'share', which is not asked"):
         bank.exam("quiz")
+
+
+@pytest.mark.parametrize("total", [10.0, 7.0, 0.1, 1.0])
+@pytest.mark.parametrize("parts", [1, 3, 7, 9])
+def test_points_that_are_scaled_add_up_to_the_slots(total: float, parts: int) -> None:
+    of = tuple(Part(id=f"p{n}", kind="numeric", ask="?") for n in range(parts))
+    problem = replace(a_problem(), parts=of)
+    points = points_of(problem, Slot(problem=problem.id, points=total))
+    assert round(sum(points.values()), 9) == total
+    assert max(points.values()) - min(points.values()) < 3e-6

@@ -231,9 +231,13 @@ def _foreign(format_: str, source: Path | None, exam: Path | None) -> Path | Non
                 fix="add --format nbgrader, or name the exam with --release",
             )
         return None
-    if source is None or exam is not None:
+    if exam is not None:
         raise SetupError(
-            "--format nbgrader needs --source, and no release",
+            "an assignment of nbgrader's has no release", fix="leave out --release and --pack"
+        )
+    if source is None:
+        raise SetupError(
+            "--format nbgrader needs --source",
             fix="name the folder source/ASSIGNMENT of the course",
         )
     return source

@@ -44,9 +44,14 @@ def _chosen(slot: Slot, release: Release, student: str) -> tuple[str, ...]:
 def points_of(problem: Problem, slot: Slot) -> dict[str, float]:
     """The points of each part that this slot asks: its own, or scaled to add up to the slot's."""
     asked = [p for p in problem.parts if not slot.parts or p.id in slot.parts]
-    own = sum(p.points for p in asked)
-    scale = slot.points / own if slot.points is not None else 1.0
-    return {p.id: round(p.points * scale, 6) for p in asked}
+    if slot.points is None:
+        return {p.id: round(p.points, 6) for p in asked}
+    own, points, before = sum(p.points for p in asked), dict[str, float](), 0.0
+    for part in asked:
+        before += part.points
+        # What rounding takes from one part the next one gets, so that the sum is the slot's.
+        points[part.id] = round(round(slot.points * before / own, 6) - sum(points.values()), 6)
+    return points
 
 
 def loose_paper(variants: Sequence[Variant], name: str) -> Paper:

@@ -6,11 +6,13 @@ import ast
 import json
 import random
 import re
+from pathlib import Path
 
 import pytest
 from click.testing import CliRunner
 
 from grader.cli import grader
+from grader.errors import SetupError
 from grader.export.nbgrader import nbgrader
 from grader.export.nbgrader.answers import form_of
 from grader.export.nbgrader.cells import notebook_cells
@@ -234,3 +236,22 @@ def test_the_command_writes_a_version_that_can_be_made_again(tmp_path) -> None: 
 
     assert made("A", "one") == made("A", "two")
     assert made("A", "one") != made("B", "one")
+
+
+def test_a_version_that_is_there_gets_no_other_numbers(tmp_path: Path) -> None:
+    made = [
+        "export",
+        "nbgrader",
+        "midterm",
+        "--version",
+        "A",
+        "--leave-out",
+        "--out",
+        str(tmp_path),
+    ]
+    assert CliRunner().invoke(grader, made).exit_code == 0
+    before = (tmp_path / "source/midterm-A/midterm.ipynb").read_bytes()
+    again = CliRunner().invoke(grader, made)
+    assert isinstance(again.exception, SetupError)
+    assert "would get other numbers" in again.exception.what
+    assert (tmp_path / "source/midterm-A/midterm.ipynb").read_bytes() == before

@@ -53,10 +53,17 @@ def command(
     Hidden tests give part credit by the same ranges, letters and rules. What nbgrader's tests
     can't judge, such as code, is refused; --leave-out drops it and says so.
     """
+    from grader.errors import SetupError
     from grader.export.nbgrader import nbgrader
     from grader.load import Bank
     from grader.pipeline.nbgrader.version import make_version
 
     quiz = make_version(Bank.open(banks), exam, version, private_key)
+    there = out / "source" / f"{quiz.id}-{version}"
+    if private_key is None and there.exists():
+        raise SetupError(
+            f"'{there}' is there already, and would get other numbers",
+            fix="give --private-key as when it was made, or choose another --version",
+        )
     exported = nbgrader(quiz, f"{quiz.id}-{version}", leave_out=leave_out)
     finish(exported, out, as_json=as_json)
