@@ -14,6 +14,7 @@ import pytest
 from grader.draw import draw, sample_seed
 from grader.kinds import kinds
 from grader.kinds.attempts import CodeKey
+from grader.kinds.choice import ChoiceKey
 from grader.load import Bank
 from grader.pipeline import coverage
 from grader.verify import verify_problem
@@ -65,6 +66,22 @@ def test_a_problem_names_at_least_five_mistakes(name: str) -> None:
     problem = BANK.problem(name)
     runs = problem.solution or any(part.kind == "prediction" for part in problem.parts)
     assert len(named) >= (1 if runs else 5)  # what runs is held against more than mistakes
+
+
+def test_the_longest_option_is_seldom_the_right_one() -> None:
+    longest: list[bool] = []
+    for problem in BANK.problems():
+        if not any(part.kind == "choice" for part in problem.parts):
+            continue
+        for seed in range(3):
+            variant = draw(problem, sample_seed(problem.id, seed), BANK.facts)
+            for key in variant.keys.values():
+                if isinstance(key, ChoiceKey):
+                    lengths = {choice.letter: len(choice.text) for choice in key.choices}
+                    right = lengths.pop(key.right)
+                    longest.append(right > max(lengths.values()))
+    assert len(longest) >= 100
+    assert sum(longest) < 0.45 * len(longest)
 
 
 def test_there_are_enough_problems_of_every_family() -> None:

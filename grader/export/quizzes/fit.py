@@ -54,20 +54,29 @@ _FIX = (
     "change the set (other parts, or other 'points:'), or pass --leave-out to drop these parts "
     "and their points"
 )
-_NAMED = 10
-"""Parts in an error; the notes with --leave-out name them all."""
+_REASONS = 4
+_NAMED = 8
+"""Parts for each of the reasons in an error."""
 
 
 def _refusal(quiz: Quiz, system: str, lost: Mapping[Place, _Part]) -> str:
     total = sum(pool.points for pool in quiz.pools)
-    parts = list(lost.values())
-    listed = "; ".join(f"{part.name} ({part.points:g}): {part.why}" for part in parts[:_NAMED])
-    others = f"; and {len(parts) - _NAMED} more" if len(parts) > _NAMED else ""
-    noun = "part" if len(parts) == 1 else "parts"
+    whys: dict[str, list[str]] = {}
+    for part in lost.values():
+        whys.setdefault(part.why, []).append(f"{part.name} ({part.points:g})")
+    noun = "part" if len(lost) == 1 else "parts"
+    # One screen has room for some; the notes with --leave-out name every part.
+    told = [f"{_some(names)}: {why}" for why, names in list(whys.items())[:_REASONS]]
+    others = [f"and {len(whys) - _REASONS} more reasons"] if len(whys) > _REASONS else []
     return (
-        f"{system} can't ask {len(parts)} {noun} of '{quiz.id}', which would lose "
-        f"{_most(lost):g} of {total:g} points: {listed}{others}"
+        f"{system} can't ask {len(lost)} {noun} of '{quiz.id}', which would lose "
+        f"{_most(lost):g} of {total:g} points: {'; '.join([*told, *others])}"
     )
+
+
+def _some(names: list[str]) -> str:
+    more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return ", ".join(names[:_NAMED]) + more
 
 
 def _most(lost: Mapping[Place, _Part]) -> float:
