@@ -259,7 +259,7 @@ MORE_ENDLESS = {
     "while True: pass",
     "stops itself": "import os, signal\nos.kill(os.getpid(), signal.SIGSTOP)",
     "becomes another program": "import os\nos.execv('/bin/sleep', ['sleep', '60'])",
-    "writes": "import os\nwhile True: os.write(1, b'x' * 1000)",
+    "writes": "import os\nwhile True: os.write(1, b'x' * 10)",
     "shows": "from IPython.display import display\nwhile True: display('x' * 1000)",
 }
 FLOODS = {
