@@ -155,14 +155,14 @@ q4_d = os.path.exists("/proc/self/task") and len(os.listdir("/proc/self/task"))
 
 
 @BOTH
-def test_a_kernel_has_no_thread_but_those_of_its_sockets_and_no_module_of_ours(
+def test_a_kernel_has_no_thread_but_its_own_and_no_module_of_ours(
     sandbox: str,
 ) -> None:
     evidence = run(STATE, asks="q1_a q2_b q3_c q4_d", sandbox=sandbox)
     assert value(evidence, "q1_a") == ["MainThread"]
     assert value(evidence, "q2_b") == []
     assert value(evidence, "q3_c") is False
-    assert value(evidence, "q4_d") in ("0", "3")  # there may be no /proc; zmq has two
+    assert value(evidence, "q4_d") in ("False", "1")  # there may be no /proc
 
 
 @pytest.mark.skipif("files" not in LAYERS, reason="no layer hides files here")

@@ -1,8 +1,8 @@
 """An ipykernel without what nobody asks for when grading, most of it made before the fork.
 
-There is no history, no heartbeat, no completion, no debugger, no stdin, and no thread but those
-of the sockets: output leaves from the thread that prints, and an interrupt comes as a signal from
-the guard.
+There is no history, no heartbeat, no completion, no debugger, no stdin, and no thread: requests
+come over a wire of the kernel's own (see `grader.inside.wire`), output leaves from the thread that
+prints, and an interrupt comes as a signal from the guard.
 """
 
 from __future__ import annotations
@@ -10,154 +10,208 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import io
-import json
 import logging
 import os
 import secrets
 import signal
+import socket
 import sys
 import threading
 import uuid
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import traitlets
-import zmq
 from ipykernel.ipkernel import IPythonKernel
 from ipykernel.kernelapp import IPKernelApp
-from jupyter_client.session import Session, json_packer
 from traitlets.config import Config
 
 from grader import probe, trial
 from grader.inside.limits import seed_all
 from grader.inside.plan import Start
 from grader.inside.shell import GradedShell
-from grader.inside.streams import Publisher, Stream
-
-_SUBSCRIBED_SECONDS = 600.0
-"""A kernel that is kept ready waits so long for its grader."""
+from grader.inside.streams import Publisher, Stream, WireSession
+from grader.inside.wire import Message, Unpacking
 
 _KEY_BYTES = 32
+_AT_ONCE = 1_000_000
+_LONGEST_REQUEST = 1_000_000_000
+_LONGEST_TEXT = 10_000
+"""Characters of what an exception says."""
 
 _made: list[GradedKernel] = []
 
 
 class GradedKernel(IPythonKernel):
-    """Made before the fork with nothing to talk through; `attach` gives it sockets."""
+    """Made before the fork with nothing to talk through; `attach` gives it a wire."""
 
-    shell_stream = traitlets.Any()  # a plain socket here
+    shell_stream = traitlets.Any()  # what answers go through
     _supports_kernel_subshells = False  # it would take one more thread
-    _execute_sleep = 0  # nothing has to be waited for before a reply
 
     def __init__(self, **kwargs: Any):
         super().__init__(**kwargs)
         # Cells that await look here for the thread in which signals arrive.
         self.shell_channel_thread = SimpleNamespace(parent_thread=threading.main_thread())
-        self._asked: list[str] = []
-        self._call = ""
-        self.later = Session(key=b"", username="student", pack=_pack)
-        """Gets its number and its key after the fork."""
+        self.later = WireSession(key=b"", username="student")
+        """Gets its number after the fork."""
         self._streams: list[Stream] = []
+        self._publisher: Any = None
 
-    def attach(self, session: Session, requests: Any, publisher: Publisher) -> None:
+    def attach(self, session: WireSession, publisher: Publisher) -> None:
         """Connects the kernel."""
         self._pid = os.getpid()
         self._streams = [sys.stdout, sys.stderr]  # type: ignore[list-item]
         self.session = session
-        self.shell_stream = self._requests = requests
-        self.iopub_socket = publisher
+        self._publisher = self.shell_stream = self.iopub_socket = publisher
         shell: Any = self.shell
         shell.exit_now = False
         for part in (shell.displayhook, shell.display_pub):
             part.session = session
             part.pub_socket = publisher
 
-    async def serve(self) -> None:
-        """Serves one request after another, for ever."""
+    async def serve(self, wire: socket.socket, key: bytes) -> None:
+        """Serves one request after another, until the wire is closed."""
         loop = asyncio.get_running_loop()
         self.io_loop: Any = SimpleNamespace(
             add_callback=loop.call_soon_threadsafe, call_later=loop.call_later, asyncio_loop=loop
         )
-        while True:
-            while self._requests.getsockopt(zmq.EVENTS) & zmq.POLLIN:
-                parts = self._requests.recv_multipart(zmq.NOBLOCK, copy=False)
-                await self.dispatch_shell(parts)
-                if os.getpid() != self._pid:
-                    os._exit(0)  # a child that a cell left to itself: one kernel is enough
-            arrived = loop.create_future()
-            loop.add_reader(self._requests.fd, _done, arrived)
-            # The descriptor tells of a change only: what came before is looked for once more.
-            if not self._requests.getsockopt(zmq.EVENTS) & zmq.POLLIN:
-                await arrived
-            loop.remove_reader(self._requests.fd)
+        requests = _Requests(wire, key, loop)
+        while (request := await requests.next()) is not None:
+            await self._serve(request)
+            if os.getpid() != self._pid:
+                os._exit(0)  # a child that a cell left to itself: one kernel is enough
 
-    def _publish_status(self, status: str, channel: str, parent: Any = None) -> None:
-        """Says when a cell is done; that it has begun, nobody asks."""
-        if status == "idle":
-            super()._publish_status(status, channel, parent)
+    async def _serve(self, request: Message) -> None:
+        header = {"msg_id": request.to, "msg_type": f"{request.kind}_request", "session": ""}
+        parent = {"header": header, "msg_id": request.to, "metadata": {}, "content": {}}
+        self.set_parent([], parent, channel="shell")
+        content = request.content or {}
+        if request.kind == "execute":
+            reply = _interrupted()
+            with self._interruptible():
+                reply = await self._execute(str(content["code"]), silent=bool(content["silent"]))
+            ended = ("status", {"execution_state": "idle"})
+            self._publisher.answer(request.to, (("execute_reply", reply), ended))
+        if content.get("asked") or content.get("call"):
+            said = ""
+            with self._interruptible():
+                said = self._said(content)
+            self._publisher.answer(request.to, [("said", {"said": said})])
 
-    def _publish_execute_input(self, code: Any, parent: Any, execution_count: Any) -> None:
-        """Nothing: who sent it knows it."""
+    @contextlib.contextmanager
+    def _interruptible(self) -> Iterator[None]:
+        """An interrupt ends what runs inside, and nothing else."""
+        signal.signal(signal.SIGINT, self._publisher.interrupted)
+        try:
+            yield
+        except KeyboardInterrupt:
+            pass  # what ran has come to its end in the meantime
+        finally:
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
 
-    async def dispatch_shell(self, msg: Any, *args: Any, **kwargs: Any) -> None:
-        """Serves one request; afterwards says what its names hold, if it asked for any."""
-        self._asked, self._call = [], ""
-        await super().dispatch_shell(msg, *args, **kwargs)
-        if self._asked or self._call:
-            self.pre_handler_hook()
-            try:
-                self._say()
-            except KeyboardInterrupt:
-                pass
-            finally:
-                self.post_handler_hook()
-
-    async def execute_request(self, stream: Any, ident: Any, parent: Any) -> None:
-        """Runs a cell; the names to ask for come with it and are looked at when it is done."""
-        asked = parent["content"].pop("asked", None)
-        call = parent["content"].pop("call", None)
-        await super().execute_request(stream, ident, parent)
-        if isinstance(asked, list):
-            self._asked, self._to = asked, (ident, parent)
-        if isinstance(call, str):
-            self._call, self._to = call, (ident, parent)
-
-    async def do_execute(self, *args: Any, **kwargs: Any) -> Any:
+    async def _execute(self, code: str, *, silent: bool) -> dict[str, Any]:
         """Runs the code, and sends the end of a long output before the reply."""
         shell: Any = self.shell
         shell.failed_line = None
+        self._forward_input(False)
         try:
-            reply = await super().do_execute(*args, **kwargs)
+            if not silent:
+                self.execution_count += 1
+            result = await self._run(code, silent)
         finally:
+            self._restore_input()
             for stream in self._streams:
                 stream.end()
-        if shell.failed_line is not None:
-            reply["line"] = shell.failed_line
-        return reply
+        error = result.error_before_exec or result.error_in_exec
+        if result.success and not getattr(shell, "_last_traceback_during_displayhook", False):
+            return {"status": "ok"}
+        reply: dict[str, Any] = {
+            "status": "error",
+            "ename": type(error).__name__,
+            "evalue": _text(error),
+            "traceback": [str(line) for line in shell._last_traceback or []],
+        }
+        return reply if shell.failed_line is None else {**reply, "line": shell.failed_line}
 
-    def _say(self) -> None:
-        ident, parent = self._to
+    async def _run(self, code: str, silent: bool) -> Any:
+        """The result of a cell, by IPython; one that awaits runs in the loop that serves."""
         shell: Any = self.shell
         try:
-            if self._call:
-                text = trial.answer(self._call, shell.user_ns)
-            else:
-                text = probe.answers(self._asked, shell.user_ns)
+            transformed, failed = shell.transform_cell(code), None
+        except Exception:  # noqa: BLE001  # whatever a transformer of the student's raises
+            transformed, failed = code, sys.exc_info()
+        about = {"transformed_cell": transformed, "preprocessing_exc_tuple": failed}
+        if not shell.should_run_async(code, **about):
+            return shell.run_cell(code, store_history=not silent, silent=silent)
+        cell = shell.run_cell_async(code, store_history=not silent, silent=silent, **about)
+        running = asyncio.ensure_future(cell)
+        result = None
+        with self._cancel_on_sigint(running):
+            try:
+                result = await running
+            finally:
+                shell.events.trigger("post_execute")
+                if not silent:
+                    shell.events.trigger("post_run_cell", result)
+        return result
+
+    def _said(self, content: dict[str, Any]) -> str:
+        """What names hold, or what came of a call."""
+        shell: Any = self.shell
+        try:
+            if content.get("call"):
+                return trial.answer(content["call"], shell.user_ns)
+            return probe.answers(content["asked"], shell.user_ns)
         except BaseException:  # noqa: BLE001  # whatever a student put in the probe's way
-            text = ""
-        session: Any = self.session
-        session.send(self._requests, "said", {"said": text}, parent=parent, ident=ident)
+            return ""
 
 
-def _pack(content: Any) -> bytes:
-    """JSON, also of text that is none, such as half of a pair of surrogates."""
+class _Requests:
+    """What the grader sends, one after another."""
+
+    def __init__(self, wire: socket.socket, key: bytes, loop: asyncio.AbstractEventLoop):
+        wire.setblocking(False)
+        self._wire = wire
+        self._loop = loop
+        self._unpacking = Unpacking(key, _LONGEST_REQUEST)
+        self._arrived: asyncio.Future[None] = loop.create_future()
+        loop.add_reader(wire, self._note)
+
+    def _note(self) -> None:
+        self._loop.remove_reader(self._wire)
+        if not self._arrived.done():
+            self._arrived.set_result(None)
+
+    async def next(self) -> Message | None:
+        """The next request; None when there will be no more."""
+        while True:
+            for message in self._unpacking.messages():
+                return message
+            await self._arrived
+            self._arrived = self._loop.create_future()
+            try:
+                data = self._wire.recv(_AT_ONCE)
+            except (BlockingIOError, InterruptedError):
+                data = None
+            except OSError:
+                return None
+            if data == b"":
+                return None
+            self._unpacking.add(data or b"")
+            self._loop.add_reader(self._wire, self._note)
+
+
+def _text(error: BaseException) -> str:
     try:
-        packed: bytes = json_packer(content)
-    except UnicodeEncodeError:
-        return json.dumps(content, default=str).encode("ascii")
-    return packed
+        return str(error)[:_LONGEST_TEXT]
+    except Exception:  # noqa: BLE001  # an exception of the student's own making
+        return ""
+
+
+def _interrupted() -> dict[str, Any]:
+    return {"status": "error", "ename": "KeyboardInterrupt", "evalue": ""}
 
 
 def prepare(folder: str) -> None:
@@ -197,7 +251,10 @@ def _rehearse(shell: Any) -> None:
 
 
 def run(start: Start, tell: int, sockets: Sequence[int]) -> None:
-    """Serves the grader at *sockets* until it ends us; writes a byte to *tell* when it can."""
+    """Serves the grader at the other end of *sockets* until it ends us.
+
+    Writes a byte and its key to *tell* when it can.
+    """
     (kernel,) = _made
     shell: Any = kernel.shell
     if "IPYTHONDIR" in start["environment"]:
@@ -213,38 +270,18 @@ def run(start: Start, tell: int, sockets: Sequence[int]) -> None:
     # Made here, so that no kernel finds another's in the memory that it got from the parent.
     key = secrets.token_hex(_KEY_BYTES).encode()
     session.key = key
-    context = zmq.Context()
-    requests = _listening(context, zmq.ROUTER, sockets[0])
-    output = _listening(context, zmq.XPUB, sockets[1])
-    os.write(tell, b"+" + key)
-    os.close(tell)
-    # Whoever publishes before the grader has subscribed publishes in vain.
-    if not output.poll(int(1000 * _SUBSCRIBED_SECONDS)):
-        os._exit(1)
-    output.recv()
-    publisher = Publisher(output)
+    wire = socket.socket(fileno=sockets[0])
+    publisher = Publisher(os.dup(wire.fileno()), key)
     caught = _catch(start["root"])
-    streams = [Stream(n, session, publisher, caught) for n in ("stdout", "stderr")]
+    streams = [Stream(n, publisher, caught) for n in ("stdout", "stderr")]
     sys.stdout, sys.stderr = streams
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    kernel.attach(session, requests, publisher)
+    kernel.attach(session, publisher)
     loop = asyncio.new_event_loop()
     asyncio.set_event_loop(loop)
-    loop.run_until_complete(kernel.serve())
-
-
-def _done(arrived: asyncio.Future[None]) -> None:
-    if not arrived.done():
-        arrived.set_result(None)
-
-
-def _listening(context: zmq.Context[zmq.Socket[bytes]], kind: int, file: int) -> Any:
-    """A socket that takes connections at *file*, wherever that was bound."""
-    socket = context.socket(kind)
-    socket.linger = 1000
-    socket.setsockopt(zmq.USE_FD, file)
-    socket.bind("ipc:///nowhere")  # a name has to be given, and is not used
-    return socket
+    os.write(tell, b"+" + key)
+    os.close(tell)
+    loop.run_until_complete(kernel.serve(wire, key))
 
 
 def _catch(root: str) -> int:

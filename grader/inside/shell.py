@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+import ast
 import codecs
 import os
+import re
 import subprocess
 import sys
+import warnings
 from typing import Any
 
 from ipykernel.zmqshell import ZMQInteractiveShell
 
 _CHUNK = 4096
+
+# What a line may begin with that IPython takes away although it may be Python: an empty first
+# line, an indented one, prompts. Whatever else IPython changes is not Python.
+_PROMPTED = re.compile(r"\A\s|^[ \t]*(>>>|\.\.\.|In +\[)", re.MULTILINE)
+_AWAITS = re.compile(r"\b(await|async)\b")
 
 
 class GradedShell(ZMQInteractiveShell):
@@ -18,6 +26,34 @@ class GradedShell(ZMQInteractiveShell):
 
     failed_line: int | None = None
     """The line of the cell in which the last exception was raised, if one was."""
+
+    _transformed: tuple[str, str] = ("", "\n")
+    """The last cell, and what became of it."""
+
+    def transform_cell(self, raw_cell: str) -> str:
+        """Python for what IPython adds to it; most cells are Python, which takes long to find out.
+
+        It is asked for twice for every cell.
+        """
+        before, after = self._transformed
+        if raw_cell != before:
+            plain = not self._customised() and _is_python(raw_cell)
+            after = _with_end(raw_cell) if plain else super().transform_cell(raw_cell)
+            self._transformed = (raw_cell, after)
+        return after
+
+    def _customised(self) -> bool:
+        """Whether anybody has added a transformer of their own."""
+        manager = self.input_transformer_manager
+        lists = (manager.cleanup_transforms, manager.line_transforms, manager.token_transformers)
+        usual = self._usual = self._usual or tuple(map(tuple, lists))
+        return bool(self.input_transformers_post) or tuple(map(tuple, lists)) != usual
+
+    _usual: tuple[tuple[Any, ...], ...] = ()
+
+    def should_run_async(self, raw_cell: str, **about: Any) -> bool:
+        """Whether a cell awaits outside of any function."""
+        return bool(_AWAITS.search(raw_cell)) and bool(super().should_run_async(raw_cell, **about))
 
     def system_piped(self, cmd: str) -> None:
         """Runs `!cmd` and prints what it prints, as it comes; there are no terminals here."""
@@ -71,6 +107,23 @@ class GradedShell(ZMQInteractiveShell):
     def _note(self, error: BaseException | None) -> None:
         self._last_traceback: list[str] = []
         self.failed_line = _line_of(error)
+
+
+def _with_end(text: str) -> str:
+    return text if text.endswith("\n") else text + "\n"
+
+
+def _is_python(text: str) -> bool:
+    """Whether *text* is Python of which IPython would change nothing."""
+    if _PROMPTED.search(text):
+        return False
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # they are for when the cell is compiled
+            ast.parse(text)
+    except (SyntaxError, ValueError, MemoryError, RecursionError):
+        return False
+    return True
 
 
 def _line_of(error: BaseException | None) -> int | None:

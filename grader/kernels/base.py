@@ -115,6 +115,13 @@ class Session(Protocol):
         """Ends the kernel with all its processes, and removes its folder."""
 
     @property
+    def pid(self) -> int | None:
+        """The number of its process where the grader runs, to count what it does from outside.
+
+        None when there is none, and where that is not known.
+        """
+
+    @property
     def about(self) -> Mapping[str, object]:
         """Interpreter, platform and packages, as the kernel told before any student's code."""
 

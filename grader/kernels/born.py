@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import os
 import select
 import signal
 import socket
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from grader.inside import talk
@@ -26,6 +28,8 @@ class Born:
     place: Place
     inner: Place
     line: socket.socket
+    wire: socket.socket
+    """Between the kernel itself and the grader."""
     about: Mapping[str, Any]
     """Interpreter, platform and packages, as its parent told."""
     group: Group | None = None
@@ -41,14 +45,27 @@ class Born:
     interrupted: int = 0
     lost: bool = False
     """The guard is gone without a word: not the kernel's doing."""
+    _itself: list[int] = field(default_factory=list)
+    """A descriptor of the process, when it is ready."""
+
+    @property
+    def pid(self) -> int | None:
+        """The number of the process, as it is known here; None before it is ready."""
+        for file in self._itself:
+            with contextlib.suppress(OSError, ValueError):
+                about = Path(f"/proc/self/fdinfo/{file}").read_text()
+                pid = int(about.partition("\nPid:")[2].split()[0])
+                return pid if pid > 0 else None  # 0 and -1: not to be seen here, or gone
+        return None
 
     def listen(self) -> None:
         """Takes in what the guard has said, and waits for nothing."""
         while self.status is None and not self.lost and readable(self.line, 0):
-            message, _ = talk.hear(self.line)
+            message, files = talk.hear(self.line)
             if message is None:
                 self._gone()
                 return
+            self._itself += files
             self._take(message)
 
     def _gone(self) -> None:
@@ -98,6 +115,9 @@ class Born:
             if talk.hear(self.line)[0] is None:
                 break
         self.line.close()
+        while self._itself:
+            os.close(self._itself.pop())
+        self.wire.close()
         if self.group is not None:
             self.group.kill()
             self.group.remove()

@@ -1,47 +1,65 @@
-"""The sockets of one kernel, as nbclient wants them, without a task or a thread of their own."""
+"""The wire to one kernel, as nbclient wants it: channels, without a task or a thread."""
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import itertools
+import select
+import socket
 from collections import deque
-from functools import cache
-from pathlib import Path
 from typing import Any
 
-import zmq
-from jupyter_client.session import Session
-
-LARGEST_FRAME = 16_000_000
-"""Bytes; what sends a larger one is cut off."""
+from grader.inside.wire import BrokenWireError, Message, Unpacking, packed
 
 _WAITING = 200
-"""Messages that wait in each socket; behind them the kernel waits, or drops what it prints."""
-
-
-_AT_ONCE = 100
+"""Messages that wait in each channel; behind them the kernel waits."""
+_AT_ONCE = 262_144
+"""Bytes that are taken in at a time, so that every clock gets its turn."""
 _PAUSE_SECONDS = 0.002
+
+_REPLIES = ("execute_reply", "said")
 
 
 class Channel:
-    """Messages of one socket, in order."""
+    """Messages of one kind, in order."""
 
     def __init__(self) -> None:
         self._messages: deque[dict[str, Any]] = deque()
         self._awaited: asyncio.Future[None] | None = None
+        self._broken: Exception | None = None
 
     def put(self, message: dict[str, Any]) -> None:
         """Adds a message, and wakes who waits for one."""
         self._messages.append(message)
+        self._wake()
+
+    def fail(self, error: Exception) -> None:
+        """After what has arrived, nothing more will that can be read."""
+        self._broken = error
+        self._wake()
+
+    def _wake(self) -> None:
         if self._awaited is not None and not self._awaited.done():
             self._awaited.set_result(None)
 
     async def get_msg(self, timeout: float | None = None) -> dict[str, Any]:
-        """The next message; the caller has a clock of its own."""
+        """The next message; the caller has a clock of its own. Raises what it failed with."""
         del timeout
         while not self._messages:
+            if self._broken is not None:
+                raise self._broken
             self._awaited = asyncio.get_running_loop().create_future()
             await self._awaited
         return self._messages.popleft()
+
+    def take(self, kind: str, to: str) -> dict[str, Any] | None:
+        """The first message, if it is of that kind and answers that request."""
+        if self._messages:
+            first = self._messages[0]
+            if first["msg_type"] == kind and first["parent_header"]["msg_id"] == to:
+                return self._messages.popleft()
+        return None
 
     def __len__(self) -> int:
         return len(self._messages)
@@ -50,92 +68,113 @@ class Channel:
 class Channels:
     """Requests to a kernel, its replies and its output. Made and used in one loop."""
 
-    def __init__(self, wire: Path, key: bytes, unpack: Any):
-        self.session = Session(key=key, unpack=unpack)
+    def __init__(self, wire: socket.socket, key: bytes):
         self.shell_channel = Channel()
         self.iopub_channel = Channel()
         self.asked: tuple[str, ...] = ()
-        self.call: str | None = None
-        """What is to be done with a student's function after the next cell."""
+        """What the kernel is to look at after the next cell."""
+        self._wire = wire
+        self._key = key
+        self._unpacking = Unpacking(key)
+        self._numbers = itertools.count(1)
         self._loop = asyncio.get_running_loop()
-        self._sockets: list[tuple[Any, Channel]] = []
-        try:
-            self._connect(zmq.DEALER, wire / "k-1", self.shell_channel)
-            self._connect(zmq.SUB, wire / "k-2", self.iopub_channel)
-        except BaseException:
-            self.close()
-            raise
-
-    def _connect(self, kind: int, path: Path, channel: Channel) -> None:
-        socket: Any = _context().socket(kind)
-        self._sockets.append((socket, channel))
-        if kind == zmq.SUB:
-            socket.subscribe(b"")
-        socket.connect(f"ipc://{path}")
-        self._loop.add_reader(socket.fd, self._receive)
-        # The descriptor tells of a change only; what had arrived before is looked for once.
-        self._loop.call_soon(self._receive)
+        self._unsent = bytearray()
+        self._open = True
+        wire.setblocking(False)
+        self._loop.add_reader(wire, self._receive)
 
     def _receive(self) -> None:
-        """Takes in what has arrived, a little at a time, so that every clock gets its turn."""
-        left = _AT_ONCE
-        for socket, channel in self._sockets:
-            while not socket.closed and socket.getsockopt(zmq.EVENTS) & zmq.POLLIN:
-                if left == 0 or len(channel) > _WAITING:
-                    self._loop.call_later(_PAUSE_SECONDS, self._receive)
-                    break
-                left -= 1
-                parts = socket.recv_multipart(zmq.NOBLOCK)
-                message = self._message(parts)
-                if message is not None:
-                    channel.put(message)
-
-    def _message(self, parts: list[bytes]) -> dict[str, Any] | None:
+        """Takes in what has arrived, a little at a time."""
+        if not self._open:
+            return
+        if max(len(self.shell_channel), len(self.iopub_channel)) > _WAITING:
+            self._loop.remove_reader(self._wire)
+            self._loop.call_later(_PAUSE_SECONDS, self._again)
+            return
         try:
-            _, rest = self.session.feed_identities(parts)
-            return self.session.deserialize(rest)
-        except Exception:  # noqa: BLE001  # forged, garbled or said before: as if never said
-            return None
+            data = self._wire.recv(_AT_ONCE)
+        except (BlockingIOError, InterruptedError):
+            return
+        except OSError:
+            data = b""
+        if not data:
+            self._loop.remove_reader(self._wire)  # how it ended, its guard says
+            return
+        self._unpacking.add(data)
+        try:
+            for message in self._unpacking.messages():
+                self._put(message)
+        except BrokenWireError as error:
+            self._loop.remove_reader(self._wire)
+            for channel in (self.shell_channel, self.iopub_channel):
+                channel.fail(error)
+
+    def glance(self, seconds: float) -> None:
+        """Takes in what is there or comes within some seconds, without the loop."""
+        if self._open and not len(self.shell_channel):
+            poll = select.poll()
+            poll.register(self._wire, select.POLLIN)
+            if poll.poll(seconds * 1000):
+                self._receive()
+
+    def _again(self) -> None:
+        if self._open:
+            self._loop.add_reader(self._wire, self._receive)
+
+    def _put(self, message: Message) -> None:
+        content: dict[str, Any] | None = message.content
+        if content is None:  # a stand-in that fits every place
+            content = {"cut": message.size, "status": "error", "ename": "Error"}
+            content["evalue"] = "(too long)"
+        channel = self.shell_channel if message.kind in _REPLIES else self.iopub_channel
+        channel.put(
+            {
+                "msg_type": message.kind,
+                "header": {"msg_type": message.kind},
+                "parent_header": {"msg_id": message.to},
+                "content": content,
+            }
+        )
 
     def execute(self, code: str, **options: Any) -> str:
-        """Sends a cell, and the names to ask for when it is done; returns the request's id.
+        """Sends a cell, and the names to look at when it is done; returns the request's number."""
+        asked, self.asked = self.asked, ()
+        cell = {"code": code, "silent": options.get("silent", False), "asked": list(asked)}
+        return self._say("execute", cell)
 
-        Raises zmq.Again when the kernel takes no messages any more.
-        """
-        content: dict[str, Any] = {
-            "code": code,
-            "silent": options.get("silent", False),
-            "store_history": options.get("store_history", True),
-            "user_expressions": {},
-            "allow_stdin": False,
-            "stop_on_error": options.get("stop_on_error", False),
-        }
-        if self.asked:
-            content["asked"], self.asked = list(self.asked), ()
-        if self.call is not None:
-            content["call"], self.call = self.call, None
-        message = self.session.msg("execute_request", content)
-        self.session.send(self._sockets[0][0], message)
-        # Sending may have used up the news of something that has arrived.
-        self._loop.call_soon(self._receive)
-        return str(message["header"]["msg_id"])
+    def ask(self, names: tuple[str, ...]) -> str:
+        """Sends the names to look at now; returns the request's number."""
+        return self._say("ask", {"asked": list(names)})
+
+    def call(self, request: str) -> str:
+        """Sends what is to be done with a student's function; returns the request's number."""
+        return self._say("call", {"call": request})
+
+    def _say(self, kind: str, content: dict[str, Any]) -> str:
+        number = str(next(self._numbers))
+        waiting = bool(self._unsent)
+        self._unsent += packed(self._key, kind, number, content)
+        if not waiting:
+            self._send()
+            if self._unsent and self._open:
+                self._loop.add_writer(self._wire, self._send)
+        return number
+
+    def _send(self) -> None:
+        try:
+            while self._unsent:
+                del self._unsent[: self._wire.send(self._unsent)]
+        except (BlockingIOError, InterruptedError):
+            return
+        except OSError:
+            self._unsent.clear()  # the kernel is gone, as its guard will say
+        with contextlib.suppress(OSError, ValueError):
+            self._loop.remove_writer(self._wire)
 
     def close(self) -> None:
-        """Closes both sockets."""
-        for socket, _ in self._sockets:
-            self._loop.remove_reader(socket.fd)
-            socket.close(linger=0)
-        self._sockets.clear()
-
-
-@cache
-def _context() -> zmq.Context[zmq.Socket[bytes]]:
-    """One for all kernels of this process: each costs two threads."""
-    context = zmq.Context()
-    context.linger = 0
-    # Never once more: by then something else may lie where the kernel's socket was.
-    context.reconnect_ivl = -1
-    context.maxmsgsize = LARGEST_FRAME
-    context.rcvhwm = _WAITING
-    context.sndtimeo = 0  # a kernel that has closed its sockets must not hold anybody up
-    return context
+        """Closes the wire."""
+        if self._open:
+            self._open = False
+            self._loop.remove_reader(self._wire)
+            self._loop.remove_writer(self._wire)
+            self._wire.close()

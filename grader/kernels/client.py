@@ -23,6 +23,7 @@ _TERMINAL_CODES = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]")
 _CELL_FILE = re.compile(r" \((?:\d+\.py|<ipython-input-[^>]*>), line \d+\)\Z")
 _LINE = re.compile(r"Cell In\[\d+\], line (\d+)")
 
+_SOON_SECONDS = 0.02
 _MOST_LINES = 1_000_000
 _MOST_SHOWN = 8
 _LONGEST_SHOWN = 1_000
@@ -124,15 +125,12 @@ class CellClient(NotebookClient):
 
     async def ask(self, names: tuple[str, ...]) -> Said:
         """What a kernel that can look at names by itself says of *names*."""
-        self.kc.asked = names
-        self.sent = self.kc.execute("", silent=True, store_history=False)
+        self.sent = self.kc.ask(names)
         return await self.answered(names)
 
     async def call(self, request: str) -> str | None:
         """What a kernel that has `grader.trial` at hand says to *request*."""
-        self.kc.call = request
-        sent = self.kc.execute("", silent=True, store_history=False)
-        return ask.told(await self.reply_to(sent, "said"))
+        return ask.told(await self.reply_to(self.kc.call(request), "said"))
 
     async def reply_to(self, sent: str, kind: str) -> object:
         """The content of the message of that kind on the shell channel that answers *sent*."""
@@ -140,6 +138,12 @@ class CellClient(NotebookClient):
             message = await self.kc.shell_channel.get_msg()
             if message["parent_header"].get("msg_id") == sent and message["msg_type"] == kind:
                 return message["content"]
+
+    def answered_already(self, names: tuple[str, ...]) -> Said | None:
+        """The same, if it is here or will be in a moment."""
+        self.kc.glance(_SOON_SECONDS)
+        message = self.kc.shell_channel.take("said", self.sent)
+        return None if message is None else ask.said(names, message["content"])
 
     async def answered(self, names: tuple[str, ...]) -> Said:
         """What a kernel that was told with the last request to look at *names* says of them."""

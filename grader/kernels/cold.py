@@ -127,6 +127,12 @@ class ColdKernel:
         return (self.home,)
 
     @property
+    def pid(self) -> int | None:
+        """The number of the process."""
+        process = self.provisioner.process
+        return process.pid if process is not None else None
+
+    @property
     def status(self) -> int | None:
         """How the process ended; None while it runs."""
         return self.provisioner.status

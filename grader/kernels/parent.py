@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import Any
 
 from grader.inside import talk, view
-from grader.inside.guard import SOCKETS
 from grader.inside.plan import Start
 from grader.kernels import place
 from grader.kernels.base import NotStartedError
@@ -75,6 +74,7 @@ class Parent:
             "plan": self._plan,
             "imports": self.way.imports,
             "seed": self.way.seed,
+            "device": self.way.device,
             "places": str(self._home.root),
             "folder": str(seen),
         }
@@ -133,9 +133,10 @@ class Parent:
         slot = next(_slots)
         uid = way.sandbox.uid(slot)
         inner = way.sandbox.inner(home)
-        place.furnish(home, wire_only=self._plan["view"] is not None)
+        place.furnish(home, parts=self._plan["view"] is None)
         group = way.sandbox.group(home.root.parent.name + "-" + name, way.limits)
         ours, theirs = talk.pair()
+        near, far = socket.socketpair()
         environment = dict(way.sandbox.environment(inner)) | dict(way.variables)
         if way.device == "cpu":
             environment["CUDA_VISIBLE_DEVICES"] = ""
@@ -151,10 +152,7 @@ class Parent:
             seed=way.seed,
         )
         with contextlib.ExitStack() as stack:
-            files = [stack.enter_context(theirs).fileno()]
-            for number in range(1, SOCKETS + 1):
-                listening = stack.enter_context(_listening(home.wire / f"k-{number}"))
-                files += [listening.fileno()]
+            files = [stack.enter_context(each).fileno() for each in (theirs, far)]
             for file in group.descriptors() if group is not None else ():
                 stack.callback(os.close, file)
                 files.append(file)
@@ -163,9 +161,10 @@ class Parent:
                     talk.say(self._line, {"start": start}, files)
             except OSError as error:
                 ours.close()
+                near.close()
                 place.remove(home)
                 raise NotStartedError("the parent of the kernels has ended") from error
-        return Born(home, inner, ours, self.about, group)
+        return Born(home, inner, ours, near, self.about, group)
 
     def end(self) -> None:
         """Ends the process and removes what is left of its folder."""
@@ -177,19 +176,6 @@ class Parent:
                 self._process.kill()
                 self._process.wait()
         place.remove(self._home)
-
-
-def _listening(path: Path) -> socket.socket:
-    """A socket at *path* that takes connections."""
-    made = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
-    try:
-        made.bind(str(path))
-        made.listen()
-        made.setblocking(False)
-    except BaseException:
-        made.close()
-        raise
-    return made
 
 
 def _on_path() -> dict[str, str]:

@@ -65,10 +65,10 @@ def make_shared(*, passable: bool = False) -> Place:
     return Place(Path(root))
 
 
-def furnish(place: Place, *, wire_only: bool) -> None:
-    """Makes the folder of one kernel in one that is there, with all its parts or just the wire."""
+def furnish(place: Place, *, parts: bool) -> None:
+    """Makes the folder of one kernel in one that is there, empty or with all its parts."""
     place.root.mkdir(mode=0o700)
-    for folder in (place.wire,) if wire_only else place.parts:
+    for folder in place.parts if parts else ():
         folder.mkdir(mode=0o700)
 
 

@@ -1,4 +1,4 @@
-"""A kernel forked from a warm parent, over sockets in its private folder."""
+"""A kernel forked from a warm parent, over a wire of its own."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from grader.kernels.base import Said, Terms
 from grader.kernels.born import Born
 from grader.kernels.channels import Channels
-from grader.kernels.client import CellClient, unpack
+from grader.kernels.client import CellClient
 from grader.kernels.nursery import nursery
 from grader.kernels.parent import Way
 from grader.kernels.session import tidying
@@ -39,12 +39,12 @@ class WarmKernel:
             news.set_result(None)
 
     async def started(self) -> None:
-        """Returns when the kernel listens; it serves when it has our subscription."""
+        """Returns when the kernel listens; it serves from then on."""
         while not self._born.ready:
             if self._born.failed:
                 raise RuntimeError(self._born.failed)
             await asyncio.shield(self._news)
-        self._channels = Channels(self._born.place.wire, self._born.key, unpack)
+        self._channels = Channels(self._born.wire, self._born.key)
         self.cells.kc = self._channels
 
     async def interrupt(self) -> None:
@@ -70,6 +70,11 @@ class WarmKernel:
     def places(self) -> tuple[Place, ...]:
         """Its folder, as it is seen here and as it is seen inside."""
         return (self._born.place, self._born.inner)
+
+    @property
+    def pid(self) -> int | None:
+        """The number of the process, outside of its namespace."""
+        return self._born.pid
 
     @property
     def status(self) -> int | None:

@@ -7,6 +7,7 @@ import dataclasses
 import hashlib
 import json
 from collections.abc import Mapping
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +17,7 @@ from grader.load.bank import Bank
 from grader.load.exam import exam_from
 from grader.load.facts import facts_data, facts_item
 from grader.load.problem import digest, digest_of, problem_from
+from grader.load.roster import seats_problem
 from grader.load.yaml12 import Located, scalar
 from grader.model import ExamSet, Release, Student
 
@@ -45,7 +47,11 @@ def _asks_for_facts(sources: Mapping[str, Any]) -> bool:
 
 
 def extended(release: Release, students: tuple[Student, ...]) -> Release:
-    """The release with more students; nobody who is in it changes."""
+    """The release with more students; nobody's numbers change who is in it already.
+
+    Raises SetupError for a student who would come by other numbers, or whose id or version is too
+    like another one's.
+    """
     folded = {name.casefold(): name for name in release.students}
     for student in students:
         other = folded.setdefault(student.id.casefold(), student.id)
@@ -54,8 +60,23 @@ def extended(release: Release, students: tuple[Student, ...]) -> Release:
                 f"'{student.id}' and '{other}' differ in capitals only, so their files would too",
                 fix="use the id that the release has, or another one",
             )
+        was = release.students.get(student.id, student)
+        if was.seat != student.seat:
+            had, wanted = _numbers_of(was), _numbers_of(student)
+            raise SetupError(
+                f"'{student.id}' has {had} in this release, not {wanted}",
+                fix="what was handed out stays: take the version out of the roster, or render into "
+                "another folder",
+            )
     merged = {**release.students, **{s.id: s for s in students}}
+    problem = seats_problem(merged.values())
+    if problem:
+        raise SetupError(problem, fix="name versions A, B, C, ..., and nobody like one of them")
     return dataclasses.replace(release, students=merged)
+
+
+def _numbers_of(student: Student) -> str:
+    return f"version {student.version}" if student.version else "numbers of their own"
 
 
 def release_bytes(release: Release) -> bytes:
@@ -70,12 +91,18 @@ def release_bytes(release: Release) -> bytes:
         "digests": dict(release.digests),
         "problems": _plain(release.sources),
         "facts": facts_data(release.facts),
-        "students": [dataclasses.asdict(s) for s in release.students.values()],
+        "students": [_line(s) for s in release.students.values()],
     }
     solutions = {name: p.solution for name, p in release.problems.items() if p.solution}
     if solutions:
         data["solutions"] = solutions
     return (json.dumps(data, indent=1, ensure_ascii=False) + "\n").encode()
+
+
+def _line(student: Student) -> dict[str, str]:
+    """A student as plain data; without a version it is as releases have always had it."""
+    line = dataclasses.asdict(student)
+    return line if student.version else {k: v for k, v in line.items() if k != "version"}
 
 
 def load_release(path: Path) -> Release:
@@ -86,11 +113,18 @@ def load_release(path: Path) -> Release:
     file = path / "release.json" if path.is_dir() else path
     fix = "name the release.json that `grader render` wrote"
     try:
-        data = json.loads(_opened(file), parse_int=scalar)
+        packed = _opened(file)
     except OSError as error:
         raise SetupError(
             f"can't read the release: {error.strerror}", where=Location(str(file)), fix=fix
         ) from None
+    return _read(packed, file, fix)
+
+
+@lru_cache(maxsize=2)  # one command reads the same release to grade by it, and to report
+def _read(packed: bytes, file: Path, fix: str) -> Release:
+    try:
+        data = json.loads(packed, parse_int=scalar)
     except (ValueError, RecursionError):
         raise SetupError("this is not JSON", where=Location(str(file)), fix=fix) from None
     if not isinstance(data, dict) or data.get("schema") != SCHEMA:

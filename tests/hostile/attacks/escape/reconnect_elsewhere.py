@@ -18,4 +18,8 @@ for folder in {pathlib.Path.cwd().parent, pathlib.Path.home().parent}:
 from IPython import get_ipython
 
 stream = get_ipython().kernel.shell_stream
-getattr(stream, "socket", stream).context.destroy(linger=0)
+socket = getattr(stream, "socket", stream)
+if hasattr(socket, "context"):
+    socket.context.destroy(linger=0)
+else:
+    socket.close()
