@@ -561,7 +561,7 @@ FOLDERS = {
 def test_files_take_no_more_than_they_may_and_the_limit_is_named(folder: str) -> None:
     _, error = error_of(FILLS.format(folder=folder))
     assert "No space left on device" in error
-    assert "at most 0.01 GB of files may be written" in error
+    assert "at most 10 MB of files may be written" in error
 
 
 @needs("files", "scratch")

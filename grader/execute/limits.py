@@ -15,11 +15,11 @@ def phrases(limits: Limits, rlimits: Mapping[str, int], *, bounded: bool) -> Map
     """
     found = {}
     if bounded:
-        text = f"at most {limits.scratch_bytes / 1e9:g} GB of files may be written"
+        text = f"at most {_amount(limits.scratch_bytes)} of files may be written"
         found["No space left on device"] = found["wrote more files"] = text
     if "RLIMIT_FSIZE" in rlimits:
-        size = rlimits["RLIMIT_FSIZE"] / 2**30
-        found["File too large"] = f"at most {size:g} GiB may be written to one file"
+        size = _amount(rlimits["RLIMIT_FSIZE"])
+        found["File too large"] = f"at most {size} may be written to one file"
     if "RLIMIT_NOFILE" in rlimits:
         most = rlimits["RLIMIT_NOFILE"]
         found["Too many open files"] = f"at most {most} files may be open at a time"
@@ -28,6 +28,13 @@ def phrases(limits: Limits, rlimits: Mapping[str, int], *, bounded: bool) -> Map
     if "RLIMIT_NPROC" in rlimits:
         found["Resource temporarily unavailable"] = found["can't start new thread"] = text
     return found
+
+
+def _amount(size: int) -> str:
+    """Bytes in the unit in which somebody will have set them."""
+    if size % 2**30 == 0:
+        return f"{size / 2**30:g} GiB"
+    return f"{size / 1e9:g} GB" if size >= 10**8 else f"{size / 1e6:g} MB"
 
 
 def named(error: str, known: Mapping[str, str]) -> str:

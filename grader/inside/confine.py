@@ -42,9 +42,14 @@ def become(uid: int) -> None:
     linux.prctl(linux.PR_SET_DUMPABLE, 1)  # or its own files in /proc belong to root
 
 
-def confine(plan: Plan, start: Start) -> None:
-    """Takes every right away that *plan* names. Raises OSError, with the layer in its text."""
+def confine(plan: Plan, start: Start) -> int | None:
+    """Takes every right away that *plan* names. Raises OSError, with the layer in its text.
+
+    The result is a descriptor for the guard, where the filter asks it (see `deputy`).
+    """
     if start["uid"] is not None:
+        if plan["drop"] and "user" not in plan["namespaces"]:
+            linux.bound_capabilities()  # which another user may not, without a new namespace
         become(start["uid"])
     if "user" in plan["namespaces"] and os.path.isdir("/proc/self"):  # noqa: PTH112
         new_user()
@@ -61,5 +66,6 @@ def confine(plan: Plan, start: Start) -> None:
             devices=fence["devices"],
             network=plan["loopback"],
         )
-    if plan["filter"] is not None:
-        seccomp.load(base64.b64decode(plan["filter"]))
+    if plan["filter"] is None:
+        return None
+    return seccomp.load(base64.b64decode(plan["filter"]), listen=bool(plan["asked"]))

@@ -20,30 +20,31 @@ from pathlib import Path
 
 from grader.inside import linux, memory, talk, view
 from grader.inside.confine import confine, flags
+from grader.inside.deputy import Deputy
+from grader.inside.kin import descendants, end_all
 from grader.inside.plan import Plan, Start
+from grader.inside.space import Space
 
 Kernel = Callable[[Start, int, Sequence[int]], None]
 """Called with its start, a descriptor to write a byte to when it is ready, and its sockets."""
 
 _LOOK_SECONDS = 0.1
-_SHARE = 20
-"""Of its time, at most one part in so many is spent on looking at the files."""
-_MOST_ENTRIES = 200_000
-_ENDING_SECONDS = 5.0
-_STOPPING = 50
-"""Looks for processes that have come since the last look, before they are ended anyway."""
+_MOSTLY = 0.9
+"""Of that, what must have passed between two counts, since no pause is exact."""
 _TEXT = 400
 _OUT_OF_THE_WAY = 100
 # To interrupt and to end a kernel that is another user, and to see how much memory it uses.
 _KEPT = 1 << linux.CAP_KILL | 1 << linux.CAP_SYS_PTRACE
+# To look into its folder, which is that user's alone.
+_KEPT_TO_LOOK = 1 << linux.CAP_SETGID | 1 << linux.CAP_SETUID
 _FIRST_IN_NAMESPACE = 2
 """The number of the kernel where the guard is number 1 and starts nothing itself."""
 
 
-SOCKETS = 2
-"""What a kernel listens at: made by the grader, in a folder that no kernel sees."""
+SOCKETS = 1
+"""The wire to the grader, which made it: nobody else can connect to it."""
 OWN = 1 + SOCKETS
-"""Open files of a kernel: where it says that it is ready, and its sockets."""
+"""Open files of a kernel: where it says that it is ready, and its wire."""
 
 
 def serve(
@@ -51,17 +52,16 @@ def serve(
 ) -> None:
     """Starts *kernel* behind the wall, and serves *line* until the kernel is to end.
 
-    Never returns. *files* are the sockets, and then open `cgroup.procs` files.
+    Never returns. *files* are the wire, and then open `cgroup.procs` files.
     """
     with _to_the_end(plan, line):
         _isolate(plan, start, files[SOCKETS:])
-        ready, tell = os.pipe()
+        ready, tell = _to_hear(plan)
         pid = os.fork()
         if pid == 0:
             become(plan, start, (tell, *files[:SOCKETS]), kernel)
         _close([tell, *files])
-        if plan["drop"]:
-            linux.keep_capabilities(_KEPT)
+        _give_up(plan, start)
         _Watch(plan, start, line, pid, ready).all()
 
 
@@ -75,12 +75,11 @@ def stand(
     with _to_the_end(plan, line):
         _isolate(plan, start, files[SOCKETS:])
         me = os.pidfd_open(os.getpid())
-        ready, tell = os.pipe()
+        ready, tell = _to_hear(plan)
         talk.say(births, {"start": start}, [me, line.fileno(), tell, *files])
         births.close()
         _close([me, tell, *files])
-        if plan["drop"]:
-            linux.keep_capabilities(_KEPT)
+        _give_up(plan, start)
         _Watch(plan, start, line, _FIRST_IN_NAMESPACE, ready).all()
 
 
@@ -97,8 +96,26 @@ def _to_the_end(plan: Plan, line: socket.socket) -> Iterator[None]:
     except BaseException:  # noqa: BLE001  # told, since nobody sees what this process prints
         tell_of(line, {"is": "failed", "what": traceback.format_exc()[-_TEXT:]})
     finally:
-        _end_all("pid" in plan["namespaces"])
+        end_all("pid" in plan["namespaces"])
         os._exit(status)
+
+
+def _to_hear(plan: Plan) -> tuple[int, int]:
+    """Two ends: where the guard hears that its kernel is ready, and where the kernel says it.
+
+    A socket where a descriptor has to come the same way.
+    """
+    if not plan["asked"]:
+        return os.pipe()
+    ours, theirs = socket.socketpair()
+    return ours.detach(), theirs.detach()
+
+
+def _give_up(plan: Plan, start: Start) -> None:
+    """The guard's own rights, but those that it needs."""
+    if plan["drop"]:
+        looks = plan["view"] is None and start["uid"] is not None
+        linux.keep_capabilities(_KEPT | (_KEPT_TO_LOOK if looks else 0))
 
 
 def _close(files: Sequence[int]) -> None:
@@ -132,7 +149,7 @@ def become(plan: Plan, start: Start, files: Sequence[int], kernel: Kernel) -> No
     """Is the kernel's own process, from here to its end.
 
     Of all open files only *files* are left, numbered from 3: one to write a byte to as soon as
-    the kernel can be talked to, and the sockets.
+    the kernel can be talked to, and the wire.
     """
     tell = files[0]
     try:
@@ -145,7 +162,10 @@ def become(plan: Plan, start: Start, files: Sequence[int], kernel: Kernel) -> No
         os.environ.clear()
         os.environ.update(start["environment"])
         os.chdir(start["root"] + "/work")
-        confine(plan, start)
+        listener = confine(plan, start)
+        if listener is not None:
+            with socket.socket(fileno=os.dup(tell)) as told:
+                socket.send_fds(told, [b"?"], [listener])
         tell, *sockets = _only(files)
         kernel(start, tell, sockets)
     except BaseException:  # noqa: BLE001
@@ -170,8 +190,13 @@ class _Watch:
         self._start = start
         self._namespace = "pid" in plan["namespaces"] and _has_proc(plan)
         self._own_files = plan["view"] is not None
-        self._looks = self._next_size = 0
-        self._next = time.monotonic() + _LOOK_SECONDS
+        self._counts = bool(start["memory_bytes"] or start["processes"])
+        self._space: Space | None = None
+        if not self._own_files:
+            self._space = Space(start["root"], start["scratch_bytes"], start["uid"])
+        self._asked = plan["asked"]
+        self._deputy: Deputy | None = None
+        self._next = self._next_count = time.monotonic() + _LOOK_SECONDS
         self._line = line
         self._ready: int | None = ready
         self._pid = pid
@@ -190,14 +215,17 @@ class _Watch:
             if status is not None:
                 tell_of(self._line, {"is": "ended", "status": status})
                 return
-            sources = {source for source, _ in self._poll.poll(self._pause())}
+            heard = self._poll.poll(self._pause())
+            sources = {source for source, _ in heard}
             if self._wake in sources:
                 os.read(self._wake, 512)
-            if self._ready is not None and self._ready in sources:
+            if self._deputy is not None and self._deputy.listener in sources:
+                self._help(self._deputy, dict(heard)[self._deputy.listener])
+            if self._ready is not None and self._ready in sources and not self._made_deputy():
                 self._poll.unregister(self._ready)
                 # Not sooner: whoever forks the kernel into our namespaces must see us.
                 linux.prctl(linux.PR_SET_DUMPABLE, 0)
-                tell_ready(self._line, self._ready)
+                tell_ready(self._line, self._ready, self._pid)
                 self._ready = None
             if self._line.fileno() in sources and not self._obeyed():
                 return
@@ -207,15 +235,36 @@ class _Watch:
                 return
 
     def _pause(self) -> int | None:
-        watched = self._start["memory_bytes"] or self._start["processes"] or not self._own_files
-        return int(1000 * _LOOK_SECONDS) if watched else None
+        if self._space is None:
+            return int(1000 * _LOOK_SECONDS) if self._counts else None
+        return int(1000 * self._space.pause)
+
+    def _made_deputy(self) -> bool:
+        """Takes the listener of the filter, which comes before anything else does."""
+        if not self._asked or self._deputy is not None or self._ready is None:
+            return False
+        with socket.socket(fileno=os.dup(self._ready)) as told:
+            if told.recv(1, socket.MSG_PEEK) != b"?":
+                return False
+            _, files, _, _ = socket.recv_fds(told, 1, 1)
+        self._deputy = Deputy(files[0], self._start["root"], self._asked)
+        self._poll.register(self._deputy.listener, select.POLLIN)
+        return True
+
+    def _help(self, deputy: Deputy, said: int) -> None:
+        if said & select.POLLIN:
+            deputy.serve()
+            return
+        self._poll.unregister(deputy.listener)  # nobody is left who could ask
+        deputy.close()
+        self._deputy, self._asked = None, {}
 
     def _due(self) -> bool:
         """Whether it is time to look; not only in quiet moments, which a kernel could prevent."""
-        now = time.monotonic()
-        if now < self._next or self._pause() is None:
+        now, pause = time.monotonic(), self._pause()
+        if now < self._next or pause is None:
             return False
-        self._next = now + _LOOK_SECONDS
+        self._next = now + pause / 1000
         return True
 
     def _ended(self) -> int | None:
@@ -240,110 +289,52 @@ class _Watch:
 
     def _too_much(self) -> str | None:
         """The limit that is passed, if one is."""
+        # Before it is ready nothing of the student's has run.
+        if self._space is not None and self._ready is None and self._space.over(self._processes):
+            return "files"
+        now = time.monotonic()
+        if not self._counts or now < self._next_count:
+            return None
+        self._next_count = now + _MOSTLY * _LOOK_SECONDS
         start = self._start
-        self._looks += 1
-        mine, threads = (None, 0) if self._namespace else _descendants()
+        mine, threads = (None, 0) if self._namespace else descendants()
         if start["processes"] and threads > start["processes"]:
             return "processes"
         scratch = (start["root"],) if self._own_files else ()
         limit = start["memory_bytes"]
         if limit is not None and memory.over(limit, pids=mine, scratch=scratch):
             return "memory"
-        if not self._own_files and self._looks >= self._next_size:
-            began = time.monotonic()
-            size = _size(start["root"])
-            # A folder of many files takes long to look at, and is looked at more rarely.
-            pause = (time.monotonic() - began) * _SHARE / _LOOK_SECONDS
-            self._next_size = self._looks + max(1, int(pause))
-            return "files" if size > start["scratch_bytes"] else None
         return None
 
+    def _processes(self) -> list[int]:
+        return descendants()[0]
 
-def tell_ready(line: socket.socket, ready: int) -> None:
-    """Passes on what a kernel has written when it was ready, or why it never will be."""
+
+def tell_ready(line: socket.socket, ready: int, pid: int) -> None:
+    """Passes on what a kernel has written when it was ready, or why it never will be.
+
+    With the first goes a descriptor of the process: its number here says nothing outside.
+    """
     text = os.read(ready, 4096)
     os.close(ready)
     if text[:1] == b"!":
         tell_of(line, {"is": "failed", "what": text[1:].decode("utf-8", "replace")})
     elif text:
-        tell_of(line, {"is": "ready", "key": text[1:].decode()})
+        itself: list[int] = []
+        with contextlib.suppress(OSError):  # Linux 5.3
+            itself.append(os.pidfd_open(pid))
+        tell_of(line, {"is": "ready", "key": text[1:].decode()}, itself)
+        _close(itself)
 
 
-def tell_of(line: socket.socket, message: dict[str, object]) -> None:
+def tell_of(line: socket.socket, message: dict[str, object], files: Sequence[int] = ()) -> None:
     """Says *message*, if the grader still listens."""
     with contextlib.suppress(OSError):
-        talk.say(line, message)
-
-
-def _end_all(namespace: bool) -> None:
-    """Ends every process of the submission, and returns when they are gone."""
-    end = time.monotonic() + _ENDING_SECONDS
-    while time.monotonic() < end:
-        with contextlib.suppress(OSError):
-            if namespace:
-                os.kill(-1, signal.SIGKILL)  # all that there are, as far as number 1 can see
-        if not namespace:
-            _end_descendants()
-        try:
-            while os.waitpid(-1, 0)[0]:
-                pass
-        except ChildProcessError:
-            return
-        except OSError:
-            time.sleep(0.005)
+        talk.say(line, message, files)
 
 
 def _has_proc(plan: Plan) -> bool:
     return plan["view"] is not None and plan["view"]["proc"]
-
-
-def _size(root: str) -> int:
-    """Bytes on disk in a folder, as far as a look goes that doesn't take long."""
-    total = seen = 0
-    waiting = [root]
-    while waiting and seen < _MOST_ENTRIES:
-        with contextlib.suppress(OSError), os.scandir(waiting.pop()) as entries:
-            for entry in entries:
-                seen += 1
-                with contextlib.suppress(OSError):
-                    total += 512 * entry.stat(follow_symlinks=False).st_blocks
-                    if entry.is_dir(follow_symlinks=False):
-                        waiting.append(entry.path)
-    return total + seen * 512
-
-
-def _end_descendants() -> None:
-    """Stops them all before any is ended: what goes on could start others faster than they end."""
-    known: list[int] = []
-    for _ in range(_STOPPING):
-        before, (known, _) = known, _descendants()
-        for pid in known:
-            with contextlib.suppress(OSError):
-                os.kill(pid, signal.SIGSTOP)
-        if known == before:
-            break
-    for pid in known:
-        with contextlib.suppress(OSError):
-            os.kill(pid, signal.SIGKILL)
-
-
-def _descendants() -> tuple[list[int], int]:
-    """All processes below this one, parents first, and how many threads they have together.
-
-    By the numbers that /proc shows, which are others than ours where it is that of the machine.
-    """
-    found: list[int] = []
-    threads = 0
-    with contextlib.suppress(OSError):
-        found.append(int(os.readlink("/proc/self")))  # noqa: PTH115
-    for pid in found:
-        with contextlib.suppress(OSError):
-            tasks = os.listdir(f"/proc/{pid}/task")  # noqa: PTH208
-            threads += len(tasks)
-            for task in tasks:
-                children = Path(f"/proc/{pid}/task/{task}/children").read_text()
-                found += [int(child) for child in children.split()]
-    return found[1:], threads - 1
 
 
 if sys.platform != "linux":  # pragma: no cover

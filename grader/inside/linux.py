@@ -40,6 +40,8 @@ _IFF_UP = 1
 _CAPABILITY_VERSION_3 = 0x20080522
 _LAST_CAPABILITY = 63
 CAP_KILL = 5
+CAP_SETGID = 6
+CAP_SETUID = 7
 CAP_SYS_PTRACE = 19
 
 
@@ -105,10 +107,7 @@ def pivot(root: str) -> None:
 
 def keep_capabilities(kept: int = 0) -> None:
     """Gives up every capability but those in the mask *kept*, and the way back to them."""
-    # What is not there, or may not be dropped for want of rights, is refused, which is as well.
-    for number in range(_LAST_CAPABILITY + 1):
-        if not kept & (1 << number):
-            libc().prctl(PR_CAPBSET_DROP, ctypes.c_ulong(number), 0, 0, 0)
+    bound_capabilities(kept)
     libc().prctl(PR_CAP_AMBIENT, ctypes.c_ulong(PR_CAP_AMBIENT_CLEAR_ALL), 0, 0, 0)
     header = struct.pack("Ii", _CAPABILITY_VERSION_3, 0)
     found = ctypes.create_string_buffer(24)
@@ -116,6 +115,14 @@ def keep_capabilities(kept: int = 0) -> None:
     _, low, _, _, high, _ = struct.unpack("IIIIII", found.raw)
     low, high = low & kept, high & kept >> 32
     call("capset", header, struct.pack("IIIIII", low, low, 0, high, high, 0))
+
+
+def bound_capabilities(kept: int = 0) -> None:
+    """Closes the way to every capability but those in the mask *kept*; those it has, it keeps."""
+    # What is not there, or may not be dropped for want of rights, is refused, which is as well.
+    for number in range(_LAST_CAPABILITY + 1):
+        if not kept & (1 << number):
+            libc().prctl(PR_CAPBSET_DROP, ctypes.c_ulong(number), 0, 0, 0)
 
 
 def loopback_up() -> None:

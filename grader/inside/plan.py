@@ -38,6 +38,8 @@ class Plan(TypedDict):
     fence: Fence | None
     filter: str | None
     """The seccomp program, in base64."""
+    asked: dict[str, int]
+    """Calls, with their numbers, of which the filter asks the guard."""
     drop: bool
     """Give up capabilities and the way to new privileges."""
     loopback: bool

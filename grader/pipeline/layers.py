@@ -22,17 +22,24 @@ _SECRET = "GRADER_DOCTOR_SECRET"  # noqa: S105  # a name
 # be. `SEEN` is a file of the grader's user, `GRADER` its process.
 _ATTEMPTS: Mapping[str, str] = {
     "environment": "got = [name for name in os.environ if 'SECRET' in name]",
+    # None larger than a file may be, and none of them with a name.
     "scratch": """\
-written = 0
+kept = []
 try:
-    with open("fill", "wb") as file:
-        while written < 60_000_000:
-            written += file.write(bytes(1_000_000))
-    got = [f"wrote {written} bytes of files, more than the limit of 20 MB"]
+    for number in range(6):
+        kept.append(open("fill", "wb"))
+        os.remove("fill")
+        kept[-1].write(bytes(10_000_000))
+        kept[-1].flush()
+    got = ["wrote 60 MB of files, more than the limit of 20 MB"]
     time.sleep(2)  # where a guard looks after the folder, it ends us
 except OSError:
     got = []
-os.remove("fill")
+for file in kept:
+    try:
+        file.close()
+    except OSError:
+        pass
 """,
     "rlimits": """\
 import resource
@@ -55,6 +62,24 @@ for path in ("/usr/planted", os.path.dirname(os.__file__) + "/planted.py", SEEN 
         os.remove(path)
     except OSError:
         pass
+""",
+    # To what they are already, so that nothing is lost where it is not refused.
+    "metadata": """\
+got = []
+for path in (SEEN, os.__file__):
+    try:
+        mode = os.stat(path).st_mode & 0o777
+    except OSError:
+        continue
+    for name, change in (("mode", lambda: os.chmod(path, mode)),
+                         ("mode", lambda: os.fchmod(os.open(path, os.O_RDONLY), mode)),
+                         ("owner", lambda: os.chown(path, os.getuid(), -1)),
+                         ("times", lambda: os.utime(path, (1, 1)) if path == SEEN else None)):
+        try:
+            change()
+            got += [f"changed the {name} of {path}"] if name != "times" or path == SEEN else []
+        except OSError:
+            pass
 """,
     "network": """\
 import socket

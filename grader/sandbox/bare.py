@@ -17,7 +17,11 @@ from grader.sandbox.cgroups import Group
 THREADS = 1
 """Of numerical libraries in one kernel; fixed, so that sums round the same way everywhere."""
 
-_GIB = 2**30
+GIB = 2**30
+WATCHED = (
+    "a guard measures them ten times a second or more, and ends a notebook that holds more than "
+    "the limit; what it writes before that comes on top"
+)
 _THREAD_VARIABLES = (
     "OMP_NUM_THREADS",
     "MKL_NUM_THREADS",
@@ -36,9 +40,10 @@ class Bare:
     def layers(self) -> tuple[Layer, ...]:
         """What is here everywhere, and all that is wanted and missing."""
         limited = sys.platform != "win32"
+        watched = f" and removed; {WATCHED}" if self.bounded else " and removed"
         return (
             Layer("environment", True, "no variable of the grader's environment is inherited"),
-            Layer("scratch", True, "home, working and temporary folder are private and removed"),
+            Layer("scratch", True, f"home, working and temporary folder are private{watched}"),
             Layer("rlimits", limited, "CPU time, memory, file size and open files are limited"),
             *(Layer(name, False, f"not there: {what}") for name, what in WANTED.items()),
         )
@@ -46,7 +51,9 @@ class Bare:
     def plan(self, device: str = "cpu", *, loopback: bool = False) -> Plan:
         """Nothing."""
         del device, loopback
-        return Plan(namespaces=[], view=None, fence=None, filter=None, drop=False, loopback=False)
+        return Plan(
+            namespaces=[], view=None, fence=None, filter=None, asked={}, drop=False, loopback=False
+        )
 
     def uid(self, slot: int) -> int | None:
         """The grader's own user."""
@@ -75,7 +82,7 @@ class Bare:
         found = {
             "RLIMIT_CORE": 0,
             "RLIMIT_CPU": math.ceil(limits.notebook_seconds) * (os.cpu_count() or 1) + 60,
-            "RLIMIT_FSIZE": _GIB,
+            "RLIMIT_FSIZE": min(GIB, limits.scratch_bytes),
             "RLIMIT_NOFILE": 1024,
         }
         if limits.memory_bytes is not None and device == "cpu":

@@ -10,80 +10,16 @@ from __future__ import annotations
 import contextlib
 import errno
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from types import ModuleType
-from typing import Any
+from typing import Any, Literal
 
 from grader.errors import SetupError
+from grader.sandbox.calls import ABSENT, ALLOWED, ASKED, NOT_FENCED, REFUSED
 
-_FILES = """
-    access chdir chmod chown close close_range copy_file_range creat dup dup2 dup3 faccessat
-    faccessat2 fadvise64 fallocate fchdir fchmod fchmodat fchmodat2 fchown fchownat fcntl fdatasync
-    fgetxattr flistxattr flock fstat fstatfs fsync ftruncate futimesat getcwd getdents getdents64
-    getxattr inotify_add_watch inotify_init inotify_init1 inotify_rm_watch lchown lgetxattr link
-    linkat listxattr llistxattr lseek lstat mkdir mkdirat newfstatat open openat openat2 pipe pipe2
-    pread64 preadv preadv2 pwrite64 pwritev pwritev2 read readahead readlink readlinkat readv
-    rename renameat renameat2 rmdir sendfile stat statfs statx symlink symlinkat
-    sync_file_range truncate umask unlink unlinkat utime utimensat utimes write writev
-"""
-_MEMORY = """
-    brk get_mempolicy madvise map_shadow_stack mbind membarrier mincore mlock mlock2 mprotect
-    mremap mseal msync munlock munmap pkey_alloc pkey_free pkey_mprotect set_mempolicy
-"""
-_PROCESSES = """
-    arch_prctl capget capset execve execveat exit exit_group fork getcpu getegid geteuid getgid
-    getgroups getpgid getpgrp getpid getppid getpriority getresgid getresuid getrlimit getrusage
-    getsid gettid getuid ioprio_get kill landlock_add_rule landlock_create_ruleset
-    landlock_restrict_self pidfd_open pidfd_send_signal rseq rt_sigaction rt_sigpending
-    rt_sigprocmask rt_sigqueueinfo rt_sigreturn rt_sigsuspend rt_sigtimedwait rt_tgsigqueueinfo
-    sched_get_priority_max sched_get_priority_min sched_getaffinity sched_getattr sched_getparam
-    sched_getscheduler sched_rr_get_interval sched_setaffinity sched_setparam sched_setscheduler
-    sched_yield get_robust_list set_robust_list set_tid_address setfsgid setfsuid setgid setgroups
-    setpgid setregid setresgid setresuid setreuid setrlimit setsid setuid sigaltstack tgkill tkill
-    uname vfork wait4 waitid
-"""
-_WAITING = """
-    alarm clock_getres clock_gettime clock_nanosleep epoll_create epoll_create1 epoll_ctl
-    epoll_pwait epoll_pwait2 epoll_wait eventfd eventfd2 futex futex_requeue futex_wait futex_waitv
-    futex_wake getitimer getrandom gettimeofday nanosleep pause poll ppoll pselect6 restart_syscall
-    select setitimer signalfd signalfd4 sysinfo time timer_create timer_delete timer_getoverrun
-    timer_gettime timer_settime timerfd_create timerfd_gettime timerfd_settime times
-"""
-_SOCKETS = """
-    accept accept4 bind getpeername getsockname getsockopt listen recvfrom recvmmsg recvmsg
-    sendmmsg sendmsg sendto setsockopt shutdown
-"""
-ALLOWED: tuple[str, ...] = tuple(
-    " ".join((_FILES, _MEMORY, _PROCESSES, _WAITING, _SOCKETS)).split()
-)
-"""Calls allowed whatever their arguments are."""
-
-_REFUSED = """
-    process_madvise process_vm_readv process_vm_writev ptrace kcmp pidfd_getfd
-    chroot fsconfig fsmount fsopen fspick mount mount_setattr move_mount open_tree open_tree_attr
-    pivot_root umount umount2
-    setns unshare
-    add_key keyctl request_key
-    bpf io_uring_enter io_uring_register io_uring_setup perf_event_open userfaultfd
-    delete_module finit_module init_module kexec_file_load kexec_load
-    acct ioperm iopl quotactl quotactl_fd reboot setdomainname sethostname swapoff swapon syslog
-    adjtimex clock_adjtime clock_settime settimeofday
-    fanotify_init fanotify_mark name_to_handle_at open_by_handle_at
-    memfd_secret msgctl msgget msgrcv msgsnd semctl semget semop semtimedop shmat shmctl shmdt
-    shmget
-    fremovexattr fsetxattr lremovexattr lsetxattr removexattr setxattr
-    seccomp
-"""
-REFUSED: tuple[str, ...] = tuple(_REFUSED.split())
-"""Calls answered EPERM. The last lines: memory that nothing counts, and filters upon this one."""
-
-ABSENT = ("clone3", "memfd_create")
-"""Calls left to the default, ENOSYS: the C library and libffi have another way then.
-
-The flags of clone3 are in memory, where no filter can see them. The memory of memfd_create is in
-no scratch directory and in no process's own count.
-"""
+Changes = Literal["free", "asked", "refused"]
+"""Changes of the mode and the times of files: whether they are free, the guard is asked, or not."""
 
 _LOW = 0xFFFF_FFFF
 """The kernel reads only these bits of most arguments, and a comparison without it is evaded."""
@@ -113,10 +49,18 @@ _IOCTLS: tuple[int, ...] = (
 # SIOCGIFNAME, -CONF, -FLAGS, -ADDR, -BRDADDR, -NETMASK, -MTU, -HWADDR, -INDEX: to read only.
 _NETWORK_IOCTLS = (0x8910, 0x8912, 0x8913, 0x8915, 0x8919, 0x891B, 0x8921, 0x8927, 0x8933)
 
+_PR_SET_DUMPABLE = 4
 # PR_SET_PDEATHSIG to PR_SET_DUMPABLE, PR_SET_NAME, PR_GET_NAME, PR_GET_SECCOMP, PR_CAPBSET_READ,
 # the timer slack, the subreaper, no_new_privs, PR_GET_TID_ADDRESS, huge pages, the
 # speculation controls, aarch64's vectors, pointers and tags, PR_SET_VMA (names of mappings).
 _PRCTLS = (*range(1, 5), 15, 16, 21, 23, 29, 30, *range(36, 43), *range(50, 57), 0x5356_4D41)
+
+# F_DUPFD to F_OWNER_UIDS, locks of open files, F_GETLEASE, F_DUPFD_QUERY to F_CREATED_QUERY,
+# F_CANCELLK to the hints of F_SET_FILE_RW_HINT. A lease holds up whoever opens the file next.
+_FCNTLS = (*range(18), *range(36, 39), 1025, *range(1027, 1039))
+_LEASES = (1024, 1026, 1040)  # F_SETLEASE, F_NOTIFY, F_SETDELEG
+
+_SCHED_OTHER, _SCHEDULERS = 0, (1, 2, 3, 5, 6)
 
 _MAP_SHARED, _MAP_ANONYMOUS = 0x01, 0x20  # the first is in MAP_SHARED_VALIDATE too
 
@@ -124,19 +68,48 @@ _S_IFMT, _S_IFREG, _S_IFIFO, _S_IFSOCK, _S_IFCHR, _S_IFBLK = (
     *(0o170000, 0o100000, 0o010000, 0o140000, 0o020000, 0o060000),
 )
 
+__all__ = [
+    "ABSENT",
+    "ALLOWED",
+    "ASKED",
+    "REFUSED",
+    "Changes",
+    "asked",
+    "compiled",
+    "program",
+    "rules",
+]
+
 Rule = tuple[int, str, tuple[Any, ...]]
 """An action, the name of a call, and what its arguments must be."""
 
 
 @cache
-def program(*, network: bool = False, device: str = "cpu", apart: bool = True) -> bytes:
+def program(
+    *,
+    network: bool = False,
+    device: str = "cpu",
+    apart: bool = True,
+    changes: Changes = "free",
+    cut: bool = True,
+) -> bytes:
     """The filter for this machine's processor, as the kernel wants it.
 
     *network* allows internet sockets, for a network of the process's own; *device* "cuda" what its
-    driver needs; *apart* says that the file system is not that of the machine. SetupError where
-    libseccomp is not there.
+    driver needs; *apart* says that the file system is not that of the machine. *changes* that are
+    not free are for a process beside others of the same user, with nothing but Landlock between
+    them; *cut* allows files to be cut short by their path. SetupError where libseccomp is not
+    there, or can't have the guard asked.
     """
-    return compiled(rules(network=network, device=device, apart=apart))
+    wanted = rules(network=network, device=device, apart=apart, changes=changes, cut=cut)
+    return compiled(wanted)
+
+
+def asked() -> Mapping[str, int]:
+    """The calls in ASKED that this processor has, with their numbers. Raises SetupError."""
+    seccomp = _library()
+    found = {name: seccomp.resolve_syscall(seccomp.Arch.NATIVE, name) for name in ASKED}
+    return {name: number for name, number in found.items() if number >= 0}
 
 
 def compiled(wanted: Sequence[Rule], *, architecture: str = "NATIVE") -> bytes:
@@ -162,22 +135,38 @@ def compiled(wanted: Sequence[Rule], *, architecture: str = "NATIVE") -> bytes:
         return file.read()
 
 
-def rules(*, network: bool = False, device: str = "cpu", apart: bool = True) -> list[Rule]:
+def rules(
+    *,
+    network: bool = False,
+    device: str = "cpu",
+    apart: bool = True,
+    changes: Changes = "free",
+    cut: bool = True,
+) -> list[Rule]:
     """All that is allowed and all that is refused by name, for libseccomp."""
     seccomp = _library()
     allow, refuse = seccomp.ALLOW, seccomp.ERRNO(errno.EPERM)
     cuda = device == "cuda"
-    found: list[Rule] = [(allow, name, ()) for name in ALLOWED]
+    elsewhere = {} if cut else {"truncate": refuse}
+    if changes != "free":
+        elsewhere |= dict.fromkeys(NOT_FENCED, refuse)
+        elsewhere |= dict.fromkeys(ASKED, _question() if changes == "asked" else refuse)
+    found: list[Rule] = [(elsewhere.get(name, allow), name, ()) for name in ALLOWED]
     found += [(refuse, name, ()) for name in REFUSED]
     if cuda:
         found += [(allow, name, ()) for name in ("memfd_create", "mmap", "mlockall", "munlockall")]
     else:
         found += _mappings()
     found += _new_processes()
-    found += _other_processes()
+    found += _other_processes(beside=changes != "free")
+    found += [(allow, "fcntl", (_low(1, number),)) for number in _FCNTLS]
+    found += [(refuse, "fcntl", (_low(1, number),)) for number in _LEASES]
     found += _sockets(network, apart)
     found += _ioctls(network, cuda)
-    found += [(allow, "prctl", (_low(0, number),)) for number in _PRCTLS]
+    # A process that others can't look into would hide the files that it has open.
+    hiding = () if apart else (_PR_SET_DUMPABLE,)
+    found += [(allow, "prctl", (_low(0, number),)) for number in _PRCTLS if number not in hiding]
+    found += [(refuse, "prctl", (_low(0, number),)) for number in hiding]
     # The personality of every program, and the number that only asks for it.
     found += [(allow, "personality", (_low(0, number),)) for number in (0, _LOW)]
     found += _nodes()
@@ -203,6 +192,14 @@ def _library() -> ModuleType:
         ) from error
     found: ModuleType = pyseccomp
     return found
+
+
+def _question() -> Any:
+    """The action of asking the guard. Raises SetupError before libseccomp 2.5."""
+    seccomp = _library()
+    if not hasattr(seccomp, "NOTIFY"):
+        raise SetupError("this libseccomp can't have the guard asked", fix="install a newer one")
+    return seccomp.NOTIFY
 
 
 def _low(argument: int, value: int, mask: int = _LOW) -> Any:
@@ -231,16 +228,28 @@ def _new_processes() -> Iterator[Rule]:
         yield seccomp.ERRNO(errno.EPERM), "clone", (_low(0, flag, flag),)
 
 
-def _other_processes() -> Iterator[Rule]:
+def _other_processes(*, beside: bool) -> Iterator[Rule]:
     """Limits and priorities of the caller alone: the guard has the same user, and is not its.
 
-    The scheduler of a thread is free, because every thread of zmq sets its own by its number.
+    A thread is named by its number when its scheduler is set, as every thread of zmq does. So
+    *beside* other processes of the same user nobody gets any but the usual one, and only the
+    calling thread another choice of processors.
     """
     seccomp = _library()
     equal, other, refuse = seccomp.EQ, seccomp.NE, seccomp.ERRNO(errno.EPERM)
     for name in ("prlimit64", "sched_setattr"):
         yield seccomp.ALLOW, name, (seccomp.Arg(0, equal, 0),)
         yield refuse, name, (seccomp.Arg(0, other, 0),)
+    if beside:
+        yield seccomp.ALLOW, "sched_setaffinity", (_low(0, 0),)
+        for bit in (1 << shift for shift in range(32)):
+            yield refuse, "sched_setaffinity", (_low(0, bit, bit),)
+        yield seccomp.ALLOW, "sched_setscheduler", (_low(1, _SCHED_OTHER),)
+        for number in _SCHEDULERS:
+            yield refuse, "sched_setscheduler", (_low(1, number),)
+    else:
+        yield seccomp.ALLOW, "sched_setaffinity", ()
+        yield seccomp.ALLOW, "sched_setscheduler", ()
     # First what the number is one of, a process or a user; then the number.
     yield seccomp.ALLOW, "setpriority", (seccomp.Arg(0, equal, 0), seccomp.Arg(1, equal, 0))
     yield refuse, "setpriority", (seccomp.Arg(0, other, 0),)

@@ -18,14 +18,17 @@ from grader.inside.plan import Fence, Plan, View
 from grader.model import Limits
 from grader.sandbox import cgroups
 from grader.sandbox import filter as system_calls
-from grader.sandbox.bare import Bare
+from grader.sandbox.bare import GIB, WATCHED, Bare
 from grader.sandbox.base import Layer, Place, sandboxes
 
 SLOTS = 512
 FIRST_UID = 0x7000_0000
 """Of student code, when the grader is root. No distribution gives these numbers to anybody, and no
 container shares them out."""
+_BLOCKS = 2**15
+"""Of as many numbers, one for each process that grades: two must not give the same at a time."""
 _SURVEY_SECONDS = 30
+_LIBSECCOMP = "install libseccomp2 (Debian, Ubuntu), libseccomp (Fedora)"
 _NAMESPACES = ("mount", "pid", "net", "ipc", "uts")
 _SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib64", "/lib32", "/opt/nvidia")
 _SETTINGS = (
@@ -50,7 +53,10 @@ class Walled(Bare):
             else (f"not there: {cgroups.missing()}; the guard of each kernel counts instead")
         )
         group = Layer("cgroup", grouped, detail)
-        return (*_layers(_survey(), root=os.geteuid() == 0), group)
+        found = dict(_survey())
+        if not _viewed(found) and _has(found, "fence") and _has(found, "filter"):
+            found["asked"], found["unasked"] = _asking(), None
+        return (*_layers(found, root=os.geteuid() == 0), group)
 
     def plan(self, device: str = "cpu", *, loopback: bool = False) -> Plan:
         """Every layer that was found to work.
@@ -65,12 +71,21 @@ class Walled(Bare):
             spaces.insert(0, "user")
         seen = _view(device, proc=_has(found, "proc") and "pid" in spaces)
         apart = "mount" in spaces
-        program = _program(device, network=loopback, apart=apart) if _has(found, "filter") else None
+        fenced = _fence(seen, apart) if _has(found, "fence") else None
+        program: str | None = None
+        asked: dict[str, int] = {}
+        if _has(found, "filter"):
+            changes: system_calls.Changes = "free"
+            if fenced is not None and not apart and self.uid(0) is None:
+                changes = "asked" if "pid" not in spaces and _asking() is None else "refused"
+            program = _program(device, network=loopback, apart=apart, changes=changes)
+            asked = dict(system_calls.asked()) if changes == "asked" else {}
         return Plan(
             namespaces=spaces,
             view=seen if apart else None,
-            fence=_fence(seen, apart) if _has(found, "fence") else None,
+            fence=fenced,
             filter=program,
+            asked=asked,
             drop=_has(found, "drop"),
             loopback=loopback,
         )
@@ -78,8 +93,11 @@ class Walled(Bare):
     def uid(self, slot: int) -> int | None:
         """Somebody whom this machine doesn't know, when the grader runs as root."""
         found = _survey()
-        switch = os.geteuid() == 0 and (_has(found, "switch") or _viewed(found))
-        return FIRST_UID + slot % SLOTS if switch else None
+        if os.geteuid() != 0 or not (_has(found, "switch") or _viewed(found)):
+            return None
+        # In a view the few that it knows by name are enough, since nobody else's files are in it.
+        block = 0 if _viewed(found) else os.getpid() % _BLOCKS
+        return FIRST_UID + block * SLOTS + slot % SLOTS
 
     def inner(self, place: Place) -> Place:
         """At a path that is the same for all, where there is a view."""
@@ -95,6 +113,8 @@ class Walled(Bare):
     def rlimits(self, limits: Limits, device: str = "cpu") -> Mapping[str, int]:
         """Those of no sandbox, and a number of processes where it is counted by kernel."""
         found = dict(super().rlimits(limits, device))
+        if _viewed(_survey()):
+            found["RLIMIT_FSIZE"] = GIB  # all files together have a smaller limit than that
         if _has(_survey(), "user") or self.uid(0) is not None:
             found["RLIMIT_NPROC"] = limits.processes
         return found
@@ -110,18 +130,33 @@ def _survey() -> Mapping[str, str | None]:
         "needs": [os.__file__, *filter(os.path.exists, set(seen["read"]) - set(_SETTINGS))],
         "filter": _program("cpu"),
     }
-    command = [sys.executable, "-P", "-m", "grader.inside.survey"]
     try:
-        done = subprocess.run(  # noqa: S603
-            command,
-            input=json.dumps(asked).encode(),
-            capture_output=True,
-            timeout=_SURVEY_SECONDS,
-            check=True,
-        )
-        found: Mapping[str, str | None] = json.loads(done.stdout)
+        return _surveyed(asked)
     except (OSError, ValueError, subprocess.SubprocessError) as error:
         return dict.fromkeys((*_NAMESPACES, "survey"), f"it could not be tried: {error}")
+
+
+@cache
+def _asking() -> str | None:
+    """Why a guard can't be asked to make a change for its kernel; None where it can."""
+    try:
+        program = _program("cpu", apart=False, changes="asked")
+        asked = {"asking": program, "numbers": dict(system_calls.asked())}
+        return _surveyed(asked)["asked"] if program else "libseccomp is too old"
+    except (OSError, ValueError, KeyError, SetupError, subprocess.SubprocessError) as error:
+        return f"it could not be tried: {error}"
+
+
+def _surveyed(asked: Mapping[str, object]) -> Mapping[str, str | None]:
+    """Tries what is asked for, in a process of its own. Raises OSError and others."""
+    done = subprocess.run(
+        [sys.executable, "-P", "-m", "grader.inside.survey"],
+        input=json.dumps(asked).encode(),
+        capture_output=True,
+        timeout=_SURVEY_SECONDS,
+        check=True,
+    )
+    found: Mapping[str, str | None] = json.loads(done.stdout)
     return found
 
 
@@ -144,11 +179,22 @@ def _tree() -> cgroups.Tree | None:
 
 
 @cache
-def _program(device: str, *, network: bool = False, apart: bool = True) -> str | None:
+def _program(
+    device: str,
+    *,
+    network: bool = False,
+    apart: bool = True,
+    changes: system_calls.Changes = "free",
+) -> str | None:
+    from grader.inside import landlock
+
+    cut = changes == "free" or "truncation" in landlock.covered(landlock.abi())
     try:
-        program = system_calls.program(device=device, network=network, apart=apart)
+        program = system_calls.program(
+            device=device, network=network, apart=apart, changes=changes, cut=cut
+        )
         return base64.b64encode(program).decode()
-    except SetupError:
+    except (SetupError, OSError):  # also a library that knows the call and not the action
         return None
 
 
@@ -238,8 +284,8 @@ def _layers(found: Mapping[str, str | None], *, root: bool) -> tuple[Layer, ...]
             "scratch", "home, working and temporary folder are private",
             ("mount", "in memory, of bounded size"),
         ) if _has(found, "mount") else Layer(
-            "scratch", True, "home, working and temporary folder are private and removed; a file "
-            "has a bounded size, all of them together have not"
+            "scratch", True,
+            f"home, working and temporary folder are private and removed; {WATCHED}",
         ),
         Layer("rlimits", True, "CPU time, memory, file size and open files are limited"),
         either(
@@ -250,7 +296,16 @@ def _layers(found: Mapping[str, str | None], *, root: bool) -> tuple[Layer, ...]
         ),
         either(
             "files", "only the interpreter, its packages and the scratch folder can be seen",
-            ("mount", "a mount namespace"), ("fence", "Landlock"), fix=spaces,
+            ("mount", "a mount namespace"),
+            ("fence", "Landlock, which leaves names, sizes and times to be looked up"), fix=spaces,
+        ),
+        either(
+            "metadata", "modes, owners and times of files outside can't be changed",
+            ("mount", "what can be seen is read-only"),
+            *((("switch", "they belong to another user"),) if root else ()),
+            ("asked", "seccomp has the guard asked, which allows it in the scratch folder only"),
+            ("unasked", "seccomp refuses it, also in the scratch folder (shutil.copy fails there)"),
+            fix=_LIBSECCOMP if _has(found, "fence") and not _has(found, "filter") else spaces,
         ),
         either(
             "network", "nothing can be reached",
@@ -270,7 +325,7 @@ def _layers(found: Mapping[str, str | None], *, root: bool) -> tuple[Layer, ...]
         ),
         either(
             "system-calls", "what no notebook has a use for is refused",
-            ("filter", "seccomp"), fix="install libseccomp2 (Debian, Ubuntu), libseccomp (Fedora)",
+            ("filter", "seccomp"), fix=_LIBSECCOMP,
         ),
         either("privileges", "no capability, and no way to new ones", ("drop", "no_new_privs")),
     )  # fmt: skip

@@ -21,8 +21,8 @@ CLASSES = {
     "values",
 }  # fmt: skip
 LAYERS = {
-    "environment", "scratch", "rlimits", "user", "files", "network", "processes", "ipc", "hostname",
-    "landlock", "system-calls", "privileges", "cgroup",
+    "environment", "scratch", "rlimits", "user", "files", "metadata", "network", "processes", "ipc",
+    "hostname", "landlock", "system-calls", "privileges", "cgroup",
 }  # fmt: skip
 # In halves that take about as long, so that two workers of the test run share them.
 HALVES = (

@@ -1,6 +1,7 @@
 """Hands in the notebook of an honest student, who had other numbers.
 
 earns: less
+stopped by: files, network, ipc
 """
 
 

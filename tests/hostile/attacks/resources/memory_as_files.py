@@ -1,7 +1,7 @@
 """Takes memory as files that lie in memory: memfd and /dev/shm.
 
 earns: honest
-stopped by: cgroup
+stopped by: cgroup, files
 """
 
 # %%
