@@ -23,6 +23,14 @@ class NotMeasuredError(Exception):
     """Nothing can be concluded; says why. To be measured again."""
 
 
+class ElsewhereError(NotMeasuredError):
+    """This machine can't count it; says why."""
+
+
+class DisturbedError(NotMeasuredError):
+    """What was counted can't be believed; says why. For a person to look at."""
+
+
 class RanWrongError(Exception):
     """The student's code failed in the timed runs; says how."""
 
@@ -85,6 +93,48 @@ def ratio(race: Mapping[str, object]) -> Estimate:
     return Estimate(low / mine.high, beside.middle / mine.middle, high / quickest)
 
 
+def ratio_of(race: Mapping[str, object]) -> Estimate:
+    """Baseline over student, by time or by what was counted. Raises as `ratio` does, and
+    ElsewhereError and DisturbedError."""
+    return _ratio_of_counts(race) if _is_counted(race) else ratio(race)
+
+
+def _is_counted(race: Mapping[str, object]) -> bool:
+    return any(name in race for name in ("counts", "uncounted", "disturbed"))
+
+
+def _ratio_of_counts(race: Mapping[str, object]) -> Estimate:
+    """The median of the rounds' ratios, and its interval.
+
+    Both run on the same inputs in a round, so that what hangs on the inputs cancels. A count can't
+    be told from nothing below what the runs in which nothing was called differ by, or below 1.
+    """
+    _made(race)
+    if "uncounted" in race:
+        raise ElsewhereError(str(race["uncounted"]))
+    if race.get("disturbed"):
+        raise DisturbedError("PyTorch was changed so that launches can't be counted")
+    rounds = _rounds(race, 2, "counts")
+    if race.get("wrong"):
+        raise RanWrongError("in a counted run the result was not that of the baseline")
+    idle = _numbers(race["idle"]) if "idle" in race else [0.0]
+    overhead, least = statistics.median(idle), max(max(idle) - min(idle), 1.0)
+    net = [[max(count - overhead, least) for count in both] for both in rounds]
+    needed = race.get("least")
+    mine = max(statistics.median(both[0] - overhead for both in rounds), 0.0)
+    if isinstance(needed, (int, float)) and mine < needed:
+        raise DisturbedError(f"it came to {mine:g}, and no way can do with less than {needed:g}")
+    return estimate([ours / theirs for theirs, ours in net])
+
+
+def middles(race: Mapping[str, object]) -> tuple[float, float]:
+    """What was counted of student and baseline in the middle, what the asking takes left out."""
+    overhead = statistics.median(_numbers(race["idle"])) if "idle" in race else 0.0
+    rounds = _rounds(race, 2, "counts")
+    mine, ours = (statistics.median(both[i] for both in rounds) - overhead for i in (0, 1))
+    return max(mine, 0.0), max(ours, 0.0)
+
+
 def busy(race: Mapping[str, object]) -> bool:
     """Whether the baseline was much slower in its turns than before, or after."""
     beside = min(both[1] for both in _rounds(race, 2))
@@ -138,8 +188,8 @@ def _made(race: Mapping[str, object]) -> None:
         raise NotMeasuredError(str(race.get("unmade", "it was not measured")))
 
 
-def _rounds(race: Mapping[str, object], width: int) -> list[list[float]]:
-    rounds = race.get("rounds")
+def _rounds(race: Mapping[str, object], width: int, name: str = "rounds") -> list[list[float]]:
+    rounds = race.get(name)
     if not isinstance(rounds, list) or not rounds:
         raise NotMeasuredError("there was no time for a single round")
     found = [_numbers(one) for one in rounds]

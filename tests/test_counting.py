@@ -3,14 +3,17 @@
 import mmap
 import subprocess
 import sys
+import threading
 
 import pytest
 import torch
 from torch.nn import functional as F  # noqa: N812  # as everyone calls it
+from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_modes
 from torch.utils.checkpoint import checkpoint
 
 from grader import tools
 from grader.tools.counting import Counter, count, count_flops, saved_bytes
+from grader.tools.launches import _asked, counted, launches
 from grader.tools.memory import Cache, page_faults
 
 FLOAT = 4
@@ -313,12 +316,140 @@ def test_page_faults_grow_with_the_memory_that_is_touched():
     assert 0 < small + 20 < large
 
 
-@pytest.mark.parametrize("tool", ["counting", "memory"])
+@pytest.mark.parametrize("tool", ["counting", "launches", "memory"])
 def test_a_tool_needs_nothing_of_ours(tool, tmp_path):
     path = tmp_path / "alone.py"
     # Nor PyTorch's compiler, which takes longer to import than all that a student runs.
-    used = {"counting": "count_flops(lambda: torch.ones(3) @ torch.ones(3))", "memory": "Cache(64)"}
+    used = {
+        "counting": "count_flops(lambda: torch.ones(3) @ torch.ones(3))",
+        "launches": "assert launches(lambda: torch.ones(3) @ torch.ones(3)) == 3",
+        "memory": "Cache(64)",
+    }
     ours = "[n for n in sys.modules if n.startswith(('grader', 'torch._dynamo'))]"
     path.write_text(f"{tools.source(tool)}\n{used[tool]}\nimport sys\nassert not {ours}\n")
     subprocess.run([sys.executable, "-I", str(path)], check=True, cwd=tmp_path)
     assert len(tools.source(tool).splitlines()) < 200
+
+
+def chain(x, y):
+    return x + 0.5 * y * y
+
+
+@pytest.mark.parametrize(
+    ("run", "expected"),
+    [
+        (lambda: A + 1, 1),
+        (lambda: A @ B, 1),
+        (lambda: F.linear(A, B.T, X[:3]), 1),  # the bias is added by the same kernel
+        (lambda: A.clone().mul_(2).add_(1), 3),
+        (lambda: chain(A, A), 3),
+        (lambda: torch.addcmul(A, A, A, value=0.5), 1),
+        (lambda: torch.lerp(A, A, 0.5), 1),
+        (lambda: [each + 1 for each in (A, B, X)], 3),
+        (lambda: torch._foreach_add([A, B, X], 1), 1),
+        (lambda: [A.T, A[0], A.view(-1), A[None], A.unbind(), A.detach(), float(A[0, 0])], 0),
+        (lambda: A.clone().t_().unsqueeze_(0), 1),
+        (lambda: torch.empty(5, 7), 0),
+        (lambda: torch.zeros(5, 7), 1),
+        (lambda: torch.empty(5, 7).copy_(A), 1),
+        (A.T.contiguous, 1),
+        (A.contiguous, 0),
+        (lambda: F.layer_norm(A, (7,)), 1),
+        (lambda: torch.einsum("ij,jk->ik", A, B), 1),
+    ],
+)
+def test_launches(run, expected):
+    assert launches(run) == expected
+    with torch.inference_mode():
+        assert launches(run) == expected
+
+
+def test_launches_are_the_kernels_that_the_counter_counts():
+    def step():
+        w = W1.detach().clone().requires_grad_()
+        F.cross_entropy(F.gelu(F.linear(normal(5, 8), w)), torch.arange(5)).backward()
+        return w.grad
+
+    assert launches(step) == count(step)["kernels"] > 10
+    for run in (lambda: F.softmax(A, 1), lambda: F.scaled_dot_product_attention(Q, K, V)):
+        assert launches(run) == count(run)["kernels"]
+    assert count(lambda: A.clone().t_())["kernels"] == 1
+
+
+def test_launches_of_the_backward_pass_are_counted_when_asked_for():
+    def double(x):
+        return (x * 2).sum()
+
+    assert launches(double, normal(5, 7, grad=True)) == 2
+    # The gradient of the sum is a view; that of the product is another product.
+    assert launches(double, normal(5, 7, grad=True), backward=True) == 3
+    assert launches(double, normal(5, 7), backward=True) == 2  # nobody wants a gradient
+
+    (result, (gradient,)), number = counted(double, normal(5, 7, grad=True), backward=True)
+    assert number == 3
+    assert torch.equal(gradient, torch.full((5, 7), 2.0))
+    assert result.shape == ()
+
+
+@pytest.mark.parametrize("name", ["SGD", "Adam", "AdamW", "Adagrad", "RMSprop"])
+def test_a_foreach_optimizer_launches_fewer(name):
+    def step(foreach):
+        weights = [normal(3, 4, grad=True) for _ in range(6)]
+        for weight in weights:
+            weight.grad = torch.ones(3, 4)
+        return launches(getattr(torch.optim, name)(weights, foreach=foreach).step)
+
+    assert 2 * step(foreach=True) < step(foreach=False)
+
+
+def test_launches_of_other_threads_and_behind_the_mode_are_counted():
+    def threaded():
+        thread = threading.Thread(target=lambda: (A @ B).relu().sum())
+        thread.start()
+        thread.join()
+
+    def hidden():
+        with _disable_current_modes():
+            return (A @ B).relu().sum()
+
+    for run in (threaded, hidden):
+        assert launches(run) == 3
+        assert launches(lambda run=run: (A + 1, run())) == 4
+
+
+def test_a_patched_pytorch_can_not_be_counted(monkeypatch):
+    # The mode's own ways in and out were kept when the tool was loaded; all others show.
+    monkeypatch.setattr(TorchDispatchMode, "__enter__", lambda self: self)
+    assert launches(lambda: chain(A, A)) == 3
+    profiler = torch.autograd.profiler
+    monkeypatch.setattr(profiler.record_function, "__enter__", lambda self: self)
+    monkeypatch.setattr(profiler.record_function, "__exit__", lambda self, *_: None)
+    with pytest.raises(RuntimeError, match="PyTorch was changed"):
+        launches(lambda: chain(A, A))
+
+
+def test_what_cuda_was_asked_for_by_the_names_of_its_events():
+    # As a profile of `x.add_(1); y.copy_(x); z.zero_(); x.tolist()` names them.
+    names = [
+        "aten::add_", "cudaLaunchKernel", "cudaLaunchKernelExC", "cuLaunchKernel",
+        "void at::native::vectorized_elementwise_kernel<4, at::native::CUDAFunctor_add<float> >",
+        "aten::copy_", "cudaMemcpyAsync", "Memcpy DtoD (Device -> Device)",
+        "aten::zero_", "cudaMemsetAsync", "Memset (Device)",
+        "cudaMemcpyAsync", "Memcpy DtoH (Device -> Pageable)", "cudaStreamSynchronize",
+        "cudaDeviceSynchronize", "cudaGraphLaunch",
+    ]  # fmt: skip
+    assert _asked(names) == 6
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA device")
+def test_launches_on_a_gpu():
+    x = torch.ones(64, 64, device="cuda")
+    assert launches(lambda x: x + 1, x) == 1
+    assert launches(chain, x, x) == 3
+    assert launches(lambda x: torch.addcmul(x, x, x, value=0.5), x) == 1
+    assert launches(lambda x: [x.T, x[0], x.view(-1)], x) == 0
+    assert launches(lambda x: (x * 2).sum(), x.requires_grad_(), backward=True) == 3
+    many = [torch.ones(64, device="cuda") for _ in range(20)]
+    assert launches(lambda many: torch._foreach_add(many, 1), many) < 20
+    assert launches(lambda many: [one + 1 for one in many], many) == 20

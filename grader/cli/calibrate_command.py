@@ -83,6 +83,7 @@ def _print(profile: MachineProfile) -> None:
     from rich.console import Console
 
     from grader.cli.profile_table import lines_of, notes_of, table_of
+    from grader.machine.counters import uncounted
 
     # Nothing in a profile is markup: processors' names have brackets in them.
     console = Console(markup=False, highlight=False, emoji=False)
@@ -91,3 +92,5 @@ def _print(profile: MachineProfile) -> None:
     console.print(table_of(profile))
     for line in notes_of(profile):
         console.print(line)
+    if uncounted("instructions") is None:  # where it is not, the notes say why
+        console.print("instructions can be counted here, from outside of a kernel")

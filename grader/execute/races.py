@@ -12,6 +12,7 @@ from contextlib import contextmanager
 
 from grader import measured
 from grader.errors import SetupError
+from grader.execute import counts
 from grader.execute.trials import read_said
 from grader.hidden import Array, Closeness, difference, digest_of, read
 from grader.kernels import NotStartedError, Session, Terms
@@ -66,8 +67,8 @@ def raced(
     race = trial.race
     if race is None or answer.raw is None or not (race.alone or _returns(answer.raw)):
         return answer
-    found: Raw = {}
-    for cells in _ways(trial, race, code):
+    found: Raw = counts.put_off(race)
+    for cells in () if found else _ways(trial, race, code):
         for _ in range(ATTEMPTS):
             found = _once(trial, race, cells, start, terms)
             if _clear(race, found):
@@ -141,14 +142,17 @@ class _Race:
     def all(self, cells: Sequence[str], start: _START, terms: Terms) -> Raw:
         """What was found: seconds of each round, and whether the results agreed."""
         if "def measure(" in self._race.setup:
-            return {"counted": [_number(self._ask(self._clean, "count")[0]) for _ in range(3)]}
+            return {"counted": [_number(self.ask(self._clean, "count")[0]) for _ in range(3)]}
+        if self._race.by != "time":
+            with _kernel(start, terms) as mine:
+                return counts.compared(self._race, self._trial.name, self, mine, cells)
         self._baseline(WARM_UP)
-        idle = [self._ask(self._clean, "idle")[1] for _ in range(_IDLE_ROUNDS)]
+        idle = [self.ask(self._clean, "idle")[1] for _ in range(_IDLE_ROUNDS)]
         found: dict[str, object] = {"idle": idle, "alone": self._baseline(BEFORE)}
         if self._race.alone:
             return {**found, "rounds": [[one] for one in self._more()]}
         with _kernel(start, terms) as mine:
-            self._define(mine, cells)
+            self.define(mine, cells)
             found |= self._rounds(mine, found)
         return {**found, "after": self._baseline(BEFORE)}
 
@@ -165,7 +169,12 @@ class _Race:
                     break
         return seconds
 
-    def _define(self, mine: Session, cells: Sequence[str]) -> None:
+    @property
+    def clean(self) -> Session:
+        """The kernel without anything of the student's."""
+        return self._clean
+
+    def define(self, mine: Session, cells: Sequence[str]) -> None:
         """Runs what the function is made of; of a whole notebook some cells may fail."""
         end = time.monotonic() + _NOTEBOOK_SECONDS
         for cell in cells:
@@ -188,7 +197,7 @@ class _Race:
                 ours = self._run(self._clean, "", seed)
             if number >= WARM_UP:
                 rounds.append([theirs[1], ours[1]])
-            if self._differ(mine, theirs[0]):
+            if self.differ(mine, theirs[0]):
                 return {"rounds": rounds or [[theirs[1], ours[1]]], "wrong": 1}
             enough = len(rounds) >= FEWEST and self._enough({**before, "rounds": rounds})
             if enough or (len(rounds) >= FEWEST // 2 and time.monotonic() > self._end):
@@ -205,12 +214,12 @@ class _Race:
 
     def _run(self, session: Session, name: str, seed: int) -> tuple[object, float]:
         """The digest of the result on new inputs, and the seconds until it was there."""
-        return self._ask(session, "run", name, seed)
+        return self.ask(session, "run", name, seed)
 
-    def _differ(self, mine: Session, promised: object) -> bool:
+    def differ(self, mine: Session, promised: object) -> bool:
         """Whether the two results of a round differ, or the student's is not what was timed."""
-        theirs, _ = self._ask(mine, "show")
-        ours, _ = self._ask(self._clean, "show")
+        theirs, _ = self.ask(mine, "show")
+        ours, _ = self.ask(self._clean, "show")
         if ours == {"t": "none"}:
             raise _UnmadeError("the baseline returns nothing that could be compared")
         if theirs == ours and promised == {"t": "str", "v": digest_of(ours)}:
@@ -226,7 +235,7 @@ class _Race:
         except ValueError:
             return True
 
-    def _ask(
+    def ask(
         self, session: Session, step: str, name: str = "", seed: int | None = None
     ) -> tuple[object, float]:
         """What was said, and the seconds from the request to the answer."""
@@ -236,6 +245,7 @@ class _Race:
             "driver": self._race.setup,
             "tools": self._trial.tools,
             "seed": _new_seed() if seed is None else seed,
+            "backward": self._race.backward,
         }
         request = base64.b64encode(json.dumps(asked).encode()).decode()
         called = session.call(request, seconds=self._trial.seconds + _OVERTIME_SECONDS)
@@ -322,7 +332,7 @@ def _clear(race: Race, found: Raw) -> bool:
     if "late" in found:
         return False  # the machine may have stood still for a moment
     try:
-        ratio = measured.ratio(found)
+        ratio = measured.ratio_of(found)
     except measured.RanWrongError:
         return True
     except measured.NotMeasuredError:

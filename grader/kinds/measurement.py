@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import ClassVar, Literal
 
-from grader import measured, units
+from grader import measured, tools, units
 from grader.expressions import evaluate
 from grader.kinds.attempts import Attempt, Code, CodeKey
 from grader.kinds.base import kinds
@@ -57,6 +57,13 @@ class Measurement(Code):
     """The share of the points for being right, however slow."""
     rounds: int = 24
     """At most; fewer when the answer is clear."""
+    by: Literal["time", "launches", "instructions", "page_faults"] = "time"
+    """What the ratio is of: times, or counts of kernel launches, of instructions in user space, or
+    of page faults. Where the machine counts no instructions, the mark waits for one that does."""
+    least: Expr = 0
+    """Of what is counted, what no way can be without; less is for a person to look at."""
+    backward: bool = False
+    """Whether the launches of the backward pass count, and the gradients of the arguments too."""
     work: Work = field(default_factory=Work)
     """The least that one run has to do: what is faster than the machine's profile allows is for a
     person to look at."""
@@ -79,6 +86,9 @@ class MeasurementKey(CodeKey):
             setup=self.setup,
             marks=marks,
             rounds=self.part.rounds,
+            by=self.part.by,
+            least=self._amount(self.part.least, ""),
+            backward=self.part.backward,
             flops=self._amount(work.flops, "FLOP"),
             bytes_moved=self._amount(work.bytes, "B"),
             dtype=work.dtype,
@@ -91,8 +101,9 @@ class MeasurementKey(CodeKey):
 
     @property
     def setup(self) -> str:
-        """The source, with the variant's numbers."""
-        return self.draw.fill(self.part.setup, self.draw.scope)
+        """The source, with the variant's numbers, after the tool that counts."""
+        setup = self.draw.fill(self.part.setup, self.draw.scope)
+        return f"{tools.source('launches')}\n{setup}" if self.part.by == "launches" else setup
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -112,6 +123,12 @@ class MeasurementKind(CodeKind):
         """The key; nothing is run for it yet."""
         if not part.speed:
             raise ValueError("'speed' says of no ratio what it earns")
+        if part.backward and part.by != "launches":
+            raise ValueError("'backward' is for a measurement by launches")
+        if part.by == "time" and part.least:
+            raise ValueError("'least' is for what is counted; 'work' says it of a time")
+        if part.by != "time" and part.work != Work():
+            raise ValueError("'work' is for what is timed; 'least' says it of a count")
         known = super().key(part, draw)
         return MeasurementKey(part=part, draw=draw, starter=known.starter, examples=known.examples)
 
@@ -146,6 +163,8 @@ class MeasurementKind(CodeKind):
         assert isinstance(part, Measurement)  # noqa: S101 - the key's type
         best = 2 * max(step.ratio for step in part.speed)
         rounds = [[1.0, best] for _ in range(6)]
+        if part.by != "time":
+            return {**raw, "race": {"counts": rounds, "wrong": 0, "by": part.by}}
         race = {"overhead": 0.0, "alone": [best] * 3, "rounds": rounds, "wrong": 0}
         return {**raw, "race": race}
 
@@ -153,14 +172,16 @@ class MeasurementKind(CodeKind):
 def _timed(part: Measurement, race: Mapping[str, object], kept: float) -> Judgement:
     """What a race says of code that is right."""
     try:
-        ratio = measured.ratio(race)
+        ratio = measured.ratio_of(race)
     except measured.TooSlowError as error:
         return _right(kept, f"All hidden cases pass, but {error}.")
     except measured.RanWrongError as error:
         note = f"All hidden cases pass, but {error}."
         return Judgement(share=0.0, verdict=Verdict.INCORRECT, note=note)
     except measured.NotMeasuredError as error:
-        return _again(f"All hidden cases pass. The speed could not be measured: {error}.")
+        return _unmeasured(part, error)
+    if part.by != "time":
+        return _by_count(part, ratio, race, kept)
     if measured.too_fast(race):
         note = "All hidden cases pass. It is faster than this machine should be able to do it"
         return Judgement(
@@ -169,21 +190,62 @@ def _timed(part: Measurement, race: Mapping[str, object], kept: float) -> Judgem
     return _by_speed(part, ratio, kept, busy=measured.busy(race))
 
 
+def _unmeasured(part: Measurement, error: measured.NotMeasuredError) -> Judgement:
+    """Nobody loses anything by what could not be concluded."""
+    right = "All hidden cases pass."
+    if isinstance(error, measured.ElsewhereError):
+        what = f"The rest waits for a machine that counts {_WORDS[part.by]}"
+        note = f"{right} {what}: {error}. Nothing is deducted."
+    elif isinstance(error, measured.DisturbedError):
+        note = f"{right} What was counted is not believed: {error}; a person looks at it."
+    elif part.by == "time":
+        return _again(f"{right} The speed could not be measured: {error}.")
+    else:
+        return _again(f"{right} The {_WORDS[part.by]} could not be counted: {error}.")
+    return Judgement(share=None, verdict=Verdict.UNSETTLED, note=note)
+
+
+def _by_count(
+    part: Measurement, ratio: measured.Estimate, race: Mapping[str, object], kept: float
+) -> Judgement:
+    mine, ours = measured.middles(race)
+    what = _WORDS[part.by]
+    told = f"It takes {mine:,.0f} {what} where the baseline takes {ours:,.0f}"
+    if any(ratio.above(step.ratio) is None for step in part.speed):
+        between = f"{ratio.low:.3g} to {ratio.high:.3g} times as few"
+        return _again(f"All hidden cases pass. {told} ({between}): too near to a mark.")
+    return _earned(part, ratio, kept, told, "as few earns more")
+
+
 def _by_speed(part: Measurement, ratio: measured.Estimate, kept: float, *, busy: bool) -> Judgement:
-    steps = sorted(part.speed, key=lambda step: step.ratio)
-    reached = [step for step in steps if ratio.above(step.ratio)]
     told = f"{ratio.middle:.3g} times as fast as the baseline"
-    if any(ratio.above(step.ratio) is None for step in steps):
+    if any(ratio.above(step.ratio) is None for step in part.speed):
         between = f"between {ratio.low:.3g} and {ratio.high:.3g}"
         why = "the machine was busy with something else" if busy else "too near to a mark"
         return _again(f"All hidden cases pass. It is {told} ({between}): {why}.")
+    return _earned(part, ratio, kept, f"It is {told}", "earns more")
+
+
+def _earned(
+    part: Measurement, ratio: measured.Estimate, kept: float, told: str, more: str
+) -> Judgement:
+    """By the highest mark that *ratio* reaches; it lies clearly on one side of each."""
+    steps = sorted(part.speed, key=lambda step: step.ratio)
+    reached = [step for step in steps if ratio.above(step.ratio)]
     earned = share(reached[-1].share) if reached else 0.0
     total = round(kept + (1 - kept) * earned, 6)
     if total >= 1:
-        return Judgement(share=1.0, verdict=Verdict.CORRECT, note=f"It is {told}.")
+        return Judgement(share=1.0, verdict=Verdict.CORRECT, note=f"{told}.")
     nearest = next(step for step in steps if step not in reached)
-    note = f"All hidden cases pass. It is {told}; {nearest.ratio:g} times earns more."
+    note = f"All hidden cases pass. {told}; {nearest.ratio:g} times {more}."
     return _right(total, note)
+
+
+_WORDS = {
+    "launches": "kernel launches",
+    "instructions": "instructions",
+    "page_faults": "page faults",
+}
 
 
 def _right(earned: float, note: str) -> Judgement:

@@ -22,6 +22,7 @@ import grader
 from grader.errors import SetupError
 from grader.machine import allreduce, cuda, memory, processes, products
 from grader.machine.bench import Assignment
+from grader.machine.counters import uncounted
 from grader.machine.hardware import look_at_hardware, look_at_software
 from grader.machine.records import Figure, Gpu, Hardware, LeftOut, MachineProfile, Software
 
@@ -68,6 +69,9 @@ def calibrate(
         found.left_out += _without_torch()
     if hardware.usable_cpus == 1:
         found.left_out.append(LeftOut(what="scaling", why="only one CPU may be used here"))
+    why = uncounted("instructions")
+    if why is not None:
+        found.left_out.append(LeftOut(what="instructions", why=why.what, fix=why.fix or ""))
     for assignment in todo:
         left = _total_seconds(settings) - (time.perf_counter() - started)
         _run(replace(assignment, seconds=max(left, 0.0)), found, told)

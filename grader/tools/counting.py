@@ -101,12 +101,12 @@ class Counter(TorchDispatchMode):
         result = function(*args, **kwargs)
         name = function.overloadpacket.__name__
         self.names[name] = self.names.get(name, 0) + 1
-        if function.is_view or name == "_unsafe_view":
+        if function.is_view or torch.Tag.inplace_view in function.tags or name == "_unsafe_view":
             return result
         others = [value for key, value in kwargs.items() if key != "out"]
         results = _tensors(result)
         self._new([args, list(kwargs.values())], results)
-        if name.startswith(("empty", "new_empty", "_local_scalar", "detach_")):
+        if name.startswith(("empty", "new_empty", "_local_scalar")):
             return result
         unread = name in _FILLING or name.endswith("_like") or name.startswith("new_")
         inputs = _tensors([args[1:] if unread else args, others])
