@@ -14,6 +14,7 @@ from grader.execute.limits import phrases
 from grader.execute.outputs import put_out
 from grader.execute.races import raced
 from grader.execute.run import NotebookRun
+from grader.execute.waiting import standing_in, waits_for
 from grader.kernels import USUAL, LostError, NotStartedError, Session, Terms, kernels
 from grader.machine import from_json
 from grader.model import Answer, Evidence, Job, Outcome, Trial
@@ -101,7 +102,8 @@ def _run(
     with _session(start, terms) as session:
         rlimits = chosen.sandbox.rlimits(job.limits, job.device)
         known = phrases(job.limits, rlimits, bounded=chosen.bounded)
-        run = NotebookRun(job, cells, session, known, placing(job.files))
+        before = [*placing(job.files), *standing_in(job.trials)]
+        run = NotebookRun(job, cells, session, known, before)
         run.all()
         return run, session.about
 
@@ -116,7 +118,7 @@ def _measured(
     """*answers* with what was measured, now that no process of the notebook is left."""
     code = [cell.source for cell in cells if cell.type == "code"]
     profile = from_json(job.machine) if job.machine else None
-    here = (t for t in job.trials if t.device in ("cpu", job.device))
+    here = (t for t in job.trials if not waits_for(t, job.device))
     races = {t.name: t for t in here if t.race is not None and t.name in answers}
     return {
         name: raced(races[name], answer, code, start, terms, profile) if name in races else answer

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from grader.execute.limits import named
 from grader.execute.reasons import Code, Reasons
 from grader.execute.trials import MOST_DEATHS, tried
+from grader.execute.waiting import waits_for
 from grader.kernels import NotStartedError, Ran, Said, Session
 from grader.model import Answer, CellRun, Job, Outcome, Raw
 from grader.notebook import Cell
@@ -236,7 +237,7 @@ class NotebookRun:
             if trial.name in self._answers and not (trial.race and trial.race.alone):
                 self._deaths = 0  # what one function does must not cost another
                 answer = self._answers[trial.name]
-                late = trial.device not in ("cpu", self._job.device)
+                late = waits_for(trial, self._job.device)
                 self._answers[trial.name] = tried(
                     trial, answer, code, self._session, self, deferred=late
                 )

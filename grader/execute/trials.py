@@ -48,19 +48,23 @@ def tried(
     session: Session,
     kernels: Kernels,
     *,
-    deferred: bool = False,
+    deferred: str = "",
 ) -> Answer:
     """*answer* with what came of every call of *trial*, in place of what the kernel said of it.
 
-    *code* are the sources of the notebook's code cells. What is *deferred* is not called here.
+    *code* are the sources of the notebook's code cells. What is *deferred* waits for that, and is
+    not called here.
     """
+    source = definitions(code, trial.name)
+    if answer.raw is None and source and deferred in trial.needs:
+        # Without the package its cell may have stopped, which says nothing of what it defines.
+        answer = Answer(name=answer.name, raw={"t": "object"})
     if answer.raw is None:
         return answer
-    source = definitions(code, trial.name)
     raw: dict[str, object] = {"t": "code", "source": source, "value": answer.raw}
     raw["name"] = trial.name
     if deferred:
-        raw |= {"deferred": trial.device, "calls": []}
+        raw |= {"deferred": deferred, "calls": []}
     elif answer.raw.get("t") == "object":
         raw["calls"] = _Calls(trial, session, kernels).all()
     return Answer(name=answer.name, raw=raw)

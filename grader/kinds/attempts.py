@@ -13,6 +13,7 @@ from grader.hidden.cases import UNCOMPARED, Raises
 from grader.hidden.compare import shown
 from grader.kinds.shares import share
 from grader.model import Call, Draw, Judgement, Key, Part, Text, Trial, Verdict
+from grader.model.packages import Package
 from grader.model.spec import STRICT, Share
 
 
@@ -53,6 +54,8 @@ class Code(Part):
     """For each call."""
     device: Literal["cpu", "cuda"] = "cpu"
     """`cuda` for what only a GPU can run: on other runners it is put off, see `grader grade`."""
+    needs: tuple[Package, ...] = ()
+    """Packages beyond numpy and torch: where one is missing it is put off, see `grader grade`."""
     forbid: tuple[str, ...] = ()
     """What the code must not use: `loops`, or dotted names such as `torch.softmax`."""
     mutates: bool = False
@@ -91,6 +94,7 @@ class CodeKey(Key):
             calls=(*shown, *cases),
             seconds=self.part.seconds,
             device=self.part.device,
+            needs=self.part.needs,
         )
 
 
@@ -101,7 +105,7 @@ class Attempt:
     source: str
     calls: tuple[Mapping[str, object], ...] = ()
     deferred: str = ""
-    """The device that it waits for."""
+    """The device or the package that it waits for."""
 
 
 class Found:

@@ -7,6 +7,7 @@ import re
 import tokenize
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
+from typing import get_args
 
 from grader import tools
 from grader.hidden import Closeness, broken, run_here
@@ -14,7 +15,7 @@ from grader.kinds import samples
 from grader.kinds.attempts import Attempt, Code, CodeExample, CodeKey, Found, example_fault
 from grader.kinds.base import UNDRAWN, Example, Tried, Unreadable, Usual, kinds
 from grader.kinds.scalars import refusal
-from grader.model import Draw, Judgement, Raw, Trial, Verdict
+from grader.model import Draw, Judgement, Raw, Trial, Verdict, packages
 from grader.source import definitions, lines_of, shape_of
 
 
@@ -31,6 +32,9 @@ class CodeKind(Usual[CodeKey, Attempt]):
             raise ValueError(f"the starter defines no function or class '{part.id}'")
         for name in part.tools:
             tools.source(name)
+        for name in packages.needed_by(part.tools):
+            if name not in part.needs:
+                raise ValueError(f"its tools can do nothing without {name}: write needs: [{name}]")
         return CodeKey(
             part=part,
             draw=draw,
@@ -56,7 +60,7 @@ class CodeKind(Usual[CodeKey, Attempt]):
         return Attempt(
             source=source,
             calls=tuple(c for c in calls if isinstance(c, dict)),
-            deferred="cuda" if raw.get("deferred") == "cuda" else "",
+            deferred=next((one for one in _WAITS if one == raw.get("deferred")), ""),
         )
 
     def judge(self, value: Attempt, key: CodeKey) -> Judgement:
@@ -70,8 +74,7 @@ class CodeKind(Usual[CodeKey, Attempt]):
             note = f"{note} Define it at the top of a cell of plain Python."
             return Judgement(share=0.0, verdict=Verdict.INCORRECT, note=note)
         if value.deferred:
-            note = "This needs a GPU and waits for a machine that has one; nothing is deducted."
-            return Judgement(share=None, verdict=Verdict.UNSETTLED, note=note)
+            return Judgement(share=None, verdict=Verdict.UNSETTLED, note=_WAITS[value.deferred])
         try:
             found = Found(value, key)
         except LookupError:
@@ -86,10 +89,14 @@ class CodeKind(Usual[CodeKey, Attempt]):
     def say(self, value: Attempt, key: CodeKey) -> str:
         """How much was written, beside the tools that the notebook came with."""
         lines = lines_of(value.source, key.tools)
-        return f"code of {lines} {'line' if lines == 1 else 'lines'}"
+        said = f"code of {lines} {'line' if lines == 1 else 'lines'}"
+        what = value.deferred
+        return f"{said}, not run: {what} is not installed" if what in packages.PACKAGES else said
 
     def tried(self, value: Attempt, key: CodeKey) -> tuple[Tried, ...]:
-        """How the visible examples went."""
+        """How the visible examples went; nothing of what was not run for a fault of the machine."""
+        if value.deferred:
+            return ()
         faults = [example_fault(call, key) for call in value.calls[: len(key.examples)]]
         calls = [" ".join(call.split()) for call, _ in key.examples]
         faults += [f"`{call}` was not run" for call in calls[len(faults) :]]
@@ -98,11 +105,15 @@ class CodeKind(Usual[CodeKey, Attempt]):
         )
 
     def examples(self, key: CodeKey) -> tuple[Example, ...]:
-        """The reference and what is right otherwise, the untouched starter, and what is no code."""
+        """The reference and what is right otherwise, the untouched starter, and what is no code.
+
+        What needs a package that is missing here can't be run, and is left out.
+        """
+        here = not packages.missing(key.part.needs)
         right = [key.part.id, *(f"{key.part.id}_right_{n}" for n in key.hidden.named("right"))]
         ran = (
             Example(raw=self.raw(key, function), share=1.0, why=f"{function} of the solution")
-            for function in right
+            for function in (right if here else ())
         )
         name = key.part.id
         raised = {"is": "raised", "type": "NoSuchError", "what": ""}
@@ -127,12 +138,18 @@ class CodeKind(Usual[CodeKey, Attempt]):
 
     def ran(self, key: CodeKey, name: str, source: str) -> Raw:
         """What a run of *source* would leave of *name*; here, so for sources of ours alone."""
+        waits = packages.missing(key.part.needs)
+        if waits:
+            raw = {"t": "code", "source": source, "name": name, "value": {"t": "object"}}
+            return {**raw, "calls": [], "deferred": waits[0]}
         return run_here(key.trial(name), source)
 
     def how(self, key: CodeKey) -> str:
         """What to do."""
         without = ", ".join(key.part.forbid)
-        return f"complete the code, without {without}" if without else "complete the code"
+        asked = f"complete the code, without {without}" if without else "complete the code"
+        more = " ".join(key.part.needs)
+        return f"{asked}; needs `pip install {more}`, or no check can run it" if more else asked
 
     def definition(self, name: str, key: CodeKey, answer: str | None) -> str:
         """The answer cell: the starter, or a whole answer with what the starter imports."""
@@ -177,6 +194,7 @@ class CodeKind(Usual[CodeKey, Attempt]):
             "examples": [list(example) for example in key.examples],
             "closeness": asdict(key.part.closeness),
             "seconds": key.part.seconds,
+            **({"needs": list(key.part.needs)} if key.part.needs else {}),
         }
 
     def from_sheet(self, sheet: Mapping[str, object]) -> CodeKey:
@@ -185,6 +203,8 @@ class CodeKind(Usual[CodeKey, Attempt]):
         if not isinstance(examples, list) or not isinstance(near, dict):
             raise TypeError("no examples")
         found = tuple((str(call), str(gives)) for call, gives in examples)
+        needs = sheet.get("needs")
+        asked = needs if isinstance(needs, list) else []
         part = Code(
             id=str(sheet["part"]),
             ask="",
@@ -192,6 +212,7 @@ class CodeKind(Usual[CodeKey, Attempt]):
             examples=tuple(CodeExample(call=c, gives=g) for c, g in found),
             closeness=Closeness(**near),
             seconds=float(str(sheet["seconds"])),
+            needs=tuple(name for name in get_args(packages.Package) if name in asked),
         )
         return CodeKey(part=part, draw=UNDRAWN, starter=part.starter, examples=found)
 
@@ -238,6 +259,16 @@ def _inside_call(tokens: Sequence[tokenize.TokenInfo], one: tokenize.TokenInfo) 
 
 
 _WANTED = "a function or class"
+
+_WAITS = {
+    "cuda": "This needs a GPU and waits for a machine that has one; nothing is deducted.",
+    **{
+        name: f"This needs {one.title}, which was not installed where it was run. It waits for a "
+        "machine that has it; nothing is deducted."
+        for name, one in packages.PACKAGES.items()
+    },
+}
+"""What is said of a part that was put off, by what it waits for."""
 
 kinds.add("code")(CodeKind())
 

@@ -14,7 +14,17 @@ from grader.hidden import Given
 from grader.kinds import Example, Unreadable, kinds, share
 from grader.kinds.numeric import NumericKey
 from grader.kinds.prediction import Predicted, Prediction
-from grader.model import Answer, Evidence, Judgement, Key, Mistake, Outcome, Raw, Verdict
+from grader.model import (
+    Answer,
+    Evidence,
+    Judgement,
+    Key,
+    Mistake,
+    Outcome,
+    Raw,
+    Verdict,
+    packages,
+)
 from grader.notebook import Cell
 from grader.quantity import Value
 from grader.render import render, solution
@@ -104,7 +114,9 @@ def full_marks(case: Case) -> Iterator[Finding]:
     cells = render(case.paper, case.templates, solution(case.paper))
     grade = score(case.paper, evidence_of(cells, case))
     for mark in grade.marks:
-        waits = mark.verdict is Verdict.UNSETTLED and mark.kind == "explanation"
+        waits = mark.verdict is Verdict.UNSETTLED and (
+            mark.kind == "explanation" or _lacks(case, mark.part)
+        )
         if mark.points != mark.max_points and not waits:
             yield case.finding(
                 "full-marks",
@@ -113,6 +125,12 @@ def full_marks(case: Case) -> Iterator[Finding]:
                 f"{mark.max_points:g}: {mark.feedback}",
                 "the key, its tolerance or its unit contradict one another",
             )
+
+
+def _lacks(case: Case, part_id: str) -> bool:
+    """Whether a part needs a package that this machine does not have."""
+    part = case.variant.keys[part_id].part
+    return bool(packages.missing(getattr(part, "needs", ())))
 
 
 def _skips(case: Case) -> bool:

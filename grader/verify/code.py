@@ -11,7 +11,7 @@ from grader.hidden.cases import UNCOMPARED, Raises, perform
 from grader.kinds import Unreadable, kinds
 from grader.kinds.attempts import CodeKey
 from grader.kinds.code import CodeKind
-from grader.model import Judgement, Key, Raw, Trial, Verdict
+from grader.model import Judgement, Key, Problem, Raw, Trial, Verdict, packages
 from grader.verify.case import Case, Finding
 
 FEWEST_WRONG = 3
@@ -22,6 +22,15 @@ FEWEST_CASES = 4
 def runs(case: Case) -> bool:
     """Whether code is run for this seed."""
     return case.number < case.code_seeds
+
+
+def unrun(problem: Problem) -> Iterator[str]:
+    """For each part whose code can't be run on this machine, what it lacks."""
+    for part in problem.parts:
+        lacking = packages.missing(getattr(part, "needs", ()))
+        if lacking:
+            what = f"'{part.id}' needs {' and '.join(lacking)} (pip install {' '.join(lacking)})"
+            yield f"not run here: {what}"
 
 
 def raw_of(key: Key, name: str, source: str) -> Raw:
@@ -38,6 +47,8 @@ def implementations(case: Case) -> Iterator[Finding]:
         kind = kinds.find(key.part.kind)
         if not isinstance(key, CodeKey) or not isinstance(kind, CodeKind) or not runs(case):
             continue
+        if packages.missing(key.part.needs):
+            continue  # which `unrun` tells
         at = case.part_path(part_id)
         try:
             for what, fix in _faults(kind, key):

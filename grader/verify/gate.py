@@ -18,6 +18,7 @@ from grader.model import Problem, Variant
 from grader.quantity import Quantity
 from grader.verify.case import CODE_SEEDS, Case, Finding
 from grader.verify.checks import CHECKS, drawable
+from grader.verify.code import unrun
 from grader.verify.numbers import cells_of
 from grader.verify.solutions import Solve, load_solve
 
@@ -41,6 +42,8 @@ class Verified:
     """The share of draws that satisfied `where`."""
     errors: tuple[str, ...] = ()
     """Errors of the spec itself, ready to print; nothing else was checked then."""
+    unrun: tuple[str, ...] = ()
+    """Parts whose code this machine can't run, and what it lacks."""
 
     @property
     def holds(self) -> bool:
@@ -134,6 +137,7 @@ def verify_problem(
         seconds=time.perf_counter() - started,
         distinct=distinct,
         hit_rate=hit_rate,
+        unrun=tuple(unrun(problem)),
     )
 
 

@@ -8,7 +8,8 @@ from grader.draw import draw, loose_paper, sample_seed
 from grader.execute import execute
 from grader.kinds import kinds
 from grader.load import Bank
-from grader.model import Job, Limits, Submission, Verdict
+from grader.machine.counters import EVENTS, uncounted
+from grader.model import Job, Limits, Mark, Submission, Verdict, packages
 from grader.notebook import write
 from grader.render import metadata, render, solution
 from grader.score import score
@@ -39,10 +40,19 @@ def run_references(
         loopback=any("loopback" in problem.needs for problem in problems),
     )
     grade = score(paper, execute(job, data))
+    keys = dict(paper.named_keys())
+
+    def lacks(mark: Mark) -> bool:
+        part = keys[mark.name].part
+        by = getattr(part, "by", "")
+        if by in EVENTS and uncounted(by) is not None:
+            return True
+        return bool(packages.missing(getattr(part, "needs", ())))
+
     return tuple(
         f"{mark.problem}: '{mark.part}' earns {mark.points} of {mark.max_points:g} when its right "
         f"answer is run in a kernel: {mark.feedback}"
         for mark in grade.marks
         if mark.points != mark.max_points
-        and not (mark.verdict is Verdict.UNSETTLED and mark.kind == "explanation")
+        and not (mark.verdict is Verdict.UNSETTLED and (mark.kind == "explanation" or lacks(mark)))
     )
