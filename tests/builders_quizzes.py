@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import random
+import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
+
+from hypothesis import strategies as st
 
 from grader.kinds import kinds, samples
 from grader.kinds.numeric import NumericKey
-from grader.model import Key
+from grader.load import Bank
+from grader.markup import inline, typeset_text
+from grader.model import Key, Part
 from grader.model.item import (
     ChoiceItem,
     Choosable,
@@ -21,6 +27,9 @@ from grader.model.item import (
 )
 from grader.model.quiz import Asked, Field, Pool, Quiz
 from grader.model.result import GivenValue
+from tests.builders import SPEC, a_bank
+from tests.builders_kinds import PARTS, a_key
+from tests.test_commands import ok
 
 Numbers = tuple[int | float, ...]
 
@@ -49,6 +58,11 @@ def a_field(key: Key, points: float = 2.0, letter: str = "", part: str | None = 
         items=kind.items(key),
         uses=key.part.uses,
     )
+
+
+def an_item_field(item: Item, *, ask: str = "?", letter: str = "") -> Field:
+    """A part of one point that asks *item*, made from no key."""
+    return Field(id="b", letter=letter, kind="choice", ask=ask, points=1.0, items=(item,))
 
 
 def an_asked(*fields: Field, **changes: object) -> Asked:
@@ -192,3 +206,69 @@ def near_a_cut(key: Key, given: object) -> bool:
     mine = item.ranges[0]
     cuts = {end for r in item.ranges[1:] for end in (r.low, r.high)} - {mine.low, mine.high}
     return any(0 < abs(given[0] - cut) <= 1e-8 * abs(cut) for cut in cuts)
+
+
+def asked_parts(*but: str) -> list[Part]:
+    """Parts of every kind that has a form in other systems, those of the kinds in *but* aside."""
+    return [p for p in PARTS if p.kind not in but and kinds.find(p.kind).items(a_key(p))]
+
+
+def numbered(parts: Sequence[Part]) -> list[str]:
+    """Names of tests for them."""
+    return [f"{i}-{part.kind}" for i, part in enumerate(parts)]
+
+
+def quiz_problems() -> list[str]:
+    """The bank's problems that are not asked by a solution of Python."""
+    bank = Bank.open(())
+    return [name for name in bank.listed if not bank.problem(name).solution]
+
+
+# What the author of a problem may write, by chance or for a try
+
+
+_nasty = st.text(
+    alphabet=st.one_of(
+        st.sampled_from([*"{}#~=%\\*:&<>'\"[]()`$_|/1\n\r\t", "\x00", "\x07", "\ufffe", "\ud800"]),
+        st.characters(),
+    ),
+    min_size=1,
+    max_size=30,
+)
+_phrases = st.sampled_from(
+    ["{1:NM:=5:0.1}", "{#1}", "]]>", "<![CDATA[", "<script>alert(1)</script>", "&#126;",
+     "&lt;b&gt;", "\\}", "\\~", "\\#", "a\\", "~=x", "#fb", "%50%", "{:MC:=a~b}",
+     "$\\frac{a}{b}$", "$$\\{#1\\}$$", "@@PLUGINFILE@@/x", "`{1: 2}`",
+     "<img src=x onerror=alert(1)>", "{{ x }}", "\x1b[2J"]
+)  # fmt: skip
+hostile = st.lists(_nasty | _phrases, min_size=1, max_size=4).map(" ".join)
+
+
+def as_written(text: str) -> str:
+    """The HTML that stands for a text, as far as XML can hold it."""
+    written = inline(typeset_text(text)).replace("\r\n", "\n").replace("\r", "\n")
+    return re.sub("[^\t\n\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]", "\ufffd", written).strip()
+
+
+# Through the command
+
+
+def exported_by_keys(folder: Path, form: str) -> tuple[bytes, bytes, bytes]:
+    """Four variants of a set as `grader export` writes them, by the keys x, x again, and y."""
+    bank = a_bank(folder / "bank")
+    found = []
+    for name, key in (("a", "x"), ("b", "x"), ("c", "y")):
+        out = folder / name
+        ok("export", form, "quiz", "--bank", bank, "--variants", 4, "--out", out,
+           "--private-key", key)  # fmt: skip
+        found.append(out.read_bytes())
+    first, again, other = found
+    return first, again, other
+
+
+def a_pooled_bank(folder: Path, *others: str, exam: str) -> Path:
+    """A bank whose set *exam* draws from the problem `sample` and others like it."""
+    bank = a_bank(folder, exam=exam)
+    for name in others:
+        a_bank(folder, spec=SPEC.replace("id: sample", f"id: {name}", 1), exam=exam)
+    return bank

@@ -21,9 +21,31 @@ _FORMATS: dict[str, str] = {
 }
 
 
+class _Formats(LazyGroup):
+    """Those that come along, and behind them what other packages register as exporters."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
+        """Plug-ins last, by their names."""
+        from grader.export.base import exporters
+
+        return [*_FORMATS, *sorted(set(exporters) - set(_FORMATS))]
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        """A format's own command, or that of a plug-in."""
+        if cmd_name in _FORMATS:
+            return super().get_command(ctx, cmd_name)
+        from grader.export.base import exporters
+
+        if cmd_name not in exporters:
+            return None
+        from grader.cli.exports.plugged import plugged
+
+        return plugged(cmd_name)
+
+
 @click.group(
     "export",
-    cls=LazyGroup,
+    cls=_Formats,
     sentences=_FORMATS,
     module="grader.cli.exports.{}",
     noun="export format",

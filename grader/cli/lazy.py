@@ -44,14 +44,16 @@ class LazyGroup(click.Group):
         """Raises GraderError with the nearest name for one that does not exist."""
         from grader.registry import nearest
 
-        if args and args[0] not in self._sentences and not args[0].startswith("-"):
-            close = nearest(args[0], self._sentences)
+        known = self._sentences if args and args[0] in self._sentences else self.list_commands(ctx)
+        if args and args[0] not in known and not args[0].startswith("-"):
+            close = nearest(args[0], known)
             path = ctx.command_path
             fix = f"did you mean '{path} {close}'?" if close else f"see `{path} --help`"
             raise GraderError(f"there is no {self._noun} '{args[0]}'", fix=fix)
         return super().resolve_command(ctx, args)
 
-    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:  # noqa: ARG002
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """From the sentences, so that no module is loaded for it."""
+        rows = [(name, self._sentences.get(name, "")) for name in self.list_commands(ctx)]
         with formatter.section("Commands"):
-            formatter.write_dl(list(self._sentences.items()))
+            formatter.write_dl(rows)

@@ -15,16 +15,13 @@ from hypothesis import strategies as st
 from grader.draw import draw, sample_seed
 from grader.errors import SetupError
 from grader.export.quizzes import moodle
-from grader.kinds import kinds
 from grader.load import Bank
-from grader.markup import inline, typeset_text
 from grader.model import Key, Mistake, Part, Slot, Tolerance
 from grader.model.item import EssayItem, TextItem, Words
 from grader.model.quiz import Quiz
 from grader.pipeline.quizzes import make_quiz, question
 from tests.builders import SPEC, a_bank
 from tests.builders_kinds import (
-    PARTS,
     a_choice,
     a_code,
     a_key,
@@ -41,10 +38,18 @@ from tests.builders_quizzes import (
     Reply,
     a_choosing,
     a_field,
+    a_pooled_bank,
     a_quiz,
     an_asked,
+    an_item_field,
+    as_written,
+    asked_parts,
+    exported_by_keys,
+    hostile,
     judged_share,
     near_a_cut,
+    numbered,
+    quiz_problems,
     replies,
 )
 from tests.export.moodle_reader import Category, Gap, Question, gaps_of, read
@@ -99,15 +104,10 @@ def agrees(gaps: list[Gap], key: Key, dice: random.Random) -> int:
     return earning
 
 
-FITTING = [
-    part
-    for part in PARTS
-    if kinds.find(part.kind).items(a_key(part)) and part.kind != "explanation"
-]
-IDS = [f"{i}-{part.kind}" for i, part in enumerate(FITTING)]
+FITTING = asked_parts("explanation")
 
 
-@pytest.mark.parametrize("part", FITTING, ids=IDS)
+@pytest.mark.parametrize("part", FITTING, ids=numbered(FITTING))
 def test_a_part_alone_is_a_question_of_moodles_and_graded_as_here(part: Part) -> None:
     for seed in range(3):
         key = a_key(part, seed)
@@ -260,29 +260,6 @@ def test_every_note_names_its_parts() -> None:
     assert any("keep it private" in note for note in notes)
 
 
-nasty = st.text(
-    alphabet=st.one_of(
-        st.sampled_from([*"{}#~=%\\*:&<>'\"[]()`$_|/1\n\r\t", "\x00", "\x07", "\ufffe", "\ud800"]),
-        st.characters(),
-    ),
-    min_size=1,
-    max_size=30,
-)
-phrases = st.sampled_from(
-    ["{1:NM:=5:0.1}", "{#1}", "]]>", "<![CDATA[", "<script>alert(1)</script>", "&#126;",
-     "&lt;b&gt;", "\\}", "\\~", "\\#", "a\\", "~=x", "#fb", "%50%", "{:MC:=a~b}",
-     "$\\frac{a}{b}$", "$$\\{#1\\}$$", "@@PLUGINFILE@@/x", "`{1: 2}`",
-     "<img src=x onerror=alert(1)>", "{{ x }}", "\x1b[2J"]
-)  # fmt: skip
-hostile = st.lists(nasty | phrases, min_size=1, max_size=4).map(" ".join)
-
-
-def as_written(text: str) -> str:
-    """The HTML that stands for a text, as far as XML can hold it."""
-    written = inline(typeset_text(text)).replace("\r\n", "\n").replace("\r", "\n")
-    return re.sub("[^\t\n\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]", "\ufffd", written).strip()
-
-
 def decoded(html: str) -> str:
     return html.replace("&#126;", "~").replace("&#123;", "{").strip()
 
@@ -295,9 +272,7 @@ def test_no_text_of_a_spec_gets_out_of_its_place(
     options = [f"{i} {text}" for i, text in enumerate(options)]
     choosing = a_choosing(*options, feedback=told)
     whole = a_field(a_key(a_numeric()), 1, "a")
-    fields = (whole, type(whole)(
-        id="b", letter="b", kind="choice", ask=prompt, points=1.0, items=(choosing,)
-    ))  # fmt: skip
+    fields = (whole, an_item_field(choosing, ask=prompt, letter="b"))
     for asked in (an_asked(*fields, prompt=prompt), an_asked(fields[1], prompt=prompt)):
         one = only(a_quiz([asked], title=prompt.replace("/", "") + "x"))
         gap = one.gaps[-1]
@@ -319,7 +294,7 @@ def test_any_accepted_text_is_found_again(text: str, exact: bool) -> None:
     ) or "x"  # fmt: skip
     item = TextItem(words=(Words(texts=(text,), share=1.0),), exact=exact)
     whole = a_field(a_key(a_numeric()), 1, "a")
-    field = type(whole)(id="b", letter="b", kind="t", ask="?", points=1.0, items=(item,))
+    field = an_item_field(item, letter="b")
     for fields in ((field,), (whole, field)):
         categories, _ = exported(a_quiz([an_asked(*fields)]))
         (gap,) = (
@@ -340,12 +315,7 @@ def test_the_reader_knows_a_gap_when_it_sees_one() -> None:
 # The bank
 
 
-def every_problem() -> list[str]:
-    bank = Bank.open(())
-    return [name for name in bank.listed if not bank.problem(name).solution]
-
-
-@pytest.mark.parametrize("name", every_problem())
+@pytest.mark.parametrize("name", quiz_problems())
 def test_every_problem_of_the_bank_is_graded_alike_there(name: str) -> None:
     bank = Bank.open(())
     problem = bank.problem(name)
@@ -388,16 +358,10 @@ def _gaps(kind: str, key: Key) -> int:
 
 
 def test_the_same_key_gives_the_same_file_and_another_key_another(tmp_path: Path) -> None:
-    bank = a_bank(tmp_path / "bank")
-    files = []
-    for name, key in (("a", "x"), ("b", "x"), ("c", "y")):
-        out = tmp_path / f"{name}.xml"
-        ok("export", "moodle", "quiz", "--bank", bank, "--variants", 4, "--out", out,
-           "--private-key", key)  # fmt: skip
-        files.append(out.read_bytes())
-    assert files[0] == files[1]
-    assert files[0] != files[2]
-    questions = read(files[0])[0].questions
+    first, again, other = exported_by_keys(tmp_path, "moodle")
+    assert first == again
+    assert first != other
+    questions = read(first)[0].questions
     assert len({q.text for q in questions}) == len(questions) == 4
     assert len({q.idnumber for q in questions}) == 4
 
@@ -424,9 +388,7 @@ problems:
 
 
 def test_a_pool_gives_one_problem_of_each_of_its_parts(tmp_path: Path) -> None:
-    bank = a_bank(tmp_path / "bank", exam=POOL)
-    for name in ("other", "third"):
-        a_bank(tmp_path / "bank", spec=SPEC.replace("id: sample", f"id: {name}", 1), exam=POOL)
+    bank = a_pooled_bank(tmp_path / "bank", "other", "third", exam=POOL)
     out = tmp_path / "quiz.xml"
     done = ok("export", "moodle", "quiz", "--bank", bank, "--variants", 3, "--out", out, "--json")
     categories = read(out.read_bytes())

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import io
 import json
 import random
@@ -21,9 +20,7 @@ from grader.load import Bank
 from grader.model import Key, Mistake, Part, Slot
 from grader.model.quiz import Quiz
 from grader.pipeline.quizzes import question
-from tests.builders import a_bank
 from tests.builders_kinds import (
-    PARTS,
     a_choice,
     a_code,
     a_key,
@@ -40,14 +37,21 @@ from tests.builders_quizzes import (
     Reply,
     a_choosing,
     a_field,
+    a_pooled_bank,
     a_quiz,
     an_asked,
+    an_item_field,
+    as_written,
+    asked_parts,
+    exported_by_keys,
+    hostile,
     judged_share,
     near_a_cut,
+    numbered,
+    quiz_problems,
     replies,
 )
 from tests.export.qti_reader import Group, Item, Package, read
-from tests.export.test_moodle import as_written, hostile
 from tests.test_commands import fails, ok
 
 
@@ -106,19 +110,16 @@ def agrees(items: list[Item], key: Key, dice: random.Random) -> int:
 
 FITTING = [
     part
-    for part in PARTS
-    if part.kind not in ("explanation", "ordering")
-    and kinds.find(part.kind).items(a_key(part))
-    and getattr(part, "answer", "") != "2 ** 64 - 1"
+    for part in asked_parts("explanation", "ordering")
+    if getattr(part, "answer", "") != "2 ** 64 - 1"
 ]
-IDS = [f"{i}-{part.kind}" for i, part in enumerate(FITTING)]
 
 
 def worth(key: Key) -> float:
     return float(len(kinds.find(key.part.kind).items(key)))
 
 
-@pytest.mark.parametrize("part", FITTING, ids=IDS)
+@pytest.mark.parametrize("part", FITTING, ids=numbered(FITTING))
 def test_a_part_is_graded_there_as_here(part: Part) -> None:
     for seed in range(3):
         key = a_key(part, seed)
@@ -220,8 +221,9 @@ def test_a_cell_of_a_table_says_which_it_is() -> None:
     [
         (a_code(), 2, "this code part has no such form"),
         (an_ordering(), 2, "no question for orders"),
-        (a_numeric(), 0.75, "half points, and it is worth 0.75"),
-        (a_table(), 2, "half points, and each of its cells is worth 0.3333"),
+        (a_numeric(), 0.125, "two decimals, and it is worth 0.125"),
+        (a_numeric(), 3.333333, "two decimals, and it is worth 3.33333"),
+        (a_table(), 2, "two decimals, and each of its cells is worth 0.333333"),
         (an_integer(answer="2 ** 64 - 1"), 1, "Canvas loses digits of so long a number"),
         (a_numeric(answer="2e-5", unit=""), 1, "below 0.0001; ask in a smaller unit"),
     ],
@@ -237,6 +239,19 @@ def test_what_canvas_can_not_ask_is_refused_unless_it_is_to_be_left_out(
     assert [item.type for item in items_of(package)] == ["true_false_question"]
     assert package.points == 1
     assert notes[0].startswith(f"left out, {points:g} points: q1_")
+
+
+@pytest.mark.parametrize("slot", [6.0, 5.5, 0.25])
+def test_points_that_were_scaled_keep_two_decimals(slot: float) -> None:
+    """Five points in a pool that is worth others; Canvas reads any number of points."""
+    own = {"a": 2.0, "b": 2.0, "c": 1.0}
+    share = {name: slot * points / 5 for name, points in own.items()}
+    fields = [a_field(a_key(a_numeric()), share[name], name, name) for name in own]
+    package, notes = exported(a_quiz([an_asked(*fields, variant=n) for n in (1, 2)]))
+    assert [e.points for e in package.entries] == [round(p, 6) for p in share.values()]  # type: ignore[union-attr]
+    assert sum(e.points for e in package.entries) == pytest.approx(slot)  # type: ignore[union-attr]
+    assert package.points == slot
+    assert not any("left out" in note for note in notes)
 
 
 def test_what_is_graded_otherwise_is_noted() -> None:
@@ -256,9 +271,7 @@ def test_what_is_graded_otherwise_is_noted() -> None:
 @given(prompt=hostile, option=hostile, told=hostile)
 @settings(max_examples=150, deadline=None)
 def test_no_text_of_a_spec_gets_out_of_its_place(prompt: str, option: str, told: str) -> None:
-    whole = a_field(a_key(a_numeric()), 1)
-    item = a_choosing("right", f"no {option}", feedback=told)
-    field = type(whole)(id="b", letter="", kind="choice", ask=prompt, points=1.0, items=(item,))
+    field = an_item_field(a_choosing("right", f"no {option}", feedback=told), ask=prompt)
     package, _ = exported(a_quiz([an_asked(field, prompt=prompt)], title=f"x {prompt}"))
     (one,) = items_of(package)
     assert as_written(prompt) in one.text
@@ -268,12 +281,7 @@ def test_no_text_of_a_spec_gets_out_of_its_place(prompt: str, option: str, told:
     assert "<img" not in one.text
 
 
-def every_problem() -> list[str]:
-    bank = Bank.open(())
-    return [name for name in bank.listed if not bank.problem(name).solution]
-
-
-@pytest.mark.parametrize("name", every_problem())
+@pytest.mark.parametrize("name", quiz_problems())
 def test_every_problem_of_the_bank_is_graded_alike_there(name: str) -> None:
     bank = Bank.open(())
     variant = draw(bank.problem(name), sample_seed(name, 3), bank.facts)
@@ -292,17 +300,12 @@ def test_every_problem_of_the_bank_is_graded_alike_there(name: str) -> None:
 
 
 def test_the_same_key_gives_the_same_file(tmp_path: Path) -> None:
-    bank = a_bank(tmp_path / "bank")
-    digests = []
-    for name, key in (("a", "x"), ("b", "x"), ("c", "y")):
-        out = tmp_path / f"{name}.zip"
-        ok("export", "qti", "quiz", "--bank", bank, "--variants", 4, "--out", out,
-           "--private-key", key)  # fmt: skip
-        digests.append(hashlib.sha256(out.read_bytes()).hexdigest())
-    assert digests[0] == digests[1] != digests[2]
-    package = read((tmp_path / "a.zip").read_bytes())
+    first, again, other = exported_by_keys(tmp_path, "qti")
+    assert first == again
+    assert first != other
+    package = read(first)
     assert [len(e.items) for e in package.entries if isinstance(e, Group)] == [4, 4]
-    with zipfile.ZipFile(tmp_path / "a.zip") as archive:
+    with zipfile.ZipFile(io.BytesIO(first)) as archive:
         assert "non_cc_assessments/" in archive.namelist()
         assert {info.date_time[0] for info in archive.infolist()} == {1980}
 
@@ -316,10 +319,7 @@ problems:
 
 
 def test_a_pool_of_problems_with_parts_is_one_problem_for_all(tmp_path: Path) -> None:
-    from tests.builders import SPEC
-
-    bank = a_bank(tmp_path / "bank", exam=POOL)
-    a_bank(tmp_path / "bank", spec=SPEC.replace("id: sample", "id: other", 1), exam=POOL)
+    bank = a_pooled_bank(tmp_path / "bank", "other", exam=POOL)
     done = ok("export", "qti", "quiz", "--bank", bank, "--out", tmp_path / "e.zip", "--json")
     notes = json.loads(done.output)["notes"]
     assert "number 1 asks sample, and not other: Canvas has no questions with parts" in notes

@@ -1,4 +1,4 @@
-"""Conformance checks for authors of kinds: what every kind must hold to, whatever it asks."""
+"""What every kind must hold to, whatever it asks."""
 
 from __future__ import annotations
 

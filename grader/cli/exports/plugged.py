@@ -1,0 +1,148 @@
+"""`grader export NAME` for a format that another package brings along."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import click
+
+from grader.cli.exports import finish
+from grader.cli.exports.students import of_everybody, only, results_argument
+from grader.cli.options import bank_option, json_option
+from grader.errors import SetupError
+from grader.export.base import Exporter, exporters
+from grader.model.exported import ClassResults, Result
+from grader.model.quiz import Quiz
+
+Make = Callable[..., Exporter[Any]]
+
+
+def plugged(name: str) -> click.Command:
+    """The command of the exporter *name*. Raises SetupError when it can't be loaded."""
+    make = exporters.find(name)
+    takes = getattr(make, "takes", None)
+    if takes not in (Result, ClassResults, Quiz):
+        raise SetupError(
+            f"the export format '{name}' does not say what it takes",
+            fix="its class needs `takes`: Result, ClassResults or Quiz of grader.model",
+        )
+    command = _quiz(name, make) if takes is Quiz else _results(name, make, takes)
+    command.help = inspect.getdoc(make)
+    return command
+
+
+def _results(name: str, make: Make, takes: type[Result | ClassResults]) -> click.Command:
+    @click.command(name)
+    @results_argument
+    @click.option("--student", metavar="ID", help="One student alone.")
+    @_shared
+    def command(
+        results: Path,
+        student: str | None,
+        settings: tuple[str, ...],
+        leave_out: bool,
+        out: Path | None,
+        as_json: bool,
+    ) -> None:
+        from grader.pipeline.exporting import class_results
+
+        exporter = made(name, make, settings)
+        found = class_results(results, [student] if student is not None else [])
+        if takes is ClassResults:
+            exported = exporter.export(found, leave_out=leave_out)
+        elif student is not None:
+            exported = exporter.export(only(found, student), leave_out=leave_out)
+        else:
+            exported = of_everybody(
+                found.results, lambda one: exporter.export(one, leave_out=leave_out)
+            )
+        finish(exported, out or results / "exports" / name, as_json=as_json)
+
+    return command
+
+
+def _quiz(name: str, make: Make) -> click.Command:
+    @click.command(name)
+    @click.argument("exam", metavar="SET")
+    @click.option(
+        "--variants",
+        type=click.IntRange(min=1, max=1000),
+        default=10,
+        show_default=True,
+        metavar="N",
+        help="How many variants of each problem; a student gets one of them.",
+    )
+    @click.option("--private-key", metavar="TEXT", help="Draws the same numbers every time.")
+    @bank_option
+    @_shared
+    def command(
+        exam: str,
+        variants: int,
+        private_key: str | None,
+        banks: tuple[str, ...],
+        settings: tuple[str, ...],
+        leave_out: bool,
+        out: Path | None,
+        as_json: bool,
+    ) -> None:
+        from grader.load import Bank
+        from grader.pipeline.quizzes import make_quiz
+
+        exporter = made(name, make, settings)
+        quiz = make_quiz(Bank.open(banks), exam, variants, private_key)
+        finish(exporter.export(quiz, leave_out=leave_out), out or Path(), as_json=as_json)
+
+    return command
+
+
+def _shared(command: Callable[..., None]) -> Callable[..., None]:
+    command = json_option(command)
+    command = click.option(
+        "--out",
+        type=click.Path(path_type=Path, file_okay=False),
+        metavar="DIR",
+        help="Where to write. Default: in RESULTS/exports, and here for a set.",
+    )(command)
+    command = click.option(
+        "--leave-out",
+        is_flag=True,
+        help="Drop what the format can't hold, and its points, and name each.",
+    )(command)
+    return click.option(
+        "-o",
+        "--option",
+        "settings",
+        multiple=True,
+        metavar="NAME=VALUE",
+        help="An option of the format's own; may be given again.",
+    )(command)
+
+
+def made(name: str, make: Make, settings: tuple[str, ...]) -> Exporter[Any]:
+    """The exporter with its options. Raises SetupError for one that it does not know or lacks."""
+    options = dict(_pair(setting) for setting in settings)
+    try:
+        inspect.signature(make).bind(**options)
+    except TypeError as error:
+        raise SetupError(
+            f"the export format '{name}' can't be used with these options: {error}",
+            fix=f"it has: {_known(inspect.signature(make).parameters) or 'none'}",
+        ) from None
+    return make(**options)
+
+
+def _pair(setting: str) -> tuple[str, str]:
+    name, equals, value = setting.partition("=")
+    if not equals:
+        raise SetupError(f"the option '{setting}' has no value", fix="write it as NAME=VALUE")
+    return name, value
+
+
+def _known(parameters: Mapping[str, inspect.Parameter]) -> str:
+    return ", ".join(
+        p.name if p.default is inspect.Parameter.empty else f"{p.name} ({p.default!r})"
+        for p in parameters.values()
+    )

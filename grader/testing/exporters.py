@@ -1,0 +1,281 @@
+"""What every exporter must hold to, whatever its format."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from html import unescape
+from typing import Any
+
+from grader.errors import GraderError
+from grader.export.base import Exporter
+from grader.model.exported import ClassResults, Exported, Result
+from grader.model.quiz import Quiz
+from grader.model.result import Standing
+from grader.testing import samples
+from grader.testing.files import harmless, hidden, texts_of
+
+SAME = 0.005
+"""Half a hundredth of a point: gradebooks keep two decimals."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Points:
+    """What a reader of the format finds in it."""
+
+    earned: float | None = None
+    """None where nothing is said, as for points that are open; always so for a quiz."""
+    most: float | None = None
+    """What it is out of; None where the format does not say so."""
+
+
+Read = Callable[[Exported], Mapping[str, Points]]
+"""Reads what an exporter made as the other system does: points by students' ids.
+
+Of one student's files, and of a quiz, the only value counts, under any name.
+"""
+
+
+def check_exporter(exporter: Exporter[Any], read: Read, *, missing_is_zero: bool = False) -> None:
+    """Nothing, if *exporter* holds to the contract of exporters.
+
+    *read* is best written from the other system's documents, and shares nothing with *exporter*.
+    *missing_is_zero* is for a system that must be told a score even where nothing was handed in.
+    Raises AssertionError with what does not hold, and for which of the samples.
+    """
+    check = _Check(exporter, read, missing_is_zero=missing_is_zero)
+    if exporter.takes is Quiz:
+        check.quizzes()
+    else:
+        check.results()
+
+
+@dataclass(frozen=True, slots=True)
+class _Check:
+    exporter: Exporter[Any]
+    read: Read
+    missing_is_zero: bool
+
+    def results(self) -> None:
+        for name, sample in samples.settled().items():
+            for one in self._subjects(sample):
+                made = [self._tried(one, name, leave_out=leave) for leave in (False, True)]
+                _require(all(made), f"{name}: refused, although nothing is lost")
+                for exported in filter(None, made):
+                    self._complete(one, exported, name)
+        for name, sample in samples.unsettled().items():
+            for one in self._subjects(sample):
+                self._open(one, name)
+        for name, sample in samples.absent().items():
+            for one in self._subjects(sample):
+                self._absent(one, name)
+        for name, sample in samples.hostile().items():
+            for one in self._subjects(sample):
+                self._hostile(one, f"a student writes {name}")
+
+    def _subjects(self, sample: ClassResults) -> tuple[Result | ClassResults, ...]:
+        return sample.results if self.exporter.takes is Result else (sample,)
+
+    def _complete(self, subject: Result | ClassResults, exported: Exported, name: str) -> None:
+        """What was earned is what is read."""
+        found = self.read(exported)
+        for result in _results(subject):
+            feedback = result.feedback
+            got = _of(found, subject, feedback.student.id)
+            _require(got is not None and got.earned is not None, f"{name}: no points are read")
+            assert got is not None  # noqa: S101 - for the type checker
+            numbers = ((got.earned, feedback.score), (got.most, feedback.max_score))
+            for read, wanted in numbers:
+                exact = read is None or abs(read - wanted) <= SAME
+                _require(
+                    exact or _named(exported, result),
+                    f"{name}: {wanted:g} points go in, {read} are read, and no note says why",
+                )
+
+    def _open(self, subject: Result | ClassResults, name: str) -> None:
+        """What is open is no zero, and is named."""
+        made = self._tried(subject, name, leave_out=False)
+        left = self._tried(subject, name, leave_out=True)
+        _require(left or made is None, f"{name}: refused only where parts may be left out")
+        for exported in filter(None, (made, left)):
+            found = self.read(exported)
+            for result in _results(subject):
+                feedback = result.feedback
+                got = _of(found, subject, feedback.student.id)
+                earned = got.earned if got else None
+                settled = any(p.points is not None for q in feedback.problems for p in q.parts)
+                right = earned is None or (settled and abs(earned - feedback.score) <= SAME)
+                _require(right, f"{name}: {earned} points are read, where some are open")
+                _require(_open_named(exported, result), f"{name}: nothing names what is open")
+
+    def _absent(self, subject: Result | ClassResults, name: str) -> None:
+        """Who handed in nothing has no points, unless the other system must have some."""
+        for leave_out in (False, True):
+            exported = self._tried(subject, name, leave_out=leave_out)
+            if exported is None:
+                continue
+            found = self.read(exported)
+            for result in _results(subject):
+                got = _of(found, subject, result.feedback.student.id)
+                earned = got.earned if got else None
+                waits = result.feedback.standing is Standing.WAITING
+                zero = self.missing_is_zero and earned == 0 and not waits
+                _require(
+                    earned is None or zero,
+                    f"{name}: {earned} points are read, where nothing was graded",
+                )
+
+    def _hostile(self, subject: Result | ClassResults, name: str) -> None:
+        exported = self._tried(subject, name, leave_out=False)
+        _require(exported, f"{name}: refused, although nothing is lost")
+        assert exported is not None  # noqa: S101 - for the type checker
+        for file, data in exported.files.items():
+            for what in harmless(file, data, samples.HOSTILE):
+                raise AssertionError(f"{name}: {file}: {what}")
+        self._complete(subject, exported, name)
+
+    def quizzes(self) -> None:
+        plain = samples.plain_quiz()
+        _require(self._tried(plain, "a plain quiz", leave_out=False), "a plain quiz is refused")
+        found = {"a plain quiz": plain, "variants": samples.variants(), **samples.quizzes()}
+        for name, quiz in found.items():
+            whole = self._tried(quiz, name, leave_out=False)
+            left = self._tried(quiz, name, leave_out=True)
+            if whole is not None:
+                _require(left and left.files == whole.files, f"{name}: leaves out what it can hold")
+                self._asked(quiz, whole, name)
+            elif left is not None:
+                self._left_out(quiz, left, name)
+        for name, quiz in samples.hostile_quizzes():
+            said = f"a text of the set is {name}"
+            made = self._tried(quiz, said, leave_out=False)
+            _require(made, f"{said}: refused, although nothing is lost")
+            assert made is not None  # noqa: S101 - for the type checker
+            for file, data in made.files.items():
+                for what in harmless(file, data, ()):
+                    raise AssertionError(f"{said}: {file}: {what}")
+            self._asked(quiz, made, said)
+
+    def _asked(self, quiz: Quiz, exported: Exported, name: str) -> None:
+        """All points are there, and every phrase of what is lost with the part's name."""
+        got = self._most(exported)
+        wanted = _worth(quiz)
+        _require(
+            got is not None and abs(got - wanted) <= SAME,
+            f"{name}: {wanted:g} points go in, and {got} are read",
+        )
+        for part, phrase in _lost(quiz):
+            noted = any(phrase in note and part in note for note in exported.notes)
+            _require(noted, f"{name}: no note says of {part}: {phrase}")
+
+    def _left_out(self, quiz: Quiz, exported: Exported, name: str) -> None:
+        """The parts that are not there are named, and are worth what is missing."""
+        got = self._most(exported)
+        gone = [
+            field.points
+            for pool in quiz.pools
+            for field in pool.questions[0].fields
+            if any(_says(note, f"q{pool.number}_{field.id}") for note in _leaving(exported))
+        ]
+        wanted = _worth(quiz) - sum(gone)
+        _require(gone, f"{name}: it leaves something out, and no note names a part")
+        _require(
+            got is not None and abs(got - wanted) <= SAME,
+            f"{name}: {sum(gone):g} of {_worth(quiz):g} points are named as left out, and {got} "
+            "are read",
+        )
+
+    def _most(self, exported: Exported) -> float | None:
+        found = list(self.read(exported).values())
+        return found[0].most if len(found) == 1 else None
+
+    def _tried(self, subject: Any, name: str, *, leave_out: bool) -> Exported | None:
+        """What is made of it; None when it is refused, with a reason and a fix."""
+        try:
+            made = self.exporter.export(subject, leave_out=leave_out)
+        except GraderError as refusal:
+            _require(_one_line(refusal.what), f"{name}: refused with {refusal.what!r}")
+            _require(refusal.fix and _one_line(refusal.fix), f"{name}: refused without a fix")
+            return None
+        except Exception as error:
+            raise AssertionError(f"{name}: {type(error).__name__}: {error}") from error
+        again = self.exporter.export(subject, leave_out=leave_out)
+        _require(made == again, f"{name}: two exports of the same differ")
+        for note in made.notes:
+            _require(_one_line(note), f"{name}: the note {note!r} is no line for a screen")
+        for file, data in made.files.items():
+            _require(_is_path(file), f"{name}: the file's name {file!r}")
+            _require(isinstance(data, bytes), f"{name}: {file} is no bytes")
+            if self.exporter.public(file):
+                for what in hidden(data, samples.SECRETS):
+                    raise AssertionError(f"{name}: {file}, which students get, has {what}")
+        return made
+
+
+def _require(holds: object, what: str) -> None:
+    if not holds:
+        raise AssertionError(what)
+
+
+def _results(subject: Result | ClassResults) -> tuple[Result, ...]:
+    return (subject,) if isinstance(subject, Result) else subject.results
+
+
+def _of(found: Mapping[str, Points], subject: Result | ClassResults, student: str) -> Points | None:
+    if isinstance(subject, Result):
+        _require(len(found) <= 1, f"the files of one student are read as those of {len(found)}")
+        return next(iter(found.values()), None)
+    return found.get(student)
+
+
+def _named(exported: Exported, result: Result) -> bool:
+    """Whether a note names the student, or a problem or part that is concerned."""
+    feedback = result.feedback
+    numbers = [f"problem {problem.number}" for problem in feedback.problems]
+    parts = [part.name for problem in feedback.problems for part in problem.parts]
+    names = (feedback.student.id, *numbers, *parts)
+    return any(_says(note, name) for note in exported.notes for name in names)
+
+
+def _open_named(exported: Exported, result: Result) -> bool:
+    """Whether a note names the student, or a note or a file that some parts are open."""
+    feedback = result.feedback
+    names = [p.name for q in feedback.problems for p in q.parts if p.points is None]
+    if feedback.standing is Standing.WAITING:
+        names.append("not graded")
+    texts = [unescape(t) for file, data in exported.files.items() for t in texts_of(file, data)]
+    noted = any(_says(note, feedback.student.id) for note in exported.notes)
+    return noted or any(_says(t, name) for t in (*exported.notes, *texts) for name in names)
+
+
+def _says(text: str, name: str) -> bool:
+    return re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text, re.IGNORECASE) is not None
+
+
+def _leaving(exported: Exported) -> Iterator[str]:
+    return (note for note in exported.notes if "left out" in note)
+
+
+def _worth(quiz: Quiz) -> float:
+    return sum(pool.points for pool in quiz.pools)
+
+
+def _lost(quiz: Quiz) -> Iterator[tuple[str, str]]:
+    for pool in quiz.pools:
+        for field in pool.questions[0].fields:
+            for item in field.items:
+                for phrase in item.lost:
+                    yield f"q{pool.number}_{field.id}", phrase
+
+
+def _one_line(text: str) -> bool:
+    return bool(text.strip()) and text.isprintable()
+
+
+def _is_path(name: str) -> bool:
+    """Relative, downwards, and the same on every system."""
+    parts = name.split("/")
+    return all(
+        p not in ("", ".", "..") and not re.search(r'[\\:<>"|?*\x00-\x1f]', p) for p in parts
+    )

@@ -1,0 +1,169 @@
+"""What may not stand in a file that was exported, whatever its format."""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import io
+import json
+import re
+import unicodedata
+import xml.etree.ElementTree as ET
+import zipfile
+import zlib
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+from grader.pipeline.leaks.views import views
+
+_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
+_MARKUP = re.compile(r"<\s*/?(script|img[^>]*\bonerror|iframe)|href\s*=\s*[\"']?javascript:", re.I)
+_LINK = re.compile(r"\]\(\s*javascript:", re.I)
+_COMMAND = re.compile(r"^\s*::[^:\n]*::|##\[[^\]]*\]", re.M)
+_MENTION = re.compile(r"@(?=[A-Za-z])")
+
+
+def harmless(name: str, data: bytes, written: Sequence[str]) -> Iterator[str]:
+    """What is wrong with a file in which students wrote *written*; nothing if all is well."""
+    if name.endswith(".zip"):
+        for inner, content in _members(data):
+            for what in harmless(inner, content, written):
+                yield f"{inner}: {what}"
+        return
+    try:
+        text = data.decode("utf-8")
+    except UnicodeDecodeError:
+        yield "it is not UTF-8"
+        return
+    ending = name.rpartition(".")[2].lower()
+    yield from _CHECKS.get(ending, _plain)(text, written)
+
+
+def texts_of(name: str, data: bytes) -> list[str]:
+    """Everything that the file says, with archives opened."""
+    if name.endswith(".zip"):
+        return [t for inner, content in _members(data) for t in texts_of(inner, content)]
+    return [data.decode("utf-8", "replace")]
+
+
+def hidden(data: bytes, secrets: Mapping[str, str]) -> Iterator[str]:
+    """Which of *secrets* stand in the file, in whatever encoding."""
+    for text in texts_of(".zip" if data[:2] == b"PK" else "", data):
+        for said, how in _readings(text):
+            for what, secret in secrets.items():
+                if secret in said:
+                    yield " as ".join([what, *how])
+
+
+def _readings(text: str) -> Iterator[tuple[str, tuple[str, ...]]]:
+    """The text, and all that it may be an encoding of, compressed or not."""
+    for view in views(text):
+        yield view.text, view.how
+        for blob, _, how in view.blobs:
+            yield blob.decode("utf-8", "replace"), how
+            with contextlib.suppress(zlib.error):
+                yield zlib.decompress(blob).decode("utf-8", "replace"), (*how, "zlib")
+
+
+def _members(data: bytes) -> Iterator[tuple[str, bytes]]:
+    with zipfile.ZipFile(io.BytesIO(data)) as archive:
+        for name in archive.namelist():
+            if not name.endswith("/"):
+                yield name, archive.read(name)
+
+
+def _json(text: str, written: Sequence[str]) -> Iterator[str]:
+    def refuse(constant: str) -> None:
+        raise ValueError(f"{constant} is not JSON")
+
+    try:
+        data = json.loads(text, parse_constant=refuse)
+    except ValueError as error:
+        yield f"it is not JSON: {error}"
+        return
+    # A set's texts are an instructor's own.
+    yield from _characters(_strings(data)) if written else ()
+
+
+def _strings(data: Any) -> Iterator[str]:
+    if isinstance(data, str):
+        yield data
+    elif isinstance(data, Mapping):
+        for key, value in data.items():
+            yield from (key, *_strings(value))
+    elif isinstance(data, list):
+        for value in data:
+            yield from _strings(value)
+
+
+def _characters(texts: Iterator[str]) -> Iterator[str]:
+    """Characters that move a cursor, turn lines around or are halves of one."""
+    for text in texts:
+        for c in text:
+            turns = 0x202A <= ord(c) <= 0x202E or 0x2066 <= ord(c) <= 0x2069
+            if turns or (unicodedata.category(c) in ("Cc", "Cs") and c not in "\n\t"):
+                yield f"U+{ord(c):04X} stands in it"
+
+
+def _xml(text: str, written: Sequence[str]) -> Iterator[str]:  # noqa: ARG001
+    if "<!DOCTYPE" in text or "<!ENTITY" in text:
+        yield "it has a DOCTYPE, by which a reader may be made to open other files"
+    try:
+        root = ET.fromstring(text)  # noqa: S314 - without entities of its own, as was looked for
+    except ET.ParseError as error:
+        yield f"it is not XML: {error}"
+        return
+    for element in root.iter():
+        for said in (element.text, element.tail, *element.attrib.values()):
+            if said and _MARKUP.search(said):
+                yield f"its text has live markup: {said[:80]!r}"
+
+
+def _csv(text: str, written: Sequence[str]) -> Iterator[str]:  # noqa: ARG001
+    body = text.removeprefix("\ufeff")
+    head = body.split("\n", 1)[0]
+    separator = max(",;\t", key=head.count)
+    for row in csv.reader(io.StringIO(body, newline=""), delimiter=separator):
+        for cell in row:
+            if cell.startswith(_FORMULA) and not _is_number(cell):
+                yield f"a spreadsheet would compute the cell {cell[:40]!r}"
+
+
+def _is_number(cell: str) -> bool:
+    return re.fullmatch(r"[+-]?\d+([.,]\d+)?", cell) is not None
+
+
+def _html(text: str, written: Sequence[str]) -> Iterator[str]:
+    for said in written:
+        if _MARKUP.search(said) and said in text:
+            yield f"its text has live markup: {said!r}"
+
+
+def _plain(text: str, written: Sequence[str]) -> Iterator[str]:
+    """Text for a log."""
+    yield from _characters(iter([text]))
+    mine = {line.strip() for said in written for line in said.splitlines()}
+    for line in text.splitlines():
+        if _COMMAND.search(line) and any(m in line for m in mine if _COMMAND.search(m)):
+            yield f"a runner would take the line {line[:60]!r} for a command"
+
+
+def _markdown(text: str, written: Sequence[str]) -> Iterator[str]:
+    yield from _html(text, written)
+    yield from _plain(text, written)
+    if _LINK.search(text):
+        yield "a link that runs a script is live in it"
+    for said in written:
+        if _MENTION.match(said) and said in text:
+            yield f"it mentions {said}"
+
+
+_CHECKS = {
+    "json": _json,
+    "ipynb": _json,
+    "xml": _xml,
+    "csv": _csv,
+    "tsv": _csv,
+    "html": _html,
+    "md": _markdown,
+}

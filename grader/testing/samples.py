@@ -1,0 +1,314 @@
+"""Results and quizzes that exporters are tried with: plain ones, and all that goes wrong."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
+
+from grader.model import Audience, Outcome, Student, Verdict
+from grader.model.exported import ClassResults, Result
+from grader.model.item import (
+    ChoiceItem,
+    Choosable,
+    EssayItem,
+    Item,
+    NumberItem,
+    OrderItem,
+    PairsItem,
+    Range,
+    TextItem,
+    Words,
+)
+from grader.model.quiz import Asked, Field, Pool, Quiz
+from grader.model.result import (
+    CellTrouble,
+    Feedback,
+    RunStory,
+    ShownPart,
+    ShownProblem,
+    Standing,
+)
+
+STUDENTS = (
+    Student(id="ada", name="Ada Lovelace", email="ada@example.edu", section="B"),
+    Student(id="bo", name="Bø Åström", email="bo@example.edu", section="B"),
+    Student(id="chi", name="陈 驰 𝔘", email="chi@example.edu", section="Ü"),
+    Student(id="dua", name="دعاء", email="dua@example.edu", section=""),
+    Student(id="eve", name="", email="", section=""),
+)
+"""Who is in the samples. A table of an instructor's that is to be filled in has a row for each."""
+MOST = 8.0
+"""What the exam of the samples is out of."""
+HOSTILE = (
+    "::error::forged",
+    "\n::add-mask::a\n##[error]forged",
+    '=HYPERLINK("http://evil.example")',
+    "+cmd|' /C calc'!A0",
+    "-2+3",
+    "@SUM(A1)",
+    "\t=1+1",
+    "<script>alert(1)</script>",
+    "<img src=x onerror=alert(1)>",
+    "[x](javascript:alert(1))",
+    "@everyone",
+    "| a | b |",
+    'a,b";c\r\nd',
+    "\x00\x1b[2J\x7f\x85\u2028",
+    "\ud800\u202egnp.exe",
+    "]]></text></quiz>",
+    "{1:NM:=5:0.1}",
+)
+"""What a student writes to be taken for something else."""
+SECRETS: Mapping[str, str] = {
+    "the key": "73.2187",
+    "an accepted text": "zephyrite",
+    "the worked solution": "quagmire",
+    "a mistake's feedback": "brouhaha",
+    "a rubric": "persiflage",
+}
+"""What stands in a sample quiz and in nothing that a student gets."""
+_FEEDBACK = SECRETS["a mistake's feedback"]
+
+
+def settled() -> dict[str, ClassResults]:
+    """Classes in which all has points, by what is special about each."""
+    thirds = _result(1, _scored(2 / 3, 1.234567), _scored(1.75, 2))
+    return {
+        "a class": _class(
+            _result(0, _scored(2, 0.5), _scored(1.75, 0)),
+            _result(1, _scored(0, 0), _scored(0, 0)),
+            _result(2, _scored(2, 2), _scored(2, 2)),
+        ),
+        "points of many digits": _class(thirds),
+        "one student": _class(_result(3, _scored(1, 1), _scored(1, 1))),
+    }
+
+
+def unsettled() -> dict[str, ClassResults]:
+    """Classes in which somebody's points are open."""
+    waiting = _result(1, _scored(2, 0.5), _scored(1, 0), standing=Standing.WAITING)
+    return {
+        "an open part": _class(_result(0, _scored(2, None), _scored(1.75, 0))),
+        "nothing but open parts": _class(_result(0, _scored(None, None), _scored(None, None))),
+        "a newer submission that waits": _class(waiting),
+    }
+
+
+def absent() -> dict[str, ClassResults]:
+    """Classes in which somebody has nothing that was graded."""
+    refusal = "this is no notebook: it is not JSON"
+    return {
+        "no submission": _class(_nothing(4, Standing.MISSING)),
+        "a submission that can't be read": _class(_nothing(4, Standing.REFUSED, refusal=refusal)),
+        "nobody handed in": _class(*(_nothing(n, Standing.MISSING) for n in range(5))),
+        "the first submission waits": _class(_nothing(4, Standing.WAITING)),
+        "no student at all": _class(),
+    }
+
+
+def hostile() -> dict[str, ClassResults]:
+    """Settled results in which something hostile stands wherever a student's words may."""
+    found = {}
+    for text in HOSTILE:
+        trouble = CellTrouble(number=1, outcome=Outcome.FINISHED, error=text, line=1)
+        who = Student(id="ada", name=text, email=text, section=text)
+        made = _result(0, _scored(2, 0.5, text), _scored(1.75, 0, text), student=who,
+                       run=RunStory(sentence=f"It stopped: {text}", seconds=1.0,
+                                    troubles=(trouble,)))  # fmt: skip
+        found[repr(text)] = _class(made)
+    return found
+
+
+def _scored(first: float | None, second: float | None, text: str = "28 GB") -> list[ShownPart]:
+    return [_part("size", first, text), _part("why", second, text)]
+
+
+def _part(name: str, points: float | None, text: str) -> ShownPart:
+    verdict = Verdict.PARTIAL
+    if points is None:
+        verdict = Verdict.UNSETTLED
+    elif points in (0.0, 2.0):
+        verdict = Verdict.CORRECT if points else Verdict.INCORRECT
+    return ShownPart(
+        id=name,
+        name=name,
+        kind="numeric",
+        ask="How much is it?",
+        answer=text,
+        verdict=verdict,
+        mistake=None,
+        why=f"Read as {text}",
+        look_at="Check the units.",
+        points=points,
+        max_points=2.0,
+    )
+
+
+def _result(who: int, *problems: list[ShownPart], **changes: object) -> Result:
+    made = tuple(
+        ShownProblem(
+            number=n,
+            id=f"problem-{n}",
+            title=f"Title {n}",
+            parts=tuple(_named(part, n) for part in parts),
+        )
+        for n, parts in enumerate(problems, 1)
+    )
+    fields: dict[str, object] = {
+        "student": STUDENTS[who],
+        "standing": Standing.GRADED,
+        "problems": made,
+        "score": round(sum(problem.points for problem in made), 6),
+        "max_score": MOST if not made else round(sum(p.max_points for p in made), 6),
+        **changes,
+    }
+    waits = fields["standing"] is Standing.WAITING
+    fields["complete"] = bool(made) and not waits and not any(p.unsettled for p in made)
+    handed_in = fields["standing"] is not Standing.MISSING
+    return Result(
+        feedback=_feedback(fields),
+        submission_sha256="0" * 64 if handed_in else None,
+        submitted_at="2026-11-02T10:00:00+01:00" if handed_in else None,
+        seconds=1.25,
+    )
+
+
+def _feedback(fields: Mapping[str, object]) -> Feedback:
+    usual: dict[str, object] = {
+        "exam": "midterm",
+        "title": "Midterm",
+        "release": "5d41402abc4b2a76",
+        "audience": Audience.STUDENT,
+        "published": False,
+    }
+    return Feedback(**{**usual, **fields})  # type: ignore[arg-type]
+
+
+def _named(part: ShownPart, number: int) -> ShownPart:
+    return replace(part, name=f"q{number}_{part.id}")
+
+
+def _nothing(who: int, standing: Standing, **changes: object) -> Result:
+    return _result(who, standing=standing, **changes)
+
+
+def _class(*results: Result) -> ClassResults:
+    return ClassResults(
+        exam="midterm", title="Midterm", release="5d41402abc4b2a76", engine="0.1.0", results=results
+    )
+
+
+def plain_quiz() -> Quiz:
+    """One question of one part, a choice of two, that every system can ask."""
+    return _quiz([[_asked(_field("fits", 2.0, _choice()))]])
+
+
+def quizzes() -> dict[str, Quiz]:
+    """Quizzes by what is special about each; every form of a part is among them."""
+    found: dict[str, Quiz] = {}
+    for name, item in _forms():
+        alone = _field("part", 2.0, item)
+        found[name] = _quiz([[_asked(alone)]])
+        several = (_field("first", 1.0, _number(), "a"), _field("part", 2.0, item, "b"))
+        found[f"{name}, beside another part"] = _quiz([[_asked(*several)]])
+    number = _field("part", 3.0, _number())
+    found["points that are no halves"] = _quiz([[_asked(_field("part", 1.3, _number()))]])
+    found["code alone"] = _quiz([[_asked(_field("code", 4.0))]])
+    found["code beside a number"] = _quiz(
+        [[_asked(_field("part", 1.0, _number(), "a"), _field("code", 4.0, None, "b"))]]
+    )
+    found["several numbers"] = _quiz([[_asked(number)], [_asked(_field("fits", 0.5, _choice()))]])
+    return found
+
+
+def variants() -> Quiz:
+    """Three variants of a problem at one number, as a pool of a system has them."""
+    number = _field("part", 2.0, _number())
+    return _quiz([[_asked(number, variant=n) for n in (1, 2, 3)]])
+
+
+def hostile_quizzes() -> Iterator[tuple[str, Quiz]]:
+    """Quizzes whose every text holds something that another system could take for more."""
+    for text in (*HOSTILE, "&#126;", "\\}", "%50%", "$\\frac{a}{b}$", "`{1: 2}`"):
+        # Titles are plain text everywhere, so that a tag in one is no markup.
+        title = "x" if text.startswith(("<script", "<img")) else f"x {text}"
+        asked = _asked(_field("fits", 2.0, _choice(text), ask=text), prompt=text, title=title)
+        yield repr(text), _quiz([[asked]], title=title, instructions=text)
+
+
+def _forms() -> Iterator[tuple[str, Item]]:
+    yield "a number", _number()
+    yield "a choice", _choice()
+    for rule in ("all-or-nothing", "net-correct", "each-option"):
+        yield f"several options, {rule}", _choice(several=True, rule=rule)
+    yield (
+        "pairs",
+        PairsItem(things=("read", "write"), targets=("load", "store", "fence"), right=(0, 1)),
+    )
+    for rule in ("all-or-nothing", "pairs", "longest-run"):
+        yield f"an order, {rule}", OrderItem(things=("embed", "attend", "project"), rule=rule)
+    words = Words(texts=(SECRETS["an accepted text"],), share=1.0)
+    yield "a text", TextItem(words=(words,), lost=("patterns in what is accepted",))
+    yield "an essay", EssayItem(rubric=f"Full marks for {SECRETS['a rubric']}.")
+
+
+def _number() -> NumberItem:
+    key = float(SECRETS["the key"])
+    told = f"Twice: {_FEEDBACK}."
+    return NumberItem(
+        ranges=(
+            Range(low=key - 0.5, high=key + 0.5, value=key, share=1.0),
+            Range(low=2 * key, high=2 * key + 1, value=2 * key, share=0.25, feedback=told),
+        ),
+        unit="GB",
+        lost=("unit slips",),
+    )
+
+
+def _choice(text: str = "", *, several: bool = False, rule: str = "all-or-nothing") -> ChoiceItem:
+    told = text or f"{_FEEDBACK} indeed"
+    return ChoiceItem(
+        choices=(
+            Choosable(id="yes", text=f"it fits {text}", right=True, share=1.0),
+            Choosable(id="no", text=f"it does not {text}", right=False, feedback=told),
+            Choosable(id="maybe", text=f"it may {text}", right=several, feedback=told),
+        ),
+        several=several,
+        rule=rule,
+    )
+
+
+def _field(
+    name: str, points: float, item: Item | None = None, letter: str = "", ask: str = "How much?"
+) -> Field:
+    kind = "code" if item is None else type(item).__name__
+    items = () if item is None else (item,)
+    return Field(id=name, letter=letter, kind=kind, ask=ask, points=points, items=items)
+
+
+def _asked(*fields: Field, **changes: object) -> Asked:
+    usual: dict[str, object] = {
+        "problem": "weights",
+        "title": "Weights",
+        "variant": 1,
+        "prompt": "A model has `7` billion parameters.",
+        "given": (),
+        "assumptions": ("1 GB is $10^9$ bytes.",),
+        "solution": f"Divide, and mind the {SECRETS['the worked solution']}.",
+        **changes,
+    }
+    if "prompt" not in changes and usual["variant"] != 1:
+        usual["prompt"] = f"A model has `{usual['variant']}` billion parameters."
+    return Asked(fields=fields, **usual)  # type: ignore[arg-type]
+
+
+def _quiz(pools: list[list[Asked]], **changes: object) -> Quiz:
+    usual: dict[str, object] = {
+        "id": "quiz",
+        "title": "A quiz",
+        "instructions": "Read *well*.",
+        "minutes": 30.0,
+        **changes,
+    }
+    made = tuple(Pool(number=n, questions=tuple(asked)) for n, asked in enumerate(pools, 1))
+    return Quiz(pools=made, **usual)  # type: ignore[arg-type]
