@@ -1,4 +1,8 @@
-"""Git, so that nothing in a repository of somebody else runs, hangs or fills the disk."""
+"""Git, so that nothing in a repository of somebody else runs, hangs or fills the disk.
+
+Commands run in repositories of our own. Another one that lies on this disk is served by a git that
+we start, and that would go by the settings in it: those that name programs are overruled there.
+"""
 
 from __future__ import annotations
 
@@ -37,6 +41,18 @@ _SETTINGS = {
     "init.defaultBranch": "main",
     "advice.detachedHead": "false",
 }
+_SERVED = {
+    # Whoever made the repository wrote its settings, and could write programs into them.
+    "core.hooksPath": os.devnull,
+    "core.fsmonitor": "false",
+    "core.alternateRefsCommand": "true",  # the program that does nothing
+    "receive.denyCurrentBranch": "refuse",  # else files are checked out, through its filters
+    "receive.autogc": "false",
+    "gc.auto": "0",
+    "maintenance.auto": "false",
+}
+_NO_PROTOCOL = "none"
+"""The name of no protocol: what is missing in a repository is not fetched from where it says."""
 _KEPT = (
     *("PATH", "HOME", "SYSTEMROOT", "SSH_AUTH_SOCK", "SSL_CERT_FILE", "SSL_CERT_DIR"),
     *("GIT_SSL_CAINFO", "https_proxy", "HTTPS_PROXY", "http_proxy", "no_proxy", "NO_PROXY"),
@@ -92,6 +108,8 @@ class Git:
     folder: Path
     access: Access = ANYONE
     bounds: Bounds = USUAL
+    ours: bool = True
+    """Whether we made the repository; one that we did not reaches no other."""
 
     def run(self, *arguments: str, given: bytes = b"", most: int = 1_000_000) -> bytes:
         """What the command prints, *most* bytes of it. Raises GitError."""
@@ -144,7 +162,8 @@ class Git:
             "GIT_ASKPASS": "",
             "GIT_SSH_COMMAND": "ssh -oBatchMode=yes",
             "GIT_LFS_SKIP_SMUDGE": "1",
-            "GIT_ALLOW_PROTOCOL": ":".join(PROTOCOLS),
+            **({} if self.ours else {"GIT_NO_LAZY_FETCH": "1"}),
+            "GIT_ALLOW_PROTOCOL": ":".join(PROTOCOLS) if self.ours else _NO_PROTOCOL,
             "GIT_LITERAL_PATHSPECS": "1",
             "GIT_OPTIONAL_LOCKS": "0",
             "LC_ALL": "C.UTF-8",
@@ -179,6 +198,22 @@ def address(text: str) -> str:
     if ":" in text and not Path(text).exists() and "@" in text.partition(":")[0]:
         return text  # as ssh is often written: git@host:owner/name
     return Path(text).absolute().as_uri()
+
+
+def origin(where: str) -> dict[str, str]:
+    """The settings with which git reaches the repository at *where*, as `address` gave it.
+
+    It is called `origin`. In a folder of this machine nothing is run that its settings or hooks
+    name. Elsewhere those are the server's business.
+    """
+    settings = {"remote.origin.url": where}
+    if urlsplit(where).scheme == "file":
+        # Of our environment git hands on nothing to the one that serves another repository.
+        overruled = " ".join(f"-c {name}={value}" for name, value in _SERVED.items())
+        serving = f"GIT_ALLOW_PROTOCOL={_NO_PROTOCOL} GIT_NO_LAZY_FETCH=1 git {overruled}"
+        settings["remote.origin.uploadpack"] = f"{serving} upload-pack"
+        settings["remote.origin.receivepack"] = f"{serving} receive-pack"
+    return settings
 
 
 def _limited(bounds: Bounds) -> list[str]:

@@ -12,7 +12,7 @@ from grader import units
 from grader.errors import SpecError
 from grader.expressions import evaluate
 from grader.kinds import kinds
-from grader.model import Key, Paper, Question, Variant
+from grader.model import SAMPLE, Key, Paper, Question, Student, Variant
 from grader.notebook import Cell
 
 if TYPE_CHECKING:
@@ -33,13 +33,17 @@ def render(
 
 
 def metadata(paper: Paper) -> dict[str, object]:
-    """The notebook's metadata: whose it is, for people; grading never trusts it."""
+    """The notebook's metadata: whose it is, for people; no point hangs on it.
+
+    A notebook that several students share names its version, and none of them.
+    """
+    student = paper.student
     return {
         "grader": {
             "schema": SCHEMA,
             "set": paper.exam.id,
             "release": paper.release,
-            "student": paper.student.id,
+            **({"version": student.version} if student.version else {"student": student.id}),
             "answers": [_sheet(name, key) for name, key in paper.named_keys()],
         },
         "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
@@ -82,12 +86,23 @@ def _cells(
     for question in paper.questions:
         yield from _question(question, templates, answers)
     yield Cell(type="markdown", id="closing", source=_again(templates["closing.md"]))
-    about = (paper.exam.id, paper.release, paper.student.id)
+    about = (paper.exam.id, paper.release, *_whose(paper.student))
     keys = tuple(paper.named_keys())
     names = "\n".join(name for name, _ in keys)
     lines = [_form(name, key) for name, key in keys]
     code = _fill(templates["closing.py"], about=repr(about), lines=lines, names=names)
     yield Cell(type="code", id="closing-check", source=code)
+
+
+def _whose(student: Student) -> tuple[str, ...]:
+    """Whose notebook it is, as it is printed; of a version also its name alone, to be read again.
+
+    >>> _whose(Student(id="ada", version="B"))
+    ('version B', 'B')
+    """
+    if student.version == SAMPLE:
+        return f"practice ({SAMPLE}, not graded)", SAMPLE
+    return (f"version {student.version}", student.version) if student.version else (student.id,)
 
 
 _WIDE = 72
@@ -110,6 +125,7 @@ def _title(paper: Paper, templates: Mapping[str, Template]) -> str:
         templates["title.md"],
         exam=paper.exam,
         student=paper.student,
+        sample=paper.student.version == SAMPLE,
         instructions=paper.exam.instructions.strip(),
         questions=len(paper.questions),
         points=units.number(paper.max_points),

@@ -289,7 +289,8 @@ def _round(asked: Mapping[str, Any], space: Any, around: Mapping[str, Any]) -> d
     a digest of the whole result. The time is taken left of the wall, from the request to the
     answer: nothing can be done before the seed is known, and nothing put off until the clock has
     stopped. `show` then says the result of that digest. `idle` does all that `run` does but for
-    the call, with the result of the last run. `count` says what `measure` returns.
+    the call, with the result of the last run. `count` says what `measure` returns;
+    `launches` runs, and says the digest and the kernel launches by the tool of that name.
     """
     step = asked["round"]
     if step == "show":
@@ -297,11 +298,15 @@ def _round(asked: Mapping[str, Any], space: Any, around: Mapping[str, Any]) -> d
     inputs = around["prepare"](int(asked["seed"]))
     if step == "count":
         return {"is": "returned", "v": encode(float(around["measure"](*inputs)))}
-    if step != "idle":
-        function = space[asked["name"]] if asked["name"] else around["baseline"]
+    function = space[asked["name"]] if asked["name"] else around["baseline"]
+    if step == "launches":
+        space[_KEPT], number = around["counted"](function, *inputs, backward=asked["backward"])
+    elif step != "idle":
         space[_KEPT] = function(*inputs)
     digest = hash_of(json.dumps(_Encoder(hash_of).encode(space[_KEPT])).encode())
-    return {"is": "returned", "v": {"t": "str", "v": digest}}
+    said: Raw = {"t": "str", "v": digest}
+    pair = [said, encode(number)] if step == "launches" else None
+    return {"is": "returned", "v": {"t": "list", "v": pair} if pair else said}
 
 
 def _prepared(asked: Mapping[str, Any]) -> dict[str, Any]:

@@ -91,8 +91,12 @@ def test_a_grade_has_the_keys_of_the_contract(exam: Path) -> None:
 def test_the_csv_has_a_row_a_student_and_a_column_a_part(exam: Path) -> None:
     with (exam / "results" / "grades.csv").open(newline="") as file:
         rows = list(csv.DictReader(file))
-    assert list(rows[0]) == ["student", "total", "max", "q1_share", "q1_bound"]
-    assert {r["student"] for r in rows} == {"ada", "bo", "cy"}
+    assert list(rows[0]) == ["student", "total", "max", "q1_share", "q1_bound", "standing"]
+    assert {r["student"]: (r["total"], r["standing"]) for r in rows} == {
+        "ada": ("3", "graded"),
+        "bo": ("0", "graded"),
+        "cy": ("", "no submission"),
+    }
 
 
 def test_the_key_of_a_student_is_json(exam: Path) -> None:

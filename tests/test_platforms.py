@@ -11,7 +11,7 @@ import pytest
 from grader.collect import collect
 from grader.collect.platforms import handed
 from grader.collect.roster import Roster
-from grader.errors import SpecError
+from grader.errors import SetupError, SpecError
 from grader.load import load_numbers
 from grader.model import Student
 from tests.builders_notebooks import a_notebook
@@ -121,3 +121,82 @@ def test_a_zip_as_it_is_downloaded(tmp_path: Path) -> None:
     found = collect(file, KNOWN, {"1004": "kim2"})
     assert [s.student for s in found.submissions] == ["bo", "jane", "kim2"]
     assert not [n for n in found.notices if n.level == "warning"]
+
+
+CANVAS = (
+    "Student,ID,SIS Login ID,Section,HW (1)\n    Points Possible,,,,10\n"
+    '"Doe, Jane",1001,jane,A,\n"Lee, Kim",1004,kim2,A,\n'
+)
+MOODLE = (
+    "Identifier,Full name,Email address,Status,Grade,Maximum Grade\n"
+    "Participant 1001,Kim Lee,kim1,-,,10\nParticipant 1004,Jane Doe,jane@example.edu,-,,10\n"
+)
+OWN = "number,student\n1001,jane\n1004,kim2\n"
+FILES = {
+    "Canvas": ("doejane_1001_1_x.ipynb", "leekim_1004_3_x.ipynb"),
+    "Moodle": (
+        "Jane Doe_1004_assignsubmission_file_/x.ipynb",
+        "Kim Lee_1001_assignsubmission_file_/x.ipynb",
+    ),
+}
+
+
+def downloaded(folder: Path, table: str, *platforms: str) -> tuple[Path, Mapping[str, str]]:
+    folder.mkdir(exist_ok=True)
+    (folder / "names.csv").write_text(table)
+    file = folder / "submissions.zip"
+    with zipfile.ZipFile(file, "w") as packed:
+        for name in (name for platform in platforms for name in FILES[platform]):
+            packed.writestr(name, a_notebook("q1_a = 1"))
+    return file, load_numbers(folder / "names.csv", KNOWN)
+
+
+@pytest.mark.parametrize(
+    ("table", "own", "handed_in", "expected"),
+    [
+        (MOODLE, "Moodle", "Canvas", "the gradebook that Canvas exports"),
+        (CANVAS, "Canvas", "Moodle", "the grading worksheet that Moodle offers"),
+    ],
+    ids=["worksheet for Canvas", "gradebook for Moodle"],
+)
+def test_another_platforms_table_is_refused(
+    tmp_path: Path, table: str, own: str, handed_in: str, expected: str
+) -> None:
+    """Its numbers are other people's: here they even have the same ones."""
+    file, users = downloaded(tmp_path, table, handed_in)
+    with pytest.raises(SetupError) as refused:
+        collect(file, KNOWN, users)
+    assert f"these are {own}'s numbers" in str(refused.value)
+    assert f"comes from {handed_in}" in str(refused.value)
+    assert expected in str(refused.value.fix)
+    assert refused.value.where == str(tmp_path / "names.csv")
+
+
+@pytest.mark.parametrize(
+    ("table", "handed_in", "students"),
+    [
+        (CANVAS, ["Canvas"], ["jane", "kim2"]),
+        (MOODLE, ["Moodle"], ["jane", "kim1"]),
+        (OWN, ["Canvas"], ["jane", "kim2"]),
+        (OWN.replace("jane", "kim2").replace("4,kim2", "4,jane"), ["Moodle"], ["jane", "kim2"]),
+        # Of two platforms together the table is one's, and says nothing of the other's people.
+        (CANVAS, ["Canvas", "Moodle"], ["jane", "jane", "kim2"]),
+    ],
+    ids=["gradebook", "worksheet", "own for Canvas", "own for Moodle", "both"],
+)
+def test_a_table_that_fits_is_taken(
+    tmp_path: Path, table: str, handed_in: list[str], students: list[str]
+) -> None:
+    file, users = downloaded(tmp_path, table, *handed_in)
+    found = collect(file, KNOWN, users)
+    assert sorted(s.student for s in (*found.submissions, *found.earlier)) == students
+
+
+def test_files_of_no_platform_are_taken_beside_any_table(tmp_path: Path) -> None:
+    """`team_1_2_x` looks like a name of Canvas's and is a student's id."""
+    file, users = downloaded(tmp_path, MOODLE)
+    with zipfile.ZipFile(file, "w") as packed:
+        for name in ("jane.ipynb", "team_1_2_x.ipynb", "bo/x.ipynb"):
+            packed.writestr(name, a_notebook("q1_a = 1"))
+    found = collect(file, KNOWN, users)
+    assert [s.student for s in found.submissions] == ["bo", "jane", "team_1_2_x"]

@@ -114,9 +114,9 @@ class TestCsv:
             a_row("ada", a_mark("q10_last"), a_mark("q2_time"), a_mark("q2_a")),
         ]
         assert self.table(rows) == [
-            ["student", "total", "max", "q2_time", "q2_a", "q10_last"],
-            ["ada", "6", "6", "2", "2", "2"],
-            ["bob", "3.5", "6", "1.5", "2", "0"],
+            ["student", "total", "max", "q2_time", "q2_a", "q10_last", "standing"],
+            ["ada", "6", "6", "2", "2", "2", "graded"],
+            ["bob", "3.5", "6", "1.5", "2", "0", "graded"],
         ]
 
     def test_an_open_mark_and_a_missing_submission_are_empty_cells_and_no_zeros(self):
@@ -124,12 +124,20 @@ class TestCsv:
             a_row("ada", a_mark(), a_mark("q2_why", None, verdict=Verdict.UNSETTLED)),
             a_row("bob", a_mark(points=0.0), a_mark("q2_why", 0.0)),
             a_missing_row("eve"),
+            a_row("mia", standing=Standing.REFUSED, grade=None, max_score=4.0),
+            a_row("zoe", standing=Standing.WAITING, grade=None, max_score=4.0),
         ]
         assert self.table(rows)[1:] == [
-            ["ada", "2", "4", "2", ""],
-            ["bob", "0", "4", "0", "0"],
-            ["eve", "0", "4", "", ""],
+            ["ada", "2", "4", "2", "", "graded"],
+            ["bob", "0", "4", "0", "0", "graded"],
+            ["eve", "", "4", "", "", "no submission"],
+            ["mia", "", "4", "", "", "can't be read"],
+            ["zoe", "", "4", "", "", "not graded yet"],
         ]
+
+    def test_the_grade_before_one_that_waits_still_counts(self):
+        row = a_row("ada", a_mark(), standing=Standing.WAITING)
+        assert self.table([row])[1] == ["ada", "2", "2", "2", "not graded yet"]
 
     def test_a_pooled_slot_has_a_column_for_every_problem(self):
         rows = [
@@ -138,10 +146,10 @@ class TestCsv:
         ]
         expected = ["q4_x (kv-cache)", "q4_x (ring)", "q4_y (ring)"]
         table = self.table(rows, pooled={4})
-        assert table[0][3:] == expected
-        assert table[1][3:] == ["", "2", "2"]
-        assert table[2][3:] == ["1", "", ""]
-        assert self.table(rows)[0][3:] == ["q4_x (kv-cache)", "q4_x (ring)", "q4_y"]
+        assert table[0][3:-1] == expected
+        assert table[1][3:-1] == ["", "2", "2"]
+        assert table[2][3:-1] == ["1", "", ""]
+        assert self.table(rows)[0][3:-1] == ["q4_x (kv-cache)", "q4_x (ring)", "q4_y"]
 
     @pytest.mark.parametrize("start", ["=", "+", "-", "@", "\t", "\r"])
     def test_a_cell_never_starts_a_formula(self, start):
@@ -155,11 +163,11 @@ class TestCsv:
         assert len(table) == 2
 
     def test_an_empty_class_has_a_header(self):
-        assert self.table([]) == [["student", "total", "max"]]
+        assert self.table([]) == [["student", "total", "max", "standing"]]
 
     def test_points_are_not_cut_and_not_padded(self):
         rows = [a_row("ada", a_mark(points=1 / 3), a_mark("q2_x", 0.1 + 0.2))]
-        assert self.table(rows)[1][3:] == ["0.333333", "0.3"]
+        assert self.table(rows)[1][3:-1] == ["0.333333", "0.3"]
 
 
 class TestGradeJson:

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 import click
 
 from grader.errors import shown
+from grader.model import SAMPLE
 from grader.pipeline.checking import Checked, Found, Line
 
 WIDTH = 80
@@ -68,10 +69,14 @@ def _head(checked: Checked) -> Iterator[str]:
         f"{about.exam or 'exam'}" if about.exam or about.release else "",
         f"release {about.release}" if about.release else "",
         f"notebook of {about.student}" if about.student else "",
+        f"version {about.version}" if about.version not in ("", SAMPLE) else "",
     ]
     text = ", ".join(filter(None, told))
     if text:
         yield from _wrapped(text, "")
+        yield ""
+    if about.version == SAMPLE:
+        yield from _wrapped("This is the sample for practice. It is not graded: hand in yours.", "")
         yield ""
 
 
@@ -102,7 +107,9 @@ def sentence(line: Line) -> str:
 def _end(checked: Checked) -> Iterator[str]:
     yield from _wrapped(outcome(checked), "")
     yield NOT_RIGHT
-    if checked.ready:
+    if checked.ready and checked.about.version == SAMPLE:
+        yield "That is how it looks when a notebook is ready. This one is for practice."
+    elif checked.ready:
         yield from _wrapped("Save the notebook, and it is ready to be handed in.", "")
     else:
         yield from _wrapped(

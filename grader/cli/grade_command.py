@@ -78,7 +78,8 @@ if TYPE_CHECKING:
 @click.option(
     "--only",
     type=click.Choice(["deferred"]),
-    help="With --device cuda: fill in what runners without a GPU have put off.",
+    help="Fill in what other runners have put off: with --device cuda what needs a GPU, and what "
+    "needs a package that is installed here.",
 )
 @click.option("--device", type=click.Choice(["cpu", "cuda"]), default="cpu", show_default=True)
 @click.option(

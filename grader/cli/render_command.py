@@ -10,6 +10,7 @@ import click
 from grader.cli.options import bank_option, examples, json_option, print_json, progress
 
 if TYPE_CHECKING:
+    from grader.model import Release, Student
     from grader.pipeline.printing import Printed
 
 
@@ -19,11 +20,16 @@ if TYPE_CHECKING:
         "grader render midterm --roster roster.csv --out release",
         "grader render midterm --student ada --out release",
         "grader render midterm --roster roster.csv --out release   # again: adds new students",
+        "grader render midterm --roster roster.csv --shared --out release   # one for everybody",
         "grader render midterm --format html --versions 6 --out paper",
     ),
 )
 @click.argument("exam", metavar="SET")
-@click.option("--roster", type=click.Path(path_type=Path), help="CSV with a column 'id'.")
+@click.option(
+    "--roster",
+    type=click.Path(path_type=Path),
+    help="CSV with a column 'id'; students with the same 'version' share their numbers.",
+)
 @click.option(
     "--student", "students", multiple=True, metavar="ID", help="A student; again for more."
 )
@@ -45,11 +51,11 @@ if TYPE_CHECKING:
 @click.option(
     "--versions",
     type=click.IntRange(min=1, max=26),
-    default=6,
-    show_default=True,
     metavar="N",
-    help="With --format html: how many versions, from A on.",
+    help="Students share N versions, from A on, evenly; those that the roster names stay. With "
+    "--format html: how many are printed, 6 by default.",
 )
+@click.option("--shared", is_flag=True, help="All share one version, the same as --versions 1.")
 @click.option(
     "--leave-out",
     is_flag=True,
@@ -64,32 +70,37 @@ def command(
     out: Path,
     private_key: str | None,
     format_: str,
-    versions: int,
+    versions: int | None,
+    shared: bool,
     leave_out: bool,
     banks: tuple[str, ...],
     as_json: bool,
 ) -> None:
     """Make a release: DIR/notebooks/STUDENT.ipynb for everyone, and the private DIR/release.json.
 
+    Every student has numbers of their own, unless students share versions: by a column `version` of
+    the roster, --versions or --shared. Then DIR/versions/ has each once, under nobody's name.
     Rendering into the same DIR again adds students; the release itself never changes. With
     --format html it is versions on paper that are rendered, DIR/exam-A.html and so on, and every
     student gets one of them: see `grader enter` for what comes back.
     """
     from grader.errors import SetupError
-    from grader.load import Bank, id_problem, load_roster
-    from grader.model import Student
+    from grader.load import Bank, load_roster
     from grader.pipeline import make_release, write_notebooks
 
+    if shared and versions not in (None, 1):
+        raise SetupError(f"--shared is one version, not {versions}", fix="give one of the two")
+    versions = 1 if shared else versions
     listed = list(load_roster(roster)) if roster else []
     if format_ == "html":
-        from grader.pipeline.printing import print_exam
+        from grader.pipeline.printing import PRINTED, print_exam
 
         if students:
             raise SetupError("versions on paper are for nobody in particular", fix="use --roster")
         on_paper = print_exam(
             Bank.open(banks),
             exam,
-            versions,
+            PRINTED if versions is None else versions,
             out,
             students=listed,
             private_key=private_key,
@@ -97,18 +108,10 @@ def command(
         )
         _say_printed(on_paper, out, as_json=as_json)
         return
-    known = {s.id.casefold() for s in listed}
-    for name in dict.fromkeys(students):
-        if name in {s.id for s in listed}:
-            continue
-        problem = id_problem(name, known)
-        if problem:
-            raise SetupError(problem, fix="give --student another id")
-        known.add(name.casefold())
-        listed.append(Student(id=name))
+    listed += _named(students, listed)
     if not listed:
         raise SetupError("nobody to render for", fix="give --roster FILE.csv or --student ID")
-    made = make_release(Bank.open(banks), exam, tuple(listed), out, private_key)
+    made = make_release(Bank.open(banks), exam, tuple(listed), out, private_key, versions=versions)
     with progress("rendering", len(listed)) as done:
         written = write_notebooks(made.release, tuple(listed), out, Bank.open(banks), done)
     if as_json:
@@ -118,6 +121,7 @@ def command(
                 "id": made.release.id,
                 "set": made.release.exam.id,
                 "notebooks": [str(p) for p in written],
+                "versions": _versions(made.release),
                 "notes": list(made.notes),
             }
         )
@@ -125,7 +129,37 @@ def command(
     for note in made.notes:
         click.echo(f"note: {note}", err=True)
     click.echo(f"{len(written)} notebooks in {out / 'notebooks'}: hand these out.")
+    if counted := _versions(made.release):
+        told = ", ".join(f"{name} for {len(students)}" for name, students in counted.items())
+        click.echo(f"versions in {out / 'versions'}, under nobody's name: {told}")
     click.echo(f"{out / 'release.json'} holds the answers: keep it private.")
+
+
+def _named(names: tuple[str, ...], listed: list[Student]) -> list[Student]:
+    """The students of those ids who are not *listed* yet; raises SetupError for what is no id."""
+    from grader.errors import SetupError
+    from grader.load import id_problem
+    from grader.model import Student
+
+    there, known, found = {s.id for s in listed}, {s.id.casefold() for s in listed}, []
+    for name in dict.fromkeys(names):
+        if name in there:
+            continue
+        problem = id_problem(name, known)
+        if problem:
+            raise SetupError(problem, fix="give --student another id")
+        known.add(name.casefold())
+        found.append(Student(id=name))
+    return found
+
+
+def _versions(release: Release) -> dict[str, list[str]]:
+    """The students that share each version, by its name."""
+    found: dict[str, list[str]] = {}
+    for student in release.students.values():
+        if student.version:
+            found.setdefault(student.version, []).append(student.id)
+    return dict(sorted(found.items()))
 
 
 def _say_printed(done: Printed, out: Path, *, as_json: bool) -> None:

@@ -59,15 +59,17 @@ def command(
             f"{mark} {result.problem}  ({result.seeds} seeds, {result.distinct} different, "
             f"hit rate {result.hit_rate:.0%}, {result.seconds:.1f} s)"
         )
-        for line in (*result.errors, *map(str, result.findings)):
+        for line in (*result.unrun, *result.errors, *map(str, result.findings)):
             click.echo("     " + line.replace("\n", "\n     "))
     for line in ran:
         click.echo(f"FAIL {line}")
+    unrun = sum(bool(r.unrun) for r in results)
     failed = sum(not r.holds for r in results) + len(ran)
     click.echo(
         f"\n{len(results) - failed} of {len(results)} problems hold."
         if failed
         else f"\nAll {len(results)} problems hold over {seeds} seeds."
+        + (f" Of {unrun} some code was not run, see above." if unrun else "")
     )
     return 0 if holds else 1
 
@@ -85,6 +87,7 @@ def _data(results, ran, holds: bool) -> dict[str, object]:  # type: ignore[no-un
                 "hit_rate": r.hit_rate,
                 "seconds": round(r.seconds, 3),
                 "errors": list(r.errors),
+                "unrun": list(r.unrun),
                 "findings": [
                     {
                         "check": f.check,

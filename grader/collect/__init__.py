@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Literal
 
 from grader import notebook
 from grader.collect.found import Budget, Found, sentence
 from grader.collect.names import Notice, notice, short
+from grader.collect.platforms import check_table
 from grader.collect.readers import entries, read
 from grader.collect.roster import Roster
 from grader.errors import SubmissionError
@@ -23,6 +25,10 @@ MAX_ATTEMPTS = 100
 """Of one student; only the newest are read."""
 MAX_ATTEMPTS_BYTES = 200_000_000
 """Of all attempts of one student together, unpacked."""
+
+Look = Callable[[str, notebook.Notebook], str | None]
+"""Asked of each notebook with its student: raises SubmissionError when it can't be the student's,
+and returns what the instructor should know of it."""
 
 _NOTHING = hashlib.sha256(b"").hexdigest()
 
@@ -41,17 +47,23 @@ class Collected:
 
 
 def collect(
-    path: Path, known: Mapping[str, Student], users: Mapping[str, str] | None = None
+    path: Path,
+    known: Mapping[str, Student],
+    users: Mapping[str, str] | None = None,
+    look: Look | None = None,
 ) -> Collected:
     """The submissions in *path*: a folder, a zip, or one notebook.
 
     A file belongs to the first folder on its way that is a student's id, or else to the student
     it is named after. What Canvas or Moodle named belongs to whom they say: by *users*, their
-    numbers of people with the ids of students, or by the only name that fits. Never raises for
-    one file; SetupError when *path* itself can't be read.
+    numbers of people with the ids of students, or by the only name that fits. What *look* says is
+    not the student's is refused, and graded only where there is nothing else. Never raises for one
+    file; SetupError when *path* itself can't be read, and when *users* are another platform's than
+    the one that named the files.
     """
     roster = Roster(known, users)
     notices: list[Notice] = []
+    platforms: set[str] = set()
     found: dict[str, list[Found]] = {}
     copies: dict[str, list[Found]] = {}
     path = Path(path).absolute()
@@ -63,13 +75,22 @@ def collect(
         else:
             by_name = copies if roster.of_copy(entry.name) else found
             by_name.setdefault(student, []).append(entry)
+        if not isinstance(entry, Notice) and (platform := roster.platform(entry.name)):
+            platforms.add(platform)
+    check_table(users, platforms)
     notices += _with_copies(found, copies)
     attempts: dict[str, tuple[Submission, ...]] = {}
     for student, mine in found.items():
         mine.sort(key=lambda entry: (entry.time, str(entry.name)), reverse=True)
-        attempts[student] = tuple(read_attempts(student, mine, notices))
+        not_theirs: dict[str, Notice] = {}
+        found_here = read_attempts(student, mine, notices, look, not_theirs)
+        attempts[student] = tuple(sorted(found_here, key=lambda one: one.path in not_theirs))
+        # Beside one that is theirs it costs nothing, such as the sample that a repository has.
+        graded = attempts[student][0].path
+        level: Literal["info", "warning"] = "warning" if graded in not_theirs else "info"
+        notices += [replace(said, level=level) for said in not_theirs.values()]
         if len(mine) > 1:
-            notices.append(_several(student, mine))
+            notices.append(_several(student, mine, not_theirs))
     order = sorted(attempts)
     return Collected(
         submissions=tuple(attempts[s][0] for s in order),
@@ -117,26 +138,41 @@ def load(submission: Submission) -> bytes:
 
 
 def read_attempts(
-    student: str, mine: Sequence[Found], notices: list[Notice]
+    student: str,
+    mine: Sequence[Found],
+    notices: list[Notice],
+    look: Look | None = None,
+    not_theirs: dict[str, Notice] | None = None,
 ) -> Iterator[Submission]:
-    """*mine* as submissions, in their order, and a notice for each that has a problem."""
+    """*mine* as submissions, in their order, and a notice for each that has a problem.
+
+    The notices of those that *look* refuses go to *not_theirs* instead, by path.
+    """
+    elsewhere = {} if not_theirs is None else not_theirs
     left = MAX_ATTEMPTS_BYTES
     for entry in mine[:MAX_ATTEMPTS]:
         refusal, data, trouble = entry.refusal, b"", None
+        readable = None
         try:
             if refusal is None and left <= 0:
                 most = MAX_ATTEMPTS_BYTES / 1e6
                 raise SubmissionError(f"newer attempts have {most:.0f} MB already; not read")
             if refusal is None:
                 data = read(entry.path)
-                notebook.read(data)
+                readable = notebook.read(data)
         except SubmissionError as error:
             refusal = sentence(error)
         except OSError as error:
             # Not the student's fault, so not refused: executing it will fail, and cost nothing.
             trouble = f"the file can't be opened: {_reason(error)}"
+        if readable is not None and look is not None:
+            try:
+                trouble = look(student, readable)
+            except SubmissionError as error:
+                refusal = sentence(error)
+                elsewhere[entry.path] = notice("warning", entry.name, refusal)
         left -= len(data)
-        if refusal or trouble:
+        if (refusal or trouble) and entry.path not in elsewhere:
             notices.append(notice("warning", entry.name, refusal or trouble or ""))
         yield Submission(
             student=student,
@@ -158,12 +194,15 @@ def _iso(seconds: float) -> str | None:
         return None  # a time before the year 1 or after 9999
 
 
-def _several(student: str, mine: Sequence[Found]) -> Notice:
-    newest, *others = mine
+def _several(student: str, mine: Sequence[Found], not_theirs: Container[str]) -> Notice:
+    graded, *others = sorted(mine, key=lambda entry: entry.path in not_theirs)
+    which = (
+        "the newest is graded" if graded is mine[0] else "the newest that may be theirs is graded"
+    )
     named = ", ".join(short(other.name) for other in others[:5])
     named += ", ..." if len(others) > 5 else ""
-    text = f"'{student}' handed in {len(mine)} notebooks; the newest is graded, not {named}"
-    return notice("info", newest.name, text)
+    text = f"'{student}' handed in {len(mine)} notebooks; {which}, not {named}"
+    return notice("info", graded.name, text)
 
 
 def _few(notices: Sequence[Notice]) -> tuple[Notice, ...]:

@@ -8,12 +8,19 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import PurePosixPath
 
+from grader.errors import SetupError
 from grader.model import Student
+from grader.model.people import Numbers
 
+TABLES = {
+    "Canvas": "the gradebook that Canvas exports (Grades › Export)",
+    "Moodle": "the grading worksheet that Moodle offers (Download grading worksheet)",
+}
+"""Where each platform's numbers of people stand."""
 _LONGEST = 400
 # doejane_1001_23456_midterm.ipynb, doejane_LATE_1001_23456_midterm-1.ipynb
 _CANVAS = re.compile(
@@ -54,9 +61,13 @@ class People:
     """Students by what platforms know of them."""
 
     def __init__(self, known: Mapping[str, Student], users: Mapping[str, str]):
-        """*users* are the platforms' numbers of people, with the ids of students."""
+        """*users* are the platforms' numbers of people, with the ids of students.
+
+        Where they are one platform's, they say nothing of another's people.
+        """
         self._known = known
         self._users = users
+        self._platform = users.platform if isinstance(users, Numbers) else ""
         self._names: dict[str, set[str]] = {}
         for student in known.values():
             for form in _forms(student.name):
@@ -64,7 +75,7 @@ class People:
 
     def find(self, who: Handed) -> str | None:
         """The student: by number, by an id that is the number or the name, or by a name of one."""
-        if who.user in self._users:
+        if who.user in self._users and self._platform in ("", who.platform):
             return self._users[who.user]
         # The name before it is the whole id of nobody else.
         for text in (who.user, who.name):
@@ -82,6 +93,20 @@ class People:
         else:
             what = f"nobody on the roster is {who.platform}'s '{who.name}' (number {who.user})"
         return f"{what}; give their numbers with --names FILE, or rename the file to STUDENT.ipynb"
+
+
+def check_table(users: Mapping[str, str] | None, platforms: Collection[str]) -> None:
+    """Raises SetupError when *users* are of one platform, and all that was handed in of others."""
+    own = users.platform if isinstance(users, Numbers) else ""
+    if not isinstance(users, Numbers) or not own or not platforms or own in platforms:
+        return
+    others = " and ".join(sorted(platforms))
+    raise SetupError(
+        f"these are {own}'s numbers of people, and what was handed in comes from {others}",
+        where=users.file,
+        fix=" or ".join(f"give --names {TABLES[name]}" for name in sorted(platforms))
+        + ", or a table with the columns 'number' and 'student'",
+    )
 
 
 def _letters(words: Iterable[str]) -> str:

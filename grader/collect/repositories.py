@@ -9,7 +9,7 @@ from pathlib import PurePosixPath
 
 from grader import notebook
 from grader.errors import SubmissionError, shown
-from grader.git import ANYONE, USUAL, Access, Bounds, Git, GitError, address, scratch
+from grader.git import ANYONE, USUAL, Access, Bounds, Git, GitError, address, origin, scratch
 
 _FILES, _LINK, _OTHER = ("100644", "100755"), "120000", "160000"
 _NAMED = 5
@@ -61,7 +61,9 @@ def take(wanted: Wanted, access: Access = ANYONE, bounds: Bounds = USUAL) -> Tak
             clone += ["--depth=1"]
         if wanted.branch:
             clone += [f"--branch={wanted.branch}"]
-        git.run(*clone, "--", address(wanted.url), "repository")
+        where = address(wanted.url)
+        clone += [f"--config={k}={v}" for k, v in origin(where).items() if k != "remote.origin.url"]
+        git.run(*clone, "--", where, "repository")
         inside = Git(git.folder / "repository", access, bounds)
         commit, newer = _commit(inside, wanted)
         path, blob = _notebook(inside, commit, wanted)

@@ -50,6 +50,11 @@ class Roster:
             return self._named(name) or self.of_copy(name)
         return self._above(name) or self._people.find(who)
 
+    def platform(self, name: PurePosixPath) -> str | None:
+        """The platform by whose word alone it is known whose the file is; None where none is."""
+        who = handed(name)
+        return who.platform if who and not self._above(name) else None
+
     def _above(self, name: PurePosixPath) -> str | None:
         """The student whose whole id is what a platform seems to have made, or a folder of it."""
         for part in name.parts:

@@ -8,10 +8,13 @@ import hmac
 _RANGE = 1 << 64
 
 
-def seed_for(private_key: bytes, student: str, problem: str) -> bytes:
-    """The seed of one student's variant: stable for ever, and unguessable without the key."""
+def seed_for(private_key: bytes, seat: str, problem: str) -> bytes:
+    """The seed of one student's or version's variant: stable for ever, unguessable without the key.
+
+    *seat* is the student's id, or the name of the version that several share.
+    """
     # Lengths keep ("ab", "c") and ("a", "bc") apart.
-    message = b"".join(len(t.encode()).to_bytes(4, "big") + t.encode() for t in (student, problem))
+    message = b"".join(len(t.encode()).to_bytes(4, "big") + t.encode() for t in (seat, problem))
     return hmac.digest(private_key, message, "sha256")
 
 

@@ -10,7 +10,7 @@ from grader.model import ExamSet, Paper, Problem, Question, Release, Slot, Stude
 
 
 def paper(release: Release, student: Student, given: Paper | None = None) -> Paper:
-    """The paper of *student*: the same one every time.
+    """The paper of *student*: the same one every time, and the same numbers for a whole version.
 
     *given* is the paper that the student worked on, when the specs have moved on since: its
     numbers are kept wherever the problem is still there.
@@ -18,9 +18,9 @@ def paper(release: Release, student: Student, given: Paper | None = None) -> Pap
     questions: list[Question] = []
     numbers = {q.variant.problem.id: q.variant.parameters for q in given.questions} if given else {}
     for slot in release.exam.slots:
-        for problem_id in _chosen(slot, release, student.id):
+        for problem_id in _chosen(slot, release, student.seat):
             problem = release.problems[problem_id]
-            seed = seed_for(release.private_key, student.id, problem_id)
+            seed = seed_for(release.private_key, student.seat, problem_id)
             questions.append(
                 Question(
                     number=len(questions) + 1,
@@ -32,10 +32,10 @@ def paper(release: Release, student: Student, given: Paper | None = None) -> Pap
     return Paper(student=student, exam=release.exam, release=release.id, questions=tuple(questions))
 
 
-def _chosen(slot: Slot, release: Release, student: str) -> tuple[str, ...]:
+def _chosen(slot: Slot, release: Release, seat: str) -> tuple[str, ...]:
     if slot.problem:
         return (slot.problem,)
-    seed = seed_for(release.private_key, student, "pool/" + "/".join(slot.pool))
+    seed = seed_for(release.private_key, seat, "pool/" + "/".join(slot.pool))
     taken = order(seed, "pool", len(slot.pool))[: slot.choose]
     # In the set's order: only which problems differs between students, not their sequence.
     return tuple(slot.pool[i] for i in sorted(taken))

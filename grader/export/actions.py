@@ -16,7 +16,7 @@ from grader.export.places import Places
 from grader.export.results import SAID, listed, open_parts, reason
 from grader.model.exported import Result
 from grader.model.grade import Verdict
-from grader.model.result import ShownPart, Standing
+from grader.model.result import Feedback, ShownPart, Standing
 from grader.spreadsheet import points
 
 MOST = 10
@@ -135,8 +135,7 @@ def _message(part: ShownPart) -> str:
 def summary_of(result: Result) -> str:
     """A step's summary of one result, in GitHub's Markdown."""
     feedback = result.feedback
-    total = f"{points(feedback.score)} of {points(feedback.max_score)} points"
-    told = [total if feedback.complete else f"{total} so far"]
+    told = [_total(feedback)]
     if feedback.refusal:
         told.append(feedback.refusal)
     elif feedback.standing is not Standing.GRADED:
@@ -153,6 +152,14 @@ def summary_of(result: Result) -> str:
     ]
     head = ("Part", "Points", "Verdict", "Read as", "Why")
     return summary(feedback.title, told, head, rows)
+
+
+def _total(feedback: Feedback) -> str:
+    """The points, where any are settled: what is open is no zero."""
+    if all(part.points is None for problem in feedback.problems for part in problem.parts):
+        return f"No points yet, of {points(feedback.max_score)}"
+    total = f"{points(feedback.score)} of {points(feedback.max_score)} points"
+    return total if feedback.complete else f"{total} so far"
 
 
 def _worth(part: ShownPart) -> str:

@@ -15,11 +15,15 @@ from grader.export.gradescope import TextFormat, Tiers, not_graded
 from grader.sandbox.walled import FIRST_UID
 
 RELEASE, SETTINGS, EARLY, WHEELS = "release.json", "settings.json", "not-finished.json", "wheels"
+INTERPRETER = "python.tar.gz"
 EXECUTABLE = ("setup.sh", "run_autograder")
 SPARE_SECONDS = 30
 """Of Gradescope's own limit, so that ours is reached first and leaves a result."""
 PYTHONS = ("3.12", "3.13", "3.11")
 """In the order in which they are looked for."""
+OLDEST = "3.11"
+PLAIN_MB, TORCH_MB = 768, 1536
+"""Of Gradescope's containers, the smallest that an exam runs in, without and with torch."""
 
 _DATE = (1980, 1, 1, 0, 0, 0)
 
@@ -40,14 +44,18 @@ class Autograder:
     """At most so many submissions within so many minutes; None without a limit."""
     minutes: float = 10.0
     """After which Gradescope ends a run."""
-    memory_mb: int = 768
-    """What its container has."""
+    memory_mb: int | None = None
+    """What its container has; None for the smallest that such an exam needs."""
     sandbox: str = "required:user"
     text_format: TextFormat = TextFormat.TEXT
     offline: bool = False
     """Whether every package is among the wheels."""
     wheels: Mapping[str, bytes] = field(default_factory=dict)
     """By file name."""
+    python: str = PYTHONS[0]
+    """The version that wheels and interpreter are for."""
+    interpreter: bytes = b""
+    """A Python that runs where it is unpacked, as a .tar.gz; empty without one."""
 
     @property
     def settings(self) -> bytes:
@@ -62,7 +70,8 @@ class Autograder:
             "text": self.text_format.value,
             "rate": list(self.rate) if self.rate else None,
             "minutes": self.minutes,
-            "memory_mb": self.memory_mb,
+            "memory_mb": self.memory_mb or (TORCH_MB if self.torch else PLAIN_MB),
+            "torch": self.torch,
             "sandbox": self.sandbox,
         }
         return (json.dumps(data, indent=2) + "\n").encode()
@@ -73,9 +82,9 @@ def autograder_zip(one: Autograder, release: bytes, templates: tuple[Path, ...])
 
     The same bytes for the same arguments.
     """
-    versions = PYTHONS[:1] if one.offline else PYTHONS
     # Wheels of compiled packages are for one version of Python.
-    one_of = f"[:2] != ({PYTHONS[0].replace('.', ', ')})" if one.offline else " < (3, 11)"
+    versions = (one.python,) if one.offline else PYTHONS
+    relation, least = ("[:2] !=", one.python) if one.offline else (" <", OLDEST)
     texts = filled(
         "gradescope",
         templates,
@@ -83,10 +92,10 @@ def autograder_zip(one: Autograder, release: bytes, templates: tuple[Path, ...])
         install=one.install,
         torch=one.torch,
         offline=one.offline,
-        python=PYTHONS[0],
+        python=one.python,
         versions=" ".join(versions),
-        names=" ".join(f"python{version}" for version in versions),
-        refuses=f"sys.version_info{one_of}",
+        needs=f"Python {least}" + ("" if one.offline else " or newer"),
+        refuses=f"sys.version_info{relation} ({least.replace('.', ', ')})",
         uid=FIRST_UID,
         seconds=seconds(one.minutes),
     )
@@ -99,6 +108,7 @@ def autograder_zip(one: Autograder, release: bytes, templates: tuple[Path, ...])
             "points: submit again, and tell your instructor if it stays like this."
         ),
         **{f"{WHEELS}/{name}": data for name, data in one.wheels.items()},
+        **({INTERPRETER: one.interpreter} if one.interpreter else {}),
     }
     missing = [name for name in EXECUTABLE if name not in files]
     if missing:

@@ -54,6 +54,10 @@ class Course:
     """Of points for Classroom 50, which knows integers only."""
     again: str = ""
     """The options that make the same files again."""
+    shared: str = ""
+    """The version that everybody has, so that the notebook is the same for all; else empty."""
+    sample: str = ""
+    """The path of the notebook for practice in the template; empty without one."""
 
     @property
     def title_line(self) -> str:
@@ -97,13 +101,19 @@ def checked(course: Course) -> Course:
 
 
 def student_files(
-    course: Course, templates: tuple[Path, ...], student: str = "", *, check: bool = True
+    course: Course,
+    templates: tuple[Path, ...],
+    student: str = "",
+    version: str = "",
+    *,
+    check: bool = True,
 ) -> dict[str, bytes]:
     """What a repository of a student starts from, without the notebook.
 
-    *check* is whether the workflow for GitHub Actions is there.
+    *version* is the one that the student shares with others. *check* is whether the workflow for
+    GitHub Actions is there.
     """
-    made = dict(_files(STUDENT, templates, course=course, student=student))
+    made = dict(_files(STUDENT, templates, course=course, student=student, version=version))
     if not check:
         made.pop(CHECK, None)
     return made

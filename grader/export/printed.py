@@ -36,13 +36,17 @@ def key_html(exam: PrintedExam, templates: tuple[Path, ...]) -> bytes:
 def answer_sheet(exams: Iterable[PrintedExam], students: Iterable[Student]) -> bytes:
     """The CSV that answers are typed into: a line a student, a column for each place.
 
-    Where versions have different problems, it has the places of all of them.
+    Where versions have different problems, it has the places of all of them. Whose version the
+    roster names has it filled in, where it is one of *exams*.
     """
+    exams = tuple(exams)
+    printed = {exam.version for exam in exams}
     names = dict.fromkeys(name for e in exams for place in e.places for name in place.names)
     head = (*HEAD, *names)
     lines = [line(head)]
     for student in students:
-        cells = (text(student.id), text(student.name), *[""] * (len(head) - 2))
+        version = student.version if student.version in printed else ""
+        cells = (text(student.id), text(student.name), version, *[""] * (len(head) - 3))
         lines.append(line(cells))
     return "".join(f"{one}\r\n" for one in lines).encode()
 

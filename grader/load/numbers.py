@@ -10,6 +10,7 @@ from pathlib import Path
 
 from grader.errors import Location, SpecError
 from grader.model import Student
+from grader.model.people import Numbers
 
 _NUMBER = ("id", "identifier", "number", "canvas user id", "user id")
 _STUDENT = (
@@ -19,12 +20,12 @@ _STUDENT = (
 _PARTICIPANT = re.compile(r"^(?:Participant )?(\d+)$")
 
 
-def load_numbers(path: Path, known: Mapping[str, Student]) -> Mapping[str, str]:
+def load_numbers(path: Path, known: Mapping[str, Student]) -> Numbers:
     """Numbers to ids of students, from the CSV file at *path*.
 
     It may be the gradebook that Canvas exports, Moodle's worksheet for grading offline, or any
     table with a column `number` and one with the students' ids, e-mail addresses or names.
-    Raises SpecError when the file is none of these.
+    Whose it is, its columns say. Raises SpecError when the file is none of these.
     """
     try:
         text = path.read_text(encoding="utf-8-sig")
@@ -50,7 +51,18 @@ def load_numbers(path: Path, known: Mapping[str, Student]) -> Mapping[str, str]:
             where=Location(str(path), 1),
             fix="use Canvas's gradebook, Moodle's worksheet, or columns 'number' and 'student'",
         )
-    return _numbers(rows[1:], number, columns, _ways(known))
+    found = _numbers(rows[1:], number, columns, _ways(known))
+    return Numbers(students=found, platform=_platform(header, number, rows[1:]), file=str(path))
+
+
+def _platform(header: list[str], number: int, rows: list[list[str]]) -> str:
+    """Which platform wrote the table; a table of one's own is nobody's."""
+    if header[number] == "id" and not {"sis login id", "sis user id", "section"}.isdisjoint(header):
+        return "Canvas"
+    if header[number] == "identifier":
+        cells = (row[number].strip() for row in rows if number < len(row))
+        return "Moodle" if any(cell.startswith("Participant ") for cell in cells) else ""
+    return ""
 
 
 def _ways(known: Mapping[str, Student]) -> Mapping[str, str]:

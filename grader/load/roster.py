@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Container
+from collections.abc import Container, Iterable
 from pathlib import Path
 from typing import Any
 
 from grader.errors import Location, SpecError, SpecErrors
-from grader.model import Student
+from grader.model import SAMPLE, Student
 from grader.registry import nearest
 
 # What the systems that classes live in call these columns when they export a roster.
@@ -18,6 +18,7 @@ _COLUMNS = {
     "name": ("name", "student name", "full name", "full_name"),
     "email": ("email", "e-mail", "email address"),
     "section": ("section", "group", "class"),
+    "version": ("version",),
 }
 MAX_ID = 100
 
@@ -25,7 +26,8 @@ MAX_ID = 100
 def load_roster(path: Path) -> tuple[Student, ...]:
     """The students in the CSV file at *path*, in its order; raises SpecErrors.
 
-    The first row names the columns; only one for the id is needed. Commas or semicolons.
+    The first row names the columns; only one for the id is needed. Commas or semicolons. Students
+    with the same text in the column `version` share their numbers.
     """
     try:
         text = path.read_text(encoding="utf-8-sig", errors="strict")
@@ -67,20 +69,21 @@ def _read(rows: Any, file: str) -> tuple[Student, ...]:
         student = Student(**{"id": "", **cells})
         problem = id_problem(student.id, folded)
         if problem:
-            errors.append(
-                SpecError(
-                    problem,
-                    where=where,
-                    fix="one id a student: letters, digits and signs that a file's name may have",
-                )
-            )
-        else:
-            students[student.id] = student
-            folded[student.id.casefold()] = student.id
+            fix = "one id a student: letters, digits and signs that a file's name may have"
+            errors.append(SpecError(problem, where=where, fix=fix))
+            continue
+        students[student.id] = student
+        folded[student.id.casefold()] = student.id
+        problem = version_problem(student.version)
+        if problem:
+            errors.append(SpecError(problem, where=where, fix="name versions A, B, C, ..."))
     if errors:
         raise SpecErrors(tuple(errors))
     if not students:
         raise SpecError("the roster has no students", where=Location(file), fix="add a row each")
+    problem = seats_problem(students.values())
+    if problem:
+        raise SpecError(problem, where=Location(file), fix="name versions A, B, C, ...")
     return tuple(students.values())
 
 
@@ -88,15 +91,45 @@ def id_problem(name: str, folded: Container[str]) -> str | None:
     """Why *name* can't be a student's id beside those in *folded* (casefolded); None if it can."""
     if not name:
         return "this row has no id"
-    if (
-        len(name) > MAX_ID
-        or not name.isprintable()
-        or set(name) & set('/\\:*?"<>|')
-        or name[0] in ".-"
-    ):
+    if _is_no_name(name):
         return f"the id '{name[:40]}' can't be a file's name"
     if name.casefold() in folded:
         return f"the id '{name}' stands here twice"
+    return None
+
+
+def _is_no_name(name: str) -> bool:
+    """Whether no file of that name could be written everywhere."""
+    return (
+        len(name) > MAX_ID
+        or not name.isprintable()
+        or bool(set(name) & set('/\\:*?"<>|'))
+        or name[0] in ".-"
+    )
+
+
+def version_problem(name: str) -> str | None:
+    """Why *name* can't be a version that students share; None if it can, or is empty."""
+    if name.casefold() == SAMPLE:
+        return f"the version '{name}' is the one for practice, which nobody is graded by"
+    if name and _is_no_name(name):
+        return f"the version '{name[:40]}' can't be a file's name"
+    return None
+
+
+def seats_problem(students: Iterable[Student]) -> str | None:
+    """Why these students can't be in one release: names of versions that would mean two things."""
+    listed = tuple(students)
+    versions: dict[str, str] = {}
+    for student in listed:
+        if student.version:
+            other = versions.setdefault(student.version.casefold(), student.version)
+            if other != student.version:
+                return f"the versions '{other}' and '{student.version}' differ in capitals only"
+    # Numbers of one's own are drawn by the id, as those of a version are by its name.
+    alone = next((s.id for s in listed if not s.version and s.id in versions.values()), None)
+    if alone is not None:
+        return f"'{alone}' is a version, and the id of a student with numbers of their own"
     return None
 
 

@@ -1,5 +1,6 @@
 """The records that pass between stages: frozen, plain data."""
 
+from grader.model import packages
 from grader.model.evidence import (
     Answer,
     Call,
@@ -14,7 +15,17 @@ from grader.model.evidence import (
     Trial,
 )
 from grader.model.grade import Audience, Grade, Judgement, Mark, Override, Verdict
-from grader.model.paper import Draw, Facts, Key, Paper, Question, Release, Student, Variant
+from grader.model.paper import (
+    SAMPLE,
+    Draw,
+    Facts,
+    Key,
+    Paper,
+    Question,
+    Release,
+    Student,
+    Variant,
+)
 from grader.model.spec import (
     Carry,
     ExamSet,
@@ -33,6 +44,7 @@ from grader.model.spec import (
 )
 
 __all__ = [
+    "SAMPLE",
     "Answer",
     "Audience",
     "Call",
@@ -72,4 +84,5 @@ __all__ = [
     "Trial",
     "Variant",
     "Verdict",
+    "packages",
 ]

@@ -145,6 +145,12 @@ class Race:
     """Whether the baseline is measured by itself, and nothing of the student's."""
     marks: tuple[float, ...] = ()
     """Ratios of baseline to student that matter: on which side of them it lies is to be found."""
+    by: str = "time"
+    """What is compared: the time, or a count: `launches`, `instructions` or `page_faults`."""
+    backward: bool = False
+    """Whether the launches of the backward pass count as well."""
+    least: float = 0.0
+    """A count that no way of doing it can be without."""
     rounds: int = 24
     seconds: float = 20.0
     """For all rounds together, the preparations included."""
@@ -172,6 +178,8 @@ class Trial:
     """For each call."""
     device: str = "cpu"
     """`cuda` for what can't be called elsewhere; on another runner it is put off."""
+    needs: tuple[str, ...] = ()
+    """Packages, of `grader.model.packages`; on a runner without one of them it is put off."""
     race: Race | None = None
 
     @property

@@ -8,6 +8,9 @@ from dataclasses import dataclass, field
 from grader.model.spec import ExamSet, Part, Problem
 from grader.quantity import Value
 
+SAMPLE = "sample"
+"""The version that everybody may look at, and that nobody is graded by."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Student:
@@ -17,6 +20,17 @@ class Student:
     name: str = ""
     email: str = ""
     section: str = ""
+    version: str = ""
+    """Students of the same version share their numbers; empty for numbers of one's own."""
+
+    @property
+    def seat(self) -> str:
+        """What the numbers are drawn by: the version, or else the student's id.
+
+        The sample's begins with a sign that no id and no version may have, so that its numbers are
+        nobody's.
+        """
+        return f"/{SAMPLE}" if self.version == SAMPLE else self.version or self.id
 
 
 # Item, such as "h100-sxm", to field, such as "memory_bandwidth", to what is known.

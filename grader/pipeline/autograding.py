@@ -41,18 +41,32 @@ def sealed_result(notebook: Path, student: str, pack: Path, settings: Settings) 
 
 
 def own_file(path: Path) -> Path:
-    """*path*, unless a link on it, which a student may commit, leads to what is not in this folder.
+    """*path*, unless a link on it, which a student may commit, leads elsewhere.
 
-    Raises SetupError.
+    Whoever calls us may name a file above this folder, with `..`. Of an absolute path only the
+    last part is looked at. Raises SetupError.
     """
-    here = Path.cwd().resolve()
-    if path.is_symlink() or (not path.is_absolute() and path.resolve() != here / path):
+    steps = [path] if path.is_absolute() else list(_steps(path))
+    linked = next((step for step in steps if step.is_symlink()), None)
+    if linked is not None:
+        what = "the notebook" if linked == steps[-1] else f"the notebook's folder '{linked.name}'"
         raise SetupError(
-            "the notebook is a link; the file itself is needed",
+            f"{what} is a link; the file itself is needed",
             where=str(path),
             fix="commit the notebook itself",
         )
     return path
+
+
+def _steps(path: Path) -> Iterator[Path]:
+    """What lies on the way to *path*, from this folder on.
+
+    Where none is a link, `..` leads back to the folder that one came from.
+    """
+    here = Path.cwd().resolve()
+    for part in path.parts:
+        here = here.parent if part == ".." else here / part
+        yield here
 
 
 def one_result(
@@ -173,9 +187,10 @@ def unjudged(files: Mapping[str, bytes], body: str) -> dict[str, bytes]:
 def commit_time(folder: Path) -> str:
     """When the commit that is checked out in *folder* was made; now, where git can't say."""
     try:
-        # The folder is a student's: files in it that look like a repository's are none of ours.
+        # The folder is a student's: files in it that look like a repository's are none of ours,
+        # and of the settings in it those that name programs don't count.
         command = ["-c", "safe.bareRepository=explicit", "show", "-s", "--no-show-signature"]
-        return Git(folder).line(*command, "--format=%cI", "HEAD")
+        return Git(folder, ours=False).line(*command, "--format=%cI", "HEAD")
     except GraderError:
         return datetime.now(UTC).isoformat(timespec="seconds")
 

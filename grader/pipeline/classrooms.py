@@ -5,7 +5,6 @@ from __future__ import annotations
 import csv
 import io
 import re
-import shlex
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -21,36 +20,20 @@ from grader.export.classroom import (
     student_files,
 )
 from grader.files import write_whole
-from grader.load import Bank, load_release, own_bank, release_bytes
+from grader.load import Bank, load_release, load_roster, own_bank, release_bytes
 from grader.model import Release
-from grader.notebook import write
 from grader.pipeline.papers import trials_of
-from grader.pipeline.student import TEST_EXAM, test_exam_source
-from grader.render import metadata, render
+from grader.pipeline.releases import Notebooks
+from grader.pipeline.student import TEST_EXAM, is_ours, test_exam_source
+from grader.pipeline.versions import of_version, sample_student, shared_version, versions_of
+from grader.pipeline.wishes import KEPT, Before, Wishes, again, before, kept_bytes
+
+__all__ = ["Before", "Init", "Wishes", "before", "course_of", "init_classroom", "known_to_students"]
 
 TEMPLATE, STUDENTS, INSTRUCTOR, BUNDLE = "student-template", "students", "instructor", "classroom50"
 ROSTER = "roster.csv"
 _TORCH = re.compile(r"^\s*(import|from) torch\b", re.M)
 """In code; a text may mention it without anything that needs it."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Wishes:
-    """What the instructor said of the class; empty where they left it to us."""
-
-    host: str = "github"
-    owner: str = ""
-    url: str = ""
-    notebook: str = ""
-    deadline: str = ""
-    schedule: str = ""
-    branch: str = "main"
-    install: str = ""
-    python: str = "3.12"
-    gpu_label: str = "gpu"
-    classroom: str = "CLASSROOM"
-    assignment: str = ""
-    scale: int = 100
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -73,8 +56,10 @@ def init_classroom(
 ) -> Init:
     """Writes the template, every student's starting repository, and the instructor's.
 
-    The release goes into the instructor's alone. Files that are there are replaced, the roster
-    aside; others stay.
+    The template has the notebook itself where everybody shares one version, and otherwise a sample
+    with numbers of nobody's. The release goes into the instructor's repository alone, with what was
+    wished, for the next run. Files that are there are replaced, the roster aside; others stay, but
+    for a notebook that an earlier run put into the template.
     """
     release = load_release(release_file)
     course = course_of(release, wishes)
@@ -86,25 +71,59 @@ def init_classroom(
         )
     check = wishes.host == "github"
     tests = {TEST_EXAM: test_exam_source(bank.templates).encode()}
-    _put(out / TEMPLATE, {**student_files(course, bank.templates, check=check), **tests})
+    notebooks = Notebooks(release, bank)
+    shown = _in_template(course, notebooks)
+    stale = _cleared(out / TEMPLATE, before(out / INSTRUCTOR), shown)
+    _put(out / TEMPLATE, {**student_files(course, bank.templates, check=check), **tests, **shown})
     for student in release.students.values():
-        mine = paper(release, student)
-        notebook = write(render(mine, bank.templates), metadata(mine))
-        files = student_files(course, bank.templates, student.id, check=check)
-        _put(out / STUDENTS / student.id, {**files, **tests, course.notebook: notebook})
+        files = student_files(course, bank.templates, student.id, student.version, check=check)
+        mine = {course.notebook: notebooks.of(student)}
+        _put(out / STUDENTS / student.id, {**files, **tests, **mine})
         done(student.id)
     instructor = instructor_files(course, bank.templates)
-    if not (out / INSTRUCTOR / ROSTER).exists():  # later it holds what the instructor wrote
+    roster = out / INSTRUCTOR / ROSTER
+    unlisted = _unlisted(roster, release)
+    if not roster.exists():  # later it holds what the instructor wrote
         instructor[ROSTER] = _roster(release)
+    instructor[KEPT] = kept_bytes(wishes, tuple(shown))
     _put(out / INSTRUCTOR, instructor)
     write_whole(out / INSTRUCTOR / "release" / "release.json", release_bytes(release), private=True)
     if wishes.host == "classroom50":
-        bundle = classroom50_files(course, bank.templates, pack=pack is not None)
+        there = (out / BUNDLE / "exam.pack").exists()  # of an earlier run
+        bundle = classroom50_files(course, bank.templates, pack=there or pack is not None)
         if pack is not None:
             bundle["exam.pack"] = _sealed(pack)
         _put(out / BUNDLE, bundle)
-    notes = (*known_to_students(release), *_notes(course, wishes))
-    return Init(course=course, students=len(release.students), notes=notes)
+    notes = (*known_to_students(release), *_notes(course, wishes), *_of_versions(release, course))
+    return Init(course=course, students=len(release.students), notes=(*notes, *stale, *unlisted))
+
+
+def _in_template(course: Course, notebooks: Notebooks) -> dict[str, bytes]:
+    """The notebook that everybody may have before it is known who they are."""
+    if course.shared:
+        return {course.notebook: notebooks.of(of_version(course.shared))}
+    return {course.sample: notebooks.of(sample_student())} if course.sample else {}
+
+
+def _cleared(template: Path, earlier: Before, shown: Mapping[str, bytes]) -> list[str]:
+    """Takes out what an earlier run put into the template and this one doesn't; says so.
+
+    Whoever started from it would work in a notebook that is not graded by this release.
+    """
+    gone = [n for n in earlier.notebooks if n not in shown and is_ours(template / n)]
+    for name in gone:
+        (template / name).unlink()
+    return [f"no longer part of the template, and removed: {', '.join(gone)}"] if gone else []
+
+
+def _unlisted(roster: Path, release: Release) -> list[str]:
+    """Students who would not be collected, as the roster that is kept has no line for them."""
+    if not roster.exists():
+        return []
+    listed = {student.id for student in load_roster(roster)}
+    new = [name for name in release.students if name not in listed]
+    told = ", ".join(new[:5]) + (", …" if len(new) > 5 else "")
+    return [f"{len(new)} students have no line in instructor/{ROSTER}: {told}"] if new else []
 
 
 def course_of(release: Release, wishes: Wishes) -> Course:
@@ -126,8 +145,13 @@ def course_of(release: Release, wishes: Wishes) -> Course:
         classroom=wishes.classroom,
         assignment=wishes.assignment or exam.id,
         scale=wishes.scale,
+        shared=shared_version(release),
     )
-    return replace(checked(course), again=_again(wishes))
+    course = replace(checked(course), again=again(wishes))
+    if course.shared or not wishes.sample:
+        return course
+    # In a folder of its own: the only notebook in the top folder is the one that counts.
+    return replace(course, sample=f"sample/{Path(course.notebook).stem}-sample.ipynb")
 
 
 def _texts(data: object) -> Iterator[str]:
@@ -148,22 +172,14 @@ def _needs_cuda(release: Release) -> bool:
     return any(trial.device == "cuda" for trial in trials_of(paper(release, student)))
 
 
-def _again(wishes: Wishes) -> str:
-    plain = Wishes()
-    given = {
-        name: getattr(wishes, name)
-        for name in Wishes.__dataclass_fields__
-        if getattr(wishes, name) != getattr(plain, name)
-    }
-    return "".join(f" --{k.replace('_', '-')} {shlex.quote(str(v))}" for k, v in given.items())
-
-
 def _roster(release: Release) -> bytes:
     text = io.StringIO(newline="")
     rows = csv.writer(text, lineterminator="\n")
-    rows.writerow(["id", "name", "email", "section", "repository", "deadline"])
+    has = bool(versions_of(release))
+    version = ["version"] if has else []
+    rows.writerow(["id", "name", "email", "section", *version, "repository", "deadline"])
     for s in release.students.values():
-        rows.writerow([s.id, s.name, s.email, s.section, "", ""])
+        rows.writerow([s.id, s.name, s.email, s.section, *([s.version] if has else []), "", ""])
     return text.getvalue().encode()
 
 
@@ -207,6 +223,25 @@ def _notes(course: Course, wishes: Wishes) -> list[str]:
             f"points are multiplied by {course.scale}"
         )
     return notes
+
+
+def _of_versions(release: Release, course: Course) -> Iterator[str]:
+    """What the template shows, and what it can't hold."""
+    if course.shared:
+        yield (
+            f"everybody shares version {course.shared}, so the template holds the exam itself: let "
+            "nobody see it before the exam begins"
+        )
+    elif course.sample:
+        yield (
+            f"the template has a sample for practice, {course.sample}: the exam's problems with "
+            "other numbers; leave it out with --no-sample if they are to be new to students"
+        )
+    if not course.shared and (shared := versions_of(release)):
+        yield (
+            f"there are several versions ({', '.join(shared)}), and a template can hold one: hand "
+            "the notebooks out, or render a release for each template"
+        )
 
 
 def _put(folder: Path, files: Mapping[str, bytes]) -> None:

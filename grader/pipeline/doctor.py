@@ -15,7 +15,8 @@ from importlib.metadata import PackageNotFoundError, version
 from grader import __version__
 from grader.execute import execute
 from grader.kernels import USUAL
-from grader.model import Job, Limits, Outcome, Submission
+from grader.machine.counters import EVENTS, uncounted
+from grader.model import Job, Limits, Outcome, Submission, packages
 from grader.notebook import Cell, write
 from grader.pipeline.grading import cuda_here
 from grader.pipeline.layers import try_layers
@@ -61,8 +62,10 @@ def _findings(kernel: bool) -> Iterator[Finding]:
         seen=torch or "not installed: notebooks that import torch will fail here",
         fix="" if torch else "pip install torch, when a set needs it",
     )
+    yield from _optional()
     yield _cuda()
     yield _warm()
+    yield from _counters()
     yield from _sandbox() if kernel else _layers()
     free = shutil.disk_usage(tempfile.gettempdir()).free
     yield Finding(
@@ -73,6 +76,20 @@ def _findings(kernel: bool) -> Iterator[Finding]:
     )
     if kernel:
         yield _kernel()
+
+
+def _optional() -> Iterator[Finding]:
+    for name, one in packages.PACKAGES.items():
+        here = one.is_here
+        waits = (
+            f"not installed: parts that need {one.title} are put off here, at no cost to anybody"
+        )
+        yield Finding(
+            what=name,
+            ok=True if here else None,
+            seen=_version(name) or "installed" if here else waits,
+            fix="" if here else f"pip install {name}, and `grader grade --only deferred` fills in",
+        )
 
 
 def _version(package: str) -> str | None:
@@ -86,6 +103,19 @@ def _cuda() -> Finding:
     here = cuda_here()
     seen = "a CUDA device is here; `grader grade --device cuda` shows it to notebooks"
     return Finding(what="GPU", ok=True if here else None, seen=seen if here else "no CUDA device")
+
+
+def _counters() -> Iterator[Finding]:
+    for name, event in EVENTS.items():
+        why = uncounted(name)
+        yield Finding(
+            what=f"counter: {name}",
+            ok=True if why is None else None,
+            seen=f"{event.words} of a kernel can be counted from outside"
+            if why is None
+            else f"{why.what}: parts that go by it wait for another machine, at no cost to anybody",
+            fix="" if why is None else why.fix or "",
+        )
 
 
 def _layers() -> Iterator[Finding]:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable
+from itertools import count
 from pathlib import Path
 
 from grader import __version__
 from grader.errors import SetupError
-from grader.files import write_whole
+from grader.files import fault, write_whole
 from grader.gradebook import Gradebook
 from grader.model.exported import ClassResults, Exported, Result
 from grader.model.result import Row
@@ -71,13 +73,50 @@ def _result(
 
 
 def write_exported(exported: Exported, out: Path) -> list[Path]:
-    """Writes the files into the folder *out*, each as a whole; the paths that were written."""
+    """Writes the files into the folder *out*, each as a whole; the paths that were written.
+
+    A link in a file's place is replaced, and never followed. Raises SetupError for a folder in a
+    file's place, and for a name or a link on the way that leads out of *out*.
+    """
     written = []
     for name, data in exported.files.items():
         target = out / name
-        if not target.resolve().is_relative_to(out.resolve()):
+        # The last part is not resolved: what stands there is replaced, wherever it leads.
+        if target.name == ".." or not target.parent.resolve().is_relative_to(out.resolve()):
             raise SetupError(f"'{name}' would be written outside of '{out}'", fix="rename it")
+        if _in_the_way(target):
+            raise SetupError(
+                "there is a folder where a file is to be written",
+                where=str(target),
+                fix="rename or remove the folder, or write elsewhere",
+            )
         target.parent.mkdir(parents=True, exist_ok=True)
         write_whole(target, data)
         written.append(target)
     return written
+
+
+def make_way(exported: Exported, out: Path) -> list[str]:
+    """Renames folders that stand where files are to be written; a note for each.
+
+    For an *out* that a student has written into, who must not keep a result from being written.
+    """
+    notes = []
+    for name in exported.files:
+        target = out / name
+        if _in_the_way(target):
+            moved = target.with_name(f"{target.name}.moved")
+            for number in count(2):
+                if not os.path.lexists(moved):
+                    break
+                moved = target.with_name(f"{target.name}.moved-{number}")
+            try:
+                target.rename(moved)
+            except OSError as error:
+                raise fault(error, target) from error
+            notes.append(f"there was a folder '{name}'; it is now called '{moved.name}'")
+    return notes
+
+
+def _in_the_way(target: Path) -> bool:
+    return target.is_dir() and not target.is_symlink()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import closing, nullcontext
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
@@ -20,8 +20,9 @@ from grader.model import Evidence, Grade, Limits, Outcome, Paper, Release, Submi
 from grader.model.assignment import SourceNotebook
 from grader.pipeline import stopping
 from grader.pipeline.batch import execute_all, refused
-from grader.pipeline.deferred import filled, of_device, puts_off, to_measure
+from grader.pipeline.deferred import fillable, filled, puts_off, to_measure, why_nothing
 from grader.pipeline.graded import require_release
+from grader.pipeline.misplaced import looks_after
 from grader.pipeline.papers import (
     SEATS,
     Papers,
@@ -62,7 +63,7 @@ class Settings:
     names: Path | None = None
     """Whose is what a platform's numbers are on: its gradebook as CSV."""
     deferred: bool = False
-    """Fill in what earlier runs had put off for this device, and nothing else."""
+    """Fill in what earlier runs had put off and this machine can make, and nothing else."""
 
     def fingerprint(self, names: tuple[str, ...], trials: tuple[Trial, ...] = ()) -> str:
         """Stands for how a notebook is executed and what it is asked; another means once more."""
@@ -108,14 +109,14 @@ def grade(
             "there is no CUDA device on this machine",
             fix="leave --device out; what needs CUDA can be graded on another machine later",
         )
-    if settings.deferred and settings.device == "cpu":
-        raise SetupError(
-            "nothing is put off for a CPU",
-            fix="add --device cuda, on a machine that has a GPU",
-        )
     release = load_release(release_file)
+    if settings.deferred:
+        parts = (part for problem in release.problems.values() for part in problem.parts)
+        nothing = why_nothing(parts, settings.device)
+        if nothing is not None:
+            raise SetupError(nothing[0], fix=nothing[1])
     users = load_numbers(settings.names, release.students) if settings.names else None
-    collected = collect(submissions, release.students, users)
+    collected = collect(submissions, release.students, users, looks_after(release))
     with Gradebook.open(out, create=True) as book, alone(out):
         for folder in WRITTEN_INTO:
             sweep(out / folder)
@@ -177,7 +178,7 @@ class _Filing:
         grades = {g.student: g for g in self._book.grades()}
         if self._deferred:
             stored = ((s, self._stored(s)) for s in latest if s.refusal is None)
-            return [s for s, found in stored if found and puts_off(found, grades.get(s.student))]
+            return [s for s, found in stored if found and self._can_fill(s, found, grades)]
         # A grade that is open throughout came of a fault of ours: evidence may be there by now.
         current = {
             g.student: (g.submission_sha256, g.release, g.engine)
@@ -200,11 +201,18 @@ class _Filing:
                 todo.append(submission)
         return todo
 
+    def _can_fill(
+        self, submission: Submission, evidence: Evidence, grades: Mapping[str, Grade]
+    ) -> bool:
+        waiting = puts_off(evidence, grades.get(submission.student))
+        return any(trial.name in waiting for trial in self.trials(submission.student))
+
     def new(self, submission: Submission, evidence: Evidence) -> None:
         """Files what an execution left behind, and the grade that it earns."""
         before = self._stored(submission) if self._deferred else None
         if before is not None and evidence.outcome is not Outcome.REFUSED:
-            evidence = filled(before, evidence)
+            made = frozenset(trial.name for trial in self.trials(submission.student))
+            evidence = filled(before, evidence, made)
         if evidence.outcome is not Outcome.REFUSED:
             try:
                 evidence = self._book.put_evidence(evidence, self._fingerprint(submission))
@@ -242,7 +250,7 @@ class _Filing:
     def trials(self, student: str) -> tuple[Trial, ...]:
         """What is to be done with a student's functions in this run."""
         found = self._papers.trials(student)
-        return of_device(found, self._settings.device) if self._deferred else found
+        return fillable(found, self._settings.device) if self._deferred else found
 
     def _fingerprint(self, submission: Submission) -> str:
         return self._settings.fingerprint(self.names, self._papers.trials(submission.student))

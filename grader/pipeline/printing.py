@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import string
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -28,10 +27,12 @@ from grader.model.printed import (
 )
 from grader.model.result import GivenValue
 from grader.pipeline.releases import make_release
+from grader.pipeline.versions import LETTERS
 from grader.render import given, letter_of
 from grader.units.convert import with_unit
 
-LETTERS = string.ascii_uppercase
+PRINTED = 6
+"""Versions, where nobody says how many."""
 CHECK = 4
 """Characters of the code of a version."""
 
@@ -61,7 +62,10 @@ def print_exam(
     unless they are left out.
     """
     exam, notes = on_paper(bank.exam(wanted), bank, leave_out=leave_out)
-    letters = tuple(Student(id=letter, name=f"Version {letter}") for letter in LETTERS[:versions])
+    letters = tuple(
+        Student(id=letter, name=f"Version {letter}", version=letter)
+        for letter in LETTERS[:versions]
+    )
     made = make_release(bank, exam, letters, out, private_key)
     release = made.release
     exams = [printed(paper(release, release.students[one.id])) for one in letters]
@@ -74,6 +78,9 @@ def print_exam(
     kept = [f"{SHEET} was there already, and is kept as it is"] if files[-1].exists() else []
     if not kept:  # somebody may have typed into it
         write_whole(files[-1], answer_sheet(exams, students))
+    strange = sorted({s.version for s in students if s.version} - {e.version for e in exams})
+    if strange:
+        kept.append(f"versions on the roster that are not printed: {', '.join(strange)}")
     essays = [p.name for p in exams[0].places if p.form is Form.TEXT] if exams else []
     read = [f"read by a person, whose points are typed in: {', '.join(essays)}"] if essays else []
     return Printed(release=release, files=tuple(files), notes=(*notes, *made.notes, *read, *kept))

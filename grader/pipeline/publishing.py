@@ -10,11 +10,13 @@ from functools import partial
 from pathlib import Path
 
 from grader.errors import GraderError, SetupError, shown
-from grader.git import ANYONE, USUAL, Access, Bounds, Git, GitError, address, scratch
+from grader.git import ANYONE, USUAL, Access, Bounds, Git, GitError, address, origin, scratch
 from grader.pipeline.collecting import Repository
 
 NAME, EMAIL = "grader", "grader@users.noreply.github.com"
 _MOST_FILES = 1000
+_MOST_COMMITS = 1000
+"""On a branch, that are looked at for one of ours."""
 
 
 class Went(StrEnum):
@@ -79,8 +81,9 @@ def _send(to: Repository, files: Mapping[str, bytes], how: Sending) -> Sent:
     with scratch(how.access, how.bounds) as outer:
         outer.run("init", "--quiet", "--bare", "--template=", "repository")
         git = Git(outer.folder / "repository", how.access, how.bounds)
-        where = address(to.url)
-        parent = _tip(git, where, how)
+        for name, value in origin(address(to.url)).items():
+            git.run("config", name, value)
+        parent, taken_over = _tip(git, how)
         start = [parent] if parent and not how.whole else ["--empty"]
         git.run("read-tree", *start)
         new = {n: data for n, data in files.items() if how.whole or not _there(git, parent, n)}
@@ -94,31 +97,43 @@ def _send(to: Repository, files: Mapping[str, bytes], how: Sending) -> Sent:
         if parent and tree == git.line("rev-parse", f"{parent}^{{tree}}"):
             return told(went=Went.SAME, text="as sent before", commit=parent)
         commit = _commit(git, tree, parent, how.message)
-        git.run("push", "--quiet", "--no-verify", where, f"{commit}:refs/heads/{how.branch}")
-        names = ", ".join(sorted(new)[:4]) + (", …" if len(new) > 4 else "")
-        return told(went=Went.SENT, text=f"{names} to the branch {how.branch}", commit=commit)
+        git.run("push", "--quiet", "--no-verify", "origin", f"{commit}:refs/heads/{how.branch}")
+        text = ", ".join(sorted(new)[:4]) + (", …" if len(new) > 4 else "")
+        text += f" to the branch {how.branch}"
+        if taken_over:
+            text += ", in place of what somebody else had committed there"
+        return told(went=Went.SENT, text=text, commit=commit)
 
 
-def _tip(git: Git, where: str, how: Sending) -> str:
-    """The commit that the branch is at; empty when there is no such branch."""
+def _tip(git: Git, how: Sending) -> tuple[str, bool]:
+    """The commit that the branch is at, and whether it is somebody else's on top of ours.
+
+    Empty when there is no such branch.
+    """
     branch = f"refs/heads/{how.branch}"
-    heads = git.line("ls-remote", "--heads", "--", where, branch).splitlines()
+    heads = git.line("ls-remote", "--heads", "--", "origin", branch).splitlines()
     # A branch of which that is but the end of the name, such as x/refs/heads/feedback, matches too.
     if branch not in [line.partition("\t")[2] for line in heads]:
-        return ""
+        return "", False
     # Lists of files without what is in them: nothing of that is needed.
-    git.run("config", "remote.origin.url", where)
     git.run("config", "remote.origin.promisor", "true")
     git.run("config", "remote.origin.partialclonefilter", "blob:none")
-    git.run("fetch", "--quiet", "--no-tags", "--depth=1", "--filter=blob:none", "origin", branch)
+    fetch = ["fetch", "--quiet", "--no-tags", "--filter=blob:none"]
+    git.run(*fetch, "--depth=1", "origin", branch)
     tip = git.line("rev-parse", "--verify", "FETCH_HEAD^{commit}")
-    author = git.line("show", "-s", "--no-show-signature", "--format=%ce", tip)
-    if how.whole and author != EMAIL:
+    show = ["log", "--no-show-signature", f"--max-count={_MOST_COMMITS}", "--format=%ce %s"]
+    if not how.whole or git.line(*show, "--max-count=1", tip).startswith(f"{EMAIL} "):
+        return tip, False
+    # A student can commit a link, a folder or anything else in the place of a file of ours, on
+    # top of what we sent; that must not keep the next result from them. It stays in the history.
+    git.run(*fetch, f"--depth={_MOST_COMMITS}", "origin", branch)
+    subject = how.message.partition("\n")[0]
+    if f"{EMAIL} {subject}" not in git.line(*show, tip).splitlines():
         raise SetupError(
             f"the branch '{how.branch}' is there already, and the last commit on it is not ours",
             fix="name another one with --branch",
         )
-    return tip
+    return tip, True
 
 
 def _there(git: Git, commit: str, path: str) -> bool:

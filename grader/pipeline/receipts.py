@@ -60,6 +60,7 @@ def receipt(checked: Checked, name: str, now: datetime) -> Receipt:
         "set": checked.about.exam or None,
         "release": checked.about.release or None,
         "student": checked.about.student or None,
+        **({"version": checked.about.version} if checked.about.version else {}),
         "ready": checked.ready,
         "answers": answers(checked),
         "stopped": list(checked.trouble),

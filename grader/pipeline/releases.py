@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import secrets
-from collections.abc import Callable
+from collections import Counter
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from grader.load import Bank, extended, load_release, new_release, release_bytes
 from grader.model import ExamSet, Key, Paper, Question, Release, Student, Variant
 from grader.notebook import Cell, write
 from grader.pipeline.papers import Papers
+from grader.pipeline.versions import of_version, seated, versions_of
 from grader.render import metadata, render, solution
 
 _UNGUESSABLE = 22
@@ -41,19 +43,27 @@ def make_release(
     students: tuple[Student, ...],
     out: Path,
     private_key: str | None = None,
+    *,
+    versions: int | None = None,
 ) -> Made:
-    """The release in *out*: a new one, or the one that is there with more students."""
+    """The release in *out*: a new one, or the one that is there with more students.
+
+    Students share *versions* versions, where a number is given; see `versions.seated`.
+    """
     exam = bank.exam(wanted) if isinstance(wanted, str) else wanted
     for name in exam.wanted:
         sample(bank, name)  # what no student could be given is named with its line in the YAML
     file = out / "release.json"
     key = private_key_of(private_key)
     if not file.exists():
+        students = seated(students, versions, {})
         release = new_release(bank, exam, students, key or secrets.token_bytes(32))
         short = private_key is not None and len(private_key) < _UNGUESSABLE
         notes: tuple[str, ...] = (_GUESSABLE,) if short else ()
     else:
-        release, notes = _grown(load_release(file), bank, exam, students, key, file)
+        old = load_release(file)
+        students = seated(students, versions, old.students)
+        release, notes = _grown(old, bank, exam, students, key, file)
     out.mkdir(parents=True, exist_ok=True)
     # It holds the answers, and the only copy of the key that draws everybody's numbers.
     write_whole(file, release_bytes(release), durable=True, private=True)
@@ -87,7 +97,7 @@ def _grown(
     notes = []
     new = [s for s in students if s.id not in old.students]
     if new:
-        notes.append(f"{len(new)} students added to release {old.id}")
+        notes.append(f"{len(new)} students added to release {old.id}{_versions_told(old, new)}")
     current = {name: bank.digest(name) for name in exam.wanted}
     moved = [n for n in current if current[n] != old.digests.get(n)]
     if moved or exam != old.exam:
@@ -99,6 +109,14 @@ def _grown(
     return extended(old, students), tuple(notes)
 
 
+def _versions_told(old: Release, new: Sequence[Student]) -> str:
+    """Who of those that were added shares what, where the release knows versions."""
+    if not any(student.version for student in (*old.students.values(), *new)):
+        return ""
+    told = Counter(f"version {s.version}" if s.version else "numbers of their own" for s in new)
+    return ": " + ", ".join(f"{count} with {what}" for what, count in sorted(told.items()))
+
+
 def write_notebooks(
     release: Release,
     students: tuple[Student, ...],
@@ -106,19 +124,47 @@ def write_notebooks(
     bank: Bank,
     done: Callable[[str], None] = lambda _: None,
 ) -> list[Path]:
-    """The notebooks of *students*, one after the other, so that memory does not grow."""
-    folder = out / "notebooks"
-    folder.mkdir(parents=True, exist_ok=True)
-    written = []
+    """The notebooks of *students*, one after the other, so that memory does not grow.
+
+    Those of shared versions lie in `versions/` too, each once and under nobody's name.
+    """
+    notebooks, written = Notebooks(release, bank), []
     for student in students:
-        mine = paper(release, release.students[student.id])
-        target = folder / f"{student.id}.ipynb"
-        data = write(render(mine, bank.templates), metadata(mine))
-        if not target.exists() or target.read_bytes() != data:
-            write_whole(target, data)
+        data = notebooks.of(release.students[student.id])
+        target = out / "notebooks" / f"{student.id}.ipynb"
+        _keep(target, data)
         written.append(target)
         done(student.id)
+    for version in versions_of(release):
+        data = notebooks.of(of_version(version))
+        _keep(out / "versions" / f"{release.exam.id}-{version}.ipynb", data)
     return written
+
+
+class Notebooks:
+    """The notebooks of a release as files; a version's is made once, however many share it."""
+
+    def __init__(self, release: Release, bank: Bank):
+        self._release, self._bank = release, bank
+        self._shared: dict[str, bytes] = {}
+
+    def of(self, student: Student) -> bytes:
+        """The student's notebook; a shared one says nothing of the student."""
+        known = self._shared.get(student.version)
+        if known is not None:
+            return known
+        mine = paper(self._release, student)
+        data = write(render(mine, self._bank.templates), metadata(mine))
+        if student.version:
+            self._shared[student.version] = data
+        return data
+
+
+def _keep(target: Path, data: bytes) -> None:
+    """Writes what has changed."""
+    if not target.exists() or target.read_bytes() != data:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        write_whole(target, data)
 
 
 def solve(release: Release, student: str, out: Path, bank: Bank) -> None:

@@ -15,17 +15,22 @@ _ASSIGNED = re.compile(r"^(q\d+_[a-z][a-z0-9_]*)\s*=", re.M)
 _CALL = re.compile(r"^_public_check\($(.*?)^\)", re.M | re.S)
 _LINE = re.compile(r"^ {4}(\(.{1,2000}\)),$", re.M)
 _EXAMPLE = re.compile(r"^print\((.*?)\)\n# expected: ([^\n]*)$", re.M | re.S)
+_CALLED = "_public_check("
+_LONGEST = 2_100
+"""Characters of a line of the public check."""
 _MOST = 2_000
 """Lines of the public check that are looked at."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class About:
-    """A notebook's own words; the student may have changed any of them, so grading reads none."""
+    """A notebook's own words; the student may have changed any, so no point hangs on them."""
 
     exam: str = ""
     release: str = ""
     student: str = ""
+    version: str = ""
+    """Of a notebook that several students share, which names none of them."""
     sheets: Mapping[str, Sheet | None] = field(default_factory=dict)
     """By answer, in the notebook's order; None where only the name is known."""
 
@@ -39,6 +44,27 @@ def about(notebook: Notebook) -> About:
     return _from_metadata(notebook.metadata.get("grader")) or _from_code(notebook)
 
 
+def whose(notebook: Notebook) -> About:
+    """Whose *notebook* says it is, without its answers.
+
+    Looks at one line of each cell at most, so that no notebook takes long; for a batch of them.
+    """
+    found = notebook.metadata.get("grader")
+    if isinstance(found, Mapping) and (found.get("student") or found.get("version")):
+        return _names(found, {})
+    for cell in reversed(notebook.cells):
+        if cell.type == "code" and (line := _first_line(cell.source)):
+            return _told(line, {})
+    return About()
+
+
+def _first_line(source: str) -> tuple[str, ...]:
+    """The first argument of the public check that is called last in *source*."""
+    _, call, rest = source.replace("\r\n", "\n").rpartition(f"\n{_CALLED}\n")
+    written = _LINE.fullmatch(rest[:_LONGEST].partition("\n")[0]) if call else None
+    return _texts(written[1]) if written else ()
+
+
 def _from_metadata(found: object) -> About | None:
     listed = found.get("answers") if isinstance(found, Mapping) else None
     if not isinstance(found, Mapping) or not isinstance(listed, list):
@@ -50,8 +76,13 @@ def _from_metadata(found: object) -> About | None:
     }
     if not sheets:
         return None
-    exam, release, student = (str(found.get(k) or "") for k in ("set", "release", "student"))
-    return About(exam=exam, release=release, student=student, sheets=sheets)
+    return _names(found, sheets)
+
+
+def _names(found: Mapping[object, object], sheets: Mapping[str, Sheet | None]) -> About:
+    names = ("set", "release", "student", "version")
+    exam, release, student, version = (str(found.get(k) or "") for k in names)
+    return About(exam=exam, release=release, student=student, version=version, sheets=sheets)
 
 
 def _from_code(notebook: Notebook) -> About:
@@ -63,6 +94,13 @@ def _from_code(notebook: Notebook) -> About:
             sheets[line[0]] = _sheet(*line, sources)
     if not sheets:
         sheets = dict.fromkeys(_ASSIGNED.findall("\n".join(sources)))
+    return _told(first, sheets)
+
+
+def _told(first: tuple[str, ...], sheets: Mapping[str, Sheet | None]) -> About:
+    """What the first argument of the public check says."""
+    if len(first) == 4:  # the third is for people: "version A"
+        return About(exam=first[0], release=first[1], version=first[3], sheets=sheets)
     exam, release, student = first if len(first) == 3 else ("", "", "")
     return About(exam=exam, release=release, student=student, sheets=sheets)
 

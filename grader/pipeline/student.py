@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from grader.errors import SetupError
+from grader.errors import SetupError, SubmissionError
+from grader.notebook import read
+from grader.render import SCHEMA
 
 TEST_EXAM = "test_exam.py"
 
@@ -24,6 +26,15 @@ def test_exam_source(templates: tuple[Path, ...]) -> str:
         where=", ".join(str(folder) for folder in templates),
         fix="install the package again",
     )
+
+
+def is_ours(path: Path) -> bool:
+    """Whether a notebook that was rendered here lies at *path*, whatever was done to it since."""
+    try:
+        found = read(path.read_bytes()).metadata.get("grader")
+    except (OSError, SubmissionError):
+        return False
+    return isinstance(found, dict) and found.get("schema") == SCHEMA
 
 
 test_exam_source.__test__ = False  # type: ignore[attr-defined]

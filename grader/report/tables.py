@@ -12,12 +12,13 @@ from grader.spreadsheet import line, points, text
 
 
 def grades_csv(rows: Iterable[Row], *, pooled: Collection[int] = ()) -> str:
-    """A header and a line for every row, by student id: student, total, max, then every part.
+    """A header and a line for every row, by student id: student, total, max, parts, standing.
 
-    An unsettled mark and a part that was not on the student's paper are empty cells. *pooled*
-    are the problem numbers at which students may have different problems.
+    An unsettled mark and a part that was not on the student's paper are empty cells, and so is the
+    total of who has no grade: why, the standing says. *pooled* are the problem numbers at which
+    students may have different problems.
     """
-    lines: list[tuple[str, float, float, dict[tuple[str, str], float | None]]] = []
+    lines: list[tuple[Row, dict[tuple[str, str], float | None]]] = []
     columns: dict[tuple[str, str], tuple[int, str, int]] = {}
     for row in rows:
         earned: dict[tuple[str, str], float | None] = {}
@@ -26,18 +27,21 @@ def grades_csv(rows: Iterable[Row], *, pooled: Collection[int] = ()) -> str:
             earned[key] = mark.points
             if key not in columns:
                 columns[key] = (question_number(mark.name), mark.problem, position)
-        lines.append((row.student.id, row.score, row.max_score, earned))
-    lines.sort(key=lambda line: line[0])
+        lines.append((row, earned))
+    lines.sort(key=lambda line: line[0].student.id)
     keys = sorted(columns, key=lambda key: columns[key])
     several = _several(keys)
     header = ["student", "total", "max"]
     for name, problem in keys:
         ambiguous = columns[name, problem][0] in pooled or name in several
         header.append(text(f"{name} ({problem})" if ambiguous else name))
-    table = [line(header)]
-    for student, total, most, earned in lines:
+    # The last, so that a column a part follows the first three, as it always did.
+    table = [line([*header, "standing"])]
+    for row, earned in lines:
+        total = points(row.score if row.grade else None)
         cells = [points(earned.get(key)) for key in keys]
-        table.append(line([text(student), points(total), points(most), *cells]))
+        who = [text(row.student.id), total, points(row.max_score)]
+        table.append(line([*who, *cells, row.standing.value]))
     return "\n".join(table) + "\n"
 
 

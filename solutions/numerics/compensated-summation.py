@@ -63,7 +63,7 @@ def compensated_sum_expected(x):
 
 def compensated_sum_holds(inputs, result):
     x = inputs["x"]
-    if len(x) and np.asarray(result).dtype != x.dtype:
+    if np.asarray(result).dtype != x.dtype:
         yield f"the result is of type {np.asarray(result).dtype}, not {x.dtype}"
         return
     exact = sum(map(Fraction, x.tolist()), Fraction(0))
@@ -123,7 +123,7 @@ def compensated_sum_wrong_compared_with_sign(x):
 
 
 def compensated_sum_wrong_errors_in_a_wider_type(x):
-    return x.dtype.type(compensated_sum(x.astype(np.float64)))
+    return x.dtype.type(compensated_sum_right_without_a_branch(x.astype(np.float64)))
 
 
 def compensated_sum_wrong_kahan(x):
@@ -168,6 +168,10 @@ def compensated_sum_wrong_python_numbers(x):
         c += (s - t) + v if abs(s) >= abs(v) else (v - t) + s
         s = t
     return s + c
+
+
+def compensated_sum_wrong_python_zero_of_nothing(x):
+    return compensated_sum_right_without_a_branch(x) if len(x) else 0.0
 
 
 def pairwise_sum(x, base):
@@ -253,21 +257,21 @@ def pairwise_sum_wrong_blocks_then_plain(x, base):
 
 def pairwise_sum_wrong_first_half_longer(x, base):
     if len(x) <= base:
-        return pairwise_sum(x, base)
+        return pairwise_sum_right_with_a_stack(x, base)
     middle = -(-len(x) // 2)
     first = pairwise_sum_wrong_first_half_longer(x[:middle], base)
     return first + pairwise_sum_wrong_first_half_longer(x[middle:], base)
 
 
 def pairwise_sum_wrong_down_to_one(x, base):
-    return pairwise_sum(x, 1)
+    return pairwise_sum_right_with_a_stack(x, 1)
 
 
 def pairwise_sum_wrong_neighbours(x, base):
     while len(x) > base:
         rest = x[len(x) // 2 * 2 :]
         x = np.concatenate([x[: len(x) // 2 * 2 : 2] + x[1 : len(x) // 2 * 2 : 2], rest])
-    return pairwise_sum(x, base)
+    return pairwise_sum_right_with_a_stack(x, base)
 
 
 def solve(given):

@@ -35,7 +35,7 @@ def dispatch_expected(tokens, experts, per_rank, weights):
     world = len(tokens)
     results = []
     for mine, chosen in zip(tokens, experts, strict=True):
-        rows = [torch.tanh(row @ weights[e]) for row, e in zip(mine, chosen.tolist(), strict=True)]
+        rows = [torch.tanh(row * weights[e]) for row, e in zip(mine, chosen.tolist(), strict=True)]
         results.append(torch.stack(rows) if rows else torch.zeros_like(mine))
     return {
         "results": results,
@@ -47,7 +47,8 @@ def dispatch_expected(tokens, experts, per_rank, weights):
 
 def dispatch_cases(rng, given):
     def case(counts, per_rank, among=None):
-        world, width = len(counts), int(rng.integers(2, 6))
+        # So wide that one vector too many is more than all that may go beside the vectors.
+        world, width = len(counts), int(rng.integers(96, 129))
         total = world * per_rank
 
         def tensor(*shape):
@@ -58,7 +59,7 @@ def dispatch_cases(rng, given):
             "tokens": [tensor(n, width) for n in counts],
             "experts": [torch.tensor(one, dtype=torch.int64) for one in drawn],
             "per_rank": per_rank,
-            "weights": [tensor(width, width) for _ in range(total)],
+            "weights": [tensor(width) for _ in range(total)],
         }
 
     yield "balanced", case([8, 8], 1)
@@ -167,6 +168,65 @@ def dispatch_wrong_equal_shares(tokens, experts, per_rank, run_expert):
     out = torch.empty_like(tokens)
     out[order] = back[: len(tokens)]
     return out
+
+
+def dispatch_wrong_in_double_precision(tokens, experts, per_rank, run_expert):
+    rank, world = dist.get_rank(), dist.get_world_size()
+    order = experts.argsort(stable=True)
+    counts = torch.bincount(experts, minlength=world * per_rank)
+    coming = torch.empty_like(counts)
+    dist.all_to_all_single(coming, counts)
+    giving = counts.view(world, per_rank).sum(1).tolist()
+    taking = coming.view(world, per_rank).sum(1).tolist()
+    arrived = exchanged(tokens[order].double(), giving, taking).float()
+    which = torch.arange(per_rank).repeat(world).repeat_interleave(coming)
+    results = torch.empty_like(arrived)
+    for e in range(per_rank):
+        if (which == e).any():
+            results[which == e] = run_expert(rank * per_rank + e, arrived[which == e])
+    out = torch.empty_like(tokens)
+    out[order] = exchanged(results, taking, giving)
+    return out
+
+
+def dispatch_wrong_one_row_of_padding(tokens, experts, per_rank, run_expert):
+    rank, world = dist.get_rank(), dist.get_world_size()
+    order = experts.argsort(stable=True)
+    counts = torch.bincount(experts, minlength=world * per_rank)
+    coming = torch.empty_like(counts)
+    dist.all_to_all_single(coming, counts)
+    giving = counts.view(world, per_rank).sum(1)
+    taking = coming.view(world, per_rank).sum(1)
+    padded = [torch.cat([part, tokens.new_zeros(1, tokens.shape[1])])
+              for part in tokens[order].split(giving.tolist())]  # fmt: skip
+    arrived = exchanged(torch.cat(padded), (giving + 1).tolist(), (taking + 1).tolist())
+    parts = [part[:-1] for part in arrived.split((taking + 1).tolist())]
+    arrived = torch.cat(parts)
+    which = torch.arange(per_rank).repeat(world).repeat_interleave(coming)
+    results = torch.empty_like(arrived)
+    for e in range(per_rank):
+        if (which == e).any():
+            results[which == e] = run_expert(rank * per_rank + e, arrived[which == e])
+    out = torch.empty_like(tokens)
+    out[order] = exchanged(results, taking.tolist(), giving.tolist())
+    return out
+
+
+def dispatch_wrong_messages_twice(tokens, experts, per_rank, run_expert):
+    rank, world = dist.get_rank(), dist.get_world_size()
+    result = dispatch_right_by_messages(tokens, experts, per_rank, run_expert)
+    # Once more for safety, as many vectors as stayed here.
+    own = tokens[experts // per_rank == rank]
+    if len(own):
+        dist.send(own, (rank + 1) % world)
+    counts = torch.empty(world, dtype=torch.int64)
+    sizes = torch.zeros(world, dtype=torch.int64)
+    sizes[(rank + 1) % world] = len(own)
+    dist.all_to_all_single(counts, sizes)
+    before = (rank - 1) % world
+    if counts[before]:
+        dist.recv(torch.empty(int(counts[before]), tokens.shape[1]), before)
+    return result
 
 
 def dispatch_wrong_everything_to_everybody(tokens, experts, per_rank, run_expert):

@@ -165,6 +165,54 @@ def test_the_folder_of_the_notebook_is_no_link_either(
     assert own_file(Path("exam.ipynb")).exists()
 
 
+def test_a_notebook_above_the_folder_is_no_link(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from grader.errors import SetupError
+    from grader.pipeline.autograding import own_file
+
+    (tmp_path / "mine" / "deep").mkdir(parents=True)
+    (tmp_path / "mine" / "exam.ipynb").write_text("{}")
+    (tmp_path / "exam.ipynb").write_text("{}")
+    (tmp_path / "mine" / "link.ipynb").symlink_to("exam.ipynb")
+    (tmp_path / "mine" / "away").symlink_to(tmp_path / "mine" / "deep")
+    monkeypatch.chdir(tmp_path / "mine")
+    for name in ("../exam.ipynb", "deep/../exam.ipynb", "./exam.ipynb", "deep/../../exam.ipynb"):
+        assert own_file(Path(name)).exists(), name
+    # With a link on it, `..` would lead out of what the link leads to.
+    for name in ("away/../exam.ipynb", "deep/../link.ipynb", "../mine/link.ipynb"):
+        with pytest.raises(SetupError, match="is a link"):
+            own_file(Path(name))
+
+
+@pytest.mark.parametrize("sealed", [False, True])
+@pytest.mark.parametrize("kind", ["link", "dangling link", "folder"])
+def test_a_result_is_written_whatever_a_student_put_in_its_place(
+    made: Path, checkout: Path, kind: str, sealed: bool
+) -> None:
+    aim = checkout.parent / "aim"
+    aim.write_text("aim")
+    for name in ("result.json", "release-body.md"):
+        place = checkout / name
+        if kind == "folder":
+            place.mkdir()
+            (place / "inside").write_text("x")
+            (checkout / f"{name}.moved").write_text("taken")
+        else:
+            place.symlink_to(aim if kind == "link" else "/no/such/file")
+    key = {"GRADER_PACK_KEY": (made / "exam.key").read_text().strip()} if sealed else {}
+    done = autograde(made, checkout, **key)
+    assert done.returncode == 0, done.stderr
+    for name in ("result.json", "release-body.md"):
+        assert (checkout / name).is_file()
+        assert not (checkout / name).is_symlink()
+        if kind == "folder":
+            assert (checkout / f"{name}.moved-2" / "inside").read_text() == "x"
+            assert f"there was a folder '{name}'" in done.stderr
+    assert result_of(checkout)["score"] > 0
+    assert aim.read_text() == "aim"
+
+
 def test_a_students_files_are_no_repository_of_ours(tmp_path: Path) -> None:
     """Of a checkout without `.git`, files of a bare repository are taken for one by git."""
     from grader.pipeline.autograding import commit_time

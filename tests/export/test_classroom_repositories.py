@@ -401,6 +401,58 @@ def test_somebody_elses_branch_is_not_overwritten(tmp_path: Path) -> None:
     assert send(remote, {"README.md": b"x"}, branch="grades", whole=True).went is Went.SENT
 
 
+@pytest.mark.parametrize("kind", ["link", "dangling link", "folder", "file"])
+def test_a_result_takes_the_place_of_whatever_a_student_put_there(
+    tmp_path: Path, kind: str
+) -> None:
+    """On the branch that holds it; what a link leads to is never written."""
+    remote = Remote(tmp_path, "ada")
+    remote.push({"exam.ipynb": OLD, "README.md": "mine"})
+    how = {"branch": "feedback", "whole": True, "message": "Feedback on Midterm\n"}
+    files = {"README.md": b"10 of 20", "result.json": b"{}"}
+    first = send(remote, files, **how)
+    git("fetch", "--quiet", remote.url, "feedback", cwd=remote.work)
+    git("checkout", "--quiet", "FETCH_HEAD", cwd=remote.work)
+    place, aim = remote.work / "result.json", tmp_path / "aim"
+    place.unlink()
+    aim.write_text("aim")
+    if kind == "link":
+        place.symlink_to(aim)
+    elif kind == "dangling link":
+        place.symlink_to("/no/such/file")
+    elif kind == "folder":
+        place.mkdir()
+        (place / "inside").write_text("x")
+    else:
+        place.write_text("forged")
+    git("add", "--all", cwd=remote.work)
+    git("commit", "--quiet", "--message=mine", cwd=remote.work)
+    git("push", "--quiet", remote.url, "HEAD:feedback", cwd=remote.work)
+    theirs = git("rev-parse", "HEAD", cwd=remote.work)
+    sent = send(remote, {**files, "README.md": b"12 of 20"}, **how)
+    assert sent.went is Went.SENT, sent.text
+    assert "in place of what somebody else had committed" in sent.text
+    listed = git("ls-tree", "-r", "feedback", cwd=remote.bare).splitlines()
+    assert [line.split()[0] for line in listed] == ["100644", "100644"]
+    assert git("show", "feedback:result.json", cwd=remote.bare) == "{}"
+    assert aim.read_text() == "aim"
+    # Nothing of a student's is lost, and main is as it was.
+    history = git("rev-list", "feedback", cwd=remote.bare).split()
+    assert history[1:] == [theirs, first.commit]
+    assert git("show", "main:README.md", cwd=remote.bare) == "mine"
+
+
+def test_a_branch_made_from_a_handout_is_not_our_feedback(tmp_path: Path) -> None:
+    """What was handed out is committed by us as well, and GitHub Classroom branches off there."""
+    remote = Remote(tmp_path, "ada")
+    send(remote, {"exam.ipynb": b"{}"}, message="Hand out the exam\n")
+    git("pull", "--quiet", remote.url, "main", cwd=remote.work)
+    remote.push({"exam.ipynb": NEW})
+    git("push", "--quiet", remote.url, "HEAD:feedback", cwd=remote.work)
+    how = {"branch": "feedback", "whole": True, "message": "Feedback on Midterm\n"}
+    assert send(remote, {"README.md": b"x"}, **how).went is Went.FAILED
+
+
 def test_a_branch_whose_name_ends_like_ours_is_another(tmp_path: Path) -> None:
     remote = Remote(tmp_path, "ada")
     remote.push({"exam.ipynb": OLD})
@@ -408,15 +460,145 @@ def test_a_branch_whose_name_ends_like_ours_is_another(tmp_path: Path) -> None:
     assert send(remote, {"README.md": b"x"}, branch="feedback", whole=True).went is Went.SENT
 
 
-def test_a_hook_of_the_server_may_refuse(tmp_path: Path) -> None:
+def test_a_hook_of_the_server_may_refuse(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """On a server, reached by ssh: here a program of that name, which runs what it is told."""
     remote = Remote(tmp_path, "ada")
     hook = remote.bare / "hooks" / "pre-receive"
     hook.parent.mkdir(exist_ok=True)
     hook.write_text("#!/bin/sh\necho protected branch >&2\nexit 1\n")
     hook.chmod(0o755)
-    sent = send(remote, {"exam.ipynb": b"{}"})
+    (tmp_path / "bin").mkdir()
+    ssh = tmp_path / "bin" / "ssh"
+    ssh.write_text('#!/bin/sh\nfor last; do :; done\nexec sh -c "$last"\n')
+    ssh.chmod(0o755)
+    monkeypatch.setenv("PATH", f"{ssh.parent}{os.pathsep}{os.environ['PATH']}")
+    there = Repository(student="ada", url=f"ssh://git@example.edu{remote.bare}")
+    sending = Sending(branch="main", message="out", whole=False)
+    (sent,) = send_all([there], lambda _: {"exam.ipynb": b"{}"}, sending)
     assert sent.went is Went.FAILED
     assert "protected branch" in sent.text
+
+
+class Trapped:
+    """A clone on this disk whose settings, hooks and attributes each leave a mark when they run."""
+
+    def __init__(self, folder: Path):
+        self.marks = folder / "marks"
+        self.marks.mkdir()
+        self.remote = Remote(folder, "ada")
+        self.remote.push({"exam.ipynb": OLD, ".gitattributes": "* filter=evil diff=evil\n"})
+        self.work = self.remote.work
+        hooks = self.work / "planted"
+        hooks.mkdir()
+        for name in (
+            *("pre-receive", "update", "post-receive", "post-update"),
+            *("reference-transaction", "push-to-checkout", "post-checkout", "post-index-change"),
+            *("pre-auto-gc", "pre-push", "fsmonitor-watchman", "sendemail-validate"),
+        ):
+            (hooks / name).write_text(self._shout(f"hook-{name}"))
+            (hooks / name).chmod(0o755)
+        for name, text in {
+            "core.hooksPath": str(hooks),
+            "core.fsmonitor": self._run("fsmonitor"),
+            "core.sshCommand": self._run("sshCommand"),
+            "core.askPass": self._run("askPass"),
+            "core.pager": self._run("pager"),
+            "core.editor": self._run("editor"),
+            "core.gitProxy": self._run("gitProxy"),
+            "core.alternateRefsCommand": self._run("alternateRefsCommand"),
+            "credential.helper": f"!{self._run('credential')}",
+            "uploadpack.packObjectsHook": self._run("packObjectsHook"),
+            "receive.denyCurrentBranch": "updateInstead",
+            "gc.auto": "1",
+            "gc.recentObjectsHook": self._run("recentObjects"),
+            "filter.evil.smudge": self._run("smudge"),
+            "filter.evil.clean": self._run("clean"),
+            "diff.evil.textconv": self._run("textconv"),
+            "diff.external": self._run("external"),
+            "gpg.program": self._run("gpg"),
+            "log.showSignature": "true",
+            "alias.show": f"!{self._run('alias')}",
+        }.items():
+            git("config", name, text, cwd=self.work)
+
+    def _run(self, name: str) -> str:
+        script = self.marks.parent / f"evil-{name}"
+        script.write_text(self._shout(name))
+        script.chmod(0o755)
+        return str(script)
+
+    def _shout(self, name: str) -> str:
+        return f"#!/bin/sh\ntouch '{self.marks}/{name}'\n"
+
+    def borrow(self) -> None:
+        """Objects of another repository, whose refs a program may be asked for."""
+        other = Remote(self.marks.parent / "lender", "bo")
+        other.push({"other.txt": "x"})
+        (self.work / ".git/objects/info").mkdir(exist_ok=True)
+        (self.work / ".git/objects/info/alternates").write_text(f"{other.bare}/objects\n")
+
+    def forget(self) -> None:
+        """What is missing is to be fetched, by a program that the settings name."""
+        for name, text in {
+            "extensions.partialClone": "origin",
+            "core.repositoryFormatVersion": "1",
+            "remote.origin.url": str(self.remote.bare),
+            "remote.origin.promisor": "true",
+            "remote.origin.uploadpack": self._run("lazy-fetch"),
+            "protocol.file.allow": "always",
+        }.items():
+            git("config", name, text, cwd=self.work)
+
+    @property
+    def ran(self) -> list[str]:
+        return sorted(p.name for p in self.marks.iterdir())
+
+
+def in_the_clone(trap: Trapped, branch: str, **how: object):  # type: ignore[no-untyped-def]
+    sending = Sending(**{"branch": branch, "message": "x", "whole": False, **how})  # type: ignore[arg-type]
+    clone = Repository(student="ada", url=str(trap.work))
+    (sent,) = send_all([clone], lambda _: {"README.md": b"x", "a/b.html": b"y"}, sending)
+    return sent
+
+
+def test_what_a_clone_on_this_disk_names_is_not_run(tmp_path: Path) -> None:
+    trap = Trapped(tmp_path)
+    # The traps are real: a push of anybody else's does run them.
+    git("push", "--quiet", str(trap.work), "HEAD:refs/heads/other", cwd=trap.work)
+    assert {"hook-pre-receive", "hook-post-receive"} <= set(trap.ran)
+    for mark in trap.marks.iterdir():
+        mark.unlink()
+    trap.borrow()
+    clone = Repository(student="ada", url=str(trap.work))
+    (came,) = collect_repositories([clone], tmp_path / "out", Collecting())
+    assert came.came is Came.COLLECTED
+    assert trap.ran == []
+    assert in_the_clone(trap, "feedback", whole=True).went is Went.SENT
+    assert in_the_clone(trap, "feedback", whole=True).went is Went.SAME
+    assert trap.ran == []
+    assert (trap.work / ".git/refs/heads/feedback").exists()
+    # What is checked out there stays as it is: files would come through its filters.
+    sent = in_the_clone(trap, "main")
+    assert sent.went is Went.FAILED
+    assert "checked out" in sent.text
+    assert trap.ran == []
+
+
+def test_what_a_clone_lacks_is_not_fetched_by_a_program_it_names(tmp_path: Path) -> None:
+    from grader.pipeline.autograding import commit_time
+
+    trap = Trapped(tmp_path)
+    commit = git("rev-parse", "HEAD", cwd=trap.work)
+    blob = git("rev-parse", "HEAD:exam.ipynb", cwd=trap.work)
+    trap.forget()
+    assert commit_time(trap.work) == "2026-01-01T00:00:00+00:00"
+    (trap.work / ".git/objects" / blob[:2] / blob[2:]).unlink()
+    clone = Repository(student="ada", url=str(trap.work))
+    (came,) = collect_repositories([clone], tmp_path / "out", Collecting())
+    assert came.came is Came.FAILED
+    (trap.work / ".git/objects" / commit[:2] / commit[2:]).unlink()
+    assert commit_time(trap.work) != "2026-01-01T00:00:00+00:00"
+    assert trap.ran == []
 
 
 def test_git_leaves_nothing_behind(tmp_path: Path, short: Path) -> None:

@@ -237,8 +237,8 @@ def test_an_assignment_is_graded_by_its_own_tests(tmp_path: Path) -> None:
     assert "AssertionError" in page
     assert "add(-1, 1)" not in page
     csv = (tmp_path / "results/grades.csv").read_text("utf-8").splitlines()
-    assert csv[0] == "student,total,max,tests,env,warns,much,essay,task"
-    assert csv[1] == "ada,2.5,13,2,0.5,0,,,"
+    assert csv[0] == "student,total,max,tests,env,warns,much,essay,task,standing"
+    assert csv[1] == "ada,2.5,13,2,0.5,0,,,,graded"
 
 
 def test_what_was_run_is_kept_when_points_change_and_run_again_when_tests_do(

@@ -48,8 +48,11 @@ def place(students: Iterable[Student], roster: Path | None, url: str) -> tuple[R
     return repositories(students, load_repositories(roster) if roster else {}, url=url)
 
 
-def say_sent(sent: Sequence[Sent], *, as_json: bool) -> int:
-    """Prints what became of everyone's files; the command's exit code."""
+def say_sent(sent: Sequence[Sent], *, as_json: bool, nothing: Sequence[str] | None = None) -> int:
+    """Prints what became of everyone's files; the command's exit code.
+
+    *nothing* are the students to whom there was nothing to send, where that can be.
+    """
     import click
 
     from grader.cli.options import print_json, table
@@ -62,7 +65,8 @@ def say_sent(sent: Sequence[Sent], *, as_json: bool) -> int:
             {"student": s.student, "went": s.went.value, "text": s.text, "commit": s.commit}
             for s in sent
         ]
-        print_json({"students": rows})
+        more = {} if nothing is None else {"nothing": list(nothing)}
+        print_json({"students": rows, **more})
     else:
         shown = [(s.student, s.went.value, s.commit[:10], inert(s.text)) for s in sent]
         click.echo(table(("student", "", "commit", ""), shown))

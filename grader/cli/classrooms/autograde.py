@@ -57,7 +57,7 @@ def command(
     from grader.export.classroom50 import classroom50, identity, outputs
     from grader.model import Limits
     from grader.pipeline.autograding import commit_time, plain_outputs, unjudged
-    from grader.pipeline.exporting import write_exported
+    from grader.pipeline.exporting import make_way, write_exported
 
     here = Path.cwd()
     whose = identity(os.environ)
@@ -70,6 +70,7 @@ def command(
     made = classroom50(result, whose, scale=scale, partial=True, submitted_at=when)
     if body is not None:
         made = replace(made, files=unjudged(made.files, body))
+    moved = make_way(made, here)
     write_exported(made, here)
     told = outputs(result, scale=scale, partial=True)
     if pack is None:
@@ -77,7 +78,7 @@ def command(
     if os.environ.get("GITHUB_OUTPUT"):
         with Path(os.environ["GITHUB_OUTPUT"]).open("a", encoding="utf-8") as file:
             file.write(plain_outputs(told))
-    for note in made.notes:
+    for note in (*moved, *made.notes):
         click.echo(f"note: {note}", err=True)
     click.echo(told["summary"])
 

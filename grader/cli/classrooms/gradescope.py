@@ -44,6 +44,20 @@ if TYPE_CHECKING:
     help="Fetch every other package now, and put it in too, so that none is fetched there.",
 )
 @click.option(
+    "--python",
+    type=click.Choice(("3.11", "3.12", "3.13")),
+    default="3.12",
+    show_default=True,
+    help="The version that --offline fetches for, and that --interpreter has.",
+)
+@click.option(
+    "--interpreter",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Put this Python in, for an image whose own is too old: an install_only archive of "
+    "python-build-standalone.",
+)
+@click.option(
     "--tiers",
     multiple=True,
     metavar="WHAT=WHEN",
@@ -66,9 +80,7 @@ if TYPE_CHECKING:
 @click.option(
     "--memory-mb",
     type=click.IntRange(min=512),
-    default=768,
-    show_default=True,
-    help="The memory that its container has there.",
+    help="The memory that its container has there.  [default: 768, or 1536 with torch]",
 )
 @click.option(
     "--text",
@@ -93,10 +105,12 @@ def command(
     out: Path,
     wheels: Path | None,
     offline: bool,
+    python: str,
+    interpreter: Path | None,
     tiers: tuple[str, ...],
     rate: str | None,
     minutes: float,
-    memory_mb: int,
+    memory_mb: int | None,
     text_format: str,
     sandbox: str,
     install: str,
@@ -126,8 +140,17 @@ def command(
         memory_mb=memory_mb,
         sandbox=sandbox,
         text_format=TextFormat(text_format),
+        python=python,
     )
-    made = make_autograder(release, out, wished, Bank.open(banks), wheels=wheels, offline=offline)
+    made = make_autograder(
+        release,
+        out,
+        wished,
+        Bank.open(banks),
+        wheels=wheels,
+        interpreter=interpreter,
+        offline=offline,
+    )
     if as_json:
         data = {"zip": str(out), "release": made.release, "bytes": made.bytes}
         print_json({**data, "notes": list(made.notes)})

@@ -20,24 +20,30 @@ from grader.cli.options import bank_option, examples, json_option, print_json, p
 )
 @click.argument("folder", metavar="DIR", type=click.Path(path_type=Path, file_okay=False))
 @click.option("--release", required=True, type=click.Path(path_type=Path), metavar="DIR")
-@click.option("--host", type=click.Choice(["github", "classroom50"]), default="github")
-@click.option("--owner", default="", metavar="ORG", help="Whose the students' repositories are.")
-@click.option("--url", default="", metavar="PATTERN", help="Their addresses, with {id} in it.")
-@click.option("--notebook", default="", metavar="NAME", help="Default: SET.ipynb.")
-@click.option("--deadline", default="", metavar="INSTANT", help="2026-12-01T23:59:00+01:00.")
-@click.option("--schedule", default="", metavar="CRON", help="When to grade, in UTC.")
-@click.option("--branch", default="main", show_default=True, metavar="NAME")
-@click.option("--install", default="", metavar="PACKAGE", help="What pip installs.")
-@click.option("--python", default="3.12", show_default=True, metavar="VERSION")
-@click.option("--gpu-label", default="gpu", show_default=True, metavar="LABEL")
-@click.option("--classroom", default="CLASSROOM", metavar="NAME", help="Of Classroom 50.")
-@click.option("--assignment", default="", metavar="NAME", help="Of Classroom 50.")
+@click.option(
+    "--host", type=click.Choice(["github", "classroom50"]), help="Where they are; default: github."
+)
+@click.option("--owner", metavar="ORG", help="Whose the students' repositories are.")
+@click.option("--url", metavar="PATTERN", help="Their addresses, with {id} in it.")
+@click.option("--notebook", metavar="NAME", help="Default: SET.ipynb.")
+@click.option("--deadline", metavar="INSTANT", help="2026-12-01T23:59:00+01:00.")
+@click.option("--schedule", metavar="CRON", help="When to grade, in UTC.")
+@click.option("--branch", metavar="NAME", help="Default: main.")
+@click.option("--install", metavar="PACKAGE", help="What pip installs.")
+@click.option("--python", metavar="VERSION", help="Default: 3.12.")
+@click.option("--gpu-label", metavar="LABEL", help="Default: gpu.")
+@click.option("--classroom", metavar="NAME", help="Of Classroom 50.")
+@click.option("--assignment", metavar="NAME", help="Of Classroom 50.")
 @click.option(
     "--scale",
     type=click.IntRange(1, 10_000),
-    default=100,
-    show_default=True,
-    help="What points are multiplied by for Classroom 50.",
+    help="What points are multiplied by for Classroom 50; default: 100.",
+)
+@click.option(
+    "--sample/--no-sample",
+    default=None,
+    help="Whether the template has a notebook for practice, where everybody's numbers differ; "
+    "default: it has.",
 )
 @click.option(
     "--pack",
@@ -52,36 +58,42 @@ def command(
     pack: Path | None,
     banks: tuple[str, ...],
     as_json: bool,
-    **wishes: str | int,
+    **said: str | int | bool | None,
 ) -> None:
     """Write the repositories of a class into DIR.
 
-    student-template/ is what an assignment starts from; students/ID/ is the same with that
-    student's notebook; instructor/ collects and grades, and alone holds the release.
+    student-template/ is what an assignment starts from, with the notebook when everybody shares a
+    version and with a sample for practice when not; students/ID/ is the same with that student's
+    notebook; instructor/ collects and grades, and alone holds the release. Run again, it keeps to
+    the options of the run before, and says so.
     """
     from grader.load import Bank, load_release
     from grader.load.repositories import instant
-    from grader.pipeline.classrooms import Wishes, init_classroom
+    from grader.pipeline.classrooms import INSTRUCTOR, before, init_classroom
+    from grader.pipeline.wishes import merged
 
-    if wishes["deadline"]:
-        instant(str(wishes["deadline"]))
+    given = {name: value for name, value in said.items() if value is not None}
+    wishes, kept = merged(before(folder / INSTRUCTOR), given)
+    if wishes.deadline:
+        instant(wishes.deadline)
     total = len(load_release(release).students)
     with progress("writing", total) as done:
         made = init_classroom(
             release,
             folder,
-            Wishes(**wishes),  # type: ignore[arg-type]
+            wishes,
             Bank.open(banks),
             pack=pack,
             done=done,
         )
+    notes = (*kept, *made.notes)
     if as_json:
-        print_json({"folder": str(folder), "students": made.students, "notes": list(made.notes)})
+        print_json({"folder": str(folder), "students": made.students, "notes": list(notes)})
         return
-    for note in made.notes:
+    for note in notes:
         click.echo(f"note: {note}", err=True)
     click.echo(f"{folder / 'student-template'}: what an assignment starts from; nothing secret")
     click.echo(f"{folder / 'students'}: the same with the notebook, for {made.students} students")
-    if wishes["host"] == "classroom50":
+    if wishes.host == "classroom50":
         click.echo(f"{folder / 'classroom50'}: the bundle with autograder.py; nothing secret")
     click.echo(f"{folder / 'instructor'}: holds the answers: push it to a private repository only")

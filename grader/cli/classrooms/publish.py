@@ -42,7 +42,8 @@ def command(
 
     README.md and feedback.html are what `grader report` wrote: with accepted answers only once
     published there. A token in GITHUB_TOKEN lets it write. Nobody else's branch is overwritten.
-    Exits 1 when a repository could not be written.
+    Exits 1 when a repository could not be written, and when there is nothing to send to a student
+    who was named with --student.
     """
     from grader.export.results import counted, listed
     from grader.model.result import Standing
@@ -55,20 +56,32 @@ def command(
     nothing = [
         r.feedback.student.id for r in found.results if r.feedback.standing is Standing.MISSING
     ]
+    code = 1 if students and nothing else 0
     if nothing and not as_json:
         click.echo(f"note: {listed(nothing)}: handed in nothing, so there is no feedback", err=True)
+    if not graded:
+        if as_json:
+            print_json({("students" if out is None else "files"): [], "nothing": nothing})
+        else:
+            whom = listed(nothing) if students else "anybody: nobody has handed in anything"
+            click.echo(f"There was nothing to send to {whom}.")
+        return code
     files = {r.feedback.student.id: feedback_files(r, results) for r in graded}
     if out is not None:
         from grader.model.exported import Exported
-        from grader.pipeline.exporting import write_exported
+        from grader.pipeline.exporting import make_way, write_exported
 
         flat = {f"{s}/{name}": data for s, mine in files.items() for name, data in mine.items()}
-        write_exported(Exported(files=flat), out)
+        made = Exported(files=flat)
+        # The folders may be clones, with whatever students have put there.
+        for note in make_way(made, out):
+            click.echo(f"note: {note}", err=True)
+        write_exported(made, out)
         if as_json:
-            print_json({"files": [str(out / name) for name in flat]})
+            print_json({"files": [str(out / name) for name in flat], "nothing": nothing})
         else:
             click.echo(f"feedback of {counted(len(files), 'student')} in {out}")
-        return 0
+        return code
     how = Sending(
         branch=branch,
         message=f"Feedback on {found.title}\n",
@@ -79,4 +92,4 @@ def command(
     to = place([r.feedback.student for r in graded], roster, url)
     with progress("publishing", len(to)) as done:
         sent = send_all(to, lambda student: files[student], how, done)
-    return say_sent(sent, as_json=as_json)
+    return max(code, say_sent(sent, as_json=as_json, nothing=nothing))

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import cast
 
+from grader.errors import SetupError
+from grader.export.escape import plain
 from grader.export.nbgrader.answers import form_of
 from grader.export.nbgrader.cells import notebook_cells
 from grader.export.quizzes.fit import fitting, notes_of
@@ -29,11 +32,19 @@ _ABOUT = {
 def nbgrader(quiz: Quiz, assignment: str, *, leave_out: bool = False) -> Exported:
     """The files of a course, and what does not survive.
 
-    A quiz has one question at each number. Raises SetupError for parts that nbgrader's tests
-    can't judge, unless they are to be left out.
+    Raises SetupError where a student would get one of several questions, which a notebook can't
+    draw, and for parts that nbgrader's tests can't judge, unless they are to be left out.
     """
+    drawn = [f"{pool.number}" for pool in quiz.pools if len(pool.questions) > 1]
+    if drawn:
+        raise SetupError(
+            f"nbgrader gives everybody the same notebook, and '{quiz.id}' has several questions at "
+            f"number {', '.join(drawn)}",
+            fix="draw one version of the set, as `grader export nbgrader SET --version A` does",
+        )
     fitted = fitting(quiz, "nbgrader", _unfit, leave_out=leave_out)
-    source = notebook_cells(fitted)
+    # What no file can hold goes first: nbgrader's checksums are of the text that is written.
+    source = [replace(cell, source=plain(cell.source)) for cell in notebook_cells(fitted)]
     released = [as_released(with_answers_cleared(cell)) for cell in source]
     return Exported(
         files={

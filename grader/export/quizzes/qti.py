@@ -30,6 +30,9 @@ from grader.model.quiz import Asked, Field, Pool, Quiz
 SMALLEST = 1e-4
 """Canvas shows and compares four decimals in places; smaller answers are lost."""
 
+DECIMALS = 2
+"""Of points. Canvas reads any number and shows two decimals; more would be there, but unseen."""
+
 GENERAL = (
     "an answer is a number in the unit that is asked for, without a unit of its own",
     "mistakes in numbers and texts have no feedback: Canvas would take them for right answers",
@@ -69,9 +72,10 @@ def qti(quiz: Quiz, *, leave_out: bool = False) -> Exported:
 def _unfit(item: Item, points: float) -> str | None:
     if isinstance(item, OrderItem):
         return "Canvas has no question for orders"
-    if points <= 0 or abs(2 * points - round(2 * points)) > 1e-4:
+    # Points have six decimals here, and so a cell's share of them.
+    if round(points, DECIMALS) <= 0 or abs(points - round(points, DECIMALS)) > 2e-6:
         what = "each of its cells" if isinstance(item, NumberItem) and item.row else "it"
-        return f"Canvas counts in half points, and {what} is worth {points:.4g}"
+        return f"Canvas shows points with two decimals, and {what} is worth {points:.6g}"
     return _lossy(item) if isinstance(item, NumberItem) else None
 
 
@@ -135,7 +139,7 @@ class _Piece:
 def _pieces(asked: Asked) -> Iterator[_Piece]:
     for part in asked.fields:
         for index, item in enumerate(part.items):
-            points = round(part.points * getattr(item, "weight", 1.0), 4)
+            points = round(part.points * getattr(item, "weight", 1.0), DECIMALS)
             yield _Piece(part=part, item=item, points=points, index=index)
 
 

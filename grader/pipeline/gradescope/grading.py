@@ -11,6 +11,7 @@ from typing import Any
 
 from grader.errors import GraderError, SetupError, SubmissionError
 from grader.export.autograder import RELEASE, SETTINGS, seconds
+from grader.export.escape import one_line
 from grader.export.gradescope import (
     FILE,
     TextFormat,
@@ -24,16 +25,17 @@ from grader.export.gradescope import (
 )
 from grader.files import write_whole
 from grader.load import load_release
-from grader.model import Limits
+from grader.model import Limits, Release
 from grader.model.exported import Result
 from grader.pipeline.autograding import one_result
+from grader.pipeline.gradescope.network import has_loopback, left_open
 from grader.pipeline.gradescope.notebooks import Chosen, choose
 from grader.pipeline.gradescope.people import People, named
 from grader.pipeline.grading import Settings
 
-OURS_MB = 300
+OURS_MB, OURS_WITH_TORCH_MB = 300, 550
 """Of the container's memory: for the grader, the parent of kernels, and a kernel before its first
-cell."""
+cell. With torch, the first two import it as well: the grader runs the solution on hidden inputs."""
 LEAST_MB = 200
 """For what student code needs of its own."""
 CELL_SECONDS = 60.0
@@ -54,16 +56,18 @@ class _How:
     rate: tuple[int, float] | None
     minutes: float
     memory_mb: int
+    torch: bool
     sandbox: str
 
     def settings(self, share: int) -> Settings:
         """For one of *share* runs that have to fit into the time."""
         whole = SHARE * seconds(self.minutes) / share
+        ours = OURS_WITH_TORCH_MB if self.torch else OURS_MB
         return Settings(
             limits=Limits(
                 cell_seconds=min(CELL_SECONDS, whole),
                 notebook_seconds=whole,
-                memory_bytes=max(LEAST_MB, self.memory_mb - OURS_MB) * 1_000_000,
+                memory_bytes=max(LEAST_MB, self.memory_mb - ours) * 1_000_000,
             ),
             jobs=1,
             executor="inline",
@@ -122,7 +126,8 @@ def _graded(root: Path, how: _How, metadata: Mapping[str, Any]) -> Done:
             "again, and to upload the autograder that is made of it.",
             metadata,
         )
-    chosen = choose(root / "submission", release.id, students)
+    versions = {release.students[student].version for student in students} - {""}
+    chosen = choose(root / "submission", release.id, students, versions)
     if chosen is None:
         return _nothing(
             "Not graded: there is no notebook in what you handed in. Hand in the file that ends "
@@ -130,10 +135,11 @@ def _graded(root: Path, how: _How, metadata: Mapping[str, Any]) -> Done:
             metadata,
             score=0.0,
         )
-    return _result(source, how, metadata, students, chosen)
+    return _result(release, source, how, metadata, students, chosen)
 
 
 def _result(
+    release: Release,
     source: Path,
     how: _How,
     metadata: Mapping[str, Any],
@@ -147,17 +153,26 @@ def _result(
         one_result(chosen.data, student, source, settings, published=how.solutions)
         for student in whose
     ]
+    if not has_loopback(how.sandbox):
+        results = [left_open(one, release) for one in results]
     best = max(results, key=lambda one: one.feedback.score)
     counted = counted_now(metadata, minutes=how.rate[1]) if how.rate else ()
     above = tuple(filter(None, (chosen.note, _paper(best, students))))
     data = results_json(
         best, tiers=how.tiers, text_format=how.text_format, counted=counted, above=above
     )
-    shown = best.feedback
-    return Done(
-        data=data,
-        sentence=f"{shown.student.id}: {shown.score:g} of {shown.max_score:g} points",
-    )
+    return Done(data=data, sentence=_sentence(best))
+
+
+def _sentence(result: Result) -> str:
+    """The total, and why there is less of it than could be."""
+    shown = result.feedback
+    told = f"{shown.student.id}: {shown.score:g} of {shown.max_score:g} points"
+    parts = [part for problem in shown.problems for part in problem.parts if part.points is None]
+    if not parts:
+        return told
+    count = "1 part is" if len(parts) == 1 else f"{len(parts)} parts are"
+    return f"{told}; {count} open, {parts[0].name} as: {one_line(parts[0].why, 200)}"
 
 
 def _paper(best: Result, students: Sequence[str]) -> str:
@@ -191,6 +206,7 @@ def _how(source: Path) -> _How:
             rate=(int(data["rate"][0]), float(data["rate"][1])) if data["rate"] else None,
             minutes=float(data["minutes"]),
             memory_mb=int(data["memory_mb"]),
+            torch=bool(data["torch"]),
             sandbox=str(data["sandbox"]),
         )
     except (KeyError, TypeError, ValueError, IndexError):

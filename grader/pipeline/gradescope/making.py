@@ -5,13 +5,15 @@ from __future__ import annotations
 import re
 import subprocess
 import sys
+import tarfile
 import tempfile
+import zlib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from grader.errors import SetupError
-from grader.export.autograder import PYTHONS, Autograder, autograder_zip
+from grader.export.autograder import TORCH_MB, Autograder, autograder_zip
 from grader.export.gradescope import Visible
 from grader.files import write_whole
 from grader.load import Bank, load_release, release_bytes
@@ -39,13 +41,14 @@ def make_autograder(
     bank: Bank,
     *,
     wheels: Path | None = None,
+    interpreter: Path | None = None,
     offline: bool = False,
 ) -> Made:
     """Writes the zip of the release in *release_file* to *out*.
 
     *wished* has what the instructor chose; title and packages are the release's. With *wheels*,
-    those in the folder are in it; *offline*, so is every other package that is needed, fetched
-    now. Raises SetupError when one can't be had.
+    those in the folder are in it; with *interpreter*, so is the Python in that file; *offline*, so
+    is every other package that is needed, fetched now. Raises SetupError when one can't be had.
     """
     release = load_release(release_file)
     course = course_of(release, Wishes(install=wished.install))
@@ -53,6 +56,8 @@ def make_autograder(
     one = replace(
         wished, title=course.title, install=course.install, torch=course.torch, offline=offline
     )
+    if interpreter is not None:
+        one = replace(one, interpreter=_interpreter(interpreter, one.python))
     if offline:
         packages = _completed(one, packages)
     data = autograder_zip(replace(one, wheels=packages), release_bytes(release), bank.templates)
@@ -76,6 +81,25 @@ def _wheels(folder: Path) -> Iterator[tuple[str, bytes]]:
         yield path.name, path.read_bytes()
 
 
+def _interpreter(path: Path, version: str) -> bytes:
+    """The archive in *path*, which has a Python of that version as `setup.sh` looks for it."""
+    wanted = f"bin/python{version}"
+    fix = (
+        f"name an `install_only` archive of python-build-standalone, of Python {version} for Linux "
+        "on x86-64; --python chooses another version"
+    )
+    try:
+        with tarfile.open(path, "r:gz") as archive:
+            # Its top folder is left out when it is unpacked.
+            inside = {name.partition("/")[2] for name in archive.getnames()}
+        data = path.read_bytes()
+    except (OSError, tarfile.TarError, EOFError, zlib.error):
+        raise SetupError("this is no .tar.gz that can be read", where=str(path), fix=fix) from None
+    if wanted not in inside:
+        raise SetupError(f"there is no {wanted} in this archive", where=str(path), fix=fix)
+    return data
+
+
 def _completed(one: Autograder, packages: Mapping[str, bytes]) -> dict[str, bytes]:
     """The wheels of everything that is installed, for the image's Python."""
     with tempfile.TemporaryDirectory(prefix="grader-wheels-") as folder:
@@ -83,12 +107,13 @@ def _completed(one: Autograder, packages: Mapping[str, bytes]) -> dict[str, byte
         given.mkdir()
         for name, data in packages.items():
             (given / name).write_bytes(data)
-        wanted = [one.install, "uv", *(["torch"] if one.torch else [])]
+        # With pip, an image needs nothing but a Python.
+        wanted = [one.install, "pip", *(["torch"] if one.torch else [])]
         extra = ("--extra-index-url", "https://download.pytorch.org/whl/cpu") if one.torch else ()
         command = [
             *(sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check"),
             *("--only-binary", ":all:", "--implementation", "cp"),
-            *("--python-version", PYTHONS[0], "--dest", str(target), "--find-links", str(given)),
+            *("--python-version", one.python, "--dest", str(target), "--find-links", str(given)),
             *(word for name in _PLATFORMS for word in ("--platform", name)),
             *extra,
             *wanted,
@@ -116,9 +141,15 @@ def _notes(release: Release, one: Autograder, size: int, cuda: bool) -> Iterator
             "as what stands before its @"
         )
     if one.torch:
-        yield "some part needs torch: choose a container with at least 3 GB, and --memory-mb"
+        yield f"some part needs torch: choose a container with at least {TORCH_MB / 1024:g} GB"
     if cuda:
         yield "some parts need a GPU, which Gradescope has not: they stay open, without a score"
+    if any("loopback" in problem.needs for problem in release.problems.values()):
+        yield (
+            "some parts talk between processes over 127.0.0.1, for which containers there have no "
+            "network of their own: code of such a part that is not right stays open, without a "
+            "score"
+        )
     if any(part.kind == "explanation" for p in release.problems.values() for part in p.parts):
         yield "parts that a person grades stay open there, without a score"
     if size > _LARGE:

@@ -11,6 +11,7 @@ from grader.collect.folder import read_file, walk
 from grader.collect.found import Budget, Found
 from grader.collect.names import short
 from grader.errors import SubmissionError
+from grader.model import SAMPLE
 
 MOST = 20
 """Notebooks that are looked into."""
@@ -33,14 +34,18 @@ class _Candidate:
     data: bytes
     release: str
     student: str
+    version: str
     readable: bool
 
 
-def choose(folder: Path, release: str, students: Collection[str]) -> Chosen | None:
+def choose(
+    folder: Path, release: str, students: Collection[str], versions: Collection[str] = ()
+) -> Chosen | None:
     """The notebook in *folder* that is the exam *release* of one of *students*; None without one.
 
-    What a notebook says of itself only decides between several. Raises SubmissionError with a
-    sentence for the student when there is one that can't even be opened.
+    One of the shared *versions* that they have is theirs too, and the sample is nobody's. What a
+    notebook says of itself only decides between several. Raises SubmissionError with a sentence for
+    the student when there is one that can't even be opened.
     """
     trouble: SubmissionError | None = None
     candidates = []
@@ -54,16 +59,20 @@ def choose(folder: Path, release: str, students: Collection[str]) -> Chosen | No
             raise trouble
         return None
 
-    def fit(one: _Candidate) -> tuple[bool, bool, bool, float, str]:
+    def names_one(one: _Candidate) -> bool:
+        return one.release == release and one.student in students
+
+    def fit(one: _Candidate) -> tuple[bool, bool, bool, bool, float, str]:
         ours = one.release == release
-        whose = ours and one.student in students
+        whose = ours and (names_one(one) or one.version in versions)
         # With equal times, as a zip may give them, the same one every time.
-        return whose, ours, one.readable, one.found.time, str(one.found.name)
+        name = str(one.found.name)
+        return one.version != SAMPLE, whose, ours, one.readable, one.found.time, name
 
     best, *others = sorted(candidates, key=fit, reverse=True)
     return Chosen(
         data=best.data,
-        student=best.student if fit(best)[0] else None,
+        student=best.student if names_one(best) else None,
         note=_note(best, others),
     )
 
@@ -91,6 +100,7 @@ def _candidate(found: Found) -> _Candidate:
         data=data,
         release=str(fields.get("release", "")),
         student=str(fields.get("student", "")),
+        version=str(fields.get("version", "")),
         readable=readable,
     )
 

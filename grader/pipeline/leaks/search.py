@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
+from grader.draw import paper
 from grader.errors import SetupError
 from grader.load import Bank, load_release
 from grader.model import Paper, Release
@@ -23,6 +24,7 @@ from grader.pipeline.leaks.unpacking import texts, unpacked
 from grader.pipeline.leaks.views import View, views
 from grader.pipeline.leaks.visible import Visible
 from grader.pipeline.leaks.wanted import wanted
+from grader.pipeline.versions import sample_student
 from grader.render import metadata, render
 
 _STUDENT = re.compile(rb'"student":\s*"([^"\\]{1,200})"')
@@ -89,6 +91,7 @@ def prepare(release: Release, bank: Bank, students: tuple[str, ...] = ()) -> Sea
         visible.notebook(write(render(mine, bank.templates), metadata(mine)), names)
 
     found = wanted(release, students or tuple(release.students), show)
+    show(paper(release, sample_student()))  # which may lie in a template
     visible.excuse(found)
     return Search(
         release=release.id,
