@@ -44,7 +44,8 @@ class Contender:
     def environment(self) -> dict[str, str]:
         """One thread for everybody, as our kernels have; a peer's own commands found first."""
         first = self.peer.bin if self.peer else Path(sys.executable).parent
-        kept = {k: v for k, v in os.environ.items() if not k.startswith(("GRADER_", "VIRTUAL_"))}
+        others = ("GRADER_", "VIRTUAL_", "PYTHON")  # such as PYTHONDONTWRITEBYTECODE
+        kept = {k: v for k, v in os.environ.items() if not k.startswith(others)}
         threads = dict.fromkeys(("OMP_NUM_THREADS", "MKL_NUM_THREADS", "OPENBLAS_NUM_THREADS"), "1")
         path = os.pathsep.join((str(first), os.environ.get("PATH", os.defpath)))
         return {**kept, **threads, "PATH": path, "PYTHONHASHSEED": "0"}

@@ -158,7 +158,7 @@ def _memory(runs: Sequence[dict[str, Any]]) -> Iterator[str]:
 def _stages(found: dict[str, Any]) -> Iterator[str]:
     rows = [
         (f"{row['stage']}, {row['parts']} parts", f"{row['ms']:.2f}", f"{row['per_second']:.0f}")
-        for name in ("midterm", "forty")
+        for name in ("lab", "midterm", "forty")
         for row in found.get(name, ())
     ]
     yield table(("One core, no kernels", "CPU ms each", "each second"), rows)

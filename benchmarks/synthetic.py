@@ -28,12 +28,19 @@ _RIGHT = 0.6
 _OUTPUT = "torch.Size([4, 256, 320])\n"
 
 
+_NOT_ANSWERS = ("explanation", "code", "measurement", "prediction")
+
+
 def forty_parts(folder: Path) -> Path:
-    """A set of the bank's problems, in their order, cut off after forty parts."""
+    """A set of the bank's problems, in their order, cut off after forty parts.
+
+    Left out is what a person judges and what has to be run again to be judged: that takes what the
+    reference takes, and is no question of how fast marks are made of answers.
+    """
     bank, left = Bank.open(), PARTS
     lines = ["id: forty", "title: Forty parts", "problems:"]
     for name in bank.listed:
-        parts = [p.id for p in bank.problem(name).parts if p.kind != "explanation"][:left]
+        parts = [p.id for p in bank.problem(name).parts if p.kind not in _NOT_ANSWERS][:left]
         if parts:
             lines.append(f"  - {{problem: {name}, parts: [{', '.join(parts)}]}}")
         left -= len(parts)
