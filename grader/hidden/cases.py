@@ -57,6 +57,7 @@ class Hidden:
     `softmax_wrong_...`, at least one `softmax_right_...` (written in another way); and may define
     `softmax_expected(**inputs)` (what is right, by another road than calling the reference) and
     `softmax_holds(inputs, result)` (yields a sentence for each property that does not hold).
+    A wrong one may call or subclass the reference by its name; a right one may not.
     """
 
     def __init__(self, part: str, draw: Draw, near: Closeness, driver: str, tools: tuple[str, ...]):
@@ -78,8 +79,17 @@ class Hidden:
         return getattr(self._module, f"{self.part}_{kind}" if kind else self.part, None)
 
     def source(self, function: str, name: str) -> str:
-        """What a student would write who wrote that function of the file, under *name*."""
-        return f"{definitions([self._draw.solution], function)}\n\n{name} = {function}\n"
+        """What a student would write who wrote that function of the file, under *name*.
+
+        To be run by `run_here` with the same *function*: as a text alone it would have one that
+        calls the reference meet itself.
+        """
+        return definitions([self._draw.solution], function) + _bound(name, function)
+
+    def leans(self, function: str) -> bool:
+        """Whether that function of the file calls the reference, itself or by another's help."""
+        found = definitions([self._draw.solution], function)
+        return function != self.part and bool(definitions([found], self.part))
 
     @cached_property
     def cases(self) -> tuple[Case, ...]:
@@ -209,10 +219,25 @@ def hidden(
         ) from error
 
 
-def run_here(one: Trial, source: str) -> Mapping[str, object]:
-    """What running *source* and every call of *one* would leave; for code of ours alone."""
+def _bound(name: str, function: str) -> str:
+    """The end of a source, by which *function* is the answer *name*."""
+    return f"\n\n{name} = {function}\n"
+
+
+def run_here(one: Trial, source: str, function: str = "") -> Mapping[str, object]:
+    """What running *source* and every call of *one* would leave; for code of ours alone.
+
+    Of a *source* that `Hidden.source` made of *function*. What it was made of keeps a space of its
+    own, in which the part's name means the reference, as it does in the solution file.
+    """
     space: dict[str, Any] = {"__name__": "solution"}
-    run_authored(source, space)
+    if function:
+        run_authored(source.removesuffix(_bound(one.name, function)), space)
+        # A copy, for what is called as the student's; the functions keep the space they were made
+        # in. A wrong one that calls the reference would otherwise call itself until that fails.
+        space = {**space, one.name: space[function]}
+    else:
+        run_authored(source, space)
     calls = []
     for digest, call in zip(one.digests, one.calls, strict=True):
         single = replace(one, calls=(call,))

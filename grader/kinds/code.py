@@ -134,15 +134,18 @@ class CodeKind(Usual[CodeKey, Attempt]):
 
     def raw(self, key: CodeKey, function: str) -> Raw:
         """What a run would leave of a student who wrote that function of the solution file."""
-        return self.ran(key, key.part.id, key.hidden.source(function, key.part.id))
+        return self.ran(key, key.part.id, key.hidden.source(function, key.part.id), function)
 
-    def ran(self, key: CodeKey, name: str, source: str) -> Raw:
-        """What a run of *source* would leave of *name*; here, so for sources of ours alone."""
+    def ran(self, key: CodeKey, name: str, source: str, function: str = "") -> Raw:
+        """What a run of *source* would leave of *name*; here, so for sources of ours alone.
+
+        *function* is the one of the solution file that the source was made of, if it was.
+        """
         waits = packages.missing(key.part.needs)
         if waits:
             raw = {"t": "code", "source": source, "name": name, "value": {"t": "object"}}
             return {**raw, "calls": [], "deferred": waits[0]}
-        return run_here(key.trial(name), source)
+        return run_here(key.trial(name), source, function)
 
     def how(self, key: CodeKey) -> str:
         """What to do."""

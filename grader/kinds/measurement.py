@@ -156,9 +156,9 @@ class MeasurementKind(CodeKind):
             return replace(right, share=earned, note=note)
         return _timed(part, value.race if isinstance(value, Timed) else {}, kept)
 
-    def ran(self, key: CodeKey, name: str, source: str) -> Raw:
+    def ran(self, key: CodeKey, name: str, source: str, function: str = "") -> Raw:
         """The same with a race that is won by far: speed is not measured here."""
-        raw = super().ran(key, name, source)
+        raw = super().ran(key, name, source, function)
         part = key.part
         assert isinstance(part, Measurement)  # noqa: S101 - the key's type
         best = 2 * max(step.ratio for step in part.speed)

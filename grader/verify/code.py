@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from grader.hidden import difference, read
@@ -82,13 +82,37 @@ def _faults(kind: CodeKind, key: CodeKey) -> Iterator[tuple[str, str]]:
         yield f"there are {len(hidden.cases)} hidden cases", f"yield at least {FEWEST_CASES}"
     yield from _reference(key)
     yield from _examples(key)
+    yield from _right(key)
+    yield from _wrong(kind, key)
+
+
+def _right(key: CodeKey) -> Iterator[tuple[str, str]]:
+    """What is known to be right is so by another road than the reference."""
+    hidden, part = key.hidden, key.part.id
+    for name in hidden.named("right"):
+        if hidden.leans(f"{part}_right_{name}"):
+            yield (
+                f"'{part}_right_{name}' calls the reference, so it confirms nothing",
+                f"write it without '{part}'; what calls itself does so by its own name",
+            )
+
+
+def _wrong(kind: CodeKind, key: CodeKey) -> Iterator[tuple[str, str]]:
+    """What is known to be wrong fails, by what it is wrong in."""
+    wrong, part = key.hidden.named("wrong"), key.part.id
     seen: dict[str, str] = {}
-    for name in wrong:
-        judged = _judged(kind, key, f"{part}_wrong_{name}")
+    for name, function in wrong.items():
+        raw = kind.raw(key, f"{part}_wrong_{name}")
+        judged = _judged(kind, key, raw)
         if judged.share == 1:
             yield f"'{part}_wrong_{name}' passes all hidden cases", "add a case that shows it"
-        else:
-            seen[name] = f"{judged.note} {judged.cells}"
+            continue
+        seen[name] = f"{judged.note} {judged.cells}"
+        if not _says_so(name, function) and _recurses_alone(kind, key, raw):
+            yield (
+                f"'{part}_wrong_{name}' fails only by RecursionError, not by what it is wrong in",
+                "mend it; if that is what is wrong in it, say 'recursion' in its name or docstring",
+            )
     if len(seen) >= FEWEST_WRONG and len(set(seen.values())) < FEWEST_REASONS:
         yield (
             "the known-wrong implementations fail in the same way",
@@ -96,11 +120,36 @@ def _faults(kind: CodeKind, key: CodeKey) -> Iterator[tuple[str, str]]:
         )
 
 
-def _judged(kind: CodeKind, key: CodeKey, function: str) -> Judgement:
+def _judged(kind: CodeKind, key: CodeKey, raw: Raw) -> Judgement:
     try:
-        return kind.judge(kind.read(kind.raw(key, function), key), key)
+        return kind.judge(kind.read(raw, key), key)
     except Unreadable:
         return Judgement(share=0.0, verdict=Verdict.INCORRECT, note="unreadable")
+
+
+def _says_so(name: str, function: object) -> bool:
+    """Whether a known-wrong implementation says that its recursion is what is wrong."""
+    return "recurs" in f"{name} {function.__doc__}".lower()  # recursion, recursive
+
+
+def _recurses_alone(kind: CodeKind, key: CodeKey, raw: Raw) -> bool:
+    """Whether it would pass if each call that ended by RecursionError had been right."""
+    calls = _calls(raw)
+    if not any(map(_too_deep, calls)):
+        return False
+    right = _calls(kind.raw(key, key.part.id))
+    mended = [r if _too_deep(call) else call for call, r in zip(calls, right, strict=True)]
+    return _judged(kind, key, {**raw, "calls": mended}).share == 1
+
+
+def _calls(raw: Raw) -> list[Mapping[str, object]]:
+    calls = raw["calls"]
+    assert isinstance(calls, list)  # noqa: S101 - as `run_here` leaves it
+    return calls
+
+
+def _too_deep(call: Mapping[str, object]) -> bool:
+    return call["is"] == "raised" and call["type"] == "RecursionError"
 
 
 def _reference(key: CodeKey) -> Iterator[tuple[str, str]]:

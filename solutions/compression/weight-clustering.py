@@ -63,6 +63,9 @@ def cluster_cases(rng, given):
         w = rng.normal(size=size) * rng.uniform(0.1, 4)
         yield "random", {"w": w, "k": k, "rounds": int(rng.integers(2, 8))}
     yield "random", {"w": rng.exponential(size=(3, 4, 10)), "k": 6, "rounds": 5}
+    # The 7 is nearest to another centroid once they have moved, so it must be assigned once more.
+    w = rng.permutation([0.0] * 7 + [7.0, 9.0, 16.0]) * 2.0 ** rng.integers(-3, 4)
+    yield "random", {"w": w, "k": 2, "rounds": 1}
 
 
 def cluster_wrong_empty_becomes_nan(w, k, rounds):
