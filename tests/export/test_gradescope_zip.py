@@ -9,6 +9,7 @@ import os
 import shutil
 import subprocess
 import sys
+import tarfile
 import tempfile
 import time
 import zipfile
@@ -22,9 +23,13 @@ from grader.cli import main
 from grader.errors import GraderError
 from grader.export.autograder import PYTHONS, Autograder, autograder_zip
 from grader.export.gradescope import Tiers
-from grader.model import Student
+from grader.load import load_release
+from grader.model import Audience, Student, Verdict
+from grader.model.exported import Result
+from grader.model.result import Feedback, ShownPart, ShownProblem, Standing
 from grader.notebook import Cell, read, write
 from grader.pipeline.gradescope.grading import autograde
+from grader.pipeline.gradescope.network import left_open, talking
 from grader.pipeline.gradescope.notebooks import choose
 from grader.pipeline.gradescope.people import People
 from grader.sandbox import choose as sandbox_of
@@ -104,6 +109,12 @@ with zipfile.ZipFile(sys.argv[1]) as archive:
         path = pathlib.Path(archive.extract(entry, sys.argv[2]))
         path.chmod(entry.external_attr >> 16 & 0o777)
 """
+
+
+def for_all() -> bool:
+    """Whether others than root may run this Python, as student code in a container is one."""
+    folders = (Path(sys.base_prefix), *Path(sys.base_prefix).parents)
+    return all(folder.stat().st_mode & 0o001 for folder in folders)
 
 
 def shell(root: Path, *words: str, container: bool = False) -> subprocess.CompletedProcess[str]:
@@ -218,8 +229,30 @@ def test_packages_come_from_the_zip_alone_when_it_has_them_all() -> None:
     assert b"--no-index" in offline["setup.sh"]
     # Wheels are for one version of Python, so no other may be taken.
     assert b"!= (3, 12)" in offline["setup.sh"]
-    assert all(f"python{v}".encode() not in offline["setup.sh"] for v in PYTHONS[1:])
-    assert offline["requirements.txt"].splitlines()[-1] == b"torch"
+    assert b"VERSIONS=(3.12)" in offline["setup.sh"]
+    assert f"VERSIONS=({' '.join(PYTHONS)})".encode() in usual["setup.sh"]
+    eleven = files_of(an_autograder(offline=True, python="3.11"))["setup.sh"]
+    assert b"VERSIONS=(3.11)" in eleven
+    assert b"!= (3, 11)" in eleven
+    assert b"download.pytorch.org" not in offline["setup.sh"]
+    # Online it is installed on its own, so that its index is asked for nothing else.
+    torch = files_of(an_autograder(torch=True))
+    assert torch["requirements.txt"] == usual["requirements.txt"]
+    line = next(x for x in torch["setup.sh"].splitlines() if b"download.pytorch.org" in x)
+    assert line.strip().startswith(b"fetch --extra-index-url")
+    assert line.split()[-2:] == [b"torch", b"||"]
+    assert b"torch" not in usual["setup.sh"].replace(b"without torch", b"").replace(
+        b"torch itself", b""
+    )
+
+
+def test_the_memory_is_that_of_the_smallest_container_that_will_do() -> None:
+    plain, torch, own = (
+        json.loads(files_of(an_autograder(**changes))["settings.json"])
+        for changes in ({}, {"torch": True}, {"torch": True, "memory_mb": 3072})
+    )
+    assert [one["memory_mb"] for one in (plain, torch, own)] == [768, 1536, 3072]
+    assert [one["torch"] for one in (plain, torch, own)] == [False, True, True]
 
 
 @linux
@@ -277,11 +310,29 @@ esac
 """,
     "apt-get": """\
 test -z "$NO_ARCHIVE" || exit 1
-case "$*" in *" python3.11 "*) cp "$STUBS/new" "$STUBS/python3.11" ;; *python*) exit 1 ;; esac
+case "$*" in
+  update*) : >"$STUBS/updated" ;;
+  *" python3.1"[12]" "*)
+    test -e "$STUBS/updated" || exit 1
+    for name in "$@"; do
+      case $name in python3.1[12]) cp "$STUBS/new" "$STUBS/$name" ;; esac
+    done
+    ;;
+  *) exit 1 ;;
+esac
+""",
+    # The lists of 22.04 have a candidate of 3.11; those of 24.04, 3.12.
+    "apt-cache": """\
+case "$*" in
+  *python3.11-venv) echo "python3.11-venv | 3.11.0~rc1-1~22.04.1 | jammy-updates" ;;
+  *python3.12-venv) test -z "$NEWER" || echo "python3.12-venv | 3.12.3-1 | noble" ;;
+esac
 """,
     # A Python that is new enough, and what a venv makes of it.
     "new": """\
 case "$*" in
+  *"sys.exit("*"'candidate'"*) ;;
+  *"sys.exit("*) test "${0##*/}" != python3.11 ;;
   *"-m venv"*) mkdir -p "${!#}/bin" && cp "$0" "${!#}/bin/python" ;;
   *"print(pathlib"*) echo "$PACKAGE" ;;
   *"-m pip install"*) echo "pip $*" >>"$STUBS/said" ;;
@@ -308,9 +359,12 @@ def a_machine(folder: Path) -> Path:
     ("missing", "found"),
     [
         ((), "new"),
+        (("NEWER",), "python3.12"),
         (("NO_PYPI",), "python3.11"),
         (("NO_GITHUB",), "python3.11"),
         (("NO_GITHUB", "NO_ARCHIVE"), None),
+        (("NO_GITHUB", "TORCH"), None),
+        (("NEWER", "NO_GITHUB", "TORCH"), "python3.12"),
     ],
 )
 def test_setup_finds_a_python_on_an_old_image(
@@ -321,7 +375,8 @@ def test_setup_finds_a_python_on_an_old_image(
     for part in ("_bank/problems", "_bank/solutions", "_bank/templates", "_attacks"):
         (package / part).mkdir(parents=True)
     (root / "source" / "wheels").mkdir(parents=True)
-    for name, data in files_of(an_autograder(wheels={"a.whl": b""})).items():
+    torch = "TORCH" in missing
+    for name, data in files_of(an_autograder(torch=torch, wheels={"a.whl": b""})).items():
         (root / "source" / name).write_bytes(data)
     environment = {
         "PATH": str(stubs),
@@ -336,8 +391,10 @@ def test_setup_finds_a_python_on_an_old_image(
     done = subprocess.run(script, env=environment, capture_output=True, text=True, timeout=60)
     assert (done.returncode == 0) is (found is not None), done.stderr
     if found is None:
-        assert "choose a newer base image" in done.stderr
+        assert "choose a base image that has Python 3.11 or newer" in done.stderr
         return
+    assert f", {stubs}/{found}\n" in done.stdout
+    # The candidate is not even installed while anything else will do.
     assert (stubs / "python3.11").exists() is (found == "python3.11")
     assert (root / "source" / "interpreter").read_text() == f"{tmp_path}/venv/bin/python\n"
     said = (stubs / "said").read_text()
@@ -506,6 +563,8 @@ def test_hostile_code_gets_nothing_and_hostile_text_stays_text(
 ) -> None:
     if os.geteuid() != 0 or (container and not shutil.which("setpriv")):
         pytest.skip("only root can stand for Gradescope's root")
+    if container and not for_all():
+        pytest.skip("this Python lies in a folder that only root may enter")
     path = hand_in(tree, course, "ada")
     cells = [*read(path.read_bytes()).cells]
     cells.append(Cell(type="code", id="evil", source=HOSTILE.format(root=str(tree))))
@@ -672,7 +731,7 @@ def test_a_run_without_torch_fits_into_768_mb(tree: Path, course: Path) -> None:
     solve(tree, course, "ada")
     peaks = []
     for container in (False, True):
-        if container and (os.geteuid() != 0 or not shutil.which("setpriv")):
+        if container and (os.geteuid() or not shutil.which("setpriv") or not for_all()):
             continue
         (tree / "results" / "results.json").unlink(missing_ok=True)
         environment = {
@@ -693,3 +752,113 @@ def test_a_run_without_torch_fits_into_768_mb(tree: Path, course: Path) -> None:
     print("peak memory of all processes:", *(f"{peak / 1e6:.0f} MB" for peak in peaks))
     # What a container counts beside it are pages of files, which it can take back.
     assert 50e6 < max(peaks) < 300e6
+
+
+# What a container can't judge
+
+
+def _shown(name: str, kind: str, points: float | None, verdict: Verdict) -> ShownPart:
+    return ShownPart(
+        id=name,
+        name=name,
+        kind=kind,
+        ask="",
+        answer="x",
+        verdict=verdict,
+        mistake=None,
+        why="why",
+        look_at="look",
+        points=points,
+        max_points=6.0,
+    )
+
+
+def test_code_that_could_not_talk_between_processes_loses_nothing(tmp_path: Path) -> None:
+    (tmp_path / "two.yaml").write_text(
+        "id: two\ntitle: Two\nproblems: [ring-all-reduce-messages, grid-stride-loop]\n"
+    )
+    out = ("--out", str(tmp_path / "release"))
+    command("render", str(tmp_path / "two.yaml"), "--student", "ada", *out)
+    release = load_release(tmp_path / "release" / "release.json")
+    assert talking(release) == {"ring-all-reduce-messages"}
+    parts = (
+        _shown("q1_wrong", "code", 1.5, Verdict.PARTIAL),
+        _shown("q1_right", "code", 6.0, Verdict.CORRECT),
+        _shown("q1_blank", "code", 0.0, Verdict.ABSENT),
+        _shown("q1_number", "numeric", 0.0, Verdict.INCORRECT),
+    )
+    problems = tuple(
+        ShownProblem(number=n, id=name, title="", parts=parts)
+        for n, name in enumerate(("ring-all-reduce-messages", "grid-stride-loop"), 1)
+    )
+    before = Result(
+        feedback=Feedback(
+            student=Student(id="ada"),
+            exam="two",
+            title="Two",
+            release=release.id,
+            standing=Standing.GRADED,
+            audience=Audience.STUDENT,
+            published=False,
+            score=15.0,
+            max_score=48.0,
+            complete=True,
+            problems=problems,
+        )
+    )
+    found = left_open(before, release).feedback
+    assert [p.points for p in found.problems[0].parts] == [None, 6.0, 0.0, 0.0]
+    assert found.problems[1] == problems[1]
+    assert (found.score, found.complete, found.unsettled) == (13.5, False, 1)
+    assert found.problems[0].parts[0].verdict is Verdict.UNSETTLED
+    assert "costs no points" in found.problems[0].parts[0].why
+
+
+@linux
+def test_a_filter_without_a_network_of_its_own_leaves_no_loopback() -> None:
+    """The same question asked where a plain container runs, and here."""
+    ask = "from grader.pipeline.gradescope.network import has_loopback; print(has_loopback('auto'))"
+    layers = {one.name for one in sandbox_of("auto").sandbox.layers() if one.present}
+    if os.geteuid() != 0 or not shutil.which("setpriv") or "system-calls" not in layers:
+        pytest.skip("only root can stand for Gradescope's root")
+    if not subprocess.run(["unshare", "--net", "true"]).returncode:
+        here = subprocess.run([sys.executable, "-c", ask], capture_output=True, text=True)
+        assert here.stdout == "True\n", here.stderr
+    inside = [sys.executable, "-c", CONTAINER, sys.executable, "-c", ask]
+    there = subprocess.run(inside, capture_output=True, text=True, check=True)
+    assert there.stdout == "False\n"
+
+
+def test_a_python_in_the_zip_is_the_one_that_was_asked_for(
+    course: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    given, out = tmp_path / "python.tar.gz", tmp_path / "a.zip"
+    release = str(course / "release")
+
+    def make(*more: str) -> None:
+        arguments = ("--out", str(out), "--interpreter", str(given), *more)
+        main(["classroom", "gradescope", release, *arguments])
+
+    given.write_bytes(b"no archive")
+    for why in ("no .tar.gz that can be read", "no bin/python3.12 in this archive"):
+        with pytest.raises(SystemExit) as stop:
+            make()
+        assert stop.value.code == 2
+        assert why in capsys.readouterr().err
+        assert not out.exists()
+        with tarfile.open(given, "w:gz") as archive:
+            archive.addfile(tarfile.TarInfo("python/bin/python3.11"))
+    command(
+        "classroom",
+        "gradescope",
+        release,
+        "--out",
+        str(out),
+        "--interpreter",
+        str(given),
+        "--python",
+        "3.11",
+    )
+    with zipfile.ZipFile(out) as made:
+        assert made.read("python.tar.gz") == given.read_bytes()
+        assert b'"$OWN"/bin/python3.11' in made.read("setup.sh")

@@ -19,6 +19,7 @@ from grader.files import write_whole
 from grader.load import Bank, load_release, release_bytes
 from grader.model import Release
 from grader.pipeline.classrooms import Wishes, course_of
+from grader.pipeline.gradescope.network import talking
 
 _PLATFORMS = ("manylinux_2_28_x86_64", "manylinux_2_17_x86_64", "manylinux2014_x86_64")
 _LARGE = 100_000_000
@@ -144,7 +145,7 @@ def _notes(release: Release, one: Autograder, size: int, cuda: bool) -> Iterator
         yield f"some part needs torch: choose a container with at least {TORCH_MB / 1024:g} GB"
     if cuda:
         yield "some parts need a GPU, which Gradescope has not: they stay open, without a score"
-    if any("loopback" in problem.needs for problem in release.problems.values()):
+    if talking(release):
         yield (
             "some parts talk between processes over 127.0.0.1, for which containers there have no "
             "network of their own: code of such a part that is not right stays open, without a "

@@ -15,6 +15,11 @@ _WHY = (
 )
 
 
+def talking(release: Release) -> frozenset[str]:
+    """The problems whose code talks between processes."""
+    return frozenset(name for name, one in release.problems.items() if "loopback" in one.needs)
+
+
 def has_loopback(sandbox: str) -> bool:
     """Whether student code that is kept in by *sandbox* can talk to itself over 127.0.0.1.
 
@@ -31,7 +36,7 @@ def left_open(result: Result, release: Release) -> Result:
     Of problems that need it alone. What is right stays so, and what was left blank is worth
     nothing anywhere.
     """
-    needing = {name for name, one in release.problems.items() if "loopback" in one.needs}
+    needing = talking(release)
     feedback = result.feedback
     problems = tuple(_opened(p) if p.id in needing else p for p in feedback.problems)
     lost = sum(p.points for p in feedback.problems) - sum(p.points for p in problems)
