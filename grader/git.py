@@ -187,7 +187,10 @@ def address(text: str) -> str:
 
     Raises SetupError for one that could start a program or be taken for an option.
     """
-    scheme = urlsplit(text).scheme if "://" in text else ""
+    try:
+        scheme = urlsplit(text).scheme if "://" in text else ""
+    except ValueError:  # such as a bracket that is not closed
+        scheme = "no address"
     if scheme in PROTOCOLS:
         return text
     if scheme or "::" in text or text.startswith("-"):
@@ -254,7 +257,10 @@ _REASONS: Sequence[tuple[tuple[str, ...], str]] = (
         ("not found", "does not exist", "does not appear", "could not read username"),
         "there is no such repository, or we are not let in",
     ),
-    (("authentication failed", "403", "permission denied", "denied to"), "we are not let in"),
+    (
+        ("authentication failed", "error: 403", "permission denied", "denied to"),
+        "we are not let in",
+    ),
     (("could not resolve", "unable to access", "timed out"), "the server can't be reached"),
 )
 

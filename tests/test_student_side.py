@@ -196,6 +196,13 @@ class TestReceipts:
             same.output == f"YES: Receipt {made['code']} of {made['time']} is for this very file.\n"
         )
 
+    def test_a_file_of_an_odd_name_has_one_too(self, solved: Path, tmp_path: Path) -> None:
+        odd = tmp_path / os.fsdecode(b"\xff.ipynb")
+        odd.write_bytes(solved.read_bytes())
+        path = tmp_path / "receipt.json"
+        assert ok("check", odd, "--receipt", path).return_value == 0
+        assert ok("check", odd, "--verify-receipt", path).output.startswith("YES: ")
+
     def a_receipt(self, solved: Path) -> Path:
         path = solved.with_name("receipt.json")
         ok("check", solved, "--receipt", path)

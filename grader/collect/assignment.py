@@ -93,4 +93,5 @@ class _Layout:
 
 
 def _below(name: PurePosixPath) -> tuple[str, ...]:
-    return name.parts[1:] if name.parts[0] == _TOP else name.parts
+    # The folder itself, where it can't be opened, has no parts.
+    return name.parts[1:] if name.parts[:1] == (_TOP,) else name.parts

@@ -178,12 +178,12 @@ def _instant(text: str | None, student: str) -> str:
     """ISO 8601 to the one form that the format takes; without a zone it is UTC."""
     try:
         when = datetime.fromisoformat(text or "")
-    except ValueError:
+        when = when.replace(tzinfo=UTC) if when.tzinfo is None else when.astimezone(UTC)
+    except (ValueError, OverflowError):  # in UTC it may be before the year 1 or after 9999
         raise SetupError(
             f"when '{student}' handed in is not known: '{text or ''}'",
             fix="say it with --submitted-at, such as the commit's date",
         ) from None
-    when = when.replace(tzinfo=UTC) if when.tzinfo is None else when.astimezone(UTC)
     return when.strftime("%Y-%m-%dT%H:%M:%SZ")
 
 

@@ -13,6 +13,8 @@ _CUT = "…"
 _BREAK = "\u200b"
 # Punctuation that Markdown, its extensions or HTML give a meaning to, wherever in a line it stands.
 _MARKDOWN = re.compile(r"[&<>|`*_~\[\]$\\:]")
+_ISSUE = re.compile(r"\b(GH)(?=-\d)", re.IGNORECASE)
+"""GH-26 is as good as #26 there."""
 _STARTS = re.compile(r"^([#+=-]|\d+(?=[.)](\s|$)))")
 
 
@@ -61,6 +63,7 @@ def markdown(text: str, most: int = LONGEST) -> str:
     flat = one_line(text, most)
     flat = flat.replace("@", f"@{_BREAK}").replace("#", f"#{_BREAK}")
     flat = flat.replace("://", f":{_BREAK}//").replace("www.", f"www{_BREAK}.")
+    flat = _ISSUE.sub(f"\\1{_BREAK}", flat)
     flat = _MARKDOWN.sub(lambda found: f"&#{ord(found[0])};", flat)
     return _STARTS.sub(_at_start, flat)
 

@@ -44,15 +44,19 @@ def places(data: bytes) -> Places:
     except SubmissionError:
         code = []
     text = data.decode("utf-8", "replace")
-    reached = 0
+    plain = text.isascii()
+    reached = counted = 0
+    line = 1
     for number, source in enumerate(code, start=1):
         found: list[int] = []
         for row in source.splitlines():
-            at = _after(text, row, reached)
-            if at is None:
+            place = _after(text, row, reached, plain=plain)
+            if place is None:
                 break
-            found.append(text.count("\n", 0, at) + 1)
-            reached = at
+            at, reached = place
+            line += text.count("\n", counted, at)
+            counted = at
+            found.append(line)
             sets = _SETS.match(row)
             if sets:
                 answers[sets[1]] = found[-1]
@@ -60,14 +64,25 @@ def places(data: bytes) -> Places:
     return Places(answers=answers, cells=cells)
 
 
-def _after(text: str, row: str, start: int) -> int | None:
-    """Where *row* stands in the file, as JSON writes it, after what was found before it."""
+def _after(text: str, row: str, start: int, *, plain: bool) -> tuple[int, int] | None:
+    """Where *row* begins and ends in the file, as JSON writes it, after what was found before it.
+
+    *plain* says that there is nothing but ASCII in the file.
+    """
     if not row.strip():
-        return start
-    found = [text.find(written, start) for written in _written(row)]
-    return min((at for at in found if at >= 0), default=None)
+        return start, start
+    found, end = None, len(text)
+    for written in _written(row, plain=plain):
+        at = text.find(written, start, end)
+        if at >= 0:
+            # The other way of writing it counts where it stands before this one.
+            found, end = (at, at + len(written)), at
+    return found
 
 
-def _written(row: str) -> Iterator[str]:
-    for escaped in {json.dumps(row), json.dumps(row, ensure_ascii=False)}:
-        yield escaped[1:-1]
+def _written(row: str, *, plain: bool) -> Iterator[str]:
+    escaped = json.dumps(row)
+    raw = escaped if row.isascii() else json.dumps(row, ensure_ascii=False)
+    if raw != escaped and not plain:
+        yield raw[1:-1]
+    yield escaped[1:-1]

@@ -16,12 +16,13 @@ from grader.git import Git
 from grader.model import Audience, Student, Verdict
 from grader.model.exported import Result
 from grader.model.result import Feedback, ShownPart, ShownProblem, Standing
+from grader.notebook import MAX_BYTES
 from grader.pipeline.checking import Checked, Line
 from grader.pipeline.exporting import class_results
 from grader.pipeline.grading import Settings, grade
 from grader.pipeline.results import set_published
 
-_NUMBER = re.compile(r"q(\d+)_")
+_NUMBER = re.compile(r"q(\d{1,9})_", re.ASCII)
 
 
 def sealed_result(notebook: Path, student: str, pack: Path, settings: Settings) -> Result:
@@ -30,7 +31,8 @@ def sealed_result(notebook: Path, student: str, pack: Path, settings: Settings) 
     Raises SetupError when the pack can't be opened or has no such student.
     """
     try:
-        data = own_file(notebook).read_bytes()
+        with own_file(notebook).open("rb") as file:
+            data = file.read(MAX_BYTES + 1)  # a longer one is refused all the same
     except OSError as error:
         raise SetupError(
             f"can't read the notebook: {(error.strerror or 'it is not there').lower()}",
@@ -82,15 +84,18 @@ def one_result(
     *release* may be a pack. With the accepted answers when it is *published*. Raises SetupError
     for an unknown student.
     """
+    unknown = SetupError(
+        f"the release has no student '{student}'",
+        fix="render and seal it again with a roster of the names that students have here",
+    )
+    if Path(student).name != student:  # it would be written somewhere else
+        raise unknown
     with tempfile.TemporaryDirectory(prefix="grader-one-") as folder:
         handed, out = Path(folder) / "submissions", Path(folder) / "results"
         write_whole(handed / f"{student}.ipynb", data)
         run = grade(handed, release, out, settings)
         if not run.collected.submissions:
-            raise SetupError(
-                f"the release has no student '{student}'",
-                fix="render and seal it again with a roster of the names that students have here",
-            )
+            raise unknown
         known = run.collected.submissions[0].student
         if published:
             set_published(out, True)

@@ -51,7 +51,8 @@ class Entry:
     commit: str
     committed: str
     seen: str
-    """When we first saw that commit; unlike the commit's own time, nobody can make it up."""
+    """When we began the look that showed us that commit; unlike the commit's own time, nobody can
+    make it up. What is pushed while we look is seen by the next look."""
     sha256: str
     deadline: str = ""
     failed: str = ""
@@ -133,13 +134,16 @@ def collect_repositories(
         state = _state(out)
         work = partial(_one, out=out, how=how, state=dict(state))
         outcomes = []
-        for outcome, entry in pool.map(work, listed):
-            outcomes.append(outcome)
-            if entry is not None:
-                state[outcome.student] = entry
-            done(outcome.student)
-        data = {student: asdict(entry) for student, entry in sorted(state.items())}
-        write_whole(out / STATE, (json.dumps(data, indent=1) + "\n").encode())
+        try:
+            for outcome, entry in pool.map(work, listed):
+                outcomes.append(outcome)
+                if entry is not None:
+                    state[outcome.student] = entry
+                done(outcome.student)
+        finally:
+            # Stopped half-way, what was seen after a deadline still settles it.
+            data = {student: asdict(entry) for student, entry in sorted(state.items())}
+            write_whole(out / STATE, (json.dumps(data, indent=1) + "\n").encode())
     return tuple(outcomes)
 
 
@@ -161,14 +165,15 @@ def _one(
         branch=how.branch,
         before=repository.deadline,
     )
+    asked = datetime.now(UTC)
     try:
         taken = take(wanted, how.access, how.bounds)
     except NothingThereError as error:
-        return told(came=Came.NOTHING, text=error.what), _nothing(repository)
+        return told(came=Came.NOTHING, text=error.what), _nothing(repository, asked)
     except GraderError as error:
         text = _failure(error, before, out / f"{student}.ipynb")
         return told(came=Came.FAILED, text=text), _failed(repository, before)
-    entry = _entry(taken, repository, before)
+    entry = _entry(taken, repository, before, asked)
     target = out / f"{student}.ipynb"
     if not target.exists() or target.read_bytes() != taken.data:
         write_whole(target, taken.data)
@@ -215,21 +220,20 @@ def _settled(before: Entry, repository: Repository, out: Path) -> bool:
     return target.exists() and _sha256(target.read_bytes()) == before.sha256
 
 
-def _nothing(repository: Repository) -> Entry:
+def _nothing(repository: Repository, asked: datetime) -> Entry:
     until = _iso(repository.deadline) if repository.deadline else ""
-    return Entry(commit="", committed="", seen=_iso(datetime.now(UTC)), sha256="", deadline=until)
+    return Entry(commit="", committed="", seen=_iso(asked), sha256="", deadline=until)
 
 
-def _entry(taken: Taken, repository: Repository, before: Entry | None) -> Entry:
-    now = _iso(datetime.now(UTC))
+def _entry(taken: Taken, repository: Repository, before: Entry | None, asked: datetime) -> Entry:
     entry = Entry(
         commit=taken.commit,
         committed=_iso(datetime.fromtimestamp(taken.committed, UTC)),
-        seen=now,
+        seen=_iso(asked),
         sha256=_sha256(taken.data),
         deadline=_iso(repository.deadline) if repository.deadline else "",
     )
-    over = repository.deadline is not None and datetime.now(UTC) >= repository.deadline
+    over = repository.deadline is not None and asked >= repository.deadline
     same = before is not None and before.commit == taken.commit
     if before and before.failed and repository.deadline and not same:
         late = datetime.fromisoformat(before.failed) >= repository.deadline

@@ -99,7 +99,9 @@ def code_of(made: Receipt) -> str:
 
 def write_receipt(made: Receipt, path: Path) -> None:
     """Writes *made* to *path*, whole or not at all."""
-    write_whole(path, (json.dumps(made, indent=1, ensure_ascii=False) + "\n").encode())
+    text = json.dumps(made, indent=1, ensure_ascii=False) + "\n"
+    # Half a character, as odd names of files have, in the way that JSON itself writes it.
+    write_whole(path, text.encode("utf-8", "backslashreplace"))
 
 
 def compare(receipt_path: Path, notebook: Path) -> Compared:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 
 import pytest
 from hypothesis import example, given
@@ -108,6 +109,20 @@ def test_answers_are_found_at_the_line_of_the_file() -> None:
 def test_an_answer_that_is_set_twice_is_found_where_it_counts() -> None:
     data = a_notebook("q1_size = 1", "q1_size = 2")
     assert "q1_size = 2" in data.decode().split("\n")[places(data).answers["q1_size"] - 1]
+
+
+def test_an_answer_that_is_set_twice_to_the_same_is_found_where_it_counts() -> None:
+    data = a_notebook("q1_size = 1", "q1_size = 1")
+    lines = data.decode().split("\n")
+    last = max(n for n, line in enumerate(lines, start=1) if "q1_size = 1" in line)
+    assert places(data).answers["q1_size"] == last
+
+
+def test_places_of_many_lines_take_no_time() -> None:
+    data = a_notebook("\n".join(f"x = 'é{n}'" for n in range(30_000)))
+    start = time.monotonic()
+    assert places(data).of_cell(1, 30_000) is not None
+    assert time.monotonic() - start < 10
 
 
 def test_cells_are_found_by_their_numbers() -> None:

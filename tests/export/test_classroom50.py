@@ -6,8 +6,13 @@ import importlib.util
 import json
 import os
 import re
+import subprocess
 import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from datetime import datetime
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -170,6 +175,12 @@ def test_an_unknown_time_is_asked_for() -> None:
     assert "--submitted-at" in str(error.value.fix)
 
 
+@pytest.mark.parametrize("when", ["0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59-12:00"])
+def test_a_time_that_no_calendar_has_in_utc_is_asked_for_as_well(when: str) -> None:
+    with pytest.raises(SetupError, match="is not known"):
+        made(a_mixed_result(), submitted_at=when, partial=True)
+
+
 def test_the_runner_s_variables_say_whose_it_is() -> None:
     document = made(a_mixed_result())
     assert (document["classroom"], document["owner"]) == ("mlsys", "ada")
@@ -249,3 +260,135 @@ def test_the_real_runner_takes_it(name: str) -> None:
         document, classroom="mlsys", assignment="midterm", owner="ada", expected_type="individual"
     )
     assert said is None
+
+
+ORG, REPOSITORY = "org", "mlsys-midterm-ada"
+
+
+@contextmanager
+def github(pages: dict[str, object]) -> Iterator[str]:
+    """The address of a server that answers as GitHub does: JSON by path, 404 for any other."""
+
+    class Answers(BaseHTTPRequestHandler):
+        def do_GET(self) -> None:
+            page = pages.get(self.path.partition("?")[0])
+            body = page if isinstance(page, bytes) else json.dumps(page).encode()
+            self.send_response(404 if page is None else 200)
+            self.send_header("Content-Length", str(len(body)))
+            self.end_headers()
+            self.wfile.write(body)
+
+        def log_message(self, *_: object) -> None:
+            pass
+
+    with ThreadingHTTPServer(("127.0.0.1", 0), Answers) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        try:
+            yield f"http://127.0.0.1:{server.server_address[1]}"
+        finally:
+            server.shutdown()
+
+
+def collected(home: Path, handed_in: dict[str, bytes]) -> tuple[str, dict[str, Any]]:
+    """What Classroom 50's collector says, and its gradebook, of a result.json for each tag.
+
+    Ada's repository has a release for each, the last one first; Bob has no repository.
+    """
+    bot = {"login": "github-actions[bot]"}
+    url = f"/repos/{ORG}/{REPOSITORY}/releases"
+    pages: dict[str, object] = {
+        f"/orgs/{ORG}/teams/classroom50-mlsys/members": [{"login": "ada"}, {"login": "bob"}],
+        f"/orgs/{ORG}/repos": [{"name": REPOSITORY, "private": True, "default_branch": "main"}],
+        url: [],
+    }
+    releases: list[object] = []
+    for number, (tag, data) in enumerate(handed_in.items()):
+        # The collector puts the address that it was given in place of this host.
+        where = f"https://api.git.example{url}/assets/{number}"
+        pages[f"{url}/assets/{number}"] = data
+        assets = [{"name": RESULT, "url": where, "uploader": bot}]
+        releases.insert(0, {"tag_name": tag, "author": bot, "draft": False, "assets": assets})
+    pages[url] = releases
+    with github(pages) as address:
+        done = subprocess.run(
+            [
+                sys.executable,
+                "-I",
+                str(CHECKOUT / "cli/gh-teacher/skeleton/dotgithub/scripts/collect_scores.py"),
+            ],
+            env={
+                "GITHUB_WORKSPACE": str(home),
+                "GITHUB_REPOSITORY_OWNER": ORG,
+                "GH_API_URL": address,
+                "CLASSROOM50_SERVICE_TOKEN": "none",
+                "NO_PROXY": "*",
+            },
+            capture_output=True,
+            text=True,
+            timeout=60,
+        )
+    said = done.stdout + done.stderr
+    assert done.returncode == 0, said
+    return said, json.loads((home / "mlsys" / "scores.json").read_text(encoding="utf-8"))
+
+
+@real
+def test_the_real_collector_enters_it_in_the_gradebook(tmp_path: Path) -> None:
+    due = "2026-11-02T12:00:00+02:00"  # an hour after they were handed in
+    config = {"schema": "classroom50/classroom/v1", "short_name": "mlsys"}
+    assignment = {"slug": "midterm", "mode": "individual", "due": due}
+    (tmp_path / "mlsys").mkdir()
+    for name, content in {
+        "classroom.json": config,
+        "assignments.json": {"schema": "classroom50/assignments/v1", "assignments": [assignment]},
+    }.items():
+        (tmp_path / "mlsys" / name).write_text(json.dumps(content), encoding="utf-8")
+
+    def handed_in(tag: str, result: Result, **options: Any) -> bytes:
+        owner = options.pop("owner", "ada")
+        whose = identity({**ENVIRONMENT, "SUBMISSION_TAG": tag, "OWNER": owner})
+        return classroom50(result, whose, **options).files[RESULT]
+
+    files = {
+        f"submit/{name}": handed_in(f"submit/{name}", result, **options)  # type: ignore[arg-type]
+        for name, (result, options) in RESULTS.items()
+    }
+    files["submit/late"] = handed_in(
+        "submit/late", a_mixed_result(), submitted_at="2026-11-02T12:00:01+02:00"
+    )
+    of_another = {"submit/eve": handed_in("submit/eve", a_mixed_result(), owner="eve")}
+
+    said, scores = collected(tmp_path, {**files, **of_another})
+    assert "mlsys/midterm: 1/2 submitted" in said
+    assert said.count("skipping that submission") == 1
+    assert "owner = 'eve', want 'ada'" in said
+    schema = json.loads((CHECKOUT / "schemas/scores-v1.schema.json").read_text(encoding="utf-8"))
+    Draft202012Validator(schema).validate(scores)
+    (entry,) = scores["assignments"]["midterm"]["entries"]
+    assert entry["owner"] == "ada"
+    # Every field of every result is kept, but for the assignment, by which they are filed.
+    expected = []
+    for tag, data in reversed(files.items()):
+        document = json.loads(data)
+        del document["assignment"]
+        expected.append({**document, "late": tag == "submit/late"})
+    assert entry["submissions"] == expected
+
+    # Collected once more nothing changes; graded once more the same submission does.
+    said, again = collected(tmp_path, files)
+    assert "mlsys: 0 updated submission(s)" in said
+    assert again["assignments"]["midterm"]["entries"] == [entry]
+    full = a_result(a_problem(1, a_part("q1_size")))
+    files["submit/late"] = handed_in(
+        "submit/late",
+        full,
+        submitted_at="2026-11-02T12:00:01+02:00",
+        graded_at="2026-12-24T08:00:00Z",
+    )
+    said, again = collected(tmp_path, files)
+    assert "mlsys: 1 updated submission(s)" in said
+    (entry,) = again["assignments"]["midterm"]["entries"]
+    first = entry["submissions"][0]
+    assert (first["score"], first["max-score"], first["late"]) == (200, 200, True)
+    assert first["graded_at"] == "2026-12-24T08:00:00Z"
+    assert entry["submissions"][1:] == expected[1:]

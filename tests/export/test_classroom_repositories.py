@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import threading
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import ClassVar
@@ -83,6 +84,54 @@ def test_a_commit_dated_back_comes_too_late(tmp_path: Path) -> None:
     assert (out / "ada.ipynb").read_text() == OLD
     # Someone with more time is collected anew, and so is everybody when a person asks for it.
     assert collected(remote, out, instant("2026-01-16T00:00:00Z")).commit == forged
+
+
+SLOW = """#!/bin/sh
+"{git}" "$@"
+code=$?
+case "$*" in *clone*) sleep 2;; esac
+exit $code
+"""
+
+
+@pytest.mark.parametrize("first", [OLD, None], ids=["something", "nothing"])
+def test_what_is_pushed_while_we_look_just_before_the_deadline_is_not_lost(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, first: str | None
+) -> None:
+    """The look begins before the deadline and ends after it, so it settles nothing."""
+    remote = Remote(tmp_path, "ada")
+    if first is not None:
+        remote.push({"exam.ipynb": first}, JANUARY)
+    real = shutil.which("git")
+    (tmp_path / "bin").mkdir()
+    (tmp_path / "bin" / "git").write_text(SLOW.format(git=real))
+    (tmp_path / "bin" / "git").chmod(0o755)
+    out, end = tmp_path / "out", datetime.now(UTC) + timedelta(seconds=1.5)
+    with monkeypatch.context() as slow:
+        slow.setenv("PATH", f"{tmp_path / 'bin'}{os.pathsep}{os.environ['PATH']}")
+        collected(remote, out, end)
+    assert datetime.now(UTC) > end
+    later = remote.push({"exam.ipynb": NEW}, (end - timedelta(seconds=1)).isoformat())
+    assert collected(remote, out, end).commit == later
+    assert (out / "ada.ipynb").read_text() == NEW
+
+
+def test_what_was_settled_before_a_stop_stays_settled(tmp_path: Path) -> None:
+    ada, bo = Remote(tmp_path, "ada"), Remote(tmp_path, "bo")
+    first = ada.push({"exam.ipynb": OLD}, JANUARY)
+    bo.push({"exam.ipynb": OLD}, JANUARY)
+    out = tmp_path / "out"
+    wanted = [Repository(student=r.bare.stem, url=r.url, deadline=BETWEEN) for r in (ada, bo)]
+
+    def stop(student: str) -> None:
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        collect_repositories(wanted, out, Collecting(jobs=1), stop)
+    ada.push({"exam.ipynb": NEW}, "2026-01-14T00:00:00Z")  # dated back, once we had looked
+    outcomes = collect_repositories(wanted, out, Collecting())
+    assert (outcomes[0].came, outcomes[0].commit) == (Came.KEPT, first)
+    assert outcomes[1].came is Came.COLLECTED
 
 
 def test_nothing_handed_in_stays_nothing(tmp_path: Path) -> None:
@@ -294,7 +343,9 @@ def test_the_token_goes_to_its_server_alone(tmp_path: Path) -> None:
         server.shutdown()
 
 
-@pytest.mark.parametrize("text", ["ext::sh -c 'touch x'", "-u./evil", "javascript://x", "fd::3"])
+@pytest.mark.parametrize(
+    "text", ["ext::sh -c 'touch x'", "-u./evil", "javascript://x", "fd::3", "https://[x"]
+)
 def test_odd_addresses_are_refused(text: str) -> None:
     with pytest.raises(SetupError, match="no address of a repository"):
         address(text)
@@ -462,7 +513,7 @@ def test_a_branch_whose_name_ends_like_ours_is_another(tmp_path: Path) -> None:
 
 def test_a_hook_of_the_server_may_refuse(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """On a server, reached by ssh: here a program of that name, which runs what it is told."""
-    remote = Remote(tmp_path, "ada")
+    remote = Remote(tmp_path, "ada403")
     hook = remote.bare / "hooks" / "pre-receive"
     hook.parent.mkdir(exist_ok=True)
     hook.write_text("#!/bin/sh\necho protected branch >&2\nexit 1\n")
@@ -477,6 +528,8 @@ def test_a_hook_of_the_server_may_refuse(tmp_path: Path, monkeypatch: pytest.Mon
     (sent,) = send_all([there], lambda _: {"exam.ipynb": b"{}"}, sending)
     assert sent.went is Went.FAILED
     assert "protected branch" in sent.text
+    # Its name has the number that servers send to those whom they don't let in.
+    assert "not let in" not in sent.text
 
 
 class Trapped:

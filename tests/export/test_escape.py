@@ -83,3 +83,9 @@ def test_markdown_at_the_start_of_a_paragraph_is_a_paragraph(text: str) -> None:
 def test_no_mention_no_reference_and_no_address_comes_of_it(text: str) -> None:
     shown = html.unescape(markdown(text))
     assert not re.search(r"@\w|#\d|\w://|www\.", shown)
+
+
+def test_an_issue_by_its_other_name_is_no_reference() -> None:
+    assert "GH-26" not in markdown("as in GH-26")
+    assert "gh-26" not in markdown("gh-26")
+    assert markdown("GH-200 GPUs, high-end").count("\u200b") == 1

@@ -17,6 +17,8 @@ from grader.errors import SetupError
 from grader.pipeline.leaks.records import Budget, Piece
 
 _WAIT_SECONDS = 10.0
+_MOST_FAILURES = 20
+"""Objects at which git may give up; it is started anew for what comes after them."""
 _MOST_LINKS = 3_000_000
 """Entries of trees that are remembered to say in which commit a file was."""
 
@@ -144,21 +146,26 @@ class History:
 
     def _contents(self, listed: list[_Object], environment: dict[str, str]) -> Iterator[Piece]:
         most = self._budget.bounds.file_bytes
-        process = self._git(environment, "--batch")
-        with _ended(process) as (into, out):
-            for one in listed:
-                if self._budget.late:
-                    self._budget.skip(f"{self._prefix}history", "the time was used up")
+        left = iter(listed)
+        for _ in range(_MOST_FAILURES):
+            with _ended(self._git(environment, "--batch")) as (into, out):
+                for one in left:
+                    if self._budget.late:
+                        self._budget.skip(f"{self._prefix}history", "the time was used up")
+                        return
+                    if one.size > most:
+                        self._budget.skip(f"{self._prefix}{one.id}", f"it has {one.size} bytes")
+                        continue
+                    data = _asked(into, out, one)
+                    if data is None:
+                        self._budget.skip(f"{self._prefix}{one.id}", "git can't read it")
+                        break
+                    self.objects += 1
+                    yield from self._object(one, data)
+                else:
                     return
-                if one.size > most:
-                    self._budget.skip(f"{self._prefix}{one.id}", f"it has {one.size} bytes")
-                    continue
-                data = _asked(into, out, one)
-                if data is None:
-                    self._budget.skip(f"{self._prefix}{one.id}", "git can't read it")
-                    return
-                self.objects += 1
-                yield from self._object(one, data)
+        what = f"git gave up {_MOST_FAILURES} times; what comes after that was not searched"
+        self._budget.skip(f"{self._prefix}history", what)
 
     def _object(self, one: _Object, data: bytes) -> Iterator[Piece]:
         path = f"git:{one.id}"

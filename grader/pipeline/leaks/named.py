@@ -17,8 +17,8 @@ from grader.pipeline.leaks.wanted import Named, Wanted
 
 _NAME = re.compile(r"q\d+_[a-z][a-z0-9_]*")
 _LABEL = re.compile(
-    r"(?<![\w.])(?:q(?:uestion)?|problem|part|no\.?|#)?\s*(\d{1,3})\s*[.(/-]?\s*([a-z])\s*\)?"
-    r"(?![a-z_0-9])",
+    r"(?<![\w.])(?:(?:q(?:uestion)?|problem|part|no\.?|#)\s*+)?(\d{1,3})\s*+(?:[.(/-]\s*+)?"
+    r"([a-z])\s*\)?(?![a-z_0-9])",
     re.I,
 )
 _WORD = re.compile(r"(?<![\w.])[a-z][a-z0-9_]{2,}(?!\w)")

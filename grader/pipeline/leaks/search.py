@@ -20,7 +20,7 @@ from grader.pipeline.leaks.named import Judge
 from grader.pipeline.leaks.needles import Needles
 from grader.pipeline.leaks.records import Bounds, Budget, Finding, Piece
 from grader.pipeline.leaks.surface import Surface
-from grader.pipeline.leaks.unpacking import texts, unpacked
+from grader.pipeline.leaks.unpacking import DAMAGED, texts, unpacked
 from grader.pipeline.leaks.views import View, views
 from grader.pipeline.leaks.visible import Visible
 from grader.pipeline.leaks.wanted import wanted
@@ -119,7 +119,7 @@ class _Searcher:
         self._folder = folder
         self._everybody = frozenset(search.wanted.students)
         self._here = self._owners()
-        self._clean: set[bytes] = set()
+        self._clean: set[tuple[bytes, frozenset[str]]] = set()
 
     def run(self) -> Searched:
         """Everything in the folder."""
@@ -146,9 +146,8 @@ class _Searcher:
     def _of(self, piece: Piece) -> list[Finding]:
         """What one file or object comes to."""
         scope = self._scope(piece)
-        same = hashlib.blake2b(
-            b"%d%r" % (piece.is_name, sorted(scope)[:2]) + piece.data, digest_size=16
-        ).digest()
+        digest = hashlib.blake2b(b"%d" % piece.is_name + piece.data, digest_size=16).digest()
+        same = (digest, scope)
         if same in self._clean:
             return []
         evidence = Evidence(search=self._search, scope=scope)
@@ -203,7 +202,8 @@ class _Searcher:
             known, self._budget.unread = self._budget.unread, []
             self._look(inner, evidence)
             # What looks like an archive by chance is none, and no matter if it can't be read.
-            self._budget.unread = [*known, *(u for u in self._budget.unread if "large" in u[1])]
+            told = [one for one in self._budget.unread if not one[1].startswith(DAMAGED)]
+            self._budget.unread = [*known, *told]
 
     def _scope(self, piece: Piece) -> frozenset[str]:
         """Who may get this file: whoever it names, or those whose notebooks are in the folder."""

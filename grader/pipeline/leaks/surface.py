@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import stat
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,6 +13,12 @@ from grader.pipeline.leaks.records import Budget, Piece
 
 _MOST_NAMES = 4_000_000
 """Characters of the names of one folder."""
+_MOST_OF_LINK = 4096
+"""Bytes of a file that names a repository."""
+# What git reads there itself; anything else in a repository's `objects` is a file like others.
+_LOOSE = re.compile(r"[0-9a-f]{2}/[0-9a-f]{38}(?:[0-9a-f]{24})?")
+_PACKED = re.compile(r"(pack/pack-[0-9a-f]{40,64})\.(?:pack|idx|rev|bitmap|mtimes)")
+_PACK = (".pack", ".idx")
 
 
 class Surface:
@@ -25,15 +32,16 @@ class Surface:
 
     def pieces(self) -> Iterator[Piece]:
         """Every file's bytes and name, and every object of every repository in the folder."""
-        waiting = [self._folder]
+        waiting: list[tuple[Path, Path | None]] = [(self._folder, None)]
         while waiting:
-            here = waiting.pop()
+            here, objects = waiting.pop()
             entries = self._listed(here)
             if _is_repository(here, entries):
                 yield from self._history(here)
-                waiting += [Path(e.path) for e in entries if _is_folder(e) and e.name != "objects"]
-            else:
-                waiting += [Path(e.path) for e in entries if _is_folder(e)]
+                objects = here / "objects"
+            waiting += [(Path(e.path), objects) for e in entries if _is_folder(e)]
+            if objects is not None:
+                entries = [e for e in entries if not _is_read_by_git(Path(e.path), objects)]
             for entry in entries:
                 if self._budget.late:
                     self._budget.skip(self._name(here), "the time was used up")
@@ -83,11 +91,9 @@ class Surface:
 
     def _linked(self, file: Path) -> Iterator[Piece]:
         """The history of a work tree whose repository lies elsewhere."""
-        text = file.read_bytes()[:4096].decode("utf-8", "replace")
-        where = (file.parent / text.removeprefix("gitdir:").strip()).resolve()
-        common = where / "commondir"
-        if common.is_file():
-            where = (where / common.read_text(encoding="utf-8").strip()).resolve()
+        where = _named(file.parent, file)
+        if (where / "commondir").is_file():
+            where = _named(where, where / "commondir")
         inside = where.is_relative_to(self._folder.resolve())
         if file.parent != self._folder and not inside:
             self._budget.skip(self._name(file), "it names a repository outside of the folder")
@@ -105,6 +111,24 @@ class Surface:
         if not _inside(path, self._folder):
             return path.name
         return path.relative_to(self._folder).as_posix()
+
+
+def _named(folder: Path, file: Path) -> Path:
+    """The path that *file* names, seen from *folder*."""
+    with file.open("rb") as stream:
+        text = stream.read(_MOST_OF_LINK).decode("utf-8", "surrogateescape")
+    return (folder / text.removeprefix("gitdir:").strip().replace("\0", "")).resolve()
+
+
+def _is_read_by_git(path: Path, objects: Path) -> bool:
+    """Whether it is one of git's own files in *objects*, whose content comes with the history."""
+    if not path.is_relative_to(objects):
+        return False
+    name = path.relative_to(objects).as_posix()
+    packed = _PACKED.fullmatch(name)
+    # Of a pack without its index git knows nothing.
+    known = packed is not None and all((objects / f"{packed[1]}{e}").is_file() for e in _PACK)
+    return known or _LOOSE.fullmatch(name) is not None
 
 
 def _inside(path: Path, folder: Path) -> bool:

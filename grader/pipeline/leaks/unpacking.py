@@ -8,6 +8,7 @@ import io
 import json
 import lzma
 import re
+import struct
 import tarfile
 import zipfile
 import zlib
@@ -16,8 +17,8 @@ from typing import Any, Protocol
 
 from grader.pipeline.leaks.records import Budget, Piece
 
-_MOST_STREAMS = 500
-"""Compressed streams that are looked for inside one file, such as an image."""
+_MOST_STREAMS = 5_000
+"""Compressed streams that are unpacked inside one file, such as a PDF."""
 _MOST_OPERATIONS = 200_000
 
 
@@ -32,20 +33,35 @@ def unpacked(piece: Piece, budget: Budget) -> Iterator[Piece]:
     if open_it is not None:
         try:
             yield from open_it(piece, budget)
-        except (*_BROKEN, RecursionError, MemoryError, ValueError, NotImplementedError) as error:
-            budget.skip(piece.path, f"can't be unpacked: {type(error).__name__}")
+        except Exception as error:  # noqa: BLE001 - the libraries raise all sorts of things
+            budget.skip(piece.path, f"{_BROKEN}: {type(error).__name__}")
+    elif (closed := _closed(data)) is not None:
+        budget.skip(piece.path, f"archives of {closed} are not opened")
     else:
         yield from _inside(piece, budget)
     if data[:1] == b"{" or data.lstrip()[:1] == b"{":
         yield from notebook_texts(piece)
     if data[:1] == b"\x80" or data[:1] in b"(]}clIFSV":
-        yield from _pickle(piece)
+        yield from _pickle(piece, budget)
     if data[:6] == b"\x93NUMPY":
         yield from _array(piece)
 
 
-_BROKEN = (zipfile.BadZipFile, tarfile.TarError, zlib.error, lzma.LZMAError, OSError, EOFError)
+_BROKEN, _CUT_OFF = "can't be unpacked", "it ends too early"
+DAMAGED = (_BROKEN, _CUT_OFF)
+"""How reasons begin that bytes may have which only look like an archive."""
+_CLOSED = (
+    (b"7z\xbc\xaf\x27\x1c", "7-Zip"),
+    (b"Rar!\x1a\x07", "RAR"),
+    (b"\x28\xb5\x2f\xfd", "Zstandard"),
+    (b"\x04\x22\x4d\x18", "LZ4"),
+)
 _Open = Callable[[Piece, Budget], Iterator[Piece]]
+
+
+def _closed(data: bytes) -> str | None:
+    """The name of a format that is packed and that nothing here opens."""
+    return next((name for magic, name in _CLOSED if data.startswith(magic)), None)
 
 
 def _opener(data: bytes) -> _Open | None:
@@ -73,10 +89,44 @@ def _zip(piece: Piece, budget: Budget) -> Iterator[Piece]:
                 budget.skip(path, "it is encrypted")
                 continue
             try:
-                with archive.open(info) as member:
-                    yield from _bounded(piece, info.filename, member, budget)
-            except (*_BROKEN, NotImplementedError) as error:
-                budget.skip(path, f"can't be unpacked: {type(error).__name__}")
+                if info.compress_type in _BOUNDED_BY_ZIPFILE:
+                    with archive.open(info) as member:
+                        yield from _bounded(piece, info.filename, member, budget)
+                else:
+                    yield from _bounded(piece, info.filename, _Packed(piece.data, info), budget)
+            except Exception as error:  # noqa: BLE001 - as above
+                budget.skip(path, f"{_BROKEN}: {type(error).__name__}")
+
+
+_BOUNDED_BY_ZIPFILE = {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}
+"""Of others a few bytes are unpacked to gigabytes at once, however few were asked for."""
+_LOCAL = struct.Struct("<26xHH")
+_HAS_END_MARK = 2
+
+
+class _Packed:
+    """A member packed with bzip2 or LZMA, of which no more is unpacked than is asked for."""
+
+    def __init__(self, data: bytes, info: zipfile.ZipInfo):
+        """Of the zip in *data*. Raises NotImplementedError for other ways of packing."""
+        name, extra = _LOCAL.unpack_from(data, info.header_offset)
+        start = info.header_offset + _LOCAL.size + name + extra
+        self._rest = data[start : start + info.compress_size]
+        self._unpack: bz2.BZ2Decompressor | lzma.LZMADecompressor
+        if info.compress_type == zipfile.ZIP_BZIP2:
+            self._unpack = bz2.BZ2Decompressor()
+        elif info.compress_type == zipfile.ZIP_LZMA:
+            # Four bytes of the zip's own, then what stands in a file of LZMA, without the size.
+            size = -1 if info.flag_bits & _HAS_END_MARK else info.file_size
+            head = self._rest[4:9] + struct.pack("<q", size)
+            self._rest = head + self._rest[9:]
+            self._unpack = lzma.LZMADecompressor(lzma.FORMAT_ALONE, memlimit=2**28)
+        else:
+            raise NotImplementedError
+
+    def read(self, size: int, /) -> bytes:
+        """What is asked for once, from the beginning."""
+        return self._unpack.decompress(self._rest, size)
 
 
 def _tar(piece: Piece, budget: Budget) -> Iterator[Piece]:
@@ -118,7 +168,7 @@ def _stream(how: str, make: Callable[[], Any]) -> _Open:
             room -= len(part)
             if not one.eof:
                 if room >= 0:
-                    budget.skip(piece.path, "it ends too early")
+                    budget.skip(piece.path, _CUT_OFF)
                 break
             rest = one.unused_data.lstrip(b"\0")
             if parts and rest[:2] != piece.data[:2]:
@@ -155,15 +205,21 @@ _ZLIB = re.compile(rb"\x78[\x01\x5e\x9c\xda]|\x1f\x8b\x08")
 
 def _inside(piece: Piece, budget: Budget) -> Iterator[Piece]:
     """Compressed streams anywhere in the bytes, such as texts of a PNG or pages of a PDF."""
-    for number, found in enumerate(_ZLIB.finditer(piece.data)):
-        if number >= _MOST_STREAMS or budget.late:
+    whole, number = memoryview(piece.data), 0
+    for found in _ZLIB.finditer(piece.data):
+        if budget.late:
+            budget.skip(piece.path, "the time was used up")
             return
         stream = zlib.decompressobj(47)  # either header
         try:
-            data = stream.decompress(piece.data[found.start() :], budget.room or 1)
+            data = stream.decompress(whole[found.start() :], budget.room or 1)
         except zlib.error:
             continue
         if len(data) >= 8:
+            number += 1
+            if number > _MOST_STREAMS:
+                budget.skip(piece.path, f"it has more than {_MOST_STREAMS} compressed parts")
+                return
             budget.unpacked(len(data))
             if not stream.eof and stream.unconsumed_tail:
                 budget.skip(piece.path, "a compressed part is too large to be unpacked whole")
@@ -228,7 +284,7 @@ def _leaves(tree: object, depth: int = 0) -> Iterator[str]:
             yield from _leaves(one, depth + 1)
 
 
-def _pickle(piece: Piece) -> Iterator[Piece]:
+def _pickle(piece: Piece, budget: Budget) -> Iterator[Piece]:
     """The plain values in a pickle, listed and not loaded."""
     import pickletools
 
@@ -240,11 +296,11 @@ def _pickle(piece: Piece) -> Iterator[Piece]:
             elif isinstance(value, str | int | float):
                 found.append(str(value))
             if number > _MOST_OPERATIONS:
+                budget.skip(piece.path, f"it has more than {_MOST_OPERATIONS} steps of pickle")
                 break
-        else:
-            yield _made(piece, "pickle", " : ".join(found).encode("utf-8", "replace"))
     except Exception:  # noqa: BLE001 - whatever is no pickle, and pickletools says so in many ways
         return
+    yield _made(piece, "pickle", " : ".join(found).encode("utf-8", "replace"))
 
 
 def _array(piece: Piece) -> Iterator[Piece]:
@@ -252,7 +308,7 @@ def _array(piece: Piece) -> Iterator[Piece]:
 
     try:
         array = np.load(io.BytesIO(piece.data), allow_pickle=False)
-    except (ValueError, OSError, EOFError, SyntaxError):
+    except Exception:  # noqa: BLE001 - what its head says need not be true, nor fit in memory
         return
     listed = array.ravel()[:50_000].tolist()
     yield _made(piece, "array", " ".join(map(str, listed)).encode("utf-8", "replace"))

@@ -97,7 +97,7 @@ def _around_changes(view: View) -> View:
 
 
 _SEAM = re.compile(
-    r"""(?:\\n)?["']\s*[+,\\]?\s*(?:\n\s*)?["']   # "a" + "b", and lines of a cell in its JSON
+    r"""(?:\\n)?["']\s*+(?:[+,\\]\s*+)?["']        # "a" + "b", and lines of a cell in its JSON
     |\\?\r?\n[ \t]*(?:[\#>|*-]\s?)?               # the end of a line, wrapped or quoted
     """,
     re.X,

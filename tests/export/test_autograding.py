@@ -1,0 +1,37 @@
+"""One submission on a class's runner, from files and names that nobody expects."""
+
+from __future__ import annotations
+
+import tempfile
+from pathlib import Path, PurePosixPath
+
+import pytest
+
+from grader.collect.assignment import _Layout
+from grader.errors import SetupError
+from grader.pipeline import Settings
+from grader.pipeline.autograding import one_result, public_result
+from grader.pipeline.checking import Checked, Found, Line
+
+
+def test_a_name_that_leads_elsewhere_is_nobody_s(tmp_path: Path) -> None:
+    """It is refused before anything is written, and before the release is looked at."""
+    target = tmp_path / "elsewhere"
+    back = "../" * (len(Path(tempfile.gettempdir()).parts) + 2)
+    with pytest.raises(SetupError, match="has no student"):
+        one_result(b"{}", f"{back}{target}/x", tmp_path / "release.json", Settings())
+    assert not target.exists()
+
+
+def test_a_number_of_a_question_that_no_exam_has() -> None:
+    """A student may call a cell's answer whatever they like."""
+    names = ("q" + "1" * 5000 + "_a", "q2_b")
+    lines = tuple(Line(name=name, found=Found.READ, text="read") for name in names)
+    made = public_result(Checked(lines=lines, trouble=(), sha256="", seconds=0.0), "ada", "")
+    assert [problem.number for problem in made.feedback.problems] == [0, 2]
+    assert made.feedback.score == 2.0
+
+
+def test_the_folder_itself_belongs_to_no_assignment() -> None:
+    """Its name is said where it can't be opened."""
+    assert not _Layout("ps1", ["a"]).is_other(PurePosixPath("."))
