@@ -258,5 +258,12 @@ CONTENDERS: tuple[Contender, ...] = (
         marks=_written_marks,
         loop=True,
     ),
+    Contender(
+        name="floor-apart",
+        label="bare cells, a fork for each notebook",
+        command=_plain("bare_cells.py", "--apart"),
+        marks=_written_marks,
+        loop=True,
+    ),
 )
 BY_NAME = {contender.name: contender for contender in CONTENDERS}
