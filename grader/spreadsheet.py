@@ -30,6 +30,15 @@ def text(value: str) -> str:
     return f"'{value}" if value.startswith(_FORMULA) else value
 
 
+def unguarded(cell: str) -> str:
+    """What *cell* said before `text` guarded it; an apostrophe of its own stays.
+
+    >>> unguarded("'=1+1"), unguarded("'t Hooft")
+    ('=1+1', "'t Hooft")
+    """
+    return cell[1:] if cell.startswith("'") and cell[1:].startswith(_FORMULA) else cell
+
+
 @lru_cache(maxsize=4096)
 def points(number: float | None) -> str:
     """Points as people write them, such as 2 or 1.5; nothing while unsettled.

@@ -518,6 +518,18 @@ class TestGrades:
         assert [filed.grade for filed in history] == [a_grade(), better]
         assert [filed.run for filed in history] == [run, run + 1]
 
+    def test_a_grade_that_is_withdrawn_stays_in_the_history(self, book):
+        book.put_grades([a_grade()], why="one")
+        assert book.withdraw_grade("ada", by="prof", why="of another student")
+        assert book.grade("ada") is None
+        assert list(book.grades()) == []
+        assert [filed.grade for filed in book.history("ada")] == [a_grade()]
+        line = book.audit()[-1]
+        assert (line.what, line.who, line.why) == ("grade withdrawn", "prof", "of another student")
+        assert not book.withdraw_grade("ada", by="prof", why="again")
+        assert book.put_grades([a_grade()], why="two") == 1
+        assert book.grade("ada") == a_grade()
+
     def test_an_equal_grade_is_not_filed_twice(self, book):
         book.put_grades([a_grade()], why="one")
         assert book.put_grades([a_grade()], why="two") == 0

@@ -274,6 +274,7 @@ def test_a_private_bank_hides_a_problem_of_the_same_name(tmp_path: Path) -> None
     [
         ("", "no column 'id'"),
         ("id\n", "the roster has no students"),
+        ('id,name\nada,"Ada\nbo,Bo\n', "not CSV"),
         ("id\nada\nADA\n", "stands here twice"),
         ("id\n../etc\n", "can't be a file's name"),
         ("id,name\n,Ada\n", "this row has no id"),

@@ -262,6 +262,14 @@ class Gradebook:
             run = self._begin_run(connection, why, by)
             return rows.file_grades(connection, grades, run=run, at=self._clock())
 
+    def withdraw_grade(self, student: str, *, by: str, why: str) -> bool:
+        """Whether there was a grade that counted; none does then, and all stay in the history."""
+        with self._writing() as connection:
+            found = rows.withdraw_grade(connection, student)
+            if found:
+                self._note(connection, "grade withdrawn", by, why, {"student": student})
+        return found
+
     def grades(self) -> Iterator[Grade]:
         """The current grade of every student that has one, in order of student id.
 

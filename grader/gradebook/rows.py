@@ -77,6 +77,13 @@ def _file_chunk(connection: Connection, chunk: list[Grade], *, run: int, at: str
     return len(changed)
 
 
+def withdraw_grade(connection: Connection, student: str) -> bool:
+    """Whether the student had a current grade, which is none any more."""
+    t = schema.grades
+    mine = (t.c.student == student) & t.c.current.is_(True)
+    return connection.execute(update(t).where(mine).values(current=False)).rowcount > 0
+
+
 def _head(grade: Grade, *, run: int, at: str) -> dict[str, object]:
     head: dict[str, object] = {
         "student": grade.student,

@@ -48,7 +48,8 @@ def parse_roster(text: str, file: str) -> tuple[Student, ...]:
     """The students in CSV text."""
     first = text.split("\n", 1)[0]
     delimiter = ";" if first.count(";") > first.count(",") else ","
-    rows = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
+    # Strict, as a quote that is never closed would take all lines below it into one cell.
+    rows = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
     try:
         return _read(rows, file)
     except csv.Error as error:

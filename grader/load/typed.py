@@ -13,6 +13,7 @@ from grader.load.roster import id_problem
 from grader.model import Student
 from grader.model.printed import POINTS, Form, Place
 from grader.registry import nearest
+from grader.spreadsheet import unguarded
 
 _PEOPLE = ("student", "name", "version", "check")
 
@@ -51,7 +52,8 @@ def load_typed(
         ) from None
     first = text.split("\n", 1)[0]
     delimiter = max(",;\t", key=first.count)
-    rows = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
+    # Strict, as a quote that is never closed would take all lines below it into one cell.
+    rows = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
     sheet = _Sheet(str(path), codes, places)
     try:
         sheet.head([cell.strip() for cell in next(rows, [])])
@@ -60,7 +62,8 @@ def load_typed(
                 sheet.take(row, rows.line_num)
     except csv.Error as error:
         where = Location(str(path), rows.line_num)
-        raise SpecError(f"not CSV: {error}", where=where, fix="save it as CSV again") from None
+        fix = "look at the quotes in this line and above it, and save it as CSV again"
+        raise SpecError(f"not CSV: {error}", where=where, fix=fix) from None
     return sheet.done()
 
 
@@ -102,7 +105,7 @@ class _Sheet:
             self._wrong(line, "this line has more cells than the first", "put commas in quotes")
             return
         cells = dict(zip(self._columns, (cell.strip() for cell in row), strict=False))
-        name = cells.get("student", "").removeprefix("'")  # guarded from being a formula
+        name = unguarded(cells.get("student", ""))
         problem = id_problem(name, self._folded)
         if problem:
             self._wrong(line, problem, "one line a student, with an id as in the roster")
@@ -113,7 +116,7 @@ class _Sheet:
         if version is not None:
             for column, written in answers.items():
                 self._answer(version, column, written, line)
-        student = Student(id=name, name=cells.get("name", "").removeprefix("'"))
+        student = Student(id=name, name=unguarded(cells.get("name", "")))
         self._rows[name] = TypedRow(student=student, version=version, answers=answers)
 
     def _version(self, cells: Mapping[str, str], line: int, *, wanted: bool) -> str | None:

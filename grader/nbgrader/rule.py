@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from grader.model.assignment import SourceCell
 from grader.model.evidence import Raw
 
 ERROR, STDERR, RESULT = "error", "stderr", "result"
@@ -49,8 +48,3 @@ def outputs_in(raw: Raw) -> list[list[str]]:
     listed = raw.get("v")
     entries = listed if isinstance(listed, list) else []
     return [[str(part) for part in e] for e in entries if isinstance(e, list | tuple) and e]
-
-
-def is_for_a_person(cell: SourceCell) -> bool:
-    """Whether nothing that it puts out decides about its points."""
-    return cell.is_marked and not cell.is_tests

@@ -7,6 +7,7 @@ import json
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import cached_property
 from pathlib import Path
 
 from grader.errors import SetupError
@@ -23,7 +24,6 @@ from grader.model import (
     Paper,
     Raw,
     Release,
-    Student,
     Submission,
     Verdict,
 )
@@ -35,6 +35,8 @@ from grader.pipeline.printing import check_code, printed
 
 HOW = "typed in from paper"
 """In place of how a notebook was executed."""
+BY = "paper"
+"""Who gave the points that the sheet has."""
 READ = "The answer is on paper, where a person reads it."
 
 
@@ -99,16 +101,21 @@ def _filed(
 ) -> Entered:
     run = book.begin_run(f"enter {sheet.name}")
     current = {g.student: g for g in book.grades()}
+    by_hand = _ByHand(book)
     scored = kept = 0
     unreadable: list[str] = []
     waiting = 0
-    given = {(o.student, o.name): o.points for o in book.overrides()}
     for row in rows:
+        student = row.student.id
         if row.version is None:
+            # Such as a line that was emptied, as another student's answers stood in it.
+            by_hand.file(student, {})
+            if student in current:
+                book.withdraw_grade(student, by=BY, why="The line on the sheet is empty.")
             continue
-        mine = papers.of(row.student.id)
+        mine = papers.of(student)
         sha256 = _digest(row)
-        grade = current.get(row.student.id)
+        grade = current.get(student)
         if grade is not None and (grade.submission_sha256, grade.release) == (
             sha256,
             mine.release,
@@ -117,13 +124,9 @@ def _filed(
         else:
             grade = _scored(book, mine, row, versions.places[row.version], sha256, sheet, run)
             scored += 1
-        points = dict(_points(row, versions.places[row.version]))
-        for name, number in points.items():
-            if given.get((row.student.id, name)) != number:
-                book.put_override(_override(row.student, name, number))
+        settled = by_hand.file(student, dict(_points(row, versions.places[row.version])))
         unreadable += _unreadable(grade)
-        by_hand = {name for who, name in given if who == row.student.id} | set(points)
-        waiting += sum(m.points is None and m.name not in by_hand for m in grade.marks)
+        waiting += sum(m.points is None and m.name not in settled for m in grade.marks)
     return Entered(
         scored=scored,
         kept=kept,
@@ -131,6 +134,41 @@ def _filed(
         unreadable=tuple(unreadable),
         open=waiting,
     )
+
+
+class _ByHand:
+    """The points that a person gave on paper, beside those of `grader mark`.
+
+    Points of `grader mark` stay until the sheet says something new.
+    """
+
+    def __init__(self, book: Gradebook):
+        self._book = book
+        self._given: dict[str, dict[str, Override]] = {}
+        for one in book.overrides():
+            self._given.setdefault(one.student, {})[one.name] = one
+
+    def file(self, student: str, points: Mapping[str, float]) -> set[str]:
+        """Files what the sheet says of *student*; the names of all marks with points by hand."""
+        given = self._given.get(student, {})
+        for name, number in points.items():
+            one = given.get(name)
+            if one is None or (one.points != number and self._is_news(one, number)):
+                self._book.put_override(_override(student, name, number))
+        emptied = {name for name, one in given.items() if one.by == BY and name not in points}
+        for name in sorted(emptied):
+            self._book.withdraw_override(student, name, by=BY, why="No points are on the sheet.")
+        return (given.keys() | points.keys()) - emptied
+
+    def _is_news(self, one: Override, number: float) -> bool:
+        """Whether the sheet did not say *number* before somebody gave other points."""
+        return one.by == BY or self._said.get((one.student, one.name)) != number
+
+    @cached_property
+    def _said(self) -> Mapping[tuple[object, object], object]:
+        """What the sheet said last of each mark."""
+        lines = (a.detail for a in self._book.audit() if a.who == BY and "name" in a.detail)
+        return {(said["student"], said["name"]): said.get("points") for said in lines}
 
 
 def _scored(
@@ -210,10 +248,10 @@ def _points(row: TypedRow, places: tuple[Place, ...]) -> Iterator[tuple[str, flo
             yield place.name, float(written)
 
 
-def _override(student: Student, name: str, points: float) -> Override:
+def _override(student: str, name: str, points: float) -> Override:
     now = datetime.now(UTC).isoformat(timespec="seconds")
     return Override(
-        student=student.id, name=name, points=points, reason="Read on paper.", by="paper", at=now
+        student=student, name=name, points=points, reason="Read on paper.", by=BY, at=now
     )
 
 

@@ -10,7 +10,7 @@ from grader.errors import SetupError
 from grader.gradebook import Gradebook
 from grader.model import Evidence, Student
 from grader.model.result import Feedback, Row
-from grader.pipeline.papers import Papers, papers_of
+from grader.pipeline.papers import Papers, absent, papers_of
 from grader.pipeline.shown import shown_to_student
 from grader.tally import pooled_numbers, tally
 
@@ -128,10 +128,12 @@ class _MaxPoints(Mapping[str, float]):
 
 def rows_of(book: Gradebook, graded: Graded) -> Iterator[Row]:
     """A line for every student, with what was changed by hand."""
+    # What an emptied line of a sheet said before is no attempt that waits to be graded.
+    gone = absent(book)
     yield from tally(
         graded.students,
         book.grades(),
         overrides=book.overrides(),
-        submissions=book.submissions(),
+        submissions=(one for one in book.submissions() if one.student not in gone),
         max_points=_MaxPoints(graded),
     )

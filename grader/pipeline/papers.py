@@ -211,6 +211,13 @@ def papers_of(book: Gradebook, release: Release | None = None) -> Papers:
     return Papers(release=release, corrected=_stored(book, release), seats=seats)
 
 
+def absent(book: Gradebook) -> frozenset[str]:
+    """Who, by the sheet that was typed in from paper, did not come."""
+    seats = book.setting(SEATS)
+    found = seats if isinstance(seats, dict) else {}
+    return frozenset(student for student, version in found.items() if version is None)
+
+
 def _stored(book: Gradebook, release: Release) -> Release | None:
     named = book.setting(CORRECTED)
     if not isinstance(named, str):

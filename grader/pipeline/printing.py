@@ -13,7 +13,7 @@ from grader.errors import SetupError
 from grader.export.printed import SHEET, answer_sheet, exam_html, key_html
 from grader.files import write_whole
 from grader.kinds import Kind, kinds
-from grader.load import Bank
+from grader.load import Bank, load_release
 from grader.model import ExamSet, Key, Paper, Problem, Question, Release, Slot, Student
 from grader.model.item import ChoiceItem, EssayItem, NumberItem, TextItem
 from grader.model.printed import (
@@ -62,6 +62,7 @@ def print_exam(
     unless they are left out.
     """
     exam, notes = on_paper(bank.exam(wanted), bank, leave_out=leave_out)
+    _require_paper(out)
     letters = tuple(
         Student(id=letter, name=f"Version {letter}", version=letter)
         for letter in LETTERS[:versions]
@@ -81,9 +82,26 @@ def print_exam(
     strange = sorted({s.version for s in students if s.version} - {e.version for e in exams})
     if strange:
         kept.append(f"versions on the roster that are not printed: {', '.join(strange)}")
-    essays = [p.name for p in exams[0].places if p.form is Form.TEXT] if exams else []
+    essays = dict.fromkeys(p.name for e in exams for p in e.places if p.form is Form.TEXT)
     read = [f"read by a person, whose points are typed in: {', '.join(essays)}"] if essays else []
     return Printed(release=release, files=tuple(files), notes=(*notes, *made.notes, *read, *kept))
+
+
+def _require_paper(out: Path) -> None:
+    """Raises SetupError when *out* holds a release that can't be printed, which would stay."""
+    file = out / "release.json"
+    if not file.exists():
+        return
+    old = load_release(file)
+    for slot in old.exam.slots:
+        names = (slot.problem,) if slot.problem else slot.pool
+        asked = (part for name in names for part in old.problems[name].parts)
+        if any(needs_computer(p.kind) for p in asked if not slot.parts or p.id in slot.parts):
+            raise SetupError(
+                "the release that is there has parts that need a computer",
+                where=str(file),
+                fix="choose another folder for --out",
+            )
 
 
 def on_paper(exam: ExamSet, bank: Bank, *, leave_out: bool) -> tuple[ExamSet, tuple[str, ...]]:

@@ -208,6 +208,37 @@ def test_moodle_s_worksheet_is_filled_by_e_mail_or_name() -> None:
 cell = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), max_size=6)
 
 
+@pytest.mark.parametrize("row", ["P 1,jdoe,", "P 1,jdoe,,", "P 1,jdoe,,nan", "P 1,jdoe,,inf"])
+@pytest.mark.parametrize("scale", [False, True])
+def test_a_row_that_says_no_maximum_gets_the_points_as_they_are(row: str, scale: bool) -> None:
+    text = f"Identifier,ID number,Grade,Maximum Grade\n{row}\n"
+    made = worksheet(a_class_of(JANE), text.encode(), "w.csv", scale=scale)
+    expected = text.replace("jdoe,", f"jdoe,{a_score(JANE)}")
+    assert made.files["w.csv"].decode() == expected
+
+
+@pytest.mark.parametrize("most", ["", "nan", "inf", "(none)"])
+def test_a_column_without_possible_points_is_noted(most: str) -> None:
+    said = notes(JANE, text=CANVAS.format(most=most), scale=True)
+    assert "the maximum was not compared" in said
+    short = "Student,ID,M (1)\n    Points Possible\nDoe,jdoe,\n"
+    assert f"Doe,jdoe,{a_score(JANE)}\n" in filled(JANE, text=short, column="M")
+
+
+@pytest.mark.parametrize("most", ["0", "-5.00"])
+def test_nothing_is_converted_to_no_points(most: str) -> None:
+    with pytest.raises(SetupError, match="to which nothing can be converted"):
+        filled(JANE, text=CANVAS.format(most=most), scale=True)
+
+
+def test_tables_without_students_or_assignments_say_what_is_missing() -> None:
+    with pytest.raises(SpecError, match="no column tells whose row is whose"):
+        worksheet(a_class_of(JANE), b"Identifier,Grade\nParticipant 1,\n", "w.csv")
+    with pytest.raises(SetupError) as caught:
+        filled(JANE, text="Student,ID\nDoe,jdoe\n")
+    assert "add the assignment there" in str(caught.value)
+
+
 @given(st.lists(st.lists(cell, min_size=2, max_size=4), min_size=1, max_size=6), st.data())
 def test_cells_are_those_of_the_csv_module_and_only_those_that_are_replaced_change(
     rows: list[list[str]], data: st.DataObject

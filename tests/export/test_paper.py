@@ -21,10 +21,12 @@ from grader.errors import GraderError, SetupError
 from grader.gradebook import Gradebook
 from grader.kinds import kinds
 from grader.load import Bank, load_release
-from grader.model import Key, Paper, Release
+from grader.model import Key, Paper, Release, Student
 from grader.model.printed import Form, PrintedExam
 from grader.pipeline import Rescored, rescore
+from grader.pipeline.by_hand import give_points
 from grader.pipeline.entering import enter
+from grader.pipeline.graded import graded_of, rows_of
 from grader.pipeline.papers import Papers
 from grader.pipeline.printing import check_code, on_paper, print_exam, printed
 
@@ -94,13 +96,6 @@ PARTS = {
   - {id: why, kind: explanation, ask: Why?, points: 3, rubric: "One point for each cause."}
 """,
 }
-CODE = """\
-  - id: f
-    kind: code
-    ask: Write it.
-    signature: "def f(x):"
-    examples: [{call: f(1), gives: 1}]
-"""
 
 
 def a_bank(folder: Path, **problems: str) -> Bank:
@@ -315,6 +310,28 @@ def test_parts_that_need_a_computer_are_refused_by_name(tmp_path: Path, capsys: 
     assert not any("row_stats" in place.name for place in places)
 
 
+def test_a_release_of_notebooks_is_not_printed(tmp_path: Path, capsys: Any) -> None:
+    out = tmp_path / "out"
+    command("render", "lab", "--student", "ada", "--out", str(out))
+    before = (out / "release.json").read_bytes()
+    arguments = ("--out", str(out), "--leave-out", "--versions", "1")
+    command("render", "lab", "--format", "html", *arguments, code=2)
+    assert "has parts that need a computer" in capsys.readouterr().err
+    assert {path.name for path in out.iterdir()} == {"release.json", "notebooks"}
+    assert (out / "release.json").read_bytes() == before
+
+
+def test_what_a_person_reads_is_noted_for_every_version(tmp_path: Path) -> None:
+    whys = {name: PARTS["explanation"].replace("id: why", f"id: {name}") for name in ("one", "two")}
+    bank = a_bank(tmp_path / "bank", **whys)
+    path = tmp_path / "bank" / "problems" / "sets" / "exam.yaml"
+    path.write_text(path.read_text().replace("  - one\n  - two\n", "  - pool: [one, two]\n"))
+    bank = Bank.open((str(tmp_path / "bank"),))
+    done = print_exam(bank, "exam", 8, tmp_path / "out", private_key="t")
+    (note,) = (note for note in done.notes if "read by a person" in note)
+    assert set(note.partition(": ")[2].split(", ")) == {"q1_one", "q1_two"}
+
+
 def test_points_go_with_the_parts_that_are_left_out() -> None:
     bank = Bank.open(())
     lab = bank.exam("lab")
@@ -434,6 +451,61 @@ def test_entered_again_only_what_changed_is_scored(bank: Bank, tmp_path: Path) -
         assert len(book.history("bo")) == 3
 
 
+def standings(results: Path) -> dict[str, tuple[str, float, bool]]:
+    with Gradebook.open(results) as book:
+        rows = rows_of(book, graded_of(book))
+        return {row.student.id: (row.standing.value, row.score, row.complete) for row in rows}
+
+
+def test_points_that_are_taken_off_the_sheet_are_open_again(bank: Bank, tmp_path: Path) -> None:
+    ada = {"student": "ada", "version": "A"}
+    results, _ = entered(bank, tmp_path, {**ada, "q1_why.points": "2"})
+    assert standings(results) == {"ada": ("graded", 2, True)}
+    results, done = entered(bank, tmp_path, ada)
+    assert standings(results) == {"ada": ("graded", 0, False)}
+    assert done.open == 1
+
+
+def test_marks_by_hand_stay_until_the_sheet_says_something_new(bank: Bank, tmp_path: Path) -> None:
+    ada = {"student": "ada", "version": "A", "q1_why.points": "1"}
+    results, _ = entered(bank, tmp_path, ada)
+    give_points(results, "ada", "q1_why", 3, by="jo", why="Read again.")
+    entered(bank, tmp_path, ada)
+    assert standings(results)["ada"][1] == 3
+    entered(bank, tmp_path, {"student": "ada", "version": "A"})
+    assert standings(results)["ada"][1] == 3
+    entered(bank, tmp_path, {**ada, "q1_why.points": "2"})
+    assert standings(results)["ada"][1] == 2
+
+
+def test_a_line_that_is_emptied_is_of_somebody_who_did_not_come(bank: Bank, tmp_path: Path) -> None:
+    release = made(bank, tmp_path / "out")
+    right = {**solved(Papers(release=release).of("A")), "version": "A"}
+    results, _ = entered(bank, tmp_path, {"student": "ada", **right}, {"student": "bo"})
+    worth = standings(results)["ada"][1]
+    assert worth > 10
+    # It was another student's: the answers go to where they belong.
+    results, done = entered(bank, tmp_path, {"student": "ada"}, {"student": "bo", **right})
+    assert done.absent == ("ada",)
+    assert standings(results) == {
+        "ada": ("no submission", 0, True), "bo": ("graded", worth, True),
+    }  # fmt: skip
+    assert rescore(results, current=bank).scored == 1
+    with Gradebook.open(results) as book:
+        assert len(book.history("ada")) == 1
+        assert {o.student for o in book.overrides()} == {"bo"}
+    entered(bank, tmp_path, {"student": "ada", **right})
+    assert standings(results)["ada"] == ("graded", worth, True)
+
+
+@pytest.mark.parametrize("name", ["'t Hooft, Gerard", "=1+1", "-x", "'", "O'Neil"])
+def test_names_come_back_from_the_sheet_as_they_were(bank: Bank, tmp_path: Path, name: str) -> None:
+    made(bank, tmp_path / "out", students=(Student(id="ada", name=name, version="A"),))
+    enter(tmp_path / "out" / "answers.csv", tmp_path / "out", tmp_path / "results")
+    with Gradebook.open(tmp_path / "results") as book:
+        assert book.students()["ada"].name == name
+
+
 def test_a_corrected_key_regrades_paper_too(bank: Bank, tmp_path: Path) -> None:
     release = made(bank, tmp_path / "out")
     papers = Papers(release=release)
@@ -492,6 +564,7 @@ def test_the_right_check_code_is_taken_in_any_case(bank: Bank, tmp_path: Path) -
         ("student,version\nada,A,3\n", "more cells"),
         ("student,version\n", "nobody"),
         ("", "no column 'student'"),
+        ('student,version,name\nada,A,"Ada\nbo,B,Bo\n', "not CSV"),
     ],
 )
 def test_sheets_that_can_not_be_read_say_why(

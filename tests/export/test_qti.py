@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import html
 import io
 import json
 import random
 import re
 import zipfile
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -18,6 +20,7 @@ from grader.export.quizzes import qti
 from grader.kinds import kinds
 from grader.load import Bank
 from grader.model import Key, Mistake, Part, Slot
+from grader.model.item import NumberItem, Range
 from grader.model.quiz import Quiz
 from grader.pipeline.quizzes import question
 from tests.builders_kinds import (
@@ -214,6 +217,16 @@ def test_a_cell_of_a_table_says_which_it_is() -> None:
     assert "Here: n 2, weights. Give a number in GB, without the unit." in texts[0]
     assert "Here: n 8, time. Give a number in ms, without the unit." in texts[5]
     assert {item.points for item in items_of(package)} == {1}
+
+
+def test_a_column_s_title_is_no_html_in_the_text_of_a_cell() -> None:
+    ranges = (Range(low=1, high=1, value=1, share=1),)
+    title = "`fp16` & $x<y$"
+    cell = NumberItem(ranges=ranges, row="a < b", column=title, weight=0.5)
+    field = replace(a_field(a_key(a_table()), 2), items=(cell, cell))
+    package, _ = exported(a_quiz([an_asked(field)]))
+    said = html.unescape(items_of(package)[0].text)
+    assert r"Here: a < b, fp16 & \(x<y\). Give a number." in said
 
 
 @pytest.mark.parametrize(

@@ -56,7 +56,7 @@ def canvas(
     possible = _possible(table)
     assignments = tuple(_assignments(table, possible))
     where = column_of(table, 0, column, assignments)
-    most = number(table.rows[possible][where].text) if possible is not None else None
+    most = number(table.said(possible, where)) if possible is not None else None
     layout = Layout(
         column=where,
         first=1 if possible is None else possible + 1,
@@ -67,6 +67,8 @@ def canvas(
     text, notes = filled(results, table, layout, scale=scale, missing_as_zero=missing_as_zero)
     if possible is None:
         notes = (*notes, "the file has no row 'Points Possible', so the maximum was not compared")
+    elif most is None:
+        notes = (*notes, "the column has no possible points, so the maximum was not compared")
     return exported(file, text, mark, notes)
 
 
@@ -81,8 +83,7 @@ def _assignments(table: Sheet, possible: int | None) -> Iterator[str]:
     """Columns that Canvas takes points from."""
     for index, cell in enumerate(table.rows[0]):
         title = cell.text.strip()
-        cells = () if possible is None else table.rows[possible]
-        below = cells[index].text.strip() if index < len(cells) else ""
+        below = "" if possible is None else table.said(possible, index)
         if _ASSIGNMENT.search(title) and below.casefold() != _READ_ONLY:
             yield title
 

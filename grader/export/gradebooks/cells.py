@@ -30,6 +30,11 @@ class Sheet:
     lines: tuple[int, ...]
     """The line of the file at which each row begins, from 1."""
 
+    def said(self, row: int, column: int) -> str:
+        """What a cell says, from 0; nothing where the row is too short to have it."""
+        cells = self.rows[row]
+        return cells[column].text.strip() if column < len(cells) else ""
+
     def replaced(self, cells: Mapping[tuple[int, int], str]) -> str:
         """The text with those cells, by row and column from 0, saying something else."""
         pieces, at = [], 0

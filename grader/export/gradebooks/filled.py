@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from math import isfinite
 
 from grader.errors import Location, SetupError, SpecError
 from grader.export.gradebooks.cells import Sheet, sheet
@@ -64,7 +65,8 @@ def column_of(table: Sheet, row: int, wanted: str, takes: Sequence[str]) -> int:
         )
     short = {title.rpartition(" (")[0]: title for title in takes}
     close = nearest(wanted, takes) or short.get(nearest(wanted, short) or "")
-    fix = f"did you mean '{close}'?" if close else f"there are: {listed(takes)}"
+    there = f"there are: {listed(takes)}" if takes else "add the assignment there, and export again"
+    fix = f"did you mean '{close}'?" if close else there
     if found:
         raise SetupError(f"the column '{titles[found[0]]}' can't be filled in", fix=fix)
     raise SetupError(f"'{table.file}' has no column '{wanted}'", fix=fix)
@@ -78,6 +80,12 @@ def filled(
     Raises SetupError when a student stands in two rows, when the points can't be what the column
     is out of, and when not a single student is found.
     """
+    if not layout.keys:
+        raise SpecError(
+            "no column tells whose row is whose, such as an id, an e-mail address or a name",
+            where=Location(table.file, 1),
+            fix="use the CSV file as it was downloaded",
+        )
     rows = _rows(results, table, layout)
     said: dict[tuple[int, int], str] = {}
     kept: dict[str, list[str]] = {}
@@ -185,7 +193,7 @@ def _why_not(result: Result, before: str, missing_as_zero: bool) -> str | None:
 def _most(table: Sheet, row: int, layout: Layout) -> float | None:
     if layout.most_column is None:
         return layout.most
-    return number(table.rows[row][layout.most_column].text)
+    return number(table.said(row, layout.most_column))
 
 
 def _points(result: Result, most: float | None, column: int, table: Sheet, *, scale: bool) -> float:
@@ -198,15 +206,22 @@ def _points(result: Result, most: float | None, column: int, table: Sheet, *, sc
             f"the exam of '{feedback.student.id}' out of {feedback.max_score:g}",
             fix="set the points of the assignment there, or convert them with --scale",
         )
+    if most <= 0:
+        raise SetupError(
+            f"the column '{table.rows[0][column].text.strip()}' is out of {most:g} points, to "
+            "which nothing can be converted",
+            fix="set the points of the assignment there, and download the file again",
+        )
     return feedback.score * most / feedback.max_score if feedback.max_score else 0.0
 
 
 def number(text: str) -> float | None:
     """A number as spreadsheets in any country write one; None for anything else."""
     try:
-        return float(text.strip().replace(",", "."))
+        found = float(text.strip().replace(",", "."))
     except ValueError:
         return None
+    return found if isfinite(found) else None
 
 
 def _is_same(before: str, points: float, decimal: str) -> bool:

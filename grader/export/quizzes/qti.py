@@ -13,9 +13,9 @@ from grader.export.quizzes import cloze
 from grader.export.quizzes.fit import asked_alike, fitting, notes_of
 from grader.export.quizzes.qti_items import Heading, ident, made
 from grader.export.quizzes.qti_items import field as metadata
-from grader.export.quizzes.texts import ask, head, line, solution, unit_of
+from grader.export.quizzes.texts import ask, head, solution, unit_of
 from grader.export.quizzes.xml import add, document, element
-from grader.markup import typeset_text
+from grader.markup import plain_text, typeset_text
 from grader.model.exported import Exported
 from grader.model.item import (
     ChoiceItem,
@@ -131,7 +131,7 @@ class _Piece:
         more = []
         if isinstance(self.item, NumberItem):
             if self.item.row:
-                more.append(f"Here: {self.item.row}, {line(self.item.column)}.")
+                more.append(f"Here: {self.item.row}, {plain_text(self.item.column)}.")
             more.append(f"Give {unit_of(self.item)}.")
         return head(asked) + ask(self.part, " ".join(more))
 

@@ -56,12 +56,12 @@ def load_assignment(path: Path) -> Assignment:
 
 def _others(folder: Path) -> Iterator[tuple[str, bytes]]:
     """What lies beside the notebooks, which nbgrader copies to every submission."""
-    left = MAX_BYTES
-    for count, path in enumerate(sorted(folder.rglob("*"))):
+    left, count = MAX_BYTES, 0
+    for path in sorted(folder.rglob("*")):
         inside = path.relative_to(folder)
         if not path.is_file() or path.suffix == ".ipynb" or set(inside.parts) & {*_NOT_COPIED}:
             continue
-        left -= path.stat().st_size
+        left, count = left - path.stat().st_size, count + 1
         if left < 0 or count > MAX_FILES:
             raise SetupError(
                 f"more than {MAX_FILES:,} files or {MAX_BYTES / 1e6:.0f} MB beside the notebooks",
