@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -24,6 +25,7 @@ PINS: Mapping[str, str] = {
 }
 """A tag can be moved to other code; a commit can't."""
 
+_NAME = re.compile(r"[a-z0-9][a-z0-9-]{1,38}")
 _ODD = frozenset("\"'`$\\<>|;&*?[]()#!~\n\r\t")
 """What a shell or YAML would take for more than a letter."""
 
@@ -97,6 +99,17 @@ def checked(course: Course) -> Course:
         )
     if any(not c.isprintable() for c in course.install):
         raise SetupError("--install is more than one line", fix="name one package for pip")
+    return course
+
+
+def checked_for_classroom50(course: Course) -> Course:
+    """*course*; raises SetupError where a name is none for Classroom 50, which stops then."""
+    for option, name in (("--classroom", course.classroom), ("--assignment", course.assignment)):
+        if not _NAME.fullmatch(name):
+            raise SetupError(
+                f"{option} '{name}' is no name for Classroom 50",
+                fix="2 to 39 of a-z, 0-9 and -, not beginning with -, as it was named there",
+            )
     return course
 
 

@@ -15,6 +15,7 @@ from grader.errors import SetupError
 from grader.export.classroom import (
     Course,
     checked,
+    checked_for_classroom50,
     classroom50_files,
     instructor_files,
     student_files,
@@ -148,6 +149,8 @@ def course_of(release: Release, wishes: Wishes) -> Course:
         shared=shared_version(release),
     )
     course = replace(checked(course), again=again(wishes))
+    if wishes.host == "classroom50":
+        checked_for_classroom50(course)
     if course.shared or not wishes.sample:
         return course
     # In a folder of its own: the only notebook in the top folder is the one that counts.

@@ -17,8 +17,9 @@ from typing import Any
 
 import pytest
 
+from grader.errors import SetupError
 from tests.builders_classroom import git
-from tests.test_commands import ok
+from tests.test_commands import ok, run
 
 IDENTITY = {
     "CLASSROOM": "mlsys",
@@ -335,3 +336,18 @@ def test_the_real_runner_runs_it(
     data = json.loads((checkout / "result.json").read_text())
     assert data["owner"] == "ada"
     assert data["score"] == data["max-score"] > 0
+
+
+@pytest.mark.parametrize(
+    ("option", "name"),
+    [("--classroom", "CLASSROOM"), ("--assignment", "Mid_Term"), ("--assignment", "a" * 40)],
+)
+def test_a_name_that_classroom_50_stops_at_is_refused_before_it_is_given_out(
+    made: Path, tmp_path: Path, option: str, name: str
+) -> None:
+    names = {"--classroom": "mlsys", "--assignment": "midterm", option: name}
+    asked = ["--release", made / "release", "--host", "classroom50", *sum(names.items(), ())]
+    error = run("classroom", "init", tmp_path / "course", *asked).exception
+    assert isinstance(error, SetupError)
+    assert f"{option} '{name}' is no name for Classroom 50" in str(error)
+    assert not (tmp_path / "course").exists()
