@@ -134,6 +134,9 @@ def _isolate(plan: Plan, start: Start, groups: Sequence[int]) -> None:
         view.furnish(start["uid"], start["scratch_bytes"], proc=proc)
     elif start["uid"] is not None:
         _give(start["root"], start["uid"])
+    if "uts" in plan["namespaces"]:
+        with contextlib.suppress(OSError):
+            view.name_the_host()
     if plan["loopback"] and "net" in plan["namespaces"]:
         linux.loopback_up()
     if "pid" not in plan["namespaces"]:

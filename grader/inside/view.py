@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import stat
 from pathlib import Path
@@ -132,8 +131,6 @@ def furnish(owner: int | None, size: int, *, proc: bool) -> None:
     linux.unmount(PLACES)
     if proc:
         fresh_proc()
-    with contextlib.suppress(OSError):
-        _name_the_host()
 
 
 def _open_up(folder: str) -> None:
@@ -148,5 +145,6 @@ def _open_up(folder: str) -> None:
     linux.mount(ROOT + "/tmp", folder, flags=both)  # noqa: S108
 
 
-def _name_the_host() -> None:
+def name_the_host() -> None:
+    """Gives the computer, as it is seen inside, a name that tells nothing."""
     linux.call("sethostname", HOST.encode(), len(HOST))
