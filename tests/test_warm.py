@@ -452,3 +452,16 @@ def test_a_class_with_all_sorts_of_endings_leaves_nothing(
     assert not [mark for mark in marks if mark.processes()]
     assert list(short.iterdir()) == []
     assert len(list(Path("/proc/self/fd").iterdir())) <= before + 10
+
+
+@BOTH
+@pytest.mark.parametrize("imports", ["", "import torch\n"], ids=["plain", "torch"])
+def test_files_that_a_kernel_makes_for_a_while_are_in_its_own_folder(
+    imports: str, sandbox: str
+) -> None:
+    if imports:
+        pytest.importorskip("torch")
+    source = f"{imports}import os, tempfile\nq1_a = tempfile.gettempdir() == os.environ['TMPDIR']"
+    made = "with tempfile.NamedTemporaryFile() as file: q2_b = os.path.exists(file.name)"
+    evidence = run(source, made, asks="q1_a q2_b", sandbox=sandbox)
+    assert (value(evidence, "q1_a"), value(evidence, "q2_b")) == (True, True)

@@ -80,9 +80,10 @@ def _serve(plan: Plan, settings: dict[str, Any], line: socket.socket) -> None:
     # Some packages want a place to write to when they are imported.
     os.environ["HOME"] = os.environ["TMPDIR"] = settings["folder"]
     imported = [name for name in settings["imports"] if _imported(name)]
-    tempfile.tempdir = None
     if "torch" in sys.modules:
         rehearsal.torch(settings["device"])
+    tempfile.tempdir = None  # every kernel has a place of its own
+    if "torch" in sys.modules:
         sys.modules["torch"].manual_seed(settings["seed"])  # of every device, once they are there
     # What a student imports by these names is not there, as far as they can tell.
     for name in [n for n in sys.modules if n == "grader" or n.startswith("grader.")]:
