@@ -329,7 +329,7 @@ def test_students_who_would_not_be_collected_are_named(own: Class) -> None:
 def test_a_pack_of_an_earlier_run_is_still_said_to_be_there(own: Class) -> None:
     pack, key = own.home / "exam.pack", own.home / "key"
     ok("classroom", "seal", own.release, "--out", pack, "--key-file", key)
-    own.init("--host", "classroom50", "--pack", str(pack))
+    own.init("--host", "classroom50", "--classroom", "mlsys", "--pack", str(pack))
     before = (own.made / "classroom50" / "README.md").read_text(encoding="utf-8")
     own.init()
     assert (own.made / "classroom50" / "README.md").read_text(encoding="utf-8") == before
