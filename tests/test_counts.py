@@ -6,6 +6,7 @@ the same way is gone with page faults, which the system itself counts.
 
 from __future__ import annotations
 
+import mmap
 import os
 from collections.abc import Mapping
 from dataclasses import replace
