@@ -203,9 +203,14 @@ got = [open("f/b/c.txt").read(), oct(os.stat("a/b/c.txt").st_mode & 0o777)]
 
 
 @pytest.fixture
-def listeners(short: Path) -> Iterator[dict[str, Any]]:
+def listeners() -> Iterator[dict[str, Any]]:
     """Servers left of the wall that answer whoever gets through to them."""
-    path, name = str(short / "socket"), "\0" + secrets.token_hex(8)
+    with tempfile.TemporaryDirectory(prefix="t-") as folder:
+        yield from _listeners(Path(folder))
+
+
+def _listeners(folder: Path) -> Iterator[dict[str, Any]]:
+    path, name = str(folder / "socket"), "\0" + secrets.token_hex(8)
     made = []
     for family, where in (
         (socket.AF_INET, ("127.0.0.1", 0)),
@@ -217,7 +222,7 @@ def listeners(short: Path) -> Iterator[dict[str, Any]]:
         made[-1].listen()
     made.append(socket.socket(socket.AF_INET, socket.SOCK_DGRAM))
     made[-1].bind(("127.0.0.1", 0))
-    short.chmod(0o755)
+    folder.chmod(0o755)
     Path(path).chmod(0o777)
     ports = {"tcp": made[0].getsockname()[1], "udp": made[3].getsockname()[1]}
     yield {**ports, "path": path, "name": name, "sockets": made}

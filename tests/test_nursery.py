@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -205,6 +206,16 @@ def test_it_may_be_used_again_after_it_was_closed(own_nursery: Nursery) -> None:
     for _ in range(2):
         assert run("q1_a = 1", asks="q1_a").outcome is Outcome.FINISHED
         own_nursery.close()
+
+
+def test_a_folder_that_was_tidied_away_costs_nobody_an_answer(
+    own_nursery: Nursery, short: Path
+) -> None:
+    assert run("q1_a = 1", asks="q1_a").outcome is Outcome.FINISHED
+    own_nursery.settle()
+    for folder in short.glob("grader-*"):
+        shutil.rmtree(folder)  # as those do that clear /tmp of what is old
+    assert run("q1_a = 1", asks="q1_a").outcome is Outcome.FINISHED
 
 
 def test_a_forked_process_leaves_the_parents_to_whom_they_belong(own_nursery: Nursery) -> None:

@@ -121,9 +121,10 @@ class Parent:
 
     @property
     def alive(self) -> bool:
-        """Whether it can fork."""
+        """Whether it can fork, and its folder has not been tidied away by somebody else."""
         # It has nothing more to say: what can be heard is that it is gone.
-        return self._process.poll() is None and not readable(self._line, 0)
+        running = self._process.poll() is None and not readable(self._line, 0)
+        return running and self._home.root.is_dir()
 
     def bear(self) -> Born:
         """A kernel that is being forked; its `ready` or `failed` will say how that went."""
