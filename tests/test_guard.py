@@ -14,6 +14,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -765,6 +766,86 @@ def test_a_notebook_runs_on_machines_with_less(
     own_nursery.close()
     assert mark.is_gone()
     assert list(short.iterdir()) == []
+
+
+HIDES = """\
+import os, time
+held = []
+for n in range(6):
+    held.append(open(str(n), "wb"))
+    os.unlink(str(n))
+    held[-1].write(bytes(4_000_000)), held[-1].flush()
+time.sleep(5)
+"""
+
+
+@needs("processes")
+@pytest.mark.parametrize(
+    "source, error",
+    [
+        (MANY, "at most 64 processes"),
+        (EATERS, "at most 0.6 GB of memory"),
+        (HIDES, "at most 10 MB of files"),
+    ],
+    ids=["processes", "memory", "files"],
+)
+@pytest.mark.parametrize("missing", [("proc",), ("proc", "mount")], ids="-".join)
+def test_limits_hold_where_the_machine_shows_no_proc_of_its_own(
+    source: str,
+    error: str,
+    missing: tuple[str, ...],
+    pretended: Callable[..., None],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Many containers forbid to mount one: the guard then counts by that of the machine."""
+    monkeypatch.setattr(walled, "_tree", lambda: None)
+    pretended(*missing, "user", "switch")  # so that nobody else counts processes
+    limits = Limits(
+        cell_seconds=30,
+        notebook_seconds=90,
+        scratch_bytes=10_000_000,
+        processes=64,
+        memory_bytes=600_000_000,
+    )
+    sources = ("q1_a = 1", source, "q2_b = 2")
+    evidence = run(*sources, asks="q1_a q2_b", limits=limits, sandbox="wall")
+    assert [plain(evidence.answers[n].raw) for n in ("q1_a", "q2_b")] == ["1", "2"]
+    if "mount" in missing or error != "at most 10 MB of files":
+        assert error in str(evidence.cells[1].error)
+    else:  # a file system of its own
+        assert "No space left on device" in str(evidence.cells[1].error)
+
+
+WITHOUT_PIDFDS = """\
+import errno, os, runpy, sys
+def refuse(*_):
+    raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))
+os.pidfd_open = refuse
+runpy.run_module("grader.inside.parent", run_name="__main__", alter_sys=True)
+"""
+
+
+@needs("processes")
+@pytest.mark.parametrize("missing", [(), ("proc",), ("mount", "proc")], ids="-".join)
+def test_on_an_older_system_one_that_ends_leaves_the_others_alone(
+    missing: tuple[str, ...], pretended: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Before Linux 5.8 a kernel can't be forked into the pid namespace of its guard."""
+
+    def old(_: object, command: list[str], __: object) -> list[str]:
+        return [*command[:2], "-c", WITHOUT_PIDFDS, *command[4:]]
+
+    monkeypatch.setattr(type(sandboxes.find("wall")), "wrap", old)
+    pretended(*missing)
+    slow = "import os, time\nfor _ in range(20): time.sleep(0.1)\nq1_a = len(os.listdir('.'))"
+    with ThreadPoolExecutor(1) as pool:
+        waiting = pool.submit(run, slow, asks="q1_a", sandbox="wall")
+        done = [run("q1_a = 0", asks="q1_a", sandbox="wall") for _ in range(3)]
+        done.append(waiting.result())
+    assert [plain(each.answers["q1_a"].raw) for each in done] == ["0"] * 4
+    evidence = run(MANY, "q1_a = 0", asks="q1_a", sandbox="wall", limits=SMALL)
+    assert evidence.cells[0].error
+    assert plain(evidence.answers["q1_a"].raw) == "0"
 
 
 @needs("landlock")

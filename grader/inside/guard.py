@@ -18,16 +18,17 @@ import traceback
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-from grader.inside import linux, memory, talk, view
+from grader.inside import kin, linux, memory, talk, view
 from grader.inside.confine import confine, flags
 from grader.inside.deputy import Deputy
-from grader.inside.kin import descendants, end_all
 from grader.inside.plan import Plan, Start
 from grader.inside.space import Space
 
 Kernel = Callable[[Start, int, Sequence[int]], None]
 """Called with its start, a descriptor to write a byte to when it is ready, and its sockets."""
 
+_HERE = "."
+"""The /proc of a guard in whose view there is none; see `_keep_in_sight`."""
 _LOOK_SECONDS = 0.1
 _MOSTLY = 0.9
 """Of that, what must have passed between two counts, since no pause is exact."""
@@ -48,39 +49,53 @@ OWN = 1 + SOCKETS
 
 
 def serve(
-    plan: Plan, start: Start, line: socket.socket, files: Sequence[int], kernel: Kernel
+    plan: Plan, start: Start, line: socket.socket, files: Sequence[int], kernel: Kernel, proc: int
 ) -> None:
     """Starts *kernel* behind the wall, and serves *line* until the kernel is to end.
 
-    Never returns. *files* are the wire, and then open `cgroup.procs` files.
+    Never returns. *files* are the wire, and then open `cgroup.procs` files. *proc* is a /proc that
+    shows this process, open: there may be none in what it sees.
     """
     with _to_the_end(plan, line):
+        _keep_in_sight(plan, proc)
         _isolate(plan, start, files[SOCKETS:])
         ready, tell = _to_hear(plan)
         pid = os.fork()
         if pid == 0:
             become(plan, start, (tell, *files[:SOCKETS]), kernel)
-        _close([tell, *files])
+        _close([proc, tell, *files])
         _give_up(plan, start)
         _Watch(plan, start, line, pid, ready).all()
 
 
 def stand(
-    plan: Plan, start: Start, line: socket.socket, files: Sequence[int], births: socket.socket
+    plan: Plan,
+    start: Start,
+    line: socket.socket,
+    files: Sequence[int],
+    births: socket.socket,
+    proc: int,
 ) -> None:
     """The same for a kernel that is forked elsewhere, into the namespaces that are made here.
 
     *births* is told of them, as a descriptor of this process, along with the line and *files*.
     """
     with _to_the_end(plan, line):
+        _keep_in_sight(plan, proc)
         _isolate(plan, start, files[SOCKETS:])
         me = os.pidfd_open(os.getpid())
         ready, tell = _to_hear(plan)
         talk.say(births, {"start": start}, [me, line.fileno(), tell, *files])
         births.close()
-        _close([me, tell, *files])
+        _close([proc, me, tell, *files])
         _give_up(plan, start)
         _Watch(plan, start, line, _FIRST_IN_NAMESPACE, ready).all()
+
+
+def _keep_in_sight(plan: Plan, proc: int) -> None:
+    """Stands in *proc*, where the view will have none that shows what the guard has to count."""
+    if _proc_of(plan) == _HERE:
+        os.fchdir(proc)
 
 
 @contextlib.contextmanager
@@ -96,7 +111,7 @@ def _to_the_end(plan: Plan, line: socket.socket) -> Iterator[None]:
     except BaseException:  # noqa: BLE001  # told, since nobody sees what this process prints
         tell_of(line, {"is": "failed", "what": traceback.format_exc()[-_TEXT:]})
     finally:
-        end_all("pid" in plan["namespaces"])
+        kin.end_all("pid" in plan["namespaces"])
         os._exit(status)
 
 
@@ -200,6 +215,8 @@ class _Watch:
         self._asked = plan["asked"]
         self._deputy: Deputy | None = None
         self._next = self._next_count = time.monotonic() + _LOOK_SECONDS
+        self._proc = _proc_of(plan)
+        self._number: int | None = None
         self._line = line
         self._ready: int | None = ready
         self._pid = pid
@@ -226,6 +243,7 @@ class _Watch:
                 self._help(self._deputy, dict(heard)[self._deputy.listener])
             if self._ready is not None and self._ready in sources and not self._made_deputy():
                 self._poll.unregister(self._ready)
+                self._number = kin.number_in(self._proc, self._pid)
                 # Not sooner: whoever forks the kernel into our namespaces must see us.
                 linux.prctl(linux.PR_SET_DUMPABLE, 0)
                 tell_ready(self._line, self._ready, self._pid)
@@ -300,17 +318,23 @@ class _Watch:
             return None
         self._next_count = now + _MOSTLY * _LOOK_SECONDS
         start = self._start
-        mine, threads = (None, 0) if self._namespace else descendants()
+        mine, threads = (None, 0) if self._namespace else self._kin()
         if start["processes"] and threads > start["processes"]:
             return "processes"
         scratch = (start["root"],) if self._own_files else ()
         limit = start["memory_bytes"]
-        if limit is not None and memory.over(limit, pids=mine, scratch=scratch):
+        if limit is not None and memory.over(limit, pids=mine, scratch=scratch, root=self._proc):
             return "memory"
         return None
 
     def _processes(self) -> list[int]:
-        return descendants()[0]
+        return self._kin()[0]
+
+    def _kin(self) -> tuple[list[int], int]:
+        """The processes of the submission and how many threads they have; the kernel among them,
+        who is no child of this one where the parent forked it into our namespaces.
+        """
+        return kin.descendants(self._proc, also=self._number)
 
 
 def tell_ready(line: socket.socket, ready: int, pid: int) -> None:
@@ -338,6 +362,10 @@ def tell_of(line: socket.socket, message: dict[str, object], files: Sequence[int
 
 def _has_proc(plan: Plan) -> bool:
     return plan["view"] is not None and plan["view"]["proc"]
+
+
+def _proc_of(plan: Plan) -> str:
+    return _HERE if "pid" in plan["namespaces"] and not _has_proc(plan) else kin.PROC
 
 
 if sys.platform != "linux":  # pragma: no cover

@@ -8,6 +8,7 @@ import signal
 import time
 from pathlib import Path
 
+PROC = "/proc"
 _ENDING_SECONDS = 5.0
 _STOPPING = 50
 """Looks for processes that have come since the last look, before they are ended anyway."""
@@ -46,20 +47,41 @@ def _end_descendants() -> None:
             os.kill(pid, signal.SIGKILL)
 
 
-def descendants() -> tuple[list[int], int]:
+def descendants(proc: str = PROC, *, also: int | None = None) -> tuple[list[int], int]:
     """All processes below this one, parents first, and how many threads they have together.
 
-    By the numbers that /proc shows, which are others than ours where it is that of the machine.
+    By the numbers that *proc* shows, which are others than ours where it is that of the machine.
+    *also* is one that somebody else forked for this one, by its number there, if it has any.
     """
     found: list[int] = []
     threads = 0
     with contextlib.suppress(OSError):
-        found.append(int(os.readlink("/proc/self")))  # noqa: PTH115
+        found.append(int(os.readlink(f"{proc}/self")))  # noqa: PTH115
+    if also is not None:
+        found.append(also)
     for pid in found:
         with contextlib.suppress(OSError):
-            tasks = os.listdir(f"/proc/{pid}/task")  # noqa: PTH208
+            tasks = os.listdir(f"{proc}/{pid}/task")  # noqa: PTH208
             threads += len(tasks)
             for task in tasks:
-                children = Path(f"/proc/{pid}/task/{task}/children").read_text()
-                found += [int(child) for child in children.split()]
+                children = Path(f"{proc}/{pid}/task/{task}/children").read_text()
+                found += [n for n in map(int, children.split()) if n != also]
     return found[1:], threads - 1
+
+
+def number_in(proc: str, pid: int) -> int | None:
+    """The number by which *proc* shows the process that is *pid* to us; None where it doesn't.
+
+    It is another where *proc* is not of our own pid namespace (Linux 5.3).
+    """
+    with contextlib.suppress(OSError, ValueError):
+        itself = os.pidfd_open(pid)
+        try:
+            about = Path(f"{proc}/self/fdinfo/{itself}").read_text()
+        finally:
+            os.close(itself)
+        for line in about.splitlines():
+            name, _, value = line.partition(":")
+            if name == "Pid" and int(value) > 0:
+                return int(value)
+    return None

@@ -30,6 +30,7 @@ from grader.inside.confine import flags, new_user
 from grader.inside.plan import Plan
 
 _TEXT = 400
+_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 _ENDING_SECONDS = 5.0
 
 
@@ -71,7 +72,7 @@ def _apart(plan: Plan, line: socket.socket) -> None:
 
 def _serve(plan: Plan, settings: dict[str, Any], line: socket.socket) -> None:
     # Held open, because there may be no /proc in the view.
-    itself = os.open("/proc/self", os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    itself = os.open("/proc/self", _FOLDER)
     keeper = _keeper(plan, line)
     kernel = kernel_of()
     if plan["view"] is not None:
@@ -164,6 +165,7 @@ class _Nest:
         self._own = -1
         if "pid" in plan["namespaces"]:
             self._own = os.open("ns/pid", os.O_RDONLY | os.O_CLOEXEC, dir_fd=itself)
+        self._proc = os.open("..", _FOLDER, dir_fd=itself)
         os.close(itself)
         self._wake, poke = os.pipe()
         os.set_blocking(poke, False)
@@ -194,13 +196,22 @@ class _Nest:
             return False
         if self._keeper is not None:
             talk.say(self._keeper, message, files)
-        elif os.fork() == 0:
-            self._in_child()
-            line = socket.socket(fileno=files[0])
-            guard.serve(self._plan, message["start"], line, files[1:], kernel_of().run)
+        else:
+            self._fork(message, files)
         for file in files:
             os.close(file)
         return True
+
+    def _fork(self, message: dict[str, Any], files: list[int]) -> None:
+        """A guard that forks its kernel itself, number 1 of a pid namespace where there are any."""
+        if self._own >= 0:
+            linux.unshare(linux.CLONE_NEWPID)
+        if os.fork() == 0:
+            self._in_child()
+            line = socket.socket(fileno=files[0])
+            guard.serve(self._plan, message["start"], line, files[1:], kernel_of().run, self._proc)
+        if self._own >= 0:
+            linux.setns(self._own, linux.CLONE_NEWPID)
 
     def _made(self, keeper: socket.socket) -> bool:
         """A guard stands: forks its kernel into its namespaces."""
@@ -281,6 +292,7 @@ def _can_join() -> bool:
 def _keep(plan: Plan, line: socket.socket) -> None:
     """A keeper's life."""
     own = os.open("/proc/self/ns/pid", os.O_RDONLY | os.O_CLOEXEC)
+    proc = os.open("/proc", _FOLDER)
     signal.signal(signal.SIGCHLD, _reap)
     while True:
         message, files = talk.hear(line)
@@ -290,7 +302,8 @@ def _keep(plan: Plan, line: socket.socket) -> None:
         if os.fork() == 0:
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
             os.close(own)
-            guard.stand(plan, message["start"], socket.socket(fileno=files[0]), files[1:], line)
+            told = socket.socket(fileno=files[0])
+            guard.stand(plan, message["start"], told, files[1:], line, proc)
         linux.setns(own, linux.CLONE_NEWPID)
         for file in files:
             os.close(file)
