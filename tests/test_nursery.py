@@ -218,6 +218,130 @@ def test_a_folder_that_was_tidied_away_costs_nobody_an_answer(
     assert run("q1_a = 1", asks="q1_a").outcome is Outcome.FINISHED
 
 
+def test_a_parent_is_not_idle_while_a_kernel_of_it_runs(
+    own_nursery: Nursery, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(nursery, "IDLE_SECONDS", 0.2)
+    evidence = run("import time\nfor _ in range(20): time.sleep(0.1)\nq1_a = 1", asks="q1_a")
+    assert evidence.outcome is Outcome.FINISHED, evidence.note
+    assert until(lambda: not parents(own_nursery), 10)
+
+
+@BOTH
+def test_kernels_outlive_the_replacement_of_their_parent(
+    sandbox: str, own_nursery: Nursery, short: Path
+) -> None:
+    slow = "import time\nprint('up')\nfor _ in range(20): time.sleep(0.1)\nq1_a = time.time()"
+    with ThreadPoolExecutor(1) as pool:
+        waiting = pool.submit(run, slow, asks="q1_a", sandbox=sandbox)
+        assert until(lambda: bool(own_nursery._parents), 20)
+        time.sleep(0.5)
+        before = parents(own_nursery)
+        way = next(iter(own_nursery._parents))
+        own_nursery._retire(way)  # as one is whose folder was tidied away
+        assert run("q1_a = 1", asks="q1_a", sandbox=sandbox).outcome is Outcome.FINISHED
+        assert parents(own_nursery).isdisjoint(before)
+        evidence = waiting.result(30)
+    assert evidence.outcome is Outcome.FINISHED, evidence.note
+    assert evidence.seconds < 8  # it was not run again
+    own_nursery.settle()
+    assert not own_nursery._retired
+    assert gone(before)
+
+
+def test_what_can_not_be_made_ahead_is_no_harm(
+    own_nursery: Nursery, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run("pass", asks="")
+    furnish, opened = nursery.place.furnish, []
+
+    def full(place: object, **options: bool) -> None:
+        opened.append(place)
+        if len(opened) % 2:
+            raise OSError(28, "No space left on device")
+        furnish(place, **options)
+
+    monkeypatch.setattr(nursery.place, "furnish", full)
+    files = len(list(Path("/proc/self/fd").iterdir()))
+    done = [run("q1_a = 1", asks="q1_a") for _ in range(4)]
+    assert [each.outcome for each in done] == [Outcome.FINISHED] * 4
+    assert len(opened) > 4
+    own_nursery.settle()
+    assert len(list(Path("/proc/self/fd").iterdir())) <= files + 3
+
+
+def test_one_that_can_not_be_forked_leaves_the_others_alone(
+    own_nursery: Nursery, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The parent says so on the line of that one, and serves the next."""
+    without = """\
+import json, os, runpy, sys
+fork, folder = os.fork, json.load(open(sys.argv[1]))["folder"]
+def refuse():
+    if os.path.exists(folder + "/full"):
+        raise BlockingIOError(11, "Resource temporarily unavailable")
+    return fork()
+os.fork = refuse
+runpy.run_module("grader.inside.parent", run_name="__main__", alter_sys=True)
+"""
+
+    def wrapped(_: object, command: list[str], __: object) -> list[str]:
+        return [*command[:2], "-c", without, *command[4:]]
+
+    monkeypatch.setattr(type(choose("auto").sandbox), "wrap", wrapped)
+    assert run("q1_a = 1", asks="q1_a").outcome is Outcome.FINISHED
+    (parent,) = own_nursery._parents.values()
+    mark = parent._home.root / "parent" / "full"
+    slow = "import time\nfor _ in range(20): time.sleep(0.1)\nq1_a = 1"
+    with ThreadPoolExecutor(1) as pool:
+        waiting = pool.submit(run, slow, asks="q1_a")
+        time.sleep(0.7)
+        run("pass", asks="")  # takes the one that was kept ready
+        mark.touch()
+        refused = run("q1_a = 1", asks="q1_a")
+        refused = run("q1_a = 1", asks="q1_a")
+        mark.unlink()
+        evidence = waiting.result(30)
+    assert refused.outcome is Outcome.REFUSED
+    assert "temporarily" in str(refused.note)
+    assert evidence.outcome is Outcome.FINISHED
+    assert evidence.seconds < 8
+    assert list(own_nursery._parents.values()) == [parent]
+    assert run("q1_a = 1", asks="q1_a").outcome is Outcome.FINISHED
+
+
+def test_a_forked_grader_has_kernels_of_its_own(own_nursery: Nursery) -> None:
+    run("pass", asks="")
+    pid = os.fork()
+    if pid == 0:
+        status = 1
+        try:
+            signal.alarm(60)
+            done = [run("q1_a = 1", asks="q1_a").outcome for _ in range(10)]
+            status = int(done != [Outcome.FINISHED] * 10)
+            own_nursery.close()
+        finally:
+            os._exit(status)
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 0
+    assert ready(own_nursery) == 1
+    assert run("q1_a = 1", asks="q1_a").outcome is Outcome.FINISHED
+
+
+def test_no_descriptor_is_left_of_a_kernel_that_nobody_heard(own_nursery: Nursery) -> None:
+    def opened() -> int:
+        return len(list(Path("/proc/self/fd").iterdir()))
+
+    run("pass", asks="")
+    own_nursery.close()
+    before = opened()
+    for _ in range(2):
+        run("pass", asks="")
+        assert until(lambda: ready(own_nursery) == 1, 10)
+        time.sleep(0.5)  # it has said that it is ready
+        own_nursery.close()
+    assert opened() == before
+
+
 def test_a_forked_process_leaves_the_parents_to_whom_they_belong(own_nursery: Nursery) -> None:
     run("pass", asks="")
     pid = os.fork()

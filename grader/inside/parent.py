@@ -21,6 +21,7 @@ import socket
 import sys
 import tempfile
 import time
+from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -204,14 +205,13 @@ class _Nest:
 
     def _fork(self, message: dict[str, Any], files: list[int]) -> None:
         """A guard that forks its kernel itself, number 1 of a pid namespace where there are any."""
-        if self._own >= 0:
-            linux.unshare(linux.CLONE_NEWPID)
-        if os.fork() == 0:
-            self._in_child()
-            line = socket.socket(fileno=files[0])
-            guard.serve(self._plan, message["start"], line, files[1:], kernel_of().run, self._proc)
-        if self._own >= 0:
-            linux.setns(self._own, linux.CLONE_NEWPID)
+        with _told(files[0], self._own):
+            if self._own >= 0:
+                linux.unshare(linux.CLONE_NEWPID)
+            if os.fork() == 0:
+                self._in_child()
+                line, run = socket.socket(fileno=files[0]), kernel_of().run
+                guard.serve(self._plan, message["start"], line, files[1:], run, self._proc)
 
     def _made(self, keeper: socket.socket) -> bool:
         """A guard stands: forks its kernel into its namespaces."""
@@ -220,25 +220,18 @@ class _Nest:
             return False
         where, line, *others = files
         own, groups = others[: guard.OWN], others[guard.OWN :]
-        try:
+        with _told(line, self._own):
             linux.setns(where, linux.CLONE_NEWPID)
-        except OSError as error:
-            with socket.socket(fileno=line) as told:
-                guard.tell_of(told, {"is": "failed", "what": str(error)})
-            for file in (where, *others):
-                os.close(file)
-            return True
-        pid = os.fork()
-        if pid == 0:
-            self._in_child()
-            for group in groups:
-                os.write(group, b"0")
-            linux.setns(where, flags(self._plan, "user", "pid"))
-            guard.become(self._plan, message["start"], own, kernel_of().run)
-        linux.setns(self._own, linux.CLONE_NEWPID)
-        for file in (where, *others):
+            pid = os.fork()
+            if pid == 0:
+                self._in_child()
+                for group in groups:
+                    os.write(group, b"0")
+                linux.setns(where, flags(self._plan, "user", "pid"))
+                guard.become(self._plan, message["start"], own, kernel_of().run)
+            self._kernels[pid] = socket.socket(fileno=os.dup(line))
+        for file in (where, line, *others):
             os.close(file)
-        self._kernels[pid] = socket.socket(fileno=line)
         return True
 
     def _reap(self) -> None:
@@ -298,15 +291,31 @@ def _keep(plan: Plan, line: socket.socket) -> None:
         message, files = talk.hear(line)
         if message is None:
             os._exit(0)
-        linux.unshare(linux.CLONE_NEWPID)
-        if os.fork() == 0:
-            signal.signal(signal.SIGCHLD, signal.SIG_DFL)
-            os.close(own)
-            told = socket.socket(fileno=files[0])
-            guard.stand(plan, message["start"], told, files[1:], line, proc)
-        linux.setns(own, linux.CLONE_NEWPID)
+        with _told(files[0], own):
+            linux.unshare(linux.CLONE_NEWPID)
+            if os.fork() == 0:
+                signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+                os.close(own)
+                told = socket.socket(fileno=files[0])
+                guard.stand(plan, message["start"], told, files[1:], line, proc)
         for file in files:
             os.close(file)
+
+
+@contextlib.contextmanager
+def _told(line: int, own: int) -> Iterator[None]:
+    """One kernel that can't be started says so on its line; the next one may be.
+
+    Afterwards children are again in the pid namespace *own*, if there are any.
+    """
+    try:
+        yield
+    except OSError as error:
+        with socket.socket(fileno=os.dup(line)) as told:
+            guard.tell_of(told, {"is": "failed", "what": f"no new process: {error.strerror}"})
+    finally:
+        if own >= 0:
+            linux.setns(own, linux.CLONE_NEWPID)
 
 
 def _reap(*_: object) -> None:

@@ -106,13 +106,20 @@ class Born:
         with contextlib.suppress(OSError):
             self.line.shutdown(socket.SHUT_WR)
 
+    def forget(self) -> None:
+        """Closes what a forked process has got of one that is not its own."""
+        self.line.close()
+        self.wire.close()
+
     def bury(self) -> None:
         """Waits until everything has ended, and removes the folder. Never raises."""
         # The guard ends with its namespace or after everything that it adopted; then the line
         # is closed at the other end, whoever else may have died on the way.
         end = time.monotonic() + ENDING_SECONDS
         while time.monotonic() < end and readable(self.line, end - time.monotonic()):
-            if talk.hear(self.line)[0] is None:
+            message, files = talk.hear(self.line)
+            self._itself += files  # of one that became ready after nobody listened any more
+            if message is None:
                 break
         self.line.close()
         while self._itself:

@@ -127,45 +127,56 @@ class Parent:
         return running and self._home.root.is_dir()
 
     def bear(self) -> Born:
-        """A kernel that is being forked; its `ready` or `failed` will say how that went."""
+        """A kernel that is being forked; its `ready` or `failed` will say how that went.
+
+        Raises OSError or NotStartedError, and then leaves nothing behind.
+        """
         way = self.way
         name = str(next(self._names))
         home = Place(self._home.root / name)
         slot = next(_slots)
         uid = way.sandbox.uid(slot)
         inner = way.sandbox.inner(home)
-        place.furnish(home, parts=self._plan["view"] is None)
-        group = way.sandbox.group(home.root.parent.name + "-" + name, way.limits)
-        ours, theirs = talk.pair()
-        near, far = socket.socketpair()
         environment = dict(way.sandbox.environment(inner)) | dict(way.variables)
         if way.device == "cpu":
             environment["CUDA_VISIBLE_DEVICES"] = ""
-        start = Start(
-            name=name,
-            root=str(inner.root),
-            uid=uid,
-            scratch_bytes=way.limits.scratch_bytes,
-            memory_bytes=way.limits.memory_bytes if group is None else None,
-            processes=way.limits.processes if group is None else None,
-            rlimits=dict(way.sandbox.rlimits(way.limits, way.device)),
-            environment=environment,
-            seed=way.seed,
-        )
-        with contextlib.ExitStack() as stack:
-            files = [stack.enter_context(each).fileno() for each in (theirs, far)]
-            for file in group.descriptors() if group is not None else ():
-                stack.callback(os.close, file)
-                files.append(file)
+        with contextlib.ExitStack() as theirs, contextlib.ExitStack() as made:
+            made.callback(place.remove, home)
+            place.furnish(home, parts=self._plan["view"] is None)
+            group = way.sandbox.group(home.root.parent.name + "-" + name, way.limits)
+            entrances = group.descriptors() if group is not None else []
+            for file in entrances:
+                theirs.callback(os.close, file)
+            if group is not None:
+                made.callback(group.remove)
+                group = group if entrances else None  # whom nobody can enter limits nobody
+            lines, files = [], []
+            for pair in (talk.pair(), socket.socketpair()):
+                lines.append(made.enter_context(pair[0]))
+                files.append(theirs.enter_context(pair[1]).fileno())
+            files += entrances
+            start = Start(
+                name=name,
+                root=str(inner.root),
+                uid=uid,
+                scratch_bytes=way.limits.scratch_bytes,
+                memory_bytes=way.limits.memory_bytes if group is None else None,
+                processes=way.limits.processes if group is None else None,
+                rlimits=dict(way.sandbox.rlimits(way.limits, way.device)),
+                environment=environment,
+                seed=way.seed,
+            )
             try:
                 with self._lock:
                     talk.say(self._line, {"start": start}, files)
             except OSError as error:
-                ours.close()
-                near.close()
-                place.remove(home)
                 raise NotStartedError("the parent of the kernels has ended") from error
-        return Born(home, inner, ours, near, self.about, group)
+            made.pop_all()  # from here on they are the kernel's
+        return Born(home, inner, lines[0], lines[1], self.about, group)
+
+    def forget(self) -> None:
+        """Closes what a forked process has got of one that is not its own."""
+        self._line.close()
 
     def end(self) -> None:
         """Ends the process and removes what is left of its folder."""
