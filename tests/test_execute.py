@@ -14,12 +14,13 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from grader.errors import SetupError
 from grader.execute import execute
 from grader.execute.reasons import targets
-from grader.kernels import StoppedError, cold, kernels
+from grader.kernels import Ran, StoppedError, Terms, cold, kernels
 from grader.kernels.nursery import Nursery
 from grader.kernels.session import KernelSession
 from grader.model import Answer, Evidence, Limits, Outcome
@@ -27,6 +28,7 @@ from grader.sandbox import Bare, Place, sandboxes
 from tests.builders_kernels import EVERY_KERNEL, EVERY_WAY, Mark, on_linux, until
 from tests.builders_notebooks import a_job, a_notebook, run
 
+ROOT = Path(__file__).parent.parent
 SHORT = Limits(cell_seconds=1.0, notebook_seconds=20.0)
 
 
@@ -295,11 +297,134 @@ def test_output_is_cut_to_its_start_and_its_end() -> None:
     assert value(evidence, "q1_a") == "1"
 
 
+def ran(*sources: str) -> list[Ran]:
+    """How cells of one kernel went, as the session tells it."""
+    terms = Terms(limits=SHORT, sandbox=Bare(), imports=("numpy",))
+    session = kernels.find("warm")(terms)
+    try:
+        return [session.run(source, seconds=20, keep=1_000) for source in sources]
+    finally:
+        session.close()
+
+
+DISPLAY = "from IPython.display import HTML, display\n"
+TOO_MUCH = {
+    "at once": DISPLAY + "display(HTML('x' * 5_000_000))",
+    "one after another": DISPLAY + "for _ in range(6): display(HTML('x' * 1_000_000))",
+    "bit by bit": DISPLAY + "for _ in range(2_000): display('x' * 4_000)",
+    "flushed": "for n in range(60_000): print(n, flush=True)",
+    "of four bytes": "print('\U0001f600' * 600_000)",
+}
+
+
+@on_linux
+@pytest.mark.parametrize("much", TOO_MUCH.values(), ids=TOO_MUCH)
+def test_what_is_too_much_to_be_sent_takes_nothing_else_along(much: str) -> None:
+    cell, after = ran(f"{much}\nprint('later')\n0.5", "print('next')\n2")
+    assert cell.error is None
+    assert cell.shown == (("result", "0.5"),)
+    assert "bytes were cut here" in cell.output
+    assert len(cell.output) < 1_100
+    assert "later" in cell.output or much == TOO_MUCH["bit by bit"]  # where all is used up
+    assert (after.output, after.shown) == ("next\n2\n", (("result", "2"),))
+
+
+@on_linux
+def test_what_is_too_long_to_be_shown_keeps_its_text_and_its_place() -> None:
+    html, text, widget = ran(
+        TOO_MUCH["at once"] + "\nprint('later')",
+        "'x' * 5_000_000",
+        DISPLAY + "display({'application/x': 'x' * 5_000_000}, raw=True)\n2",
+    )
+    assert html.output.startswith("<IPython.core.display.HTML object>\nlater\n")
+    assert text.shown == (("result", "'" + "x" * 999),)
+    assert text.output.startswith("'xxx")
+    assert widget.output.startswith("2\n")
+    assert all("bytes were cut here" in cell.output for cell in (html, text, widget))
+
+
+@on_linux
+def test_a_word_on_stderr_is_noted_however_much_came_before() -> None:
+    source = "import sys\n" + TOO_MUCH["bit by bit"] + "\nprint('no', file=sys.stderr)\n0.5"
+    first, *_, value = ran(source)[0].shown
+    assert (first, value) == (("stderr",), ("result", "0.5"))
+
+
+@on_linux
+def test_what_is_sent_for_a_cell_is_bounded_whatever_it_is(tmp_path: Path) -> None:
+    from grader.inside import streams
+
+    with (tmp_path / "wire").open("wb") as wire:
+        publisher = streams.Publisher(os.dup(wire.fileno()), b"key")
+        for size in (5_000_000, 900_000, 9_000, 90, 9):
+            for _ in range(400):
+                shown = {"data": {"text/plain": "x" * size}}
+                publisher.say("display_data", "1", shown)
+                publisher.say("execute_result", "1", shown)
+                publisher.say("comm_msg", "1", ["x" * size])
+                for name in ("stdout", "stderr"):
+                    publisher.say("stream", "1", {"name": name, "text": "x" * size}, last=True)
+        sent = wire.seek(0, os.SEEK_END)
+        assert sent <= streams.MOST_BYTES + streams.RESERVE
+        publisher.answer("1", [("execute_reply", {"status": "ok"})])
+        publisher.close()
+        assert wire.seek(0, os.SEEK_END) < sent + 1_000
+
+
 def test_the_output_of_a_whole_notebook_is_bounded_too() -> None:
     limits = Limits(cell_seconds=10, notebook_seconds=30, output_bytes=100)
     evidence = run(*["print('x' * 99)"] * 30, asks="", limits=limits)
     assert sum(len(cell.output) for cell in evidence.cells) < 30 * 100
     assert evidence.cells[0].output == "x" * 99 + "\n"
+
+
+# -- commands of a shell
+
+LEFT = """\
+import os, pathlib
+def command(process):
+    try: return (process / "cmdline").read_bytes()
+    except OSError: return b""
+q1_a = any({mark!r} in command(p) for p in pathlib.Path("/proc").glob("[0-9]*"))
+try: q2_b = os.waitpid(-1, os.WNOHANG)
+except ChildProcessError: q2_b = "none"
+"""
+
+
+@on_linux
+@pytest.mark.parametrize("sandbox", ["auto", "off"])
+@pytest.mark.parametrize("command", ["sleep {}", "sleep {} | cat", "exec >&- 2>&-; sleep {}"])
+def test_a_command_that_is_interrupted_has_printed_and_is_gone(command: str, sandbox: str) -> None:
+    mark = Mark()
+    evidence = run(
+        f"!echo early; {command.format(mark.argument)}",
+        LEFT.format(mark=mark.argument.encode()),
+        asks="q1_a q2_b",
+        limits=SHORT,
+        sandbox=sandbox,
+    )
+    assert outcomes(evidence) == ["timeout", "finished"]
+    assert evidence.cells[0].output == "early\n"
+    assert [value(evidence, n) for n in ("q1_a", "q2_b")] == [False, "none"]
+
+
+@on_linux
+def test_what_a_command_prints_comes_at_once_and_in_whole_characters() -> None:
+    evidence = run(
+        r"!printf 'caf\303'; sleep 0.2; printf '\251 \360\237'; sleep 0.2; printf '\230\200 \342'",
+        "!echo early; sleep 0.5; kill -9 $PPID",
+        asks="",
+        sandbox="off",
+    )
+    assert evidence.cells[0].output == "café \U0001f600 \ufffd"
+    assert evidence.cells[1].output == "early\n"
+
+
+@EVERY_WAY
+def test_a_command_that_is_to_go_on_by_itself_is_refused_at_once(way: dict[str, str]) -> None:
+    evidence = run("!sleep 60 & ", "q1_a = 1", asks="q1_a", limits=SHORT, **way)
+    assert evidence.cells[0].error == "OSError: Background processes not supported."
+    assert value(evidence, "q1_a") == "1"
 
 
 # -- what the kernel is like
@@ -343,6 +468,68 @@ def test_torch_is_seeded_when_a_student_imports_it() -> None:
     )
     assert first.answers == again.answers
     assert value(first, "q1_a") != value(other, "q1_a")
+
+
+LOOK = "import importlib.util\nfor _ in range(3): importlib.util.find_spec({})\n"
+HOOKS = {
+    "warm": "from grader.inside.limits import seed_all; seed_all(7)",
+    "cold": "import sys; from grader.kernels.boot import SeedOnImport\n"
+    "sys.meta_path.insert(0, SeedOnImport(7))",
+}
+
+
+@pytest.mark.parametrize("hook", HOOKS.values() if sys.platform == "linux" else [HOOKS["cold"]])
+def test_what_is_only_looked_for_is_seeded_when_it_is_imported(hook: str) -> None:
+    source = f"{hook}\n{LOOK.format(repr('numpy.random'))}"
+    source += "import numpy.random\nprint(numpy.random.rand())"
+    env = {**os.environ, "PYTHONPATH": str(ROOT)}
+    said = subprocess.check_output([sys.executable, "-c", source], env=env, text=True)
+    assert float(said) == np.random.RandomState(7).rand()
+
+
+@pytest.mark.slow
+@EVERY_WAY
+@pytest.mark.parametrize("name", ["'numpy.random'", "'tor' + 'ch'"])
+def test_what_a_notebook_only_looks_for_is_seeded_when_it_is_imported(
+    name: str, way: dict[str, str]
+) -> None:
+    pytest.importorskip("torch")  # whose name is in pieces, so that no parent imports it before
+    source = LOOK.format(name) + f"module = importlib.import_module({name})\n"
+    source += "q1_a = float(module.rand(1)[0])"
+    first, again = (run(source, asks="q1_a", seed=7, **way) for _ in range(2))
+    assert first.cells[0].error is None
+    assert value(first, "q1_a") == value(again, "q1_a")
+
+
+TIGHT = """\
+import ctypes, os, resource, sys
+from grader.sandbox import choose
+from tests.builders_notebooks import QUICK
+if os.geteuid() == 0:
+    ctypes.CDLL(None).prctl(24, 24, 0, 0, 0)  # from the next program on without CAP_SYS_RESOURCE
+most = choose(sys.argv[2]).sandbox.rlimits(QUICK)["RLIMIT_CPU"] + 2
+resource.setrlimit(resource.RLIMIT_CPU, (most, most))
+os.execv(sys.executable, [sys.executable, "-c", *sys.argv[1:]])
+"""
+TELLS = """\
+import sys
+from tests.builders_notebooks import run
+source = "import resource\\nsoft, hard = resource.getrlimit(resource.RLIMIT_CPU)"
+evidence = run(source, "q1_a = hard - soft", asks="q1_a", sandbox=sys.argv[1], kernel=sys.argv[2])
+print(evidence.note or evidence.answers["q1_a"].raw["v"])
+"""
+
+
+@on_linux
+@EVERY_WAY
+def test_a_kernel_starts_where_the_limit_on_cpu_time_leaves_no_room_to_warn(
+    way: dict[str, str],
+) -> None:
+    how = [way.get("sandbox", "auto"), way.get("kernel", "warm")]
+    env = {**os.environ, "PYTHONPATH": str(ROOT)}
+    command = [sys.executable, "-c", TIGHT, TELLS, *how]
+    done = subprocess.run(command, env=env, cwd=ROOT, text=True, capture_output=True)
+    assert (done.stdout, done.stderr[-500:]) == ("2\n", "")
 
 
 def test_names_of_the_asking_are_no_names_of_the_student() -> None:

@@ -15,6 +15,7 @@ import pytest
 
 from grader import measured
 from grader.execute import races
+from grader.kernels import USUAL, Session, Terms, kernels
 from grader.kinds import kinds
 from grader.kinds.prediction import Prediction
 from grader.model import Judgement, Raw, Verdict
@@ -97,6 +98,33 @@ def test_what_is_right_and_slow_earns_its_part(way: dict[str, str]) -> None:
 @pytest.mark.slow
 def test_a_cold_kernel_measures_too() -> None:
     assert raced("return by * x", sandbox="off", kernel="cold")[0].share == 1
+
+
+def test_a_kernel_that_can_not_be_closed_costs_no_measurement(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    started = []
+    usual = kernels.find(USUAL)
+
+    def clinging(terms: Terms) -> Session:
+        session = usual(terms)
+        started.append(session)
+        close = session.close
+
+        def failing() -> None:
+            close()
+            raise OSError("still there")
+
+        session.close = failing  # type: ignore[method-assign]
+        return session
+
+    monkeypatch.setitem(kernels._things, "clinging", clinging)
+    monkeypatch.setattr(races, "ATTEMPTS", 1)
+    judgement, race = raced("return by * x", kernel="clinging")
+    assert judgement.share == 1, judgement.note
+    assert len(race["rounds"]) >= races.FEWEST
+    assert len(started) == 3  # the notebook's, and the two of one measurement
+    assert caplog.text.count("still there") == 3
 
 
 def test_what_is_slow_beyond_all_bounds_is_right_all_the_same(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import json
+import logging
 import math
 import secrets
 import time
@@ -20,6 +21,8 @@ from grader.machine import MachineProfile, roofline_seconds
 from grader.model import Answer, Outcome, Race, Raw, Trial
 from grader.sandbox import THREADS
 from grader.source import definitions
+
+log = logging.getLogger("grader.execute")
 
 ATTEMPTS = 3
 """Measurements in one run while none is clear."""
@@ -127,7 +130,10 @@ def _kernel(start: _START, terms: Terms) -> Iterator[Session]:
     try:
         yield session
     finally:
-        session.close()
+        try:
+            session.close()
+        except Exception as error:  # noqa: BLE001  # no measurement is lost to tidying up
+            log.warning("a kernel could not be closed: %s", error)
 
 
 class _Race:

@@ -17,10 +17,10 @@ def limit(rlimits: Mapping[str, int]) -> None:
         if kind is None:
             continue
         hard = resource.getrlimit(kind)[1]
-        most = wanted if hard == resource.RLIM_INFINITY else min(wanted, hard)
         # The CPU limit warns at the soft limit, which names the signal, and kills at the hard one.
-        slack = _SLACK_SECONDS if name == "RLIMIT_CPU" and most == wanted else 0
-        resource.setrlimit(kind, (most, most + slack if slack else most))
+        last = wanted + (_SLACK_SECONDS if name == "RLIMIT_CPU" else 0)
+        most = last if hard == resource.RLIM_INFINITY else min(last, hard)
+        resource.setrlimit(kind, (min(wanted, most), most))
 
 
 # Module to what seeds it.
@@ -55,7 +55,6 @@ class _SeedOnImport:
         """The spec that the other finders give, with the seeding after it has loaded."""
         if name not in self._waiting:
             return None
-        self._waiting.discard(name)
         others = (finder for finder in sys.meta_path if finder is not self)
         for finder in others:
             spec = finder.find_spec(name, path, target)
@@ -69,6 +68,8 @@ class _SeedOnImport:
 
         def exec_module(module: Any) -> None:
             load(module)
-            _SEEDED[name](module, self._seed)
+            if name in self._waiting:  # until here it may only have been looked for
+                self._waiting.discard(name)
+                _SEEDED[name](module, self._seed)
 
         loader.exec_module = exec_module

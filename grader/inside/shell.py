@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import ast
 import codecs
+import contextlib
 import os
 import re
+import signal
 import subprocess
 import sys
 import warnings
+from collections.abc import Iterator
 from typing import Any
 
 from ipykernel.zmqshell import ZMQInteractiveShell
 
-_CHUNK = 4096
+_CHUNK = 65536
 
 # What a line may begin with that IPython takes away although it may be Python: an empty first
 # line, an indented one, prompts. Whatever else IPython changes is not Python.
@@ -38,9 +41,17 @@ class GradedShell(ZMQInteractiveShell):
         before, after = self._transformed
         if raw_cell != before:
             plain = not self._customised() and _is_python(raw_cell)
-            after = _with_end(raw_cell) if plain else super().transform_cell(raw_cell)
+            after = self._alone(raw_cell) if plain else super().transform_cell(raw_cell)
             self._transformed = (raw_cell, after)
         return after
+
+    def _alone(self, text: str) -> str:
+        """A cell of one line may be a magic without its sign, or quit without its brackets."""
+        if len(text.splitlines()) != 1:
+            return _with_end(text)
+        manager: Any = self.prefilter_manager
+        with self.builtin_trap:
+            return str(manager.prefilter_lines(text.rstrip("\n"))) + "\n"
 
     def _customised(self) -> bool:
         """Whether anybody has added a transformer of their own."""
@@ -56,23 +67,36 @@ class GradedShell(ZMQInteractiveShell):
         return bool(_AWAITS.search(raw_cell)) and bool(super().should_run_async(raw_cell, **about))
 
     def system_piped(self, cmd: str) -> None:
-        """Runs `!cmd` and prints what it prints, as it comes; there are no terminals here."""
+        """Runs `!cmd` and prints what it prints, as it comes; there are no terminals here.
+
+        Raises OSError for what is to go on by itself, as every notebook does.
+        """
+        if cmd.rstrip().endswith("&"):
+            raise OSError("Background processes not supported.")
         process = subprocess.Popen(  # noqa: S602  # that is what was asked for
             self.var_expand(cmd, depth=1),
             shell=True,
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
+            process_group=0,
         )
-        with process:
-            read = codecs.getreader("utf-8")(process.stdout, "replace")  # type: ignore[arg-type]
-            while text := read.read(_CHUNK):
-                sys.stdout.write(text)
+        try:
+            _copy(process)
+            process.wait()
+        except BaseException:  # an interrupt, above all
+            if process.returncode is None:  # or the number might be another's by now
+                with contextlib.suppress(OSError):
+                    os.killpg(process.pid, signal.SIGKILL)
+                process.wait()
+            raise
+        finally:
+            process.stdout.close()  # type: ignore[union-attr]
         self.user_ns["_exit_code"] = process.returncode
 
     system = system_piped
 
-    def ask_exit(self) -> None:
+    def _update_exit_now(self, change: Any) -> None:
         """Nothing: exit() would end the kernel a moment later, in whichever cell then runs."""
 
     @property
@@ -109,6 +133,16 @@ class GradedShell(ZMQInteractiveShell):
         self.failed_line = _line_of(error)
 
 
+def _copy(process: subprocess.Popen[bytes]) -> None:
+    """Prints what *process* prints, until nobody is left who could print anything."""
+    decode = codecs.getincrementaldecoder("utf-8")("replace").decode
+    source = process.stdout.fileno()  # type: ignore[union-attr]
+    while data := os.read(source, _CHUNK):
+        sys.stdout.write(decode(data))
+        sys.stdout.flush()
+    sys.stdout.write(decode(b"", True))
+
+
 def _with_end(text: str) -> str:
     return text if text.endswith("\n") else text + "\n"
 
@@ -118,12 +152,26 @@ def _is_python(text: str) -> bool:
     if _PROMPTED.search(text):
         return False
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # they are for when the cell is compiled
+        with _unwarned():
             ast.parse(text)
     except (SyntaxError, ValueError, MemoryError, RecursionError):
         return False
     return True
+
+
+@contextlib.contextmanager
+def _unwarned() -> Iterator[None]:
+    """Without warnings, which are for when the cell is compiled.
+
+    `warnings.catch_warnings` would make Python forget which ones it has shown already.
+    """
+    ignored = ("ignore", None, Warning, None, 0)
+    filters: list[Any] = warnings.filters  # type: ignore[assignment]
+    filters.insert(0, ignored)
+    try:
+        yield
+    finally:
+        filters.remove(ignored)
 
 
 def _line_of(error: BaseException | None) -> int | None:

@@ -16,11 +16,15 @@ from jupyter_client.session import Session, extract_header
 from grader.inside.wire import packed
 
 MOST_BYTES = 4_000_000
-"""Published for one cell; what comes later is dropped, but for the news that the cell is done."""
+"""Published for one cell; of what doesn't fit in any more only a little is sent, and its length."""
+RESERVE = 1_000_000
+"""Kept for what a mark may hang on, a value or anything on stderr, and for a cell's last words."""
 MOST_PRINTED = 256_000
 """Characters at the start of what a cell prints, and as many at its end, that are sent."""
 
 _CHUNK = 32_000
+_KEPT = 16_000
+"""Characters that are left of a text which is too long to be sent."""
 _PAUSE_SECONDS = 0.2
 
 
@@ -34,26 +38,43 @@ class Publisher:
         self._pid = os.getpid()
         self._main = threading.main_thread()
         self._spent = 0
+        self._dropped = 0
+        """Bytes of which nothing was sent, and of which nobody has been told."""
         self._unsent = bytearray()
         self._sending = self._interrupt = False
 
     def fresh(self) -> None:
         """Another cell begins."""
-        self._spent = 0
+        self._spent = self._dropped = 0
 
-    def say(self, kind: str, to: str, content: object) -> None:
-        """Sends a message, unless this is a child of the kernel's or the cell has sent enough."""
+    def say(self, kind: str, to: str, content: object, *, last: bool = False) -> None:
+        """Sends a message, unless this is a child of the kernel's.
+
+        What the cell has no room for is shortened; where there is no room for that either, it is
+        counted. The *last* words of a stream have more room than others, as what decides has.
+        """
         if os.getpid() != self._pid:
             return
         message = packed(self._key, kind, to, content)
+        if kind != "status" and self._spent + len(message) > MOST_BYTES:
+            size = len(message)
+            message = packed(self._key, kind, to, _shortened(content, size))
+            room = MOST_BYTES + (RESERVE if last or _decides(kind, content) else 0)
+            if self._spent + len(message) > room:
+                self._dropped += size
+                return
         self._spent += len(message)
-        if self._spent <= MOST_BYTES or kind == "status":
-            self._send(message)
+        self._send(message)
 
     def answer(self, to: str, answers: Iterable[tuple[str, object]]) -> None:
         """Sends what a request is waiting for, all at once."""
-        if os.getpid() == self._pid:
-            self._send(b"".join(packed(self._key, kind, to, said) for kind, said in answers))
+        if os.getpid() != self._pid:
+            return
+        said = list(answers)
+        if self._dropped:
+            said.insert(0, ("stream", {"name": "stdout", "cut": self._dropped}))
+            self._dropped = 0
+        self._send(b"".join(packed(self._key, kind, to, each) for kind, each in said))
 
     def _send(self, message: bytes) -> None:
         main = threading.current_thread() is self._main
@@ -92,6 +113,29 @@ class Publisher:
     def fileno(self) -> int:
         """The descriptor of the wire."""
         return self._wire
+
+
+def _decides(kind: str, content: Any) -> bool:
+    """Whether the rule of nbgrader looks at such a message."""
+    return kind == "execute_result" or (kind == "stream" and content.get("name") == "stderr")
+
+
+def _shortened(content: Any, size: int) -> dict[str, Any]:
+    """What stands for *content*, of *size* bytes: some of its text, and how much was cut.
+
+    The end of what was printed, since its start has been sent; the start of what was shown.
+    """
+    content = content if isinstance(content, dict) else {}
+    text, data = content.get("text"), content.get("data")
+    if isinstance(text, str):
+        kept = text[-_KEPT:]
+        cut = content.get("cut", 0) + len(text) - len(kept)
+        return {"name": content.get("name"), "text": kept, "cut": cut}
+    plain = data.get("text/plain") if isinstance(data, dict) else None
+    if isinstance(plain, str):
+        kept = plain[:_KEPT]
+        return {"data": {"text/plain": kept}, "cut": size - len(kept)}
+    return {"cut": size}
 
 
 class WireSession(Session):
@@ -191,7 +235,8 @@ class Stream(io.TextIOBase):
             return
         with self._lock:
             self._gather()
-            self._send()
+            if self._parts:  # not only how much was cut, or flushing would use up what may be sent
+                self._send()
 
     def _gather(self) -> None:
         """Adds what the descriptors 1 and 2 got, from the last time on."""
@@ -212,9 +257,9 @@ class Stream(io.TextIOBase):
             self._parts += self._tail
             self._tail.clear()
             self._tail_size = 0
-            self._send()
+            self._send(last=True)
 
-    def _send(self) -> None:
+    def _send(self, *, last: bool = False) -> None:
         self._sent = time.monotonic()
         text = "".join(self._parts)
         if not text and not self._cut:
@@ -224,7 +269,7 @@ class Stream(io.TextIOBase):
         if self._cut:
             content["cut"], self._cut = self._cut, 0
         to = self.parent_header.get("msg_id", "")
-        self._publisher.say("stream", str(to), content)
+        self._publisher.say("stream", str(to), content, last=last)
 
     def fileno(self) -> int:
         """A descriptor that may be written to as well."""

@@ -262,7 +262,7 @@ def test_notebooks_that_do_odd_things_earn_the_same_here(real: Nbgrader, tmp_pat
             "zoe": handed_in("f = lambda x: 4", an_answer("f = lambda x: x * x")),
             "exits": handed_in("def f(x):\n    raise SystemExit(1)"),
             "async": handed_in("import asyncio\nawait asyncio.sleep(0)\nf = lambda x: x * x"),
-            "magic": handed_in("%matplotlib inline\n!echo hello\nf = lambda x: x ** 2"),
+            "magic": handed_in("%precision 3\n!echo hello\nf = lambda x: x ** 2"),
             "short": written(an_answer("f = lambda x: x * x"), a_test("pass", "value")),
         },
     )
