@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-MOST_CHARACTERS = 200_000
+MOST_CHARACTERS = 100_000
 """Of all cells that are looked at; of longer notebooks nothing is known."""
 MOST_STATEMENTS = 10_000
 """Of one cell; of a longer one nothing is known."""

@@ -9,10 +9,12 @@ from __future__ import annotations
 import ctypes
 import os
 import secrets
+import shutil
 import socket
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -27,7 +29,7 @@ from grader.errors import SetupError
 from grader.kernels.nursery import Nursery
 from grader.model import Evidence, Limits, Outcome
 from grader.sandbox import WANTED, choose, sandboxes, walled
-from tests.builders_kernels import Mark
+from tests.builders_kernels import Mark, until
 from tests.builders_notebooks import run
 
 ROOT = Path(__file__).parent.parent
@@ -836,6 +838,7 @@ def test_on_an_older_system_one_that_ends_leaves_the_others_alone(
         return [*command[:2], "-c", WITHOUT_PIDFDS, *command[4:]]
 
     monkeypatch.setattr(type(sandboxes.find("wall")), "wrap", old)
+    monkeypatch.setattr(walled, "_tree", lambda: None)
     pretended(*missing)
     slow = "import os, time\nfor _ in range(20): time.sleep(0.1)\nq1_a = len(os.listdir('.'))"
     with ThreadPoolExecutor(1) as pool:
@@ -843,8 +846,8 @@ def test_on_an_older_system_one_that_ends_leaves_the_others_alone(
         done = [run("q1_a = 0", asks="q1_a", sandbox="wall") for _ in range(3)]
         done.append(waiting.result())
     assert [plain(each.answers["q1_a"].raw) for each in done] == ["0"] * 4
-    evidence = run(MANY, "q1_a = 0", asks="q1_a", sandbox="wall", limits=SMALL)
-    assert evidence.cells[0].error
+    evidence = run(EATERS, "q1_a = 0", asks="q1_a", sandbox="wall", limits=SMALL)
+    assert "at most 0.6 GB of memory" in str(evidence.cells[0].error)
     assert plain(evidence.answers["q1_a"].raw) == "0"
 
 
@@ -923,6 +926,154 @@ def test_an_ordinary_user_has_the_same_wall(short: Path) -> None:
     assert set(layers) >= present() - {"cgroup"}
     assert "CapEff:\t0000000000000000" in status
     assert "Seccomp:\t2" in status or not LAYERS["system-calls"].present
+
+
+HIDES_IN_A_THREAD = """\
+import ctypes, os, threading, time
+libc = ctypes.CDLL(None, use_errno=True)
+def hold():
+    assert libc.syscall(436, 1_000_000, 1_000_000, 2) == 0  # close_range: a table of its own
+    for n in range(6):
+        file = os.open(str(n), os.O_CREAT | os.O_WRONLY)
+        os.unlink(str(n))
+        os.write(file, bytes(4_000_000))
+    time.sleep(8)
+"""
+IN_A_THREAD = (
+    HIDES_IN_A_THREAD + "thread = threading.Thread(target=hold)\nthread.start(); thread.join()"
+)
+IN_THE_LAST_THREAD = (
+    HIDES_IN_A_THREAD
+    + """\
+if os.fork() == 0:
+    threading.Thread(target=hold).start()
+    libc.syscall(60, 0)  # exit, of this thread alone
+time.sleep(8)
+"""
+)
+
+
+@needs("processes", "user")
+@pytest.mark.skipif(os.uname().machine != "x86_64", reason="the numbers are those of x86-64")
+@pytest.mark.parametrize("source", [IN_A_THREAD, IN_THE_LAST_THREAD], ids=["beside", "last"])
+@pytest.mark.parametrize("missing", [NAMESPACES, ("proc", "mount")], ids=["fence", "proc"])
+def test_files_that_a_thread_alone_has_open_are_counted(
+    source: str, missing: tuple[str, ...], pretended: Callable[..., None]
+) -> None:
+    pretended(*missing)
+    evidence = run("q1_a = 1", source, "q2_b = 2", asks="q1_a q2_b", limits=SMALL, sandbox="wall")
+    assert "at most 10 MB of files" in str(evidence.cells[1].error)
+    assert [plain(evidence.answers[n].raw) for n in ("q1_a", "q2_b")] == ["1", "2"]
+
+
+FILLS_SOCKETS = """\
+import os, socket, time
+for _ in range(5):
+    if os.fork() == 0:
+        pairs = [socket.socketpair() for _ in range(400)]
+        for one in (one for pair in pairs for one in pair):
+            one.setblocking(False)
+            try:
+                while True: one.send(bytes(65536))
+            except BlockingIOError: pass
+        time.sleep(10)
+        os._exit(0)
+time.sleep(10)
+"""
+HONEST_SOCKETS = """\
+import multiprocessing, os, socket, time
+pairs = [socket.socketpair() for _ in range(40)]
+pipes = [os.pipe() for _ in range(40)]
+context = multiprocessing.get_context("fork")
+def work(line):
+    for n in range(5):
+        line.send(n)
+        time.sleep(0.1)
+lines = [context.Pipe() for _ in range(4)]
+workers = [context.Process(target=work, args=(there,)) for _, there in lines]
+for worker in workers: worker.start()
+for worker in workers: worker.join()
+q3_c = sum(here.recv() for here, _ in lines for _ in range(5))
+"""
+
+
+@pytest.mark.parametrize(
+    "missing",
+    [(), NAMESPACES, ("proc", "user", "switch")],
+    ids=["wall", "fence", "proc"],
+)
+def test_what_sockets_hold_is_memory_where_no_group_counts(
+    missing: tuple[str, ...], pretended: Callable[..., None], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(walled, "_tree", lambda: None)
+    pretended(*missing)
+    limits = Limits(cell_seconds=20, notebook_seconds=60, memory_bytes=300_000_000)
+    sources = (HONEST_SOCKETS, FILLS_SOCKETS, "q2_b = 2")
+    evidence = run(*sources, asks="q3_c q2_b", limits=limits, sandbox="wall")
+    assert [cell.outcome for cell in evidence.cells] == [
+        *(Outcome.FINISHED, Outcome.OUT_OF_MEMORY, Outcome.FINISHED)
+    ]
+    assert "at most 0.3 GB of memory" in str(evidence.cells[1].error)
+    assert [plain(evidence.answers[n].raw) for n in ("q3_c", "q2_b")] == ["40", "2"]
+
+
+CHAINS = """\
+import os, time
+{mark}
+end = time.monotonic() + 60
+for _ in range(20):
+    if os.fork() == 0:
+        os.setsid()
+        while time.monotonic() < end:
+            if os.fork(): os._exit(0)
+        os._exit(0)
+q1_a = 1
+"""
+
+
+@pytest.mark.parametrize(
+    "missing", [NAMESPACES, (*NAMESPACES, "switch")], ids=["another user", "the same user"]
+)
+def test_processes_that_start_others_and_are_gone_end_with_their_notebook(
+    missing: tuple[str, ...], pretended: Callable[..., None], own_nursery: Nursery
+) -> None:
+    pretended(*missing)
+    mark = Mark()
+    source = CHAINS.format(mark=mark.on_this_process)
+    began = time.monotonic()
+    # More than there are at a time: those that have ended count until somebody takes leave of them.
+    limits = Limits(cell_seconds=5, notebook_seconds=30, processes=20_000)
+    evidence = run(source, asks="q1_a", limits=limits, sandbox="wall")
+    own_nursery.close()
+    assert plain(evidence.answers["q1_a"].raw) == "1"
+    assert mark.is_gone(1)
+    assert time.monotonic() - began < 30
+
+
+def test_a_notebook_whose_folder_is_tidied_away_is_run_again(
+    pretended: Callable[..., None], short: Path
+) -> None:
+    pretended(*NAMESPACES)
+    short.chmod(0o711)  # so that another user can get to a folder in it
+
+    def tidy() -> None:
+        assert until(lambda: any(short.glob("grader-*/*/work/here")), 20)
+        for folder in short.glob("grader-*"):
+            shutil.rmtree(folder, ignore_errors=True)
+
+    with ThreadPoolExecutor(1) as pool:
+        tidied = pool.submit(tidy)
+        limits = Limits(cell_seconds=20, notebook_seconds=60)
+        evidence = run(
+            "open('here', 'w').close()\nimport time; time.sleep(3)\nq1_a = 1",
+            "q2_b = 2",
+            asks="q1_a q2_b",
+            limits=limits,
+            sandbox="wall",
+        )
+        tidied.result()
+    assert [plain(evidence.answers[n].raw) for n in ("q1_a", "q2_b")] == ["1", "2"]
+    assert evidence.note is None
 
 
 # -- choosing

@@ -108,7 +108,7 @@ def test_what_encode_never_says_is_refused(number: int) -> None:
 
 
 def test_a_shape_without_numbers_takes_no_memory() -> None:
-    for shape in ([0], [0, 4_000_000], [3, 0, 2]):
+    for shape in ([0], [0, 1_000_000], [3, 0, 2]):
         found = read({"t": "tensor", "dtype": "float32", "shape": shape, "v": ""})
         assert isinstance(found, Array)
         assert found.shape == tuple(shape)
@@ -304,8 +304,8 @@ Spy = SpyMeta(TOKEN, (), {"__module__": TOKEN, "__qualname__": TOKEN})
 SPIED: list[tuple[object, object]] = [
     (Spy(), 1), (Spy, 1), (TOKEN, "x"), (TOKEN, 1), ({TOKEN: 1}, {}), ({TOKEN: 1}, {"a": 1}),
     ({"a": 1, TOKEN: 1}, {"a": 1}), ([TOKEN], [1]), (np.array([TOKEN]), 1), (1, {TOKEN + "!": 1}),
-    ({}, {TOKEN + "!": 1}), (TOKEN.encode(), 1), (np.zeros((0, *TOKEN.encode())), np.zeros(2)),
-    (np.zeros((0, *TOKEN.encode())), 1),
+    ({}, {TOKEN + "!": 1}), (TOKEN.encode(), 1), (np.zeros((0, *TOKEN[:3].encode())), np.zeros(2)),
+    (np.zeros((0, *TOKEN[:3].encode())), 1),
 ]  # fmt: skip
 
 
@@ -314,7 +314,7 @@ def test_nothing_that_a_student_named_is_said_of_a_result(got: object, want: obj
     why = differs(got, want)
     assert why
     assert TOKEN not in why
-    assert not all(str(code) in why for code in TOKEN.encode())
+    assert not all(str(code) in why for code in TOKEN[:3].encode())
 
 
 TOOL = """

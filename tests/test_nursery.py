@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shutil
 import signal
@@ -137,7 +138,8 @@ def below(pid: int) -> set[int]:
     found = [pid]
     for each in found:
         for path in Path(f"/proc/{each}/task").glob("*/children"):
-            found += map(int, path.read_text().split())
+            with contextlib.suppress(OSError):  # it has just ended
+                found += map(int, path.read_text().split())
     return set(found)
 
 

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import base64
-import binascii
 import json
 from collections.abc import Callable, Mapping, Sequence
-from typing import Protocol
+from typing import Any, Protocol
 
 from grader.kernels import Called, Session
+from grader.kernels.ask import UNREADABLE, decoded
 from grader.model import Answer, Call, Outcome, Raw, Trial
 from grader.source import definitions
 from grader.trial import MAX_DEPTH, MAX_ITEMS, TOO_MUCH
@@ -25,6 +25,8 @@ _WHAT = 300
 # Of the JSON of a value: each level of it is an object in a list, and in a dict in a pair.
 _DEEPEST = 4 * MAX_DEPTH
 _MOST_PIECES = 12 * MAX_ITEMS
+# Before a piece stand at most a bracket, a comma and a colon; so much is not even decoded.
+_MOST_MARKS = 3 * _MOST_PIECES
 _LARGEST = 2**53
 
 
@@ -136,13 +138,13 @@ def read_said(said: str | None) -> dict[str, object]:
     What comes of it can be written as JSON and read again, whatever was said.
     """
     try:
-        found = json.loads(base64.b64decode(said or "", validate=True))
+        found: Any = decoded(said or "", _MOST_MARKS)
         kind = found["is"]
         checked = {"is": kind, **{k: check(found[k]) for k, check in _FORMS[kind].items()}}
         for name, check in _PERHAPS.items():
             if name in found:
                 checked[name] = check(found[name])
-    except (ValueError, KeyError, TypeError, RecursionError, binascii.Error):
+    except (*UNREADABLE, KeyError, TypeError):
         return {"is": "garbled"}
     return checked
 

@@ -7,7 +7,7 @@ chose, such as the name of a class or of a key, is in what is said here.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -96,7 +96,16 @@ def _array(got: object, want: Array, near: Closeness, what: str) -> str | None:
 
 
 def _apart(got: Any, want: Any, near: Closeness) -> int:
-    """How many places differ."""
+    """How many places differ.
+
+    Looked at in blocks: its steps take many times as much memory as what they are given.
+    """
+    got, want = got.reshape(-1), want.reshape(-1)
+    blocks = (slice(start, start + _BLOCK) for start in range(0, want.size, _BLOCK))
+    return sum(_apart_in(got[block], want[block], near) for block in blocks)
+
+
+def _apart_in(got: Any, want: Any, near: Closeness) -> int:
     import numpy as np
 
     whole = want.dtype.kind in "biu" and got.dtype.kind in "biu"
@@ -150,6 +159,8 @@ def _unlike(got: object, want: object, what: str) -> str:
     return f"{what} is {mine}, not {right}" if mine != right else f"{what} is another one"
 
 
+_BLOCK = 2**16
+"""Numbers that are compared at once."""
 _MOST_DIMENSIONS = 8
 
 # The types that students return by mistake, by the names that they have in the kernel.
@@ -213,21 +224,50 @@ _COMPARED: tuple[tuple[tuple[type, ...], Callable[[Any, Any, Closeness, str], st
 )
 
 _LONGEST = 80
+_READ = 4 * _LONGEST
+"""Characters that are looked at, with space that is left out of what is shown."""
 
 
 def shown(value: object) -> str:
     """A result in one line of plain text, cut to length."""
-    text = _told(value)
+    text = ""
+    for piece in _told(value):
+        text += piece
+        if len(text) > _READ:  # of a large result no more is written out than can be shown
+            text += "…"
+            break
     text = " ".join(text.split())
     return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
 
 
-def _told(value: object) -> str:
+def _told(value: object) -> Iterator[str]:
+    """Its text, in pieces of bounded length."""
     if isinstance(value, Array):
-        first = value.numbers if value.numbers.size <= _LONGEST else value.numbers.flat[:_LONGEST]
-        return f"{first.tolist()} ({value.dtype})" if value.shape else f"{value.numbers}"
-    if isinstance(value, (list, tuple)):
-        return f"({', '.join(map(_told, value))})"
-    if isinstance(value, dict):
-        return f"{{{', '.join(f'{k!r}: {_told(v)}' for k, v in value.items())}}}"
-    return kind_of(value) if isinstance(value, Opaque) else repr(value)
+        yield _array_told(value)
+    elif isinstance(value, (list, tuple)):
+        yield "("
+        for number, item in enumerate(value):
+            yield ", " if number else ""
+            yield from _told(item)
+        yield ")"
+    elif isinstance(value, dict):
+        yield "{"
+        for number, (key, item) in enumerate(value.items()):
+            yield ", " if number else ""
+            yield from _told(key)
+            yield ": "
+            yield from _told(item)
+        yield "}"
+    else:
+        cut = value[:_READ] if isinstance(value, (str, bytes)) else value
+        yield kind_of(value) if isinstance(value, Opaque) else repr(cut)
+
+
+def _array_told(value: Array) -> str:
+    if not value.shape:
+        return f"{value.numbers}"
+    if not value.numbers.size:
+        # Never as lists: of a shape such as (4000, 5000, 0) that would be millions of them.
+        return f"an empty {value.form} of shape {value.shape} ({value.dtype})"
+    first = value.numbers if value.numbers.size <= _LONGEST else value.numbers.flat[:_LONGEST]
+    return f"{first.tolist()} ({value.dtype})"

@@ -18,10 +18,13 @@ if TYPE_CHECKING:
 _NUMBER = re.compile(r"-?(\d+(\.\d+)?(e[+-]?\d+)?|inf|nan)", re.ASCII)
 _COMPLEX = re.compile(r"\(?[\d.einfa+-]{0,60}j\)?", re.ASCII)
 _MOST_KEYS = 5_000
-"""Of one dict: so many with the same hash, as a forger may choose them, still take no time."""
+"""Of one dict or set: so many with the same hash, as a forger may choose, still take no time."""
 _MOST_ITEMS = 2 * trial.MAX_ITEMS
 """Of one value; the keys of a dict count as well."""
 _TEXT = 300
+_MOST_ROOM = 2**20
+"""Of an array without numbers, the product of its other sizes: a sum along the empty one would
+make as many numbers of nothing."""
 
 _PLAIN_DTYPES = frozenset(
     ["bool", "uint8", "uint16", "uint32", "uint64", "int8", "int16", "int32", "int64", "float16",
@@ -86,6 +89,12 @@ class _Reader:
     def items(self, raw: Mapping[str, Any]) -> list[object]:
         """Those of a list."""
         return [self.read(item) for item in _list(raw)]
+
+    def set(self, raw: Mapping[str, Any]) -> object:
+        """A set, told by its items in order."""
+        if len(_list(raw)) > _MOST_KEYS:
+            raise ValueError("too many items of a set")
+        return {"a set of": self.items(raw)}
 
     def dict(self, raw: Mapping[str, Any]) -> object:
         """A dict whose keys are plain data."""
@@ -163,6 +172,8 @@ def _array(raw: Mapping[str, Any]) -> Array:
         raise ValueError("no shape")
     if not all(type(n) is int and 0 <= n <= trial.MAX_BYTES for n in shape):
         raise ValueError("no shape")
+    if 0 in shape and math.prod(n for n in shape if n) > _MOST_ROOM:
+        raise ValueError("an array without numbers whose other sizes are too large")
     numbers = _numbers(dtype, _bytes(raw))
     if numbers.size != math.prod(shape):
         raise ValueError("not as many numbers as the shape says")
@@ -231,7 +242,7 @@ _READERS: dict[str, Callable[[_Reader, Mapping[str, Any]], object]] = {
     "bytes": lambda _, raw: _bytes(raw),
     "list": _Reader.items,
     "tuple": lambda reader, raw: tuple(reader.items(raw)),
-    "set": lambda reader, raw: {"a set of": reader.items(raw)},
+    "set": _Reader.set,
     "dict": _Reader.dict,
     "array": lambda _, raw: _array(raw),
     "tensor": lambda _, raw: _array(raw),

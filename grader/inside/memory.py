@@ -6,6 +6,9 @@ import os
 import time
 from collections.abc import Iterable
 
+from grader.inside import queues
+from grader.inside.queues import HERE, Where
+
 _PAUSE_SECONDS = 0.02
 # Also the tables that map memory, which a process can make large while it uses no page.
 _OWN = (b"VmRSS", b"VmSwap", b"VmPTE", b"HugetlbPages")
@@ -14,21 +17,29 @@ _WHO = b"thread"
 
 def over(
     limit: int,
+    where: Where = HERE,
     *,
     pids: Iterable[int] | None = None,
     scratch: Iterable[str] = (),
-    root: str = "/proc",
 ) -> bool:
     """Whether they use more than *limit* bytes: a quick look, and two exact ones if that is more.
 
-    Two, because a process that is about to start another is seen twice for a moment.
+    Two, because a process that is about to start another is seen twice for a moment. What is in
+    pipes and sockets is looked at when all that they can hold would be too much.
     """
-    known, folders = None if pids is None else list(pids), list(scratch)
-    if used(pids=known, scratch=folders, root=root) <= limit:
-        return False
+    root, folders = where.root, list(scratch)
+    known = None if pids is None else list(pids)
+    found = used(pids=known, scratch=folders, root=root)
+    them = _others(root) if known is None else known
+    if found <= limit:
+        can = queues.most(them, limit - found, where)
+        if found + can <= limit or found + queues.held(them, where) <= limit:
+            return False
     for _ in range(2):
         time.sleep(_PAUSE_SECONDS)
-        if used(pids=known, scratch=folders, root=root, exact=True) <= limit:
+        them = _others(root) if known is None else known
+        exactly = used(pids=them, scratch=folders, root=root, exact=True)
+        if exactly <= limit and exactly + queues.held(them, where) <= limit:
             return False
     return True
 

@@ -29,8 +29,8 @@ from typing import Any
 from grader.inside import guard, linux, rehearsal, talk, view
 from grader.inside.confine import flags, new_user
 from grader.inside.plan import Plan
+from grader.inside.watch import tell_of
 
-_TEXT = 400
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 _ENDING_SECONDS = 5.0
 
@@ -51,7 +51,7 @@ def main() -> None:
         _serve(plan, settings, line)
     except Exception as error:  # noqa: BLE001  # told, since nobody sees what is printed here
         with contextlib.suppress(OSError):
-            talk.say(line, {"is": "failed", "what": f"{type(error).__name__}: {error}"[:_TEXT]})
+            talk.say(line, {"is": "failed", "what": talk.failure(error)})
         os._exit(1)
 
 
@@ -243,7 +243,7 @@ class _Nest:
                 if pid in self._kernels:
                     line = self._kernels.pop(pid)
                     said = {"is": "ended", "status": os.waitstatus_to_exitcode(status)}
-                    guard.tell_of(line, said)
+                    tell_of(line, said)
                     line.close()
 
     def close(self) -> None:
@@ -312,7 +312,7 @@ def _told(line: int, own: int) -> Iterator[None]:
         yield
     except OSError as error:
         with socket.socket(fileno=os.dup(line)) as told:
-            guard.tell_of(told, {"is": "failed", "what": f"no new process: {error.strerror}"})
+            tell_of(told, {"is": "failed", "what": f"no new process: {error.strerror}"})
     finally:
         if own >= 0:
             linux.setns(own, linux.CLONE_NEWPID)

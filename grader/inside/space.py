@@ -14,6 +14,8 @@ import stat
 import time
 from collections.abc import Callable, Iterable, Iterator
 
+from grader.inside.descriptors import as_user, tables
+
 _LOOK_SECONDS = 0.1
 _SOON_SECONDS = 0.01
 _FASTEST = 2e9
@@ -26,6 +28,8 @@ _LARGEST_ENTRY = 4096
 """A file system in memory of the same size would hold one entry for so many bytes."""
 _LONG = 2000
 """Characters of a path that is walked from one open folder; the system takes 4096."""
+_GRACE_SECONDS = 0.5
+"""For whoever tidies up to get from a folder to the one around it."""
 _DEPTH = 200
 """Open folders in one walk; whoever nests folders deeper than these reach hides something."""
 
@@ -34,13 +38,17 @@ class Space:
     """The folder *root*, of which *limit* bytes may be used.
 
     *uid* is whose folder it is, when that is another user than this process, which must then be
-    able to become that user for a moment.
+    able to become that user for a moment. *kept* says that no submission can take it away.
     """
 
-    def __init__(self, root: str, limit: int, uid: int | None = None):
+    def __init__(self, root: str, limit: int, uid: int | None = None, *, kept: bool = False):
+        self.gone = False
+        """Whether somebody else has taken the folder away; then nothing can be counted."""
         self._root = os.path.realpath(root)
         self._limit = limit
         self._uid = uid
+        self._kept = kept
+        self._missed: float | None = None
         self._device = os.stat(self._root).st_dev  # noqa: PTH116
         self._most = max(limit // _LARGEST_ENTRY, 1000)
         self._room = limit
@@ -56,8 +64,9 @@ class Space:
         """Whether more is used than may be. *pids* gives the processes of the submission."""
         try:
             now, free = time.monotonic(), self._free()
-        except FileNotFoundError:  # moved away, which only a submission without a wall can do
-            return True
+        except FileNotFoundError:
+            return self._moved()
+        self._missed = None
         self._freest = max(self._freest, free)
         short = self._before - free >= max(self._room, _LEAST_ROOM) and now >= self._soonest
         if now < self._next and not short:
@@ -66,11 +75,26 @@ class Space:
         # Twice, because what is moved while it is counted may be counted twice.
         used = self._used(pids)
         over = used > self._limit and self._used(pids) > self._limit
+        if over and not os.path.lexists(self._root):  # just now
+            return self._moved()
         self._room = max(self._limit - int(min(used, self._limit)), 0)
         took = time.monotonic() - now
         self._soonest = now + 2 * took
         self._next = now + max(_LOOK_SECONDS, _SHARE * took)
         return over
+
+    def _moved(self) -> bool:
+        """Whether the submission has taken its folder away; `gone` says that somebody else has.
+
+        A submission without a wall can do both. But the folder around it is that of the parent and
+        of all its kernels: where that has gone as well, somebody has tidied up.
+        """
+        now = time.monotonic()
+        if self._missed is None:
+            self._missed = now
+        late = now - self._missed > _GRACE_SECONDS
+        self.gone = not os.path.lexists(os.path.dirname(self._root)) or (late and self._kept)  # noqa: PTH120
+        return late and not self.gone
 
     def _free(self) -> int:
         about = os.statvfs(self._root)
@@ -78,25 +102,13 @@ class Space:
 
     def _used(self, pids: Callable[[], Iterable[int]]) -> float:
         """Bytes on disk; infinite when it can't be counted, by somebody's doing."""
-        with self._as_owner():
+        with as_user(self._uid):
             named = self._named()
-            if named > self._limit:
-                return named
-            return named + self._nameless(list(pids()))
-
-    @contextlib.contextmanager
-    def _as_owner(self) -> Iterator[None]:
-        if self._uid is None:
-            yield
-            return
-        me, mine = os.geteuid(), os.getegid()
-        os.setegid(self._uid)  # both, or what its processes have open is not shown
-        try:
-            os.seteuid(self._uid)
-            yield
-        finally:
-            os.seteuid(me)
-            os.setegid(mine)
+        if named > self._limit:
+            return named
+        found = [tables(pid) for pid in pids()]  # with the rights of this process
+        with as_user(self._uid):
+            return named + self._nameless(found)
 
     def _named(self) -> float:
         total = entries = 0
@@ -128,12 +140,14 @@ class Space:
                     return math.inf
         return total
 
-    def _nameless(self, pids: Iterable[int]) -> int:
-        """Bytes of files that were removed, and are still open or mapped."""
+    def _nameless(self, processes: Iterable[list[str]]) -> int:
+        """Bytes of files that were removed, and are still open or mapped.
+
+        *processes* are the tables of what each of them has open.
+        """
         found: dict[int, int] = {}
-        pids = list(pids)
-        for pid in pids:
-            folder = f"/proc/{pid}/fd"
+        processes = list(processes)
+        for folder in (folder for each in processes for folder in each):
             with contextlib.suppress(OSError):
                 for name in os.listdir(folder):  # noqa: PTH208
                     with contextlib.suppress(OSError):
@@ -142,8 +156,8 @@ class Space:
                             found[about.st_ino] = 512 * about.st_blocks
         # A map of memory is long, and read only if that much can be hidden at all.
         if self._freest - self._before > self._limit // 4:
-            for pid in pids:
-                for inode, size in _mapped(pid, self._root):
+            for each in processes:
+                for inode, size in _mapped(each, self._root):
                     found.setdefault(inode, size)
         return sum(found.values())
 
@@ -187,19 +201,33 @@ def _entries(base: int, path: str, root: str) -> Iterator[tuple[str, os.stat_res
         os.close(folder)
 
 
-def _mapped(pid: int, root: str) -> Iterator[tuple[int, int]]:
-    """Files without a name that a process has in its memory, and up to where, in bytes."""
+def _mapped(tables: Iterable[str], root: str) -> Iterator[tuple[int, int]]:
+    """Files without a name that a process has in its memory, and up to where, in bytes.
+
+    All threads have the same memory, but one that has ended shows nothing of it.
+    """
     inside, sizes = os.fsencode(root) + b"/", dict[int, int]()
-    with contextlib.suppress(OSError), open(f"/proc/{pid}/maps", "rb") as file:  # noqa: PTH123
-        for line in file:
-            words = line.rstrip(b"\n").split(None, 5)
+    for table in tables:
+        lines = _lines(table.removesuffix("fd") + "maps")
+        for line in lines:
+            words = line.split(None, 5)
             if len(words) < 6 or not words[5].startswith(inside):
                 continue
             if words[5].endswith(b" (deleted)"):
                 first, _, last = words[0].partition(b"-")
                 end = int(words[2], 16) + int(last, 16) - int(first, 16)
                 sizes[int(words[4])] = max(end, sizes.get(int(words[4]), 0))
+        if lines:
+            break
     yield from sizes.items()
+
+
+def _lines(path: str) -> list[bytes]:
+    try:
+        with open(path, "rb") as file:  # noqa: PTH123
+            return file.read().splitlines()
+    except OSError:
+        return []
 
 
 def within(descriptor: int, root: str) -> bool:

@@ -10,11 +10,14 @@ import array
 import json
 import os
 import socket
+import traceback
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 _LONGEST = 120_000
 _MOST_FILES = 16
+_TEXT = 400
+_TRACE = 2_000
 
 
 def pair() -> tuple[socket.socket, socket.socket]:
@@ -47,3 +50,13 @@ def hear(line: socket.socket) -> tuple[dict[str, Any] | None, list[int]]:
             os.close(file)
         return None, []
     return json.loads(data), files
+
+
+def failure(error: BaseException) -> str:
+    """What is told of an exception: a line with its type and message, then where it was raised.
+
+    The line is what a student may be told in the end, and the rest is for a log.
+    """
+    said = error.strerror if isinstance(error, OSError) else None  # without the file's name
+    first = f"{type(error).__name__}: {said or error}".splitlines()[0]
+    return f"{first[:_TEXT]}\n{''.join(traceback.format_exception(error))[-_TRACE:]}"

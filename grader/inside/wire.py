@@ -19,12 +19,14 @@ from __future__ import annotations
 import hmac
 import json
 import struct
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 
 LONGEST_HEAD = 4_096
 LONGEST = 8_000_000
 """Bytes of a content; a longer one is counted and not read."""
+MOST_MARKS = 200_000
+"""Brackets, commas and colons of a content; one with more is counted and not read, too."""
 
 _SIZES = struct.Struct("!II")
 _TAG = 32
@@ -38,7 +40,7 @@ _compare = hmac.compare_digest
 
 
 class Message(NamedTuple):
-    """What was said: of which kind, in answer to which request; None as content when too long."""
+    """What was said: of which kind, in answer to which request; None as content when too large."""
 
     kind: str
     to: str
@@ -59,15 +61,25 @@ def packed(key: bytes, kind: str, to: str, content: object) -> bytes:
 
 
 class Unpacking:
-    """Makes messages of bytes as they come; holds no more than one that is not too long."""
+    """Makes messages of bytes as they come; holds no more than one that is not too long.
 
-    def __init__(self, key: bytes, longest: int = LONGEST):
+    *room* says by its kind and request how many bytes a content may have; with less than 0 the
+    message is dropped as it comes, whatever its signature. Without it everything is read that is
+    not longer than *longest*.
+    """
+
+    def __init__(
+        self, key: bytes, longest: int = LONGEST, room: Callable[[str, str], int] | None = None
+    ):
         self._key = key
         self._longest = longest
+        self._room = room
         self._held = bytearray()
-        self._skipped: tuple[bytes, int] | None = None
+        self._begun: tuple[tuple[str, str] | None, int, int, int] | None = None
+        """Of the message at the front: what it is about, its room, and where it starts and ends."""
+        self._skipped: Message | None = None
         self._left = 0
-        """Of a content that is too long, what is still to come."""
+        """Of a content that is not read, what is still to come."""
 
     def add(self, data: bytes) -> None:
         """Takes in what has arrived."""
@@ -84,40 +96,89 @@ class Unpacking:
         """
         while not self._left:
             if self._skipped is not None:
-                (head, size), self._skipped = self._skipped, None
-                yield from _message(head, None, size)
-            if len(self._held) < _FRONT:
+                skipped, self._skipped = self._skipped, None
+                yield skipped
+            begun = self._begun = self._begun or self._front()
+            if begun is None:
                 return
-            head_size, size = _SIZES.unpack_from(self._held)
-            if head_size > LONGEST_HEAD:
-                raise BrokenWireError
-            start = _FRONT + head_size
-            if len(self._held) < start:
-                return
-            if size > self._longest:
-                self._skip(bytes(self._held[_FRONT:start]), start, size)
+            about, room, start, end = begun
+            if about is None or end - start > room:
+                self._skip(begun)
                 continue
-            if len(self._held) < start + size:
+            if len(self._held) < end:
                 return
             tag = bytes(self._held[_SIZES.size : _FRONT])
-            said = bytes(self._held[_FRONT : start + size])
-            del self._held[: start + size]
+            said = bytes(self._held[_FRONT:end])
+            del self._held[:end]
+            self._begun = None
             if _compare(tag, _digest(self._key, said, "sha256")):
-                yield from _message(said[:head_size], said[head_size:], size)
+                body = said[start - _FRONT :]
+                crowded = self._room is not None and is_crowded(body, MOST_MARKS)
+                yield from _message(about, None if crowded else body, len(body))
 
-    def _skip(self, head: bytes, start: int, size: int) -> None:
+    def _front(self) -> tuple[tuple[str, str] | None, int, int, int] | None:
+        """The message that begins; None while its head is not there."""
+        if len(self._held) < _FRONT:
+            return None
+        head_size, size = _SIZES.unpack_from(self._held)
+        if head_size > LONGEST_HEAD:
+            raise BrokenWireError
+        start = _FRONT + head_size
+        if len(self._held) < start:
+            return None
+        about = _about(bytes(self._held[_FRONT:start]))
+        room = self._longest
+        if self._room is not None and about is not None:
+            room = self._room(*about)
+        return about, room, start, start + size
+
+    def _skip(self, begun: tuple[tuple[str, str] | None, int, int, int]) -> None:
         # Its signature can't be checked without reading it; all that it can do is to be counted.
-        here = min(len(self._held) - start, size)
-        del self._held[: start + here]
-        self._left = size - here
-        self._skipped = (head, size)
+        about, room, start, end = begun
+        here = min(len(self._held), end)
+        del self._held[:here]
+        self._left = end - here
+        self._begun = None
+        if about is not None and room >= 0:
+            self._skipped = Message(*about, None, end - start)
 
 
-def _message(head: bytes, body: bytes | None, size: int) -> Iterator[Message]:
+def _about(head: bytes) -> tuple[str, str] | None:
+    """The kind and the request of a message; None when the head has not its form."""
     try:
         about = _decode(head.decode())
-        content = None if body is None else _decode(body.decode())
-        if isinstance(content, dict) or content is None:
-            yield Message(str(about["kind"]), str(about["to"]), content, size)
+        kind, to = about["kind"], about["to"]
     except (ValueError, KeyError, TypeError, RecursionError):
+        return None
+    return (kind, to) if isinstance(kind, str) and isinstance(to, str) else None
+
+
+def _message(about: tuple[str, str], body: bytes | None, size: int) -> Iterator[Message]:
+    try:
+        content = None if body is None else _decode(body.decode())
+    except (ValueError, RecursionError, MemoryError):
         return  # as if never said
+    if isinstance(content, dict) or content is None:
+        yield Message(*about, content, size)
+
+
+_NO_MARKS = bytes(set(range(256)) - set(b'"[{,:'))
+
+
+def is_crowded(text: bytes, most: int) -> bool:
+    """Whether JSON has more than *most* brackets, commas and colons outside of its strings.
+
+    Every value but the first stands behind one. Decoded, a value of two bytes takes a hundred,
+    so that this is looked at before.
+    """
+    if len(text) <= most:
+        return False
+    marks = text.translate(None, _NO_MARKS)
+    if len(marks) - marks.count(b'"') <= most:
+        return False
+    # With the text of a string its quotes meet; what is left of strings had marks in it.
+    text = text.replace(b"\\\\", b"").replace(b'\\"', b"")
+    marks = text.translate(None, _NO_MARKS).replace(b'""', b"")
+    if marks.count(b'"') > most:
+        return True
+    return sum(map(len, marks.split(b'"')[::2])) > most

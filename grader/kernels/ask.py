@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 
 from grader import probe, trial
+from grader.inside.wire import is_crowded
 from grader.kernels.base import Said
 from grader.model import Raw
 
@@ -47,6 +48,13 @@ random.seed(given["seed"])
 space["get_ipython"]().ask_exit = lambda: None
 """
 _PACKAGES = ("ipykernel", "ipython", "numpy", "torch")
+
+# Brackets, commas and colons outside of strings. A value takes about seven, so that of one answer
+# come some ten thousand, and no more than this in the characters that all answers may have.
+_MOST_MARKS = 1_000_000
+_MARKS_OF_ONE = 100_000
+UNREADABLE = (ValueError, OverflowError, RecursionError, MemoryError)
+"""What reading an answer may raise: whatever a kernel makes of it, that is never our fault."""
 
 
 class GarbledError(ValueError):
@@ -105,10 +113,10 @@ def about(reply: object) -> Mapping[str, object]:
 def said(names: tuple[str, ...], reply: object) -> Said:
     """What the kernel said about *names* in the content of an execute_reply."""
     try:
-        data = json.loads(base64.b64decode(_text(reply), validate=True))
+        data = decoded(_text(reply), min(_MARKS_OF_ONE * len(names), _MOST_MARKS))
         if not isinstance(data, dict):
             raise GarbledError
-    except (ValueError, RecursionError):
+    except UNREADABLE:
         return Said(garbled=frozenset(names))
     found: dict[str, Raw] = {}
     garbled: set[str] = set()
@@ -116,9 +124,20 @@ def said(names: tuple[str, ...], reply: object) -> Said:
         try:
             if data.get(name) is not None:
                 found[name] = checked(data[name])
-        except GarbledError:
+        except UNREADABLE:
             garbled.add(name)
     return Said(found=found, garbled=frozenset(garbled))
+
+
+def decoded(text: str, marks: int) -> object:
+    """What JSON in base64 holds, unless it has more than so many marks, as `is_crowded` counts.
+
+    Raises one of UNREADABLE.
+    """
+    data = base64.b64decode(text, validate=True)
+    if is_crowded(data, marks):
+        raise GarbledError
+    return json.loads(data.decode())
 
 
 def _text(reply: object) -> str:
@@ -219,7 +238,7 @@ def _array(raw: Mapping[str, object], depth: int) -> dict[str, object]:
 
 def _nested(value: object, shape: list[int], depth: int) -> object:
     if not shape:
-        return checked(value, depth)
+        return checked(value, depth + 1)
     items = _items(value)
     if len(items) != shape[0] or len(shape) > probe.MAX_DEPTH:
         raise GarbledError

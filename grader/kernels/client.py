@@ -12,6 +12,7 @@ from nbclient import NotebookClient
 from nbclient.exceptions import CellExecutionComplete
 
 from grader import notebook
+from grader.inside.wire import MOST_MARKS, is_crowded
 from grader.kernels import ask
 from grader.kernels.base import Said
 
@@ -19,12 +20,21 @@ MAX_MESSAGE = 8_000_000
 """Bytes of one part of a message; a longer one is counted and not read."""
 
 _TERMINAL_CODES = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]")
-# IPython's name for a cell, which says nothing to a student: " (1063758517.py, line 2)".
-_CELL_FILE = re.compile(r" \((?:\d+\.py|<ipython-input-[^>]*>), line \d+\)\Z")
-_LINE = re.compile(r"Cell In\[\d+\], line (\d+)")
+# IPython's name for a cell, which says nothing to a student: " (1063758517.py, line 2)". Bounded,
+# as a search that takes for ever stands in the way of all other notebooks.
+_CELL_FILE = re.compile(
+    r" \((?:[0-9]{1,20}\.py|<ipython-input-[^>\n]{0,200}>), line [0-9]{1,20}\)\Z"
+)
+_LINE = re.compile(r"Cell In\[[0-9]{1,9}\], line ([0-9]{1,6})\b")
 
 _SOON_SECONDS = 0.02
 _MOST_LINES = 1_000_000
+_LONGEST_ERROR = 10_000
+"""Characters of what an exception says that are looked at, as a kernel of ours sends no more."""
+_MOST_FRAMES = 100
+_LONGEST_FRAME = 1_000
+"""Characters of a frame that are searched for its line, which stands at its start."""
+_LARGEST_COUNT = 2**53
 _MOST_SHOWN = 8
 _LONGEST_SHOWN = 1_000
 """Characters of a result, which is meant to be a number."""
@@ -35,8 +45,8 @@ log.propagate = False  # what a kernel does wrong belongs in the evidence, not o
 
 
 def unpack(packed: bytes) -> dict[str, Any]:
-    """One part of a message; a stand-in that fits every place when it is too long."""
-    if len(packed) > MAX_MESSAGE:
+    """One part of a message; a stand-in that fits every place when it is too large."""
+    if len(packed) > MAX_MESSAGE or is_crowded(packed, MOST_MARKS):
         return {"cut": len(packed), "status": "error", "ename": "Error", "evalue": "(too long)"}
     found = json_unpacker(packed)
     if not isinstance(found, dict):
@@ -67,7 +77,7 @@ class Transcript:
 
     def skip(self, count: object) -> None:
         """Counts bytes that were never read."""
-        if isinstance(count, int):
+        if type(count) is int and 0 <= count < _LARGEST_COUNT:
             self._cut += count
 
     def _trim(self) -> None:
@@ -147,6 +157,7 @@ class CellClient(NotebookClient):
 
     async def answered(self, names: tuple[str, ...]) -> Said:
         """What a kernel that was told with the last request to look at *names* says of them."""
+        self.kc.hush()
         return ask.said(names, await self.reply_to(self.sent, "said"))
 
     def _replied(self, execute_reply: Any, **_: Any) -> None:
@@ -197,7 +208,8 @@ class CellClient(NotebookClient):
         """What was raised, in one line, such as "ZeroDivisionError: division by zero"."""
         if self.reply.get("status") != "error":
             return None
-        name, value = (str(self.reply.get(key) or "") for key in ("ename", "evalue"))
+        said = (self.reply.get(key) for key in ("ename", "evalue"))
+        name, value = (t[:_LONGEST_ERROR] if isinstance(t, str) else "" for t in said)
         value = _CELL_FILE.sub("", value)
         text = f"{name}: {value}" if value else name
         return one_line(text) or "an error"
@@ -211,9 +223,9 @@ class CellClient(NotebookClient):
         frames = self.reply.get("traceback")
         if not isinstance(frames, list):
             return None
-        text = _TERMINAL_CODES.sub("", "\n".join(f for f in frames if isinstance(f, str)))
-        found = _LINE.search(text)
-        return int(found[1]) if found else None
+        texts = (f[:_LONGEST_FRAME] for f in frames[:_MOST_FRAMES] if isinstance(f, str))
+        found = _LINE.search(_TERMINAL_CODES.sub("", "\n".join(texts)))
+        return int(found[1]) or None if found else None
 
 
 def one_line(text: str) -> str:

@@ -21,6 +21,7 @@ from grader.kernels.base import NotStartedError
 from grader.kernels.born import Born, readable
 from grader.model import Limits
 from grader.sandbox import Place, Sandbox
+from grader.sandbox.surveying import on_path
 
 START_SECONDS = 60.0
 
@@ -84,7 +85,7 @@ class Parent:
         command = [sys.executable, "-P", "-m", "grader.inside.parent", str(script)]
         environment = dict(self.way.sandbox.environment(self.way.sandbox.inner(self._home)))
         environment |= dict(self.way.variables)
-        for name, value in _on_path().items():
+        for name, value in on_path().items():
             environment.setdefault(name, value)
         # Memory in large pages is forked in half the time.
         environment.setdefault("GLIBC_TUNABLES", "glibc.malloc.hugetlb=1")
@@ -188,9 +189,3 @@ class Parent:
                 self._process.kill()
                 self._process.wait()
         place.remove(self._home)
-
-
-def _on_path() -> dict[str, str]:
-    """Where the parent finds this package when it is not installed but lies on the path."""
-    root = str(Path(__file__).parent.parent.parent)
-    return {"PYTHONPATH": root} if root in sys.path else {}

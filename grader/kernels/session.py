@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import signal
 from collections.abc import Callable, Coroutine, Iterator, Mapping
 from typing import Any, Protocol, TypeVar
 
@@ -20,7 +19,8 @@ from grader.kernels.base import (
     StoppedError,
     Terms,
 )
-from grader.kernels.client import CellClient, log, one_line
+from grader.kernels.client import CellClient, log
+from grader.kernels.words import died, plain, words
 from grader.model import Outcome
 from grader.sandbox import Place
 
@@ -146,9 +146,10 @@ class KernelSession:
             self._kernel = kernel = await self._make(self._terms)
             await self._within(kernel.started(), START_SECONDS)
             self._about = kernel.about
-        except (OSError, RuntimeError, ValueError, zmq.ZMQError) as error:
+        except (NotStartedError, OSError, RuntimeError, ValueError, zmq.ZMQError) as error:
+            log.warning("a kernel did not start", exc_info=True)
             await self._end()
-            raise NotStartedError(_plain(error)) from error
+            raise NotStartedError(plain(error)) from error
 
     async def _within(self, coroutine: Coroutine[Any, Any, T], seconds: float) -> T:
         """What *coroutine* gives. Raises RuntimeError when the kernel dies or time runs out."""
@@ -159,7 +160,7 @@ class KernelSession:
         task.cancel()
         if status is None:
             raise RuntimeError(f"the kernel did not answer within {seconds:g} s")
-        raise RuntimeError(f"the kernel ended at once ({_words(status)})")
+        raise RuntimeError(f"the kernel ended at once ({words(status)})")
 
     async def _end(self) -> None:
         kernel, self._kernel = self._kernel, None
@@ -220,13 +221,13 @@ class KernelSession:
             raise LostError("the kernel was ended from outside")
         if late and kernel.hit == "memory":
             # Such as a pool that waits for ever for the worker that was ended.
-            outcome, error = _died(None, kernel.hit)
+            outcome, error = died(None, kernel.hit)
         elif late:
             outcome, error = Outcome.TIMEOUT, None
         elif done:
             outcome, error = _ended(task, kernel.cells)
         else:
-            outcome, error = _died(self._status(), kernel.hit)
+            outcome, error = died(self._status(), kernel.hit)
         alive = done and task.exception() is None and self._status() is None
         output, line = kernel.cells.transcript.text(), kernel.cells.line
         if not alive:
@@ -291,7 +292,7 @@ class KernelSession:
         if done:
             outcome, error = Outcome.CRASHED, "made the kernel send messages that can't be read"
         elif not late or kernel.hit is not None:
-            outcome, error = _died(self._status(), kernel.hit)
+            outcome, error = died(self._status(), kernel.hit)
         await self._end()
         return Called(said=None, seconds=took, late=late, alive=False, error=error, outcome=outcome)
 
@@ -311,12 +312,6 @@ def tidying() -> Iterator[None]:
         log.exception("tidying up after a kernel failed")
 
 
-def _plain(error: Exception) -> str:
-    """What went wrong, without the path that an error of the system ends in."""
-    text = error.strerror if isinstance(error, OSError) else None
-    return one_line(text or str(error)) or type(error).__name__
-
-
 def _ended(task: asyncio.Task[Any], cells: CellClient) -> tuple[Outcome, str | None]:
     """The outcome of a cell that came to an end, and what it raised."""
     if task.exception() is not None:
@@ -326,27 +321,3 @@ def _ended(task: asyncio.Task[Any], cells: CellClient) -> tuple[Outcome, str | N
     if name.endswith("MemoryError") or "allocate memory" in value:
         return Outcome.OUT_OF_MEMORY, error
     return Outcome.FINISHED, error
-
-
-def _died(status: int | None, hit: str | None) -> tuple[Outcome, str]:
-    """The outcome of a cell in which the kernel ended with *status*, and what the cell did."""
-    words = _words(status)
-    if hit == "memory":
-        return Outcome.OUT_OF_MEMORY, "used more memory than it may"
-    if hit is not None:
-        did = {"processes": "started more processes", "files": "wrote more files"}.get(hit, hit)
-        return Outcome.CRASHED, f"{did} than it may"
-    if words == "SIGKILL":
-        return Outcome.OUT_OF_MEMORY, "ended the kernel, most likely for lack of memory (SIGKILL)"
-    if words == "SIGXCPU":
-        return Outcome.TIMEOUT, "used up the CPU time of the notebook"
-    return Outcome.CRASHED, f"ended the kernel ({words})"
-
-
-def _words(status: int | None) -> str:
-    if status is None or status >= 0:
-        return f"exit status {status}"
-    try:
-        return signal.Signals(-status).name
-    except ValueError:
-        return f"signal {-status}"

@@ -109,7 +109,7 @@ def _float(raw: Raw) -> str:
 
 def _array(raw: Raw) -> str:
     shape = raw.get("shape")
-    sizes = [_count(n) for n in shape] if isinstance(shape, list) else []
+    sizes = [_count(n) for n in shape[:8]] if isinstance(shape, list) else []
     written = f"({', '.join(sizes)}{',' * (len(sizes) == 1)})"
     seen = f"The answer is an array of shape {written}"
     if sizes and all(n == "1" for n in sizes):

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 
 from grader import __version__
+from grader.errors import SetupError
 from grader.execute import execute
 from grader.kernels import USUAL
 from grader.machine.counters import EVENTS, uncounted
@@ -33,6 +34,8 @@ class Finding:
     fix: str = ""
 
 
+_UNTRIED = "sandbox"
+"""Instead of its layers, when nothing is known of any; then no kernel is started either."""
 _PACKAGES = ("nbclient", "ipykernel", "jupyter_client", "nbformat", "numpy", "sqlalchemy")
 
 
@@ -66,7 +69,8 @@ def _findings(kernel: bool) -> Iterator[Finding]:
     yield _cuda()
     yield _warm()
     yield from _counters()
-    yield from _sandbox() if kernel else _layers()
+    sandbox = _walls(kernel)
+    yield from sandbox
     free = shutil.disk_usage(tempfile.gettempdir()).free
     yield Finding(
         what="scratch space",
@@ -74,7 +78,7 @@ def _findings(kernel: bool) -> Iterator[Finding]:
         seen=f"{free / 1e9:.0f} GB free in {tempfile.gettempdir()}",
         fix="" if free > 1_000_000_000 else "free some space, or set TMPDIR",
     )
-    if kernel:
+    if kernel and not any(each.what == _UNTRIED for each in sandbox):
         yield _kernel()
 
 
@@ -116,6 +120,14 @@ def _counters() -> Iterator[Finding]:
             else f"{why.what}: parts that go by it wait for another machine, at no cost to anybody",
             fix="" if why is None else why.fix or "",
         )
+
+
+def _walls(kernel: bool) -> tuple[Finding, ...]:
+    """Every layer; or, where not even that can be found out, why: no layer is to blame then."""
+    try:
+        return tuple(_sandbox() if kernel else _layers())
+    except SetupError as error:
+        return (Finding(what=_UNTRIED, ok=False, seen=error.what, fix=error.fix or ""),)
 
 
 def _layers() -> Iterator[Finding]:

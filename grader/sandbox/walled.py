@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 import base64
-import json
 import os
-import subprocess
 import sys
 import sysconfig
 from collections.abc import Iterable, Mapping
@@ -20,6 +18,7 @@ from grader.sandbox import cgroups
 from grader.sandbox import filter as system_calls
 from grader.sandbox.bare import GIB, WATCHED, Bare
 from grader.sandbox.base import Layer, Place, sandboxes
+from grader.sandbox.surveying import surveyed
 
 SLOTS = 512
 FIRST_UID = 0x7000_0000
@@ -27,7 +26,6 @@ FIRST_UID = 0x7000_0000
 container shares them out."""
 _BLOCKS = 2**15
 """Of as many numbers, one for each process that grades: two must not give the same at a time."""
-_SURVEY_SECONDS = 30
 _LIBSECCOMP = "install libseccomp2 (Debian, Ubuntu), libseccomp (Fedora)"
 _NAMESPACES = ("mount", "pid", "net", "ipc", "uts")
 _SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib64", "/lib32", "/opt/nvidia")
@@ -122,7 +120,7 @@ class Walled(Bare):
 
 @cache
 def _survey() -> Mapping[str, str | None]:
-    """What is missing, by layer, with the reason; None for what is there."""
+    """What is missing, by layer, with the reason; None for what is there. Raises SetupError."""
     seen = _view("cpu", proc=True)
     asked = {
         "view": seen,
@@ -130,10 +128,7 @@ def _survey() -> Mapping[str, str | None]:
         "needs": [os.__file__, *filter(os.path.exists, set(seen["read"]) - set(_SETTINGS))],
         "filter": _program("cpu"),
     }
-    try:
-        return _surveyed(asked)
-    except (OSError, ValueError, subprocess.SubprocessError) as error:
-        return dict.fromkeys((*_NAMESPACES, "survey"), f"it could not be tried: {error}")
+    return surveyed(asked)
 
 
 @cache
@@ -141,23 +136,12 @@ def _asking() -> str | None:
     """Why a guard can't be asked to make a change for its kernel; None where it can."""
     try:
         program = _program("cpu", apart=False, changes="asked")
-        asked = {"asking": program, "numbers": dict(system_calls.asked())}
-        return _surveyed(asked)["asked"] if program else "libseccomp is too old"
-    except (OSError, ValueError, KeyError, SetupError, subprocess.SubprocessError) as error:
-        return f"it could not be tried: {error}"
-
-
-def _surveyed(asked: Mapping[str, object]) -> Mapping[str, str | None]:
-    """Tries what is asked for, in a process of its own. Raises OSError and others."""
-    done = subprocess.run(
-        [sys.executable, "-P", "-m", "grader.inside.survey"],
-        input=json.dumps(asked).encode(),
-        capture_output=True,
-        timeout=_SURVEY_SECONDS,
-        check=True,
-    )
-    found: Mapping[str, str | None] = json.loads(done.stdout)
-    return found
+        numbers = dict(system_calls.asked())
+    except SetupError as error:  # also `asked` looks for the library
+        return error.what
+    if program is None:
+        return "libseccomp is too old"
+    return surveyed({"asking": program, "numbers": numbers})["asked"]
 
 
 def _has(found: Mapping[str, str | None], layer: str) -> bool:

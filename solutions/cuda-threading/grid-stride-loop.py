@@ -56,7 +56,8 @@ def add_scaled_cases(rng, given):
 
 def add_scaled_holds(inputs, result):
     if inputs["count"]:
-        if not np.allclose(result["y"], inputs["a"] * inputs["x"] + inputs["y"], atol=1e-5):
+        wanted = inputs["a"] * inputs["x"] + inputs["y"]
+        if np.shape(result["y"]) != wanted.shape or not np.allclose(result["y"], wanted, atol=1e-5):
             yield "the values are wrong"
         least = inputs["x"].nbytes // 32
         if result["sectors"] > least:

@@ -1,0 +1,103 @@
+"""A kernel that says whatever a test makes it say, over a real wire; for tests of who reads it."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import hmac
+import json
+import socket
+import struct
+import threading
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+from grader.inside.wire import Message, Unpacking, packed
+from grader.kernels import Said, Terms
+from grader.kernels.channels import Channels
+from grader.kernels.client import CellClient
+from grader.kernels.session import KernelSession
+from grader.model import Limits
+from grader.sandbox import Place, choose
+
+KEY = b"of this kernel"
+IDLE = ("status", {"execution_state": "idle"})
+DONE = ("execute_reply", {"status": "ok"})
+
+Line = tuple[str, object]
+"""A kind and a content; bytes are a content that is no JSON, or some that is hard to read."""
+Script = Callable[[Message], Sequence[Line]]
+"""What is said to a request."""
+
+
+def signed(kind: str, to: str, content: object) -> bytes:
+    """A message as it is sent."""
+    if not isinstance(content, bytes):
+        return packed(KEY, kind, to, content)
+    head = json.dumps({"kind": kind, "to": to}).encode()
+    tag = hmac.digest(KEY, head + content, "sha256")
+    return struct.pack("!II", len(head), len(content)) + tag + head + content
+
+
+def answer(request: Message) -> list[Line]:
+    """What an honest kernel without a single name says."""
+    lines: list[Line] = [DONE, IDLE] if request.kind == "execute" else []
+    content = request.content or {}
+    return [*lines, ("said", {"said": "e30="})] if len(content) != 3 or content["asked"] else lines
+
+
+class Puppet:
+    """A kernel as a session knows it."""
+
+    foresees = True
+    about: Mapping[str, object] = {}
+    places: tuple[Place, ...] = ()
+    pid = status = hit = None
+    lost = False
+
+    def __init__(self, script: Script):
+        self._script = script
+        self.cells = CellClient()
+
+    async def started(self) -> None:
+        ours, theirs = socket.socketpair()
+        self._channels = self.cells.kc = Channels(ours, KEY)
+        threading.Thread(target=self._serve, args=(theirs,), daemon=True).start()
+
+    def _serve(self, wire: socket.socket) -> None:
+        unpacking = Unpacking(KEY)
+        with wire, contextlib.suppress(OSError):
+            while data := wire.recv(100_000):
+                unpacking.add(data)
+                for request in unpacking.messages():
+                    for kind, content in self._script(request):
+                        wire.sendall(signed(kind, request.to, content))
+
+    async def interrupt(self) -> None:
+        pass
+
+    async def ask(self, names: tuple[str, ...]) -> Said:
+        return await self.cells.ask(names)
+
+    async def call(self, request: str) -> str | None:
+        return await self.cells.call(request)
+
+    def changed(self) -> asyncio.Future[None] | None:
+        return None
+
+    async def end(self) -> None:
+        self._channels.close()
+
+
+@contextlib.contextmanager
+def puppet(script: Script) -> Iterator[KernelSession]:
+    """A session with a kernel that says what *script* gives."""
+
+    async def start(_: Terms) -> Puppet:
+        return Puppet(script)
+
+    terms = Terms(limits=Limits(), sandbox=choose("off").sandbox)
+    session = KernelSession(terms, start)
+    try:
+        yield session
+    finally:
+        session.close()
