@@ -81,7 +81,8 @@ def _serve(plan: Plan, settings: dict[str, Any], line: socket.socket) -> None:
     kernel.prepare(settings["folder"])
     # Some packages want a place to write to when they are imported.
     os.environ["HOME"] = os.environ["TMPDIR"] = settings["folder"]
-    imported = [name for name in settings["imports"] if _imported(name)]
+    for name in settings["imports"]:
+        _import(name)
     if "torch" in sys.modules:
         rehearsal.torch(settings["device"])
     tempfile.tempdir = None  # every kernel has a place of its own
@@ -97,7 +98,7 @@ def _serve(plan: Plan, settings: dict[str, Any], line: socket.socket) -> None:
     tasks = os.open("task", os.O_RDONLY | os.O_DIRECTORY, dir_fd=itself)
     threads = len(os.listdir(tasks))  # noqa: PTH208  # by descriptor
     os.close(tasks)
-    talk.say(line, {"is": "up", "imports": imported, "threads": threads, "about": _about()})
+    talk.say(line, {"is": "up", "threads": threads, "about": _about()})
     nest = _Nest(plan, line, itself, keeper)
     nest.all()
     nest.close()
@@ -125,15 +126,13 @@ def kernel_of() -> Any:
     return kernel
 
 
-def _imported(name: str) -> bool:
+def _import(name: str) -> None:
     before = set(sys.modules)
     try:
         importlib.import_module(name)
     except BaseException:  # noqa: BLE001  # then the notebook that needs it will say so itself
         for half in set(sys.modules) - before:
             del sys.modules[half]
-        return False
-    return True
 
 
 def _about() -> dict[str, object]:

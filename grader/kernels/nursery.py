@@ -105,11 +105,8 @@ class Nursery:
                 return born
             self.end(born)
 
-    def parent(self, way: Way) -> Parent:
-        """The parent of the kernels of *way*; started if there is none."""
-        return self._parent(way)
-
     def _parent(self, way: Way) -> Parent:
+        """The parent of the kernels of *way*; started if there is none."""
         with self._lock:
             swept, self._swept = self._swept, True
             starting = self._starting.setdefault(way, threading.Lock())

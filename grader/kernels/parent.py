@@ -50,7 +50,6 @@ class Parent:
 
     def __init__(self, way: Way):
         self.way = way
-        self.imports: tuple[str, ...] = ()
         self.about: dict[str, Any] = {}
         self._plan = way.sandbox.plan(way.device, loopback=way.loopback)
         # Without a view a kernel that is somebody else has to get to its own folder in this one.
@@ -117,7 +116,6 @@ class Parent:
             raise NotStartedError(f"the parent of the kernels ended at once ({why})")
         if message["threads"] != 1:
             raise CrowdedError(f"{message['threads']} threads run in the parent of the kernels")
-        self.imports = tuple(message["imports"])
         self.about = message["about"]
 
     @property
