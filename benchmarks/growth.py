@@ -82,7 +82,16 @@ def grown(size: int, folder: Path, clock: Clock) -> None:
         _command("score", str(out))
     with clock("grader report, nothing new"):
         _command("report", str(out))
-    _queries(out, f"s{size // 2 + 1:05d}", clock)
+    some = f"s{size // 2 + 1:05d}"
+    with Gradebook.open(out) as book:
+        grade = book.grade(some)
+        assert grade is not None
+        name = grade.marks[0].name
+    with clock("grader mark, one by hand"):
+        _command(
+            "mark", str(out), "--student", some, "--answer", name, "--points", "0", "--why", "test"
+        )
+    _queries(out, some, clock)
 
 
 def _queries(out: Path, some: str, clock: Clock) -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from functools import lru_cache
 
+_QUOTED = re.compile('[",\r\n]')
 # What a spreadsheet would take for a formula when a cell starts with it.
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
 
@@ -16,7 +18,7 @@ def quoted(cell: str) -> str:
     >>> quoted('a "b", c')
     '"a ""b"", c"'
     """
-    if any(character in cell for character in '",\r\n'):
+    if _QUOTED.search(cell):
         return '"' + cell.replace('"', '""') + '"'
     return cell
 

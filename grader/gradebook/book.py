@@ -11,17 +11,17 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from sqlalchemy import Connection, Engine, func, insert, select, update
+from sqlalchemy import Connection, Engine, insert, select, update
 
 from grader.errors import GraderError, SetupError
-from grader.gradebook import overrides, rows, schema, submissions
+from grader.gradebook import executions, overrides, rows, schema, submissions
 from grader.gradebook import students as students_table
 from grader.gradebook.evidence_files import EvidenceFiles
 from grader.gradebook.faults import GONE
 from grader.gradebook.opening import open_file
 from grader.gradebook.plain import to_json
 from grader.gradebook.records import AuditLine, FiledGrade
-from grader.model import Evidence, Grade, Outcome, Override, Student, Submission
+from grader.model import Evidence, Grade, Mark, Override, Student, Submission
 from grader.model.result import EvidenceSummary
 
 FILE = "gradebook.sqlite"
@@ -200,7 +200,8 @@ class Gradebook:
 
         Raises GraderError, naming the evidence file, when it is gone or damaged.
         """
-        found = self._find_evidence(submission_sha256, fingerprint)
+        with self._engine.begin() as connection:
+            found = executions.find_latest(connection, submission_sha256, fingerprint)
         return None if found is None else self.evidence_files.read(*found)
 
     def find_evidence(
@@ -214,29 +215,9 @@ class Gradebook:
 
     def evidence_summaries(self) -> dict[str, EvidenceSummary]:
         """How the latest execution of each file went, by the file's SHA-256."""
-        t = schema.evidence
-        latest = select(func.max(t.c.number)).group_by(t.c.submission_sha256)
         with self._engine.begin() as connection:
-            return {
-                row.submission_sha256: EvidenceSummary(
-                    submission_sha256=row.submission_sha256,
-                    outcome=Outcome(row.outcome),
-                    seconds=row.seconds,
-                    note=row.note,
-                    failed_cells=row.failed_cells,
-                    first_error=row.first_error,
-                )
-                for row in connection.execute(select(t).where(t.c.number.in_(latest)))
-            }
-
-    def _find_evidence(self, sha256: str, fingerprint: str | None) -> tuple[str, int] | None:
-        t = schema.evidence
-        query = select(t.c.digest, t.c.size).where(t.c.submission_sha256 == sha256)
-        if fingerprint is not None:
-            query = query.where(t.c.fingerprint == fingerprint)
-        with self._engine.begin() as connection:
-            row = connection.execute(query.order_by(t.c.number.desc()).limit(1)).first()
-        return None if row is None else (row.digest, row.size)
+            found = executions.read_summaries(connection)
+            return {summary.submission_sha256: summary for summary in found}
 
     # Grades
 
@@ -278,6 +259,19 @@ class Gradebook:
         with self._engine.begin() as connection:
             for _, _, grade in rows.read_grades(connection, schema.grades.c.current.is_(True)):
                 yield grade
+
+    def grade_heads(self) -> dict[str, tuple[str, str | None]]:
+        """What stands for the whole current grade, and the file's SHA-256, by student id.
+
+        Takes a hundredth of the time of reading the grades.
+        """
+        with self._engine.begin() as connection:
+            return {who: (digest, file) for who, digest, file in rows.read_heads(connection)}
+
+    def open_marks(self) -> list[tuple[str, Mark]]:
+        """The student and each mark that is unsettled in the current grades, by student id."""
+        with self._engine.begin() as connection:
+            return list(rows.read_open_marks(connection))
 
     def grade(self, student: str) -> Grade | None:
         """The student's current grade, or None."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import groupby
+from itertools import chain, groupby
 from operator import itemgetter
 from typing import Any
 
@@ -175,7 +175,31 @@ def read_grades(
         .order_by(g.c.student, g.c.number, m.c.position)
         .execution_options(yield_per=1000)
     )
-    yield from _assemble(connection, heads, lines)
+    # In chunks: to ask for each line by itself takes longer than to read it.
+    yield from _assemble(connection, heads, chain.from_iterable(lines.partitions()))
+
+
+def read_heads(connection: Connection) -> Iterator[tuple[str, str, str | None]]:
+    """Student, digest of everything in the grade, and graded file, of every current grade."""
+    t = schema.grades.c
+    query = select(t.student, t.digest, t.submission_sha256).where(t.current.is_(True))
+    for row in connection.execute(query):
+        yield row.student, row.digest, row.submission_sha256
+
+
+def read_open_marks(connection: Connection) -> Iterator[tuple[str, Mark]]:
+    """Student and mark, for what is unsettled in the current grades, by student and place."""
+    g, m = schema.grades.c, schema.marks.c
+    asked = {number: one for one, number in _known_asked(connection).items()}
+    query = (
+        select(g.student, g.number, m.asked, m.points, m.verdict, m.mistake, m.answer, m.feedback)
+        .join(schema.marks, g.number == m.grade)
+        .where(g.current.is_(True), m.points.is_(None))
+        .order_by(g.student, m.position)
+    )
+    shared: dict[str, str] = {}
+    for student, *line in connection.execute(query):
+        yield from ((student, mark) for mark in _marks([line], asked, shared))
 
 
 def _assemble(

@@ -198,7 +198,7 @@ def _release(
     engine: str,
 ) -> Release:
     problems = {
-        name: problem_from(_located(source, name), solutions.get(name, ""))
+        name: problem_from(_located(source, name), solutions.get(name, ""), checked=True)
         for name, source in sources.items()
     }
     digests = {name: digest_of(source, solutions.get(name, "")) for name, source in sources.items()}

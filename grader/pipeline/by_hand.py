@@ -17,14 +17,13 @@ def waiting(out: Path) -> list[dict[str, str]]:
         done = {(o.student, o.name) for o in book.overrides()}
         return [
             {
-                "student": grade.student,
+                "student": student,
                 "answer": mark.name,
                 "points": f"{mark.max_points:g}",
                 "text": mark.answer or mark.feedback,
             }
-            for grade in book.grades()
-            for mark in grade.marks
-            if mark.points is None and (grade.student, mark.name) not in done
+            for student, mark in book.open_marks()
+            if (student, mark.name) not in done
         ]
 
 

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
-from collections.abc import Mapping
-from dataclasses import dataclass, fields
-from operator import attrgetter
+import gc
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 
 from grader import __version__
-from grader.files import write_whole
 from grader.gradebook import Gradebook
 from grader.load import Bank
-from grader.model import Grade, Mark
 from grader.model.result import Row
 from grader.pipeline.graded import Graded, graded_of, rows_of
 from grader.pipeline.grading import NOTICES
 from grader.pipeline.papers import SEATS
+from grader.pipeline.stamps import Short, Stamps, forget, holds, read_kept, stamps_of, write_kept
 from grader.report import (
     ClassSummary,
     file_name,
@@ -29,8 +27,6 @@ from grader.report import (
 )
 
 PUBLISHED = "published"
-PAGES = "feedback/.pages.json"
-"""What each student's files were written from; lost, all are written again."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,89 +48,85 @@ def set_published(out: Path, published: bool) -> None:
 def write_results(out: Path, bank: Bank) -> Written:
     """Writes the files of the results folder from the gradebook.
 
-    A student's files are written only when something that they show has changed since.
+    A student's files are written only when something that they show has changed since, and
+    nothing is read but what stands for it when nothing has.
     """
     with Gradebook.open(out) as book:
         graded = graded_of(book)
         published = bool(book.setting(PUBLISHED))
-        look = _look(graded, bank, published)
-        rows = list(rows_of(book, graded))
-        before = _written(out)
-        pages = {row.student.id: _content(row, look) for row in rows}
+        # Before anything is read: what changes meanwhile is then written by the next run.
+        stamps = stamps_of(book, graded, bank, published=published)
+        kept = read_kept(out)
+        stale = _stale(out, stamps, kept.stamps if kept else None)
+        if kept and not stale and holds(out, kept, stamps):
+            return _told(out, kept.short, published)
+        # Killed from here on, the next run must not take for old what may be half new.
+        forget(out, kept, stale)
+        with _uncollected():
+            rows = list(rows_of(book, graded))
         for row in rows:
-            student = row.student.id
-            if before.get(student) != pages[student] or not _there(out, student):
+            if row.student.id in stale or row.student.id not in stamps.students:
                 _write_student(out, row, graded, bank, published)
-        write_whole(out / PAGES, json.dumps(pages).encode())
-        write_csv(out, rows, pooled=graded.pooled)
-        summary = summarise(
-            rows,
-            exam=graded.exam,
-            title=graded.title,
-            release=graded.release,
-            engine=__version__,
-            published=published,
-            evidence=None if book.setting(SEATS) else book.evidence_summaries(),
-            notices=_notices(book),
-        )
-        write_class_report(out, summary, bank.templates)
-    totals: list[dict[str, object]] = [
-        {
-            "student": r.student.id,
-            "standing": r.standing.value,
-            "score": r.score,
-            "max_score": r.max_score,
-            "complete": r.complete,
-        }
-        for r in sorted(rows, key=lambda r: r.student.id)
-    ]
-    return Written(published=published, totals=totals, summary=_summary(summary, out))
+        with _uncollected():
+            write_csv(out, rows, pooled=graded.pooled)
+            summary = _summarised(book, graded, rows, published)
+            write_class_report(out, summary, bank.templates)
+            short = _short(summary, rows)
+        write_kept(out, stamps, short)
+    return _told(out, short, published)
 
 
-def _look(graded: Graded, bank: Bank, published: bool) -> str:
-    """What all pages depend on beside the grades."""
-    templates = hashlib.sha256()
-    for folder in bank.templates:
-        for path in sorted((folder / "report").glob("*")):
-            templates.update(path.read_bytes())
-    parts = (__version__, graded.release, str(published), templates.hexdigest()[:16])
-    return "/".join(parts)
-
-
-def _written(out: Path) -> Mapping[str, object]:
+@contextmanager
+def _uncollected() -> Iterator[None]:
+    """The time in which nobody looks for cycles: a class is 400,000 marks, and has none."""
+    was = gc.isenabled()
+    gc.disable()
     try:
-        found = json.loads((out / PAGES).read_bytes())
-    except (OSError, ValueError):
-        return {}
-    return found if isinstance(found, dict) else {}
+        yield
+    finally:
+        if was:
+            gc.enable()
 
 
-def _others(record: type, *names: str) -> attrgetter[tuple[object, ...]]:
-    """What reads all fields of a record but those with these names."""
-    return attrgetter(*(field.name for field in fields(record) if field.name not in names))
+def _stale(out: Path, now: Stamps, before: Stamps | None) -> frozenset[str]:
+    """Students whose files are not there, or show something else than they did."""
+    were = before.students if before else {}
+    pages, grades = _names(out / "feedback"), _names(out / "grades")
+    return frozenset(
+        id_
+        for id_, stamp in now.students.items()
+        if were.get(id_) != stamp
+        or file_name(id_, ".html") not in pages
+        or file_name(id_, ".json") not in grades
+    )
 
 
-_OF_A_ROW, _OF_A_GRADE, _OF_A_MARK = _others(Row, "grade"), _others(Grade, "marks"), _others(Mark)
-
-
-def _content(row: Row, look: str) -> str:
-    """Stands for everything that a student's files show."""
-    text = f"{look}{_OF_A_ROW(row)!r}"
-    if row.grade is not None:
-        # Most of it is marks, which `json` writes out five times as fast as `repr`.
-        text += f"{_OF_A_GRADE(row.grade)!r}{json.dumps([_OF_A_MARK(mark) for mark in row.marks])}"
-    return hashlib.sha256(text.encode("utf-8", "backslashreplace")).hexdigest()[:16]
-
-
-def _there(out: Path, student: str) -> bool:
-    page = out / "feedback" / file_name(student, ".html")
-    return page.exists() and (out / "grades" / file_name(student, ".json")).exists()
+def _names(folder: Path) -> frozenset[str]:
+    try:
+        return frozenset(path.name for path in folder.iterdir())
+    except OSError:
+        return frozenset()
 
 
 def _write_student(out: Path, row: Row, graded: Graded, bank: Bank, published: bool) -> None:
     write_grade_json(out, row, exam=graded.exam, engine=__version__, release=graded.release)
     shown = graded.shown(row, published=published)
     write_feedback(out, shown, bank.templates, engine=__version__)
+
+
+def _summarised(
+    book: Gradebook, graded: Graded, rows: Iterable[Row], published: bool
+) -> ClassSummary:
+    return summarise(
+        rows,
+        exam=graded.exam,
+        title=graded.title,
+        release=graded.release,
+        engine=__version__,
+        published=published,
+        evidence=None if book.setting(SEATS) else book.evidence_summaries(),
+        notices=_notices(book),
+    )
 
 
 def _notices(book: Gradebook) -> list[str]:
@@ -144,14 +136,37 @@ def _notices(book: Gradebook) -> list[str]:
     return [f"{n['path']}: {n['text']}" for n in kept if isinstance(n, dict)]
 
 
-def _summary(summary: ClassSummary, out: Path) -> str:
+def _short(summary: ClassSummary, rows: Iterable[Row]) -> Short:
     totals = summary.totals
-    lines = [f"{totals.students} students"]
-    lines += [f"{n} {standing.value}" for standing, n in totals.standings.items() if n]
+    return Short(
+        standings={standing.value: n for standing, n in totals.standings.items() if n},
+        mean=totals.mean,
+        median=totals.quartiles[1] if totals.quartiles else None,
+        open_totals=totals.open_totals,
+        totals=[
+            {
+                "student": r.student.id,
+                "standing": r.standing.value,
+                "score": r.score,
+                "max_score": r.max_score,
+                "complete": r.complete,
+            }
+            for r in sorted(rows, key=lambda r: r.student.id)
+        ],
+    )
+
+
+def _told(out: Path, short: Short, published: bool) -> Written:
+    lines = [f"{len(short.totals)} students"]
+    lines += [f"{n} {standing}" for standing, n in short.standings.items()]
     head = ", ".join(lines) + "."
-    if totals.mean is not None and totals.quartiles is not None:
-        head += f" Mean {totals.mean:.0%}, median {totals.quartiles[1]:.0%} of the points."
-    if totals.open_totals:
-        are = "total is" if totals.open_totals == 1 else "totals are"
-        head += f" {totals.open_totals} {are} open: see `grader mark {out}`."
-    return f"{head}\n{out / 'report' / 'index.html'}: the class report"
+    if short.mean is not None and short.median is not None:
+        head += f" Mean {short.mean:.0%}, median {short.median:.0%} of the points."
+    if short.open_totals:
+        are = "total is" if short.open_totals == 1 else "totals are"
+        head += f" {short.open_totals} {are} open: see `grader mark {out}`."
+    return Written(
+        published=published,
+        totals=short.totals,
+        summary=f"{head}\n{out / 'report' / 'index.html'}: the class report",
+    )

@@ -1,0 +1,40 @@
+"""Executions to rows of the evidence table and back; what they left behind is in files."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from sqlalchemy import Connection, func, select
+
+from grader.gradebook import schema
+from grader.model import Outcome
+from grader.model.result import EvidenceSummary
+
+_TABLE = schema.evidence
+
+
+def read_summaries(connection: Connection) -> Iterator[EvidenceSummary]:
+    """How the latest execution of each file went."""
+    t = _TABLE.c
+    latest = select(func.max(t.number)).group_by(t.submission_sha256)
+    for row in connection.execute(select(_TABLE).where(t.number.in_(latest))):
+        yield EvidenceSummary(
+            submission_sha256=row.submission_sha256,
+            outcome=Outcome(row.outcome),
+            seconds=row.seconds,
+            note=row.note,
+            failed_cells=row.failed_cells,
+            first_error=row.first_error,
+        )
+
+
+def find_latest(
+    connection: Connection, submission_sha256: str, fingerprint: str | None
+) -> tuple[str, int] | None:
+    """Digest and size of the latest evidence for a file, executed in that way if one is named."""
+    t = _TABLE.c
+    query = select(t.digest, t.size).where(t.submission_sha256 == submission_sha256)
+    if fingerprint is not None:
+        query = query.where(t.fingerprint == fingerprint)
+    row = connection.execute(query.order_by(t.number.desc()).limit(1)).first()
+    return None if row is None else (row.digest, row.size)

@@ -1,0 +1,253 @@
+"""A results folder's files: nothing is done twice, nothing that changed is left as it was."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from grader.gradebook import Gradebook
+from grader.load import Bank
+from grader.model import Override, Student, Submission
+from grader.pipeline import results, set_published, waiting, write_results
+from grader.pipeline.grading import NOTICES
+from grader.pipeline.stamps import KEPT
+from tests.builders import a_bank, a_roster
+from tests.test_commands import ok
+from tests.test_regrade import ESSAY
+
+Change = Callable[[Path], object]
+
+
+@pytest.fixture(scope="module")
+def course(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An exam of three students, two of whom have a grade with a mark that waits for a person."""
+    home = tmp_path_factory.mktemp("course")
+    bank = a_bank(home / "bank", ESSAY)
+    ok("render", "quiz", "--roster", a_roster(home), "--out", home / "release", "--bank", bank)
+    for student in ("ada", "bo"):
+        ok(
+            "solve", home / "release", "--student", student, "--bank", bank,
+            "--out", home / "in" / f"{student}.ipynb",
+        )  # fmt: skip
+    ok(
+        "grade", home / "in", "--release", home / "release", "--out", home / "results",
+        "--bank", bank,
+    )  # fmt: skip
+    return home
+
+
+@pytest.fixture
+def home(course: Path, tmp_path: Path) -> Path:
+    """The same, for one test to change; what it was written from is known."""
+    shutil.copytree(course, tmp_path / "home")
+    written(tmp_path / "home")
+    return tmp_path / "home"
+
+
+def written(home: Path) -> results.Written:
+    return write_results(home / "results", Bank.open((str(home / "bank"),)))
+
+
+def contents(home: Path) -> dict[str, bytes]:
+    """Every file that is written for people or machines to read."""
+    out = home / "results"
+    names = ("grades.csv", "report/index.html", "feedback/*.html", "grades/*.json")
+    return {str(p.relative_to(out)): p.read_bytes() for name in names for p in out.glob(name)}
+
+
+def times(home: Path) -> dict[str, int]:
+    return {name: (home / "results" / name).stat().st_mtime_ns for name in contents(home)}
+
+
+def test_what_has_not_changed_is_neither_read_nor_written(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    first, before = written(home), times(home)
+    monkeypatch.setattr(Gradebook, "grades", lambda _: pytest.fail("marks were read"))
+    assert written(home) == first
+    assert times(home) == before
+    assert first.summary.startswith("3 students, 2 graded, 1 no submission. Mean ")
+    assert [(t["student"], t["complete"]) for t in first.totals] == [
+        ("ada", False), ("bo", False), ("cy", True),
+    ]  # fmt: skip
+
+
+def with_book(change: Callable[[Gradebook], object]) -> Change:
+    def act(home: Path) -> None:
+        with Gradebook.open(home / "results") as book:
+            change(book)
+
+    return act
+
+
+def given(points: float, why: str) -> Change:
+    override = Override(
+        student="ada", name="q1_why", points=points, reason=why, by="staff", at="2026-01-01"
+    )
+    return with_book(lambda book: book.put_override(override))
+
+
+def a_lower_mark(book: Gradebook) -> None:
+    grade = book.grade("bo")
+    assert grade is not None
+    marks = (replace(grade.marks[0], points=0.0), *grade.marks[1:])
+    book.put_grades([replace(grade, marks=marks)], why="test")
+
+
+def executed_again(book: Gradebook) -> None:
+    grade = book.grade("ada")
+    assert grade is not None
+    assert grade.submission_sha256 is not None
+    made = book.evidence(grade.submission_sha256)
+    assert made is not None
+    book.put_evidence(replace(made, seconds=made.seconds + 100), "test")
+
+
+def called_otherwise(home: Path) -> None:
+    file = home / "release" / "release.json"
+    file.write_text(file.read_text().replace('"name": "Ada', '"name": "Countess Ada'))
+    assert "Countess" in file.read_text()
+
+
+def a_template_of_ones_own(home: Path) -> None:
+    ours = next(f for f in Bank.open(()).templates if (f / "report").is_dir()) / "report"
+    mine = home / "bank" / "templates" / "report"
+    shutil.copytree(ours, mine)
+    page = mine / "feedback.html.j2"
+    page.write_text(page.read_text().replace("<h1", "<p>Our own words</p><h1"))
+
+
+def handed_in(book: Gradebook) -> None:
+    student = Submission(student="cy", path="cy.ipynb", sha256="0" * 64)
+    book.add_submissions([student])
+
+
+def refused(book: Gradebook) -> None:
+    file = Submission(student="cy", path="cy.ipynb", sha256="0" * 64, refusal="not a notebook")
+    book.add_submissions([file])
+
+
+def edited(home: Path) -> None:
+    with (home / "results" / "grades.csv").open("a") as file:
+        file.write("mallory,100,100\n")
+
+
+CHANGES: dict[str, tuple[Change, int]] = {
+    "points by hand": (given(3, "nearly"), 2),
+    "no points by hand": (given(0, "no"), 2),
+    "another mark": (with_book(a_lower_mark), 2),
+    "withdrawn": (
+        with_book(lambda book: book.withdraw_grade("bo", by="staff", why="test")),
+        2,
+    ),
+    "executed again": (with_book(executed_again), 2),
+    "published": (lambda home: set_published(home / "results", True), 6),
+    "called otherwise": (called_otherwise, 2),
+    "own template": (a_template_of_ones_own, 6),
+    "handed in": (with_book(handed_in), 2),
+    "refused": (with_book(refused), 2),
+    "a notice": (
+        with_book(
+            lambda book: book.set_setting(
+                NOTICES, [{"level": "warning", "path": "x.txt", "text": "is no notebook"}]
+            )
+        ),
+        0,
+    ),
+    "table edited": (edited, 0),
+    "table gone": (lambda home: (home / "results" / "grades.csv").unlink(), 0),
+    "report gone": (lambda home: (home / "results" / "report" / "index.html").unlink(), 0),
+    "page gone": (lambda home: (home / "results" / "feedback" / "bo.html").unlink(), 2),
+    "grade gone": (lambda home: (home / "results" / "grades" / "cy.json").unlink(), 2),
+    "all pages gone": (lambda home: shutil.rmtree(home / "results" / "feedback"), 6),
+}
+
+
+@pytest.mark.parametrize("name", CHANGES)
+def test_whatever_changes_ends_as_if_all_were_written_anew(home: Path, name: str) -> None:
+    change, of_students = CHANGES[name]
+    change(home)
+    before = times(home)
+    said = written(home)
+    quick, after = contents(home), times(home)
+    files = {n for n in after if after[n] != before.get(n)}
+    assert sum(n.startswith(("feedback/", "grades/")) for n in files) == of_students
+    assert {"grades.csv", "report/index.html"} <= files
+    (home / "results" / KEPT).unlink()
+    assert written(home) == said
+    assert contents(home) == quick
+
+
+def test_a_person_of_another_name_in_the_gradebook_alone_changes_nothing(home: Path) -> None:
+    before = times(home)
+    with_book(lambda book: book.add_students([Student(id="ada", name="Someone")]))(home)
+    written(home)
+    assert times(home) == before  # the roster of the release is what counts
+
+
+@pytest.mark.parametrize(
+    "kept",
+    [
+        b"",
+        b"\xff\xfe",
+        b"[]",
+        b"7",
+        b"{}",
+        b'{"ada": "0123456789abcdef"}',  # as an earlier version wrote it
+        b'{"whole": "", "students": [], "files": [], "short": {}}',
+        b'{"whole": "", "students": {}, "files": {"a": 1}, "short": {}}',
+        b"[" * 100_000,
+    ],
+)
+def test_without_a_word_on_what_was_written_all_is_written(home: Path, kept: bytes) -> None:
+    before = contents(home)
+    for name in before:
+        (home / "results" / name).write_bytes(b"old")
+    (home / "results" / KEPT).write_bytes(kept)
+    written(home)
+    assert contents(home) == before
+
+
+def test_what_a_kill_left_half_published_is_taken_back(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    before = contents(home)
+    set_published(home / "results", True)
+    real, pages = results.write_feedback, 0
+
+    def dies(*arguments: object, **more: object) -> object:
+        nonlocal pages
+        pages += 1
+        if pages == 3:
+            raise KeyboardInterrupt
+        return real(*arguments, **more)  # type: ignore[arg-type]
+
+    with monkeypatch.context() as patch:
+        patch.setattr(results, "write_feedback", dies)
+        with pytest.raises(KeyboardInterrupt):
+            written(home)
+    assert contents(home) != before  # someone's answers are on a page
+    set_published(home / "results", False)
+    written(home)
+    assert contents(home) == before
+
+
+def test_who_waits_for_a_person_is_read_without_the_other_marks(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with Gradebook.open(home / "results") as book:
+        marks = [(grade.student, mark) for grade in book.grades() for mark in grade.marks]
+        assert book.open_marks() == [(who, mark) for who, mark in marks if mark.points is None]
+    monkeypatch.setattr(Gradebook, "grades", lambda _: pytest.fail("marks were read"))
+    assert [(w["student"], w["answer"], w["points"]) for w in waiting(home / "results")] == [
+        ("ada", "q1_why", "4"), ("bo", "q1_why", "4"),
+    ]  # fmt: skip
+    given(3, "nearly")(home)
+    assert [w["student"] for w in waiting(home / "results")] == ["bo"]
+    kept = json.loads((home / "results" / KEPT).read_text())
+    assert set(kept["students"]) == {"ada", "bo", "cy"}
