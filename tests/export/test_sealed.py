@@ -285,6 +285,33 @@ def test_seal_prints_the_key_once_and_alone(
     assert str(out) in err
 
 
+@pytest.mark.parametrize(
+    ("source", "out", "key_file", "told"),
+    [
+        ("release", "release/release.json", "new.key", "over the release it is made of"),
+        ("release/release.json", "release/../release/release.json", "new.key", "over the release"),
+        ("release", "exam.key", "exam.key", "the same file as the pack"),
+        ("release", "new.key", "new.key", "the same file as the pack"),
+        ("release", "new.pack", "release/release.json", "the same file as the pack or the release"),
+    ],
+)
+def test_seal_writes_nothing_over_the_release_or_the_key(
+    course: Course,
+    capsys: pytest.CaptureFixture[str],
+    source: str,
+    out: str,
+    key_file: str,
+    told: str,
+) -> None:
+    kept = {p: p.read_bytes() for p in course.home.rglob("*") if p.is_file()}
+    code, _, err = run(
+        capsys, "classroom", "seal", course.home / source, "--out", course.home / out,
+        "--key-file", course.home / key_file,
+    )  # fmt: skip
+    assert (code, told in err, "fix: name" in err) == (2, True, True), err
+    assert {p: p.read_bytes() for p in course.home.rglob("*") if p.is_file()} == kept
+
+
 def test_seal_uses_a_key_again(course: Course, capsys: pytest.CaptureFixture[str]) -> None:
     before = course.key
     code, told, _ = run(
