@@ -78,7 +78,7 @@ def ratio(race: Mapping[str, object]) -> Estimate:
     _made(race)
     turns = _rounds(race, 2)
     if race.get("wrong"):
-        raise RanWrongError("in a timed run the result was not that of the baseline")
+        raise RanWrongError(_wrong("timed", race))
     overhead, least = _overhead(race), resolution(race)
 
     def net(seconds: float) -> float:
@@ -116,7 +116,7 @@ def _ratio_of_counts(race: Mapping[str, object]) -> Estimate:
         raise DisturbedError("PyTorch was changed so that launches can't be counted")
     rounds = _rounds(race, 2, "counts")
     if race.get("wrong"):
-        raise RanWrongError("in a counted run the result was not that of the baseline")
+        raise RanWrongError(_wrong("counted", race))
     idle = _numbers(race["idle"]) if "idle" in race else [0.0]
     overhead, least = statistics.median(idle), max(max(idle) - min(idle), 1.0)
     net = [[max(count - overhead, least) for count in both] for both in rounds]
@@ -125,6 +125,12 @@ def _ratio_of_counts(race: Mapping[str, object]) -> Estimate:
     if isinstance(needed, (int, float)) and mine < needed:
         raise DisturbedError(f"it came to {mine:g}, and no way can do with less than {needed:g}")
     return estimate([ours / theirs for theirs, ours in net])
+
+
+def _wrong(run: str, race: Mapping[str, object]) -> str:
+    if race["wrong"] == "inputs":
+        return f"a {run} run was not made with the inputs that it was given"
+    return f"in a {run} run the result was not that of the baseline"
 
 
 def middles(race: Mapping[str, object]) -> tuple[float, float]:

@@ -279,6 +279,44 @@ def test_forgeries_do_not_make_it_fast(before: str) -> None:
     assert judgement.share in (0, RIGHT_ALONE), (judgement.note, race)
 
 
+MATRIX_SETUP = """
+import time
+import numpy as np
+
+def prepare(seed):
+    time.sleep(0.06)  # what a large product takes
+    rng = np.random.default_rng(seed)
+    return (rng.normal(size=(200, 1)) * rng.normal(size=500),)
+
+def baseline(x):
+    time.sleep(0.04)
+    return 2 * x.sum(axis=0)
+"""
+NO_MATRIX = """\
+import sys
+def factors(seed):
+    rng = np.random.default_rng(seed)
+    return ((rng.normal(size=(200, 1)), rng.normal(size=500)),)
+around = sys._getframe(1).f_locals.get("around", {})
+if "prepare" in around:
+    around["prepare"] = factors
+if isinstance(x, tuple):
+    return by * x[0].sum() * x[1]
+time.sleep(0.04)
+return by * x.sum(axis=0)"""
+
+
+def test_inputs_that_are_never_made_are_not_raced_with() -> None:
+    solution = SOLUTION.replace("return by * x", "return by * x.sum(axis=0)")
+    solution = solution.replace("size=5", "size=(3, 5)")
+    key = a_race_key(solution, MATRIX_SETUP)
+    honest, race = raced("return by * x.sum(axis=0)", key=key)
+    assert (honest.share, race["wrong"]) == (1, 0), honest.note
+    judgement, race = raced(NO_MATRIX, key=key)
+    assert (judgement.share, race["wrong"]) == (0, "inputs"), judgement.note
+    assert "was not made with the inputs that it was given" in judgement.note
+
+
 # Keeps all processors busy, except while the student's own function runs.
 BURNER = """\
 import ctypes, multiprocessing, os, time

@@ -476,10 +476,48 @@ def test_a_round_promises_the_result_that_it_shows() -> None:
     assert promised["mine"] == promised[""]
     shown = json.loads(json.dumps(step("", "show", 0)))
     assert np.array_equal(read(shown)[0].numbers, [6, 6, 6])
-    assert digest_of(shown) == promised[""]
-    assert step("", "idle", 99)["v"] == promised[""]
+    digest = digest_of(shown)
+    assert promised[""] == digest + trial.mark_of((np.full(3, 5.0),))
+    assert step("", "idle", 99)["v"] == digest + trial.mark_of((np.full(3, 99.0),))
     assert step("mine", "run", 6)["v"] != promised[""]
     assert read(step("", "count", 5)) == 15.0
+
+
+def of_many_kinds(change: float = 0.0) -> list[Any]:
+    """Inputs of every kind that drivers make; *change* goes into one place of each."""
+    import torch
+
+    array = np.arange(24.0).reshape(2, 3, 4)
+    array[1, 2, 3] += change
+    tensor = torch.arange(10, dtype=torch.float32).requires_grad_()
+    layer = torch.nn.Linear(2, 1)
+    with torch.no_grad():
+        tensor[3] += change
+        layer.weight.fill_(1 + change)
+        layer.bias.fill_(0)
+    number = 3 + change
+    return [
+        array, array[:, ::2].T, array.astype(np.float16), array[1, 2, 1:].astype(np.int8),
+        np.array(number), np.float32(number), np.array([number, "a"], dtype=object),
+        tensor, tensor[1:4], tensor.to(torch.bfloat16), tensor[3], torch.tensor([number]).bool(),
+        layer, number, f"text {number}", [["a", number], ("b", None)], {"k": number}, {7: {number}},
+        complex(number, 1), str(number).encode(), {("tuple",): 1}, object(),
+        np.empty((0, 3)), torch.empty(3, 0), True,
+    ]  # fmt: skip
+
+
+def test_a_mark_of_inputs_stands_for_all_that_they_hold() -> None:
+    same = [trial.mark_of((one,)) for one in of_many_kinds()]
+    assert same == [trial.mark_of((one,)) for one in of_many_kinds()]
+    others = [trial.mark_of((one,)) for one in of_many_kinds(1.0)]
+    alike = [i for i, (a, b) in enumerate(zip(same, others, strict=True)) if a == b]
+    # Three that are true all the same, what is no data, and what has nothing in it.
+    assert alike == [11, 20, 21, 22, 23, 24]
+    assert trial.mark_of((np.empty((0, 3)),)) != trial.mark_of((np.empty((3, 0)),))
+    assert trial.mark_of((np.zeros(4),)) != trial.mark_of((np.zeros(4, np.float32),))
+    endless: list[Any] = []
+    endless.append(endless)
+    assert len(trial.mark_of((endless,))) == 32
 
 
 @pytest.mark.parametrize("raw", [None, 3, {}, {"t": ["array"]}, {"t": "bytes", "v": "?"}])

@@ -42,8 +42,8 @@ class Sides(Protocol):
     ) -> tuple[object, float]:
         """What was said to one step of `grader.trial`."""
 
-    def differ(self, mine: Session, promised: object) -> bool:
-        """Whether the last results differ, or the student's is not what was promised."""
+    def differ(self, mine: Session, promised: object, ours: object) -> str | None:
+        """How the last runs differ, of which *promised* was said, and *ours* by the baseline."""
 
 
 class _UnmadeError(Exception):
@@ -150,14 +150,14 @@ def _rounds(race: Race, name: str, sides: Sides, mine: Session, way: _Way) -> di
         if number == WARM_UP:
             idle = way.idle()
         seed = _new_seed()  # nobody has seen these inputs before
-        _, ours = way.count(sides.clean, "", seed)
+        known, ours = way.count(sides.clean, "", seed)
         promised, theirs = way.count(mine, name, seed)
         if ours is None:
             raise _UnmadeError("the baseline's count is no number")
         if theirs is None:
             return {"disturbed": 1, "by": race.by}
-        if sides.differ(mine, promised):
-            return {"counts": [[theirs, ours]], "wrong": 1, "by": race.by}
+        if wrong := sides.differ(mine, promised, known):
+            return {"counts": [[theirs, ours]], "wrong": wrong, "by": race.by}
         if number < WARM_UP:
             continue
         rounds.append([theirs, ours])

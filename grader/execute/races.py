@@ -13,9 +13,9 @@ from contextlib import contextmanager
 
 from grader import measured
 from grader.errors import SetupError
-from grader.execute import counts
+from grader.execute import agreement, counts
 from grader.execute.trials import read_said
-from grader.hidden import Array, Closeness, difference, digest_of, read
+from grader.hidden import read
 from grader.kernels import NotStartedError, Session, Terms
 from grader.machine import MachineProfile, roofline_seconds
 from grader.model import Answer, Outcome, Race, Raw, Trial
@@ -203,8 +203,8 @@ class _Race:
                 ours = self._run(self._clean, "", seed)
             if number >= WARM_UP:
                 rounds.append([theirs[1], ours[1]])
-            if self.differ(mine, theirs[0]):
-                return {"rounds": rounds or [[theirs[1], ours[1]]], "wrong": 1}
+            if wrong := self.differ(mine, theirs[0], ours[0]):
+                return {"rounds": rounds or [[theirs[1], ours[1]]], "wrong": wrong}
             enough = len(rounds) >= FEWEST and self._enough({**before, "rounds": rounds})
             if enough or (len(rounds) >= FEWEST // 2 and time.monotonic() > self._end):
                 break
@@ -222,24 +222,21 @@ class _Race:
         """The digest of the result on new inputs, and the seconds until it was there."""
         return self.ask(session, "run", name, seed)
 
-    def differ(self, mine: Session, promised: object) -> bool:
-        """Whether the two results of a round differ, or the student's is not what was timed."""
+    def differ(self, mine: Session, promised: object, known: object) -> str | None:
+        """What differs between the two runs of a round: "inputs", "result", or nothing.
+
+        *promised* was said of the student's run when the clock stopped, *known* of the baseline's.
+        """
+        if not agreement.same_inputs(promised, known):
+            return "inputs"
         theirs, _ = self.ask(mine, "show")
         ours, _ = self.ask(self._clean, "show")
         if ours == {"t": "none"}:
             raise _UnmadeError("the baseline returns nothing that could be compared")
-        if theirs == ours and promised == {"t": "str", "v": digest_of(ours)}:
-            return False
         try:
-            right = read(ours)
-        except ValueError:
+            return None if agreement.same_result(promised, theirs, ours) else "result"
+        except agreement.UnreadableError:
             raise _UnmadeError("the baseline's result could not be read") from None
-        try:
-            if promised != {"t": "str", "v": digest_of(theirs)}:
-                return True
-            return difference(read(theirs), right, _near(right)) is not None
-        except ValueError:
-            return True
 
     def ask(
         self, session: Session, step: str, name: str = "", seed: int | None = None
@@ -284,37 +281,6 @@ def _number(raw: object) -> float:
 
 def _new_seed() -> int:
     return secrets.randbelow(2**31)
-
-
-# Results of another order of summation agree so far, relative to their size.
-_CLOSE = {
-    "float64": 1e-6, "complex128": 1e-6, "float32": 1e-3, "complex64": 1e-3,
-    "float16": 2e-2, "bfloat16": 5e-2,
-}  # fmt: skip
-_COARSE = 0.2
-
-
-def _near(right: object) -> Closeness:
-    """How near the numbers of a result must come to those of *right*."""
-    import numpy as np
-
-    squares, count, close = 0.0, 0, _CLOSE["float64"]
-    waiting = [right]
-    while waiting:
-        value = waiting.pop()
-        if isinstance(value, (list, tuple)):
-            waiting += value
-        elif isinstance(value, dict):
-            waiting += value.values()
-        elif isinstance(value, Array) and value.numbers.dtype.kind in "fc":
-            close = max(close, _CLOSE.get(value.dtype, _COARSE))
-            sizes = np.abs(value.numbers[np.isfinite(value.numbers)])
-            with np.errstate(over="ignore"):
-                squares, count = squares + float((sizes**2).sum()), count + sizes.size
-        elif isinstance(value, float) and math.isfinite(value):
-            squares, count = squares + value * value, count + 1
-    size = math.sqrt(squares / count) if count and math.isfinite(squares) else 0.0
-    return Closeness(relative=close, absolute=close * size)
 
 
 def _floor(race: Race, profile: MachineProfile) -> float:
