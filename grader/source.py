@@ -9,6 +9,7 @@ import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import TypeGuard
 
 MOST_CHARACTERS = 100_000
 """Of all cells that are looked at; of longer notebooks nothing is known."""
@@ -52,6 +53,27 @@ def definitions(cells: Sequence[str], name: str) -> str:
                 wanted.add(number)
                 waiting += statements[number].mentions
     return "\n".join(statements[number].text for number in sorted(wanted)) if name in given else ""
+
+
+def functions_of(source: str) -> str:
+    """The functions, classes and imports of *source*, which can be run again without harm.
+
+    Other statements may do something, such as fill a list that another one made.
+    """
+    return "\n".join(ast.unparse(one) for one in _parsed(source)[1] if _defines(one))
+
+
+def _defines(one: ast.stmt) -> bool:
+    if isinstance(one, (ast.If, ast.Try, ast.With)):
+        return all(_defines(inner) for inner in ast.iter_child_nodes(one) if _is_statement(inner))
+    if isinstance(one, ast.Assign):
+        return isinstance(one.value, ast.Lambda)
+    kinds = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Import, ast.ImportFrom)
+    return isinstance(one, (*kinds, ast.Pass))
+
+
+def _is_statement(node: ast.AST) -> TypeGuard[ast.stmt]:
+    return isinstance(node, ast.stmt)
 
 
 @dataclass(frozen=True, slots=True)

@@ -320,6 +320,49 @@ def test_what_is_not_forbidden_is_not_found(cells: list[str]) -> None:
     assert judged(ran(*cells, keys={"q1_f": FORBIDS}), "q1_f", FORBIDS).share == 1
 
 
+LOUD = "import numpy as np\ndef loud(x, by=2): return np.multiply(x, by)"
+REBOUND = {
+    "by globals": "globals().update(q1_f=loud)",
+    "by the module": "import sys; setattr(sys.modules['__main__'], 'q1_f', loud)",
+    "by its code": "q1_f.__code__ = loud.__code__",
+}  # fmt: skip
+DYING = """
+import os
+if len(x) == 2:
+    os._exit(1)
+return None"""
+
+
+@pytest.mark.parametrize("rebinding", REBOUND.values(), ids=REBOUND)
+def test_what_was_looked_at_is_what_is_called(rebinding: str) -> None:
+    cells = [LOUD, "def q1_f(x, by=2): return None", rebinding]
+    judgement = judged(ran(*cells, keys={"q1_f": FORBIDS}), "q1_f", FORBIDS)
+    assert (judgement.share, judgement.verdict) == (0, Verdict.INCORRECT)
+
+
+def test_what_was_looked_at_is_called_in_a_kernel_made_anew_too() -> None:
+    body = DYING.replace("\n", "\n    ")
+    cells = [LOUD, f"def q1_f(x, by=2):{body}", "globals().update(q1_f=loud)"]
+    assert judged(ran(*cells, keys={"q1_f": FORBIDS}), "q1_f", FORBIDS).share == 0
+
+
+def test_what_only_does_something_is_not_done_again() -> None:
+    cells = ["import builtins\nassert not hasattr(builtins, 'done')\nbuiltins.done = 1",
+             "import torch\ntorch.set_num_interop_threads(1)\nfor factor in (1, 2): pass\n"
+             "used = []\nused.append(factor)",
+             "def q1_f(x, by=2): return x * used[0] * torch.tensor(by).item() / 2"]  # fmt: skip
+    assert judged(ran(*cells, keys={"q1_f": FORBIDS}), "q1_f", FORBIDS).share == 1
+
+
+def test_a_definition_that_fails_when_run_again_says_so() -> None:
+    cells = ["import builtins",
+             "def q1_f(x, by=1 / (1 - getattr(builtins, 'twice', 0.5))): return x * by",
+             "builtins.twice = 1"]  # fmt: skip
+    judgement = judged(ran(*cells, keys={"q1_f": FORBIDS}), "q1_f", FORBIDS)
+    assert judgement.share == 0
+    assert "its definition could not be run by itself" in judgement.note
+
+
 # -- forged answers
 
 # Finds the module that answers, by the frames above a call, and replaces what it says.

@@ -10,7 +10,7 @@ from typing import Any, Protocol
 from grader.kernels import Called, Session
 from grader.kernels.ask import UNREADABLE, decoded
 from grader.model import Answer, Call, Outcome, Raw, Trial
-from grader.source import definitions
+from grader.source import definitions, functions_of
 from grader.trial import MAX_DEPTH, MAX_ITEMS, TOO_MUCH
 
 MOST_DEATHS = 5
@@ -68,15 +68,18 @@ def tried(
     if deferred:
         raw |= {"deferred": deferred, "calls": []}
     elif answer.raw.get("t") == "object":
-        raw["calls"] = _Calls(trial, session, kernels).all()
+        again = functions_of(source) if trial.as_read else ""
+        raw["calls"] = _Calls(trial, session, kernels, again).all()
     return Answer(name=answer.name, raw=raw)
 
 
 class _Calls:
     """The calls of one function."""
 
-    def __init__(self, trial: Trial, session: Session, kernels: Kernels):
+    def __init__(self, trial: Trial, session: Session, kernels: Kernels, source: str):
         self._trial = trial
+        self._source = source
+        self._has_source = not source
         self._session = session
         self._kernels = kernels
         self._late = 0
@@ -94,12 +97,27 @@ class _Calls:
             return {"is": "unmade", "what": "the time for all calls was used up"}
         if not self._kernels.revived():
             return {"is": "unmade", "what": "the kernel had died too often"}
+        if not self._has_source and not self._defined():
+            return {"is": "unmade", "what": "its definition could not be run by itself"}
         called = self._session.call(
             _request(self._trial, call), seconds=self._trial.seconds + _OVERHEAD_SECONDS
         )
         if not called.alive:
-            self._kernels.died()
+            self._died()
         return self._told(called)
+
+    def _defined(self) -> bool:
+        """Whether the name stands for what the source says, in a kernel that is new to us."""
+        seconds = self._trial.seconds + _OVERHEAD_SECONDS
+        ran = self._session.run(self._source, seconds=seconds, keep=0)
+        if not ran.alive:
+            self._died()
+        self._has_source = ran.alive and ran.outcome is Outcome.FINISHED and ran.error is None
+        return self._has_source
+
+    def _died(self) -> None:
+        self._kernels.died()
+        self._has_source = not self._source
 
     def _told(self, called: Called) -> Raw:
         seconds = {"seconds": round(called.seconds, 4)}

@@ -95,6 +95,7 @@ class CodeKey(Key):
             seconds=self.part.seconds,
             device=self.part.device,
             needs=self.part.needs,
+            as_read=bool(self.part.forbid),
         )
 
 

@@ -180,6 +180,10 @@ class Trial:
     """`cuda` for what can't be called elsewhere; on another runner it is put off."""
     needs: tuple[str, ...] = ()
     """Packages, of `grader.model.packages`; on a runner without one of them it is put off."""
+    as_read: bool = False
+    """Whether the functions that it is made of, as found in the notebook's source, are defined once
+    more before the calls: where these are looked at for what they must not use, nothing else should
+    be called by their names."""
     race: Race | None = None
 
     @property
