@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from grader import __version__
+from grader.errors import SetupError
 from grader.expressions import ExpressionError, holds
 from grader.kinds import Kind, Unreadable, kinds, share
 from grader.model import (
@@ -19,10 +20,19 @@ from grader.model import (
     Outcome,
     Paper,
     Question,
+    Raw,
     Submission,
     Verdict,
 )
 from grader.quantity import Quantity, Value
+
+FAULT = "By a fault of ours we could not judge an answer"
+"""How the feedback on a mark begins that is open because judging it failed."""
+
+
+def has_fault(grade: Grade) -> bool:
+    """Whether any mark is open because judging it failed; judging it again may settle it."""
+    return any(mark.points is None and mark.feedback.startswith(FAULT) for mark in grade.marks)
 
 
 def score(paper: Paper, evidence: Evidence) -> Grade:
@@ -78,25 +88,49 @@ class _Own:
 
 def _marks(question: Question, answers: Mapping[str, Answer]) -> Iterator[Mark]:
     own: dict[str, _Own] = {}
+    failed: set[str] = set()
     for part_id, key in question.keys.items():
-        kind, name = kinds.find(key.part.kind), question.name(part_id)
+        name = question.name(part_id)
         answer = answers.get(name)
         if answer is None or answer.raw is None:
             why = (answer and answer.absent) or f"no cell sets {name}"
             yield _mark(question, key, verdict=Verdict.ABSENT, feedback=f"No answer: {why}.")
             continue
         try:
-            value = kind.read(answer.raw, key)
-        except Unreadable as reason:
-            verdict = Verdict.ABSENT if reason.blank else Verdict.UNREADABLE
-            yield _mark(question, key, verdict=verdict, feedback=reason.sentence)
-            continue
-        judgement = kind.judge(value, key)
-        shown = kind.say(value, key)
-        yield _judged(question, key, shown, _best(question, kind, value, key, judgement, own))
-        carried = kind.carried(value, key)
-        if carried is not None:
-            own[part_id] = _Own(carried, shown, judgement.share == 1)
+            mark = _answered(question, key, answer.raw, own)
+        except SetupError:
+            raise  # true for every answer, such as a package that is missing
+        except Exception as error:  # noqa: BLE001 - one odd answer must cost no other
+            # The name of the error alone: its text may hold the key, and a student reads this.
+            why = f"{FAULT} ({type(error).__name__}). The mark is open, and nothing is deducted."
+            mark = _open(question, key, why)
+        if failed.intersection(key.part.uses) and mark.points != mark.max_points:
+            # What would be carried into it is not known, and may be worth more.
+            mark = _open(question, key, f"{FAULT} that this one builds on. The mark is open.")
+        if mark.points is None and mark.feedback.startswith(FAULT):
+            failed.add(part_id)
+        yield mark
+
+
+def _answered(question: Question, key: Key, raw: Raw, own: dict[str, _Own]) -> Mark:
+    """The mark of one answer, which *own* then has for later parts."""
+    kind = kinds.find(key.part.kind)
+    try:
+        value = kind.read(raw, key)
+    except Unreadable as reason:
+        verdict = Verdict.ABSENT if reason.blank else Verdict.UNREADABLE
+        return _mark(question, key, verdict=verdict, feedback=reason.sentence)
+    judgement = kind.judge(value, key)
+    shown = kind.say(value, key)
+    mark = _judged(question, key, shown, _best(question, kind, value, key, judgement, own))
+    carried = kind.carried(value, key)
+    if carried is not None:
+        own[key.part.id] = _Own(carried, shown, judgement.share == 1)
+    return mark
+
+
+def _open(question: Question, key: Key, why: str) -> Mark:
+    return _mark(question, key, points=None, verdict=Verdict.UNSETTLED, feedback=why)
 
 
 def _judged(question: Question, key: Key, shown: str, judgement: Judgement) -> Mark:

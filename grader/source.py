@@ -60,7 +60,22 @@ def functions_of(source: str) -> str:
 
     Other statements may do something, such as fill a list that another one made.
     """
-    return "\n".join(ast.unparse(one) for one in _parsed(source)[1] if _defines(one))
+    text, body = _parsed(source)
+    lines = text.split("\n")
+    return "\n".join(
+        "\n".join(lines[first - 1 : last])
+        if all(map(_defines, together))
+        else "\n".join(map(_unparsed, filter(_defines, together)))
+        for first, last, together in _by_lines(body)
+    )
+
+
+def _unparsed(one: ast.stmt) -> str:
+    """Its text, where it shares a line with others; empty for what can't be written out again."""
+    try:
+        return ast.unparse(one)
+    except _NO_CODE:  # such as a number of too many digits
+        return ""
 
 
 def _defines(one: ast.stmt) -> bool:

@@ -289,9 +289,8 @@ def _round(asked: Mapping[str, Any], space: Any, around: Mapping[str, Any]) -> d
     a digest of the whole result and a mark of the inputs. The time is taken left of the wall, from
     the request to the answer: nothing can be done before the seed is known, nothing put off until
     the clock has stopped, and who does not make all inputs does not know their mark. `show` then
-    says the result of that digest. `idle` does all that `run` does but for the call, with the
-    result of the last run. `count` says what `measure` returns; `launches` runs, and says the same
-    as `run` and the kernel launches by the tool of that name.
+    says that result. `idle` does all that `run` does but for the call, with the last result.
+    `count` says what `measure` returns; `launches` runs, and also says the launches by that tool.
     """
     step = asked["round"]
     if step == "show":
@@ -299,7 +298,7 @@ def _round(asked: Mapping[str, Any], space: Any, around: Mapping[str, Any]) -> d
     inputs = around["prepare"](int(asked["seed"]))
     if step == "count":
         return {"is": "returned", "v": encode(float(around["measure"](*inputs)))}
-    mark = mark_of(inputs)  # before the call, which may well write into them
+    mark = around["mark_of"](inputs)  # before the call, which may well write into them
     function = space[asked["name"]] if asked["name"] else around["baseline"]
     if step == "launches":
         space[_KEPT], number = around["counted"](function, *inputs, backward=asked["backward"])
@@ -311,39 +310,9 @@ def _round(asked: Mapping[str, Any], space: Any, around: Mapping[str, Any]) -> d
     return {"is": "returned", "v": {"t": "list", "v": pair} if pair else said}
 
 
-def mark_of(inputs: Any) -> str:
-    """Stands for all that *inputs* hold, and takes little beside making them."""
-    try:
-        return hash_of(json.dumps(inputs, default=_mark, skipkeys=True).encode())
-    except (TypeError, ValueError, RecursionError):
-        return hash_of(b"inputs that are no data")
-
-
-def _mark(value: Any) -> Any:
-    """What `json` does not know: of arrays, the sum of their bits, read as large numbers."""
-    numpy, torch = sys.modules.get("numpy"), sys.modules.get("torch")
-    if torch is not None and isinstance(value, torch.Tensor):
-        flat = value.detach().contiguous().reshape(-1)
-        bits = (flat.clone() if flat.numel() < 2 else flat).view(torch.uint8)
-        whole = bits.numel() % 8 == 0 == bits.storage_offset() % 8
-        bits = bits.view(torch.int64) if whole and bits.numel() else bits
-        return [str(value.dtype), list(value.shape), int(bits.sum())]
-    if numpy is not None and isinstance(value, numpy.ndarray) and value.dtype.kind != "O":
-        bits = numpy.ascontiguousarray(value).reshape(-1).view(numpy.uint8)
-        bits = bits.view(numpy.uint64) if bits.size % 8 == 0 else bits
-        return [str(value.dtype), list(value.shape), int(bits.sum(dtype=numpy.uint64))]
-    if numpy is not None and isinstance(value, (numpy.ndarray, numpy.generic)):
-        return value.tolist()
-    if isinstance(value, (complex, bytes, set, frozenset)):
-        return repr(sorted(value, key=repr) if isinstance(value, (set, frozenset)) else value)
-    parts = getattr(value, "state_dict", None)
-    return parts() if callable(parts) else _type_name(value)
-
-
 def _prepared(asked: Mapping[str, Any]) -> dict[str, Any]:
     """The names that the tools and the driver define; run once for each text in a kernel."""
-    driver = asked["driver"]
-    texts = [*asked["tools"], driver]
+    texts = [*asked["tools"], asked["driver"]]
     whole = json.dumps(texts)
     if whole not in _compiled:
         found: dict[str, Any] = {"__name__": "driver", "__builtins__": __builtins__}

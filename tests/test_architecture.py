@@ -18,8 +18,8 @@ GROUND = ["errors", "registry", "quantity", "model"]
 # A tool may import the ground and the tools that stand before it.
 TOOLS = [
     "files", "sealed", "git", "spreadsheet", "markup", "units", "expressions", "probe", "trial",
-    "source", "measured", "tools", "hidden", "kinds", "notebook", "nbgrader", "inside", "sandbox",
-    "kernels", "executors", "gradebook", "machine",
+    "inputs", "source", "measured", "tools", "hidden", "kinds", "notebook", "nbgrader", "inside",
+    "sandbox", "kernels", "executors", "gradebook", "machine",
 ]  # fmt: skip
 STAGES = [
     "load", "draw", "render", "collect", "execute", "score", "tally", "reveal", "report", "export",
@@ -53,10 +53,12 @@ FORBIDDEN = {"pickle", "dill", "marshal", "shelve"}
 RIGHT_OF_THE_WALL = {
     "probe": {"probe"},
     "trial": {"trial"},
+    "inputs": {"inputs"},
     "inside": {"inside", "probe", "trial"},
 }
 KERNEL_LIBRARIES = {
-    "trial": {"numpy", "torch"},  # of the student's, when they are needed
+    "trial": {"numpy", "torch"},
+    "inputs": {"numpy", "torch"},  # of the student's, when they are needed
     "inside": {"IPython", "ipykernel", "jupyter_client", "tornado", "traitlets", "zmq"},
 }
 

@@ -292,6 +292,8 @@ HIDING = {
             "def q1_f(x, by=2): return np.double(x, by)"],
     "global": ["def prepare():\n    global h\n    from numpy import multiply as h\nprepare()",
                "def q1_f(x, by=2): return h(x, by)"],
+    "by key": ["import numpy as np\ndef loud(x, by): return np.multiply(x, by)",
+               "def q1_f(x, by=2): return globals()['lo' + 'ud'](x, by)"],
     "map": ["import numpy as np\n"
             "def q1_f(x, by=2): return np.array(list(map(lambda v: v * by, x)), dtype=float)"],
     "branch": ["import numpy as np\nif True:\n    def q1_f(x, by=2): return np.multiply(x, by)"],

@@ -13,11 +13,12 @@ from click.testing import CliRunner
 from grader.cli import grader
 from grader.errors import SetupError
 from grader.gradebook import Gradebook
+from grader.kinds import kinds
 from grader.pipeline.batch import refused
 from grader.pipeline.papers import papers_of
-from grader.score import score
+from grader.score import FAULT, score
 from tests.builders import ROSTER, SPEC, a_bank, a_roster
-from tests.test_commands import ok
+from tests.test_commands import ok, run
 
 ESSAY = SPEC.replace(
     "explanation: |",
@@ -42,11 +43,12 @@ def exam(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def regraded(home: Path, *more: object) -> dict:  # type: ignore[type-arg]
-    result = ok(
+def regraded(home: Path, *more: object, code: int = 0) -> dict:  # type: ignore[type-arg]
+    result = run(
         "grade", home / "in", "--release", home / "release", "--out", home / "results",
         "--bank", home / "bank", "--json", *more,
     )  # fmt: skip
+    assert (result.exception, result.return_value) == (None, code)
     return json.loads(result.stdout)
 
 
@@ -203,6 +205,26 @@ def test_marks_left_open_by_a_fault_of_ours_are_settled_by_evidence_that_is_ther
         book.put_grade(score(papers.of("ada"), fault), run=book.begin_run("a fault"))
     assert regraded(exam)["executed"] == 0
     assert grade_of(exam) == before
+
+
+def test_an_answer_that_could_not_be_judged_is_judged_by_the_next_run(
+    exam: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settled = grade_of(exam)["marks"]
+    choice = type(kinds.find("choice"))
+    with Gradebook.open(exam / "results") as book:
+        book.withdraw_grade("ada", by="staff", why="test")
+    with monkeypatch.context() as patch:
+        patch.setattr(choice, "judge", lambda *_: 1 / 0)
+        assert regraded(exam, code=1)["unsettled"] == 1
+        marks = grade_of(exam)["marks"]
+        open_ = [mark["name"] for mark in marks if mark["feedback"].startswith(FAULT)]
+        assert open_ == [m["name"] for m in settled if m["kind"] == "choice"]
+        others = [m for m in marks if m["name"] not in open_]
+        assert others == [m for m in settled if m["name"] not in open_]
+    done = regraded(exam)
+    assert (done["executed"], done["unsettled"]) == (0, 0)
+    assert grade_of(exam)["marks"] == settled
 
 
 def test_a_student_id_can_not_lead_out_of_the_folder(tmp_path: Path) -> None:

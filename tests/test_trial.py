@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import collections
 import enum
+import inspect
 import json
 import math
 import warnings
@@ -17,7 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
 
-from grader import trial
+from grader import inputs, trial
 from grader.hidden import Array, Opaque, difference, digest_of, read
 from grader.hidden.compare import Closeness
 
@@ -465,11 +466,14 @@ def measure(x): return x.sum()
 """
 
 
+MARKS = inspect.getsource(inputs)
+
+
 def test_a_round_promises_the_result_that_it_shows() -> None:
     space: dict[str, Any] = {"mine": lambda x: [1 + x, "text", b"bytes"]}
 
     def step(name: str, what: str, seed: int) -> Any:
-        asked = {"name": name, "round": what, "driver": SETUP, "tools": [], "seed": seed}
+        asked = {"name": name, "round": what, "driver": SETUP, "tools": [MARKS], "seed": seed}
         return trial.outcome(asked, space)["v"]
 
     promised = {name: step(name, "run", 5)["v"] for name in ("mine", "")}
@@ -477,8 +481,8 @@ def test_a_round_promises_the_result_that_it_shows() -> None:
     shown = json.loads(json.dumps(step("", "show", 0)))
     assert np.array_equal(read(shown)[0].numbers, [6, 6, 6])
     digest = digest_of(shown)
-    assert promised[""] == digest + trial.mark_of((np.full(3, 5.0),))
-    assert step("", "idle", 99)["v"] == digest + trial.mark_of((np.full(3, 99.0),))
+    assert promised[""] == digest + inputs.mark_of((np.full(3, 5.0),))
+    assert step("", "idle", 99)["v"] == digest + inputs.mark_of((np.full(3, 99.0),))
     assert step("mine", "run", 6)["v"] != promised[""]
     assert read(step("", "count", 5)) == 15.0
 
@@ -507,17 +511,17 @@ def of_many_kinds(change: float = 0.0) -> list[Any]:
 
 
 def test_a_mark_of_inputs_stands_for_all_that_they_hold() -> None:
-    same = [trial.mark_of((one,)) for one in of_many_kinds()]
-    assert same == [trial.mark_of((one,)) for one in of_many_kinds()]
-    others = [trial.mark_of((one,)) for one in of_many_kinds(1.0)]
+    same = [inputs.mark_of((one,)) for one in of_many_kinds()]
+    assert same == [inputs.mark_of((one,)) for one in of_many_kinds()]
+    others = [inputs.mark_of((one,)) for one in of_many_kinds(1.0)]
     alike = [i for i, (a, b) in enumerate(zip(same, others, strict=True)) if a == b]
     # Three that are true all the same, what is no data, and what has nothing in it.
     assert alike == [11, 20, 21, 22, 23, 24]
-    assert trial.mark_of((np.empty((0, 3)),)) != trial.mark_of((np.empty((3, 0)),))
-    assert trial.mark_of((np.zeros(4),)) != trial.mark_of((np.zeros(4, np.float32),))
+    assert inputs.mark_of((np.empty((0, 3)),)) != inputs.mark_of((np.empty((3, 0)),))
+    assert inputs.mark_of((np.zeros(4),)) != inputs.mark_of((np.zeros(4, np.float32),))
     endless: list[Any] = []
     endless.append(endless)
-    assert len(trial.mark_of((endless,))) == 32
+    assert len(inputs.mark_of((endless,))) == 32
 
 
 @pytest.mark.parametrize("raw", [None, 3, {}, {"t": ["array"]}, {"t": "bytes", "v": "?"}])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import inspect
 import json
 import logging
 import math
@@ -10,8 +11,9 @@ import secrets
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from functools import cache
 
-from grader import measured
+from grader import inputs, measured
 from grader.errors import SetupError
 from grader.execute import agreement, counts
 from grader.execute.trials import read_said
@@ -246,7 +248,7 @@ class _Race:
             "name": name,
             "round": step,
             "driver": self._race.setup,
-            "tools": self._trial.tools,
+            "tools": [*self._trial.tools, _marks()],
             "seed": _new_seed() if seed is None else seed,
             "backward": self._race.backward,
         }
@@ -267,6 +269,12 @@ class _Race:
         if why is None:
             return found["v"], round(called.seconds, 6)
         raise _UnmadeError(f"the baseline: {why}") if session is self._clean else _FailedError(why)
+
+
+@cache
+def _marks() -> str:
+    """The source of `mark_of`."""
+    return inspect.getsource(inputs)
 
 
 def _number(raw: object) -> float:

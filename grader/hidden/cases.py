@@ -15,6 +15,7 @@ from typing import Any
 from grader import trial
 from grader.hidden.authored import run_authored
 from grader.hidden.compare import Closeness
+from grader.hidden.form import deformed
 from grader.hidden.given import Given
 from grader.hidden.values import read
 from grader.model import Call, Draw, Trial
@@ -56,7 +57,9 @@ class Hidden:
     (yields a group, the arguments by name, and where it differs the closeness), at least three
     `softmax_wrong_...`, at least one `softmax_right_...` (written in another way); and may define
     `softmax_expected(**inputs)` (what is right, by another road than calling the reference) and
-    `softmax_holds(inputs, result)` (yields a sentence for each property that does not hold).
+    `softmax_holds(inputs, result)` (yields a sentence for each property that does not hold). Where
+    properties alone decide, a result must have the form of the reference's own, or keep to what
+    `softmax_form(inputs, result)` asks of its form, where right ones differ in it.
     A wrong one may call or subclass the reference by its name; a right one may not.
     """
 
@@ -67,6 +70,7 @@ class Hidden:
         self._draw = draw
         self._near = near
         self._module = solution_module(draw.solution)
+        self._forms: dict[Call, object] = {}
 
     def named(self, kind: str) -> Mapping[str, Callable[..., Any]]:
         """The functions `PART_KIND_...` by the end of their names."""
@@ -134,8 +138,7 @@ class Hidden:
         """What is right for *case*, as `values.read` returns it; or Raises, or UNCOMPARED."""
         function = self.get("expected")
         if function is None:
-            said = perform(self._trial(case), {"it": self.get()})
-            return _settled(said)
+            return _settled(self.said(case))
         inputs = {name: trial.decode(raw) for name, raw in json.loads(case.call.inputs).items()}
         try:
             value = function(**inputs)
@@ -146,22 +149,60 @@ class Hidden:
     @cached_property
     def wanted(self) -> tuple[object, ...]:
         """`expected` of every case; computed once for those that are repeated."""
+        return tuple(self._known[case.call] for case in self.cases)
+
+    @cached_property
+    def _known(self) -> dict[Call, object]:
         known: dict[Call, object] = {}
         for case in self.cases:
             if case.call not in known:
                 known[case.call] = self.expected(case)
-        return tuple(known[case.call] for case in self.cases)
+        return known
+
+    @cached_property
+    def uncompared(self) -> tuple[Case, ...]:
+        """The cases for which properties alone decide, without repetitions."""
+        cases = zip(self.cases, self.wanted, strict=True)
+        return tuple(c for c, want in cases if want is UNCOMPARED and not c.again)
 
     def unheld(self, case: Case, raw: Mapping[str, Any]) -> str | None:
-        """The first property that does not hold for a result; None when all do."""
-        holds = self.get("holds")
-        if holds is None:
+        """The first property that does not hold for a result; None when all do.
+
+        The form comes first: an author's code is not to meet what it was not written for.
+        """
+        if self._known[case.call] is UNCOMPARED:
+            own = self.get("form") is not None
+            why = self._asked("form", case, raw) if own else self._deformed(case, raw)
+            if why is not None:
+                return why
+        return self._asked("holds", case, raw)
+
+    def _asked(self, kind: str, case: Case, raw: Mapping[str, Any]) -> str | None:
+        """The first sentence of an author's function of a result."""
+        function = self.get(kind)
+        if function is None:
             return None
         inputs = {name: trial.decode(one) for name, one in json.loads(case.call.inputs).items()}
         try:
-            return next(iter(holds(inputs, trial.decode(raw))), None)
+            return next(iter(function(inputs, trial.decode(raw))), None)
         except Exception:  # noqa: BLE001  # the result is not what properties can be asked of
             return "the result is not of the kind that is asked for"
+
+    def _deformed(self, case: Case, raw: Mapping[str, Any]) -> str | None:
+        """How the form of a result differs from that of the reference's own.
+
+        Where the reference can't be run, such as for a package that is missing where old evidence
+        is scored again, there is nothing to hold it against. No student can bring that about, and
+        the gate sees a reference that raises elsewhere.
+        """
+        if case.call not in self._forms:
+            self._forms[case.call] = _settled(self.said(case))
+        form = self._forms[case.call]
+        return None if isinstance(form, Raises) else deformed(read(raw), form, case.near)
+
+    def said(self, case: Case) -> Mapping[str, Any]:
+        """What came of calling the reference."""
+        return perform(self._trial(case), {"it": self.get()})
 
     def _trial(self, case: Case) -> Trial:
         return Trial(

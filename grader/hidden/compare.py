@@ -36,26 +36,26 @@ def difference(got: object, want: object, near: Closeness, what: str = "the resu
 
     Lists and tuples are alike, and so are numbers and arrays without dimensions.
     """
-    got, want = _scalar(got), _scalar(want)
+    got, want = scalar(got), scalar(want)
     for kinds, compare in _COMPARED:
         if isinstance(want, kinds):
             return compare(got, want, near, what)
-    return None if type(got) is type(want) and got == want else _unlike(got, want, what)
+    return None if type(got) is type(want) and got == want else unlike(got, want, what)
 
 
 def _flag(got: object, want: bool, _near: Closeness, what: str) -> str | None:
     if isinstance(got, bool) and got is not want:
         return f"{what} is {got}"
-    return None if got is want else _unlike(got, want, what)
+    return None if got is want else unlike(got, want, what)
 
 
 def _number(got: object, want: complex, near: Closeness, what: str) -> str | None:
     if isinstance(got, bool) or not isinstance(got, (int, float, complex)):
-        return _unlike(got, want, what)
+        return unlike(got, want, what)
     return None if _close(got, want, near) else f"{what} has another value"
 
 
-def _scalar(value: object) -> object:
+def scalar(value: object) -> object:
     """A single number for an array without dimensions."""
     return value.numbers.item() if isinstance(value, Array) and not value.shape else value
 
@@ -81,10 +81,10 @@ def _nan(value: complex) -> bool:
 
 def _array(got: object, want: Array, near: Closeness, what: str) -> str | None:
     if not isinstance(got, Array) or got.form != want.form:
-        return _unlike(got, want, what)
+        return unlike(got, want, what)
     if got.shape != want.shape:
         alike = kind_of(got) == kind_of(want)
-        return f"{what} has another shape" if alike else _unlike(got, want, what)
+        return f"{what} has another shape" if alike else unlike(got, want, what)
     if near.dtype and got.dtype != want.dtype:
         return f"{what} has the dtype {got.dtype}, not {want.dtype}"
     wrong = _apart(got.numbers, want.numbers, near)
@@ -124,7 +124,7 @@ def _items(
     got: object, want: list[object] | tuple[object, ...], near: Closeness, what: str
 ) -> str | None:
     if not isinstance(got, (list, tuple)):
-        return _unlike(got, want, what)
+        return unlike(got, want, what)
     if len(got) != len(want):
         return f"{what} has {len(got)} items, not {len(want)}"
     for number, (mine, right) in enumerate(zip(got, want, strict=True), start=1):
@@ -136,25 +136,26 @@ def _items(
 
 def _mapping(got: object, want: dict[object, object], near: Closeness, what: str) -> str | None:
     if not isinstance(got, dict):
-        return _unlike(got, want, what)
+        return unlike(got, want, what)
     missing = [key for key in want if key not in got]
     if missing:
-        return f"{what} has no {_key(missing[0])}"
+        return f"{what} has no {key_name(missing[0])}"
     if len(got) > len(want):
         return f"{what} has a key that is not asked for"
     for key, right in want.items():
-        found = difference(got[key], right, near, f"{_key(key)} of {what}")
+        found = difference(got[key], right, near, f"{key_name(key)} of {what}")
         if found is not None:
             return found
     return None
 
 
-def _key(key: object) -> str:
+def key_name(key: object) -> str:
     """An expected key, where it is part of what is asked for rather than of a hidden input."""
     return repr(key) if isinstance(key, str) and key.isidentifier() else "one of the keys"
 
 
-def _unlike(got: object, want: object, what: str) -> str:
+def unlike(got: object, want: object, what: str) -> str:
+    """That two things are not of one sort, or are not the same one."""
     mine, right = kind_of(got), kind_of(want)
     return f"{what} is {mine}, not {right}" if mine != right else f"{what} is another one"
 
@@ -220,7 +221,7 @@ _COMPARED: tuple[tuple[tuple[type, ...], Callable[[Any, Any, Closeness, str], st
     ((dict,), _mapping),
     ((bool,), _flag),
     ((int, float, complex), _number),
-    ((Opaque,), lambda got, want, _near, what: _unlike(got, want, what)),
+    ((Opaque,), lambda got, want, _near, what: unlike(got, want, what)),
 )
 
 _LONGEST = 80

@@ -15,8 +15,10 @@ _LOOPING = (
     "map", "filter", "functools.reduce", "numpy.vectorize", "numpy.frompyfunc",
     "numpy.apply_along_axis",
 )  # fmt: skip
-_AT_RUN_TIME = ("eval", "exec", "compile", "run_cell", "run_line_magic", "run_cell_magic")
-"""Calls by which code can be run that is in no syntax tree."""
+_AT_RUN_TIME = (
+    "eval", "exec", "compile", "run_cell", "run_line_magic", "run_cell_magic", "globals",
+)  # fmt: skip
+"""Calls by which code can be run that is in no syntax tree, or under another name there."""
 _BY_NAME = (
     "getattr", "__getattribute__", "__import__", "import_module", "attrgetter", "methodcaller",
 )  # fmt: skip
@@ -192,13 +194,23 @@ def _named_by_text(node: ast.AST, last: str, rule: str) -> bool:
 
 
 def _text(node: ast.AST) -> str | None:
-    """A text that stands there, also as a sum of texts."""
+    """A text that stands there, also as a sum of texts.
+
+    Of texts alone: a number may have more digits than Python writes out.
+    """
     pieces: list[str] = []
     while isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
-        if not isinstance(node.right, ast.Constant):
+        right = _literal(node.right)
+        if right is None:
             return None
-        pieces.append(str(node.right.value)[:100])
+        pieces.append(right)
         node = node.left
-    if not isinstance(node, ast.Constant):
-        return None
-    return "".join([str(node.value)[:100], *reversed(pieces)])
+    left = _literal(node)
+    return None if left is None else "".join([left, *reversed(pieces)])
+
+
+def _literal(node: ast.AST) -> str | None:
+    """The text that *node* itself is, or its beginning."""
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        return node.value[:100]
+    return None

@@ -31,7 +31,7 @@ from grader.pipeline.papers import (
     keep_correction,
     papers_of,
 )
-from grader.score import score, score_refused
+from grader.score import has_fault, score, score_refused
 
 NOTICES = "notices"
 
@@ -183,7 +183,7 @@ class _Filing:
         current = {
             g.student: (g.submission_sha256, g.release, g.engine)
             for g in grades.values()
-            if any(mark.points is not None for mark in g.marks)
+            if any(mark.points is not None for mark in g.marks) and not has_fault(g)
         }
         todo = []
         for submission in latest:
@@ -226,20 +226,21 @@ class _Filing:
     def _settle(self, submission: Submission, evidence: Evidence) -> None:
         """Files the grade that *evidence* earns, or one that is open throughout if we fail."""
         mine = self._papers.of(submission.student)
-        if evidence.outcome is not Outcome.REFUSED:
-            try:
-                self._put(score(mine, evidence))
-            except SetupError:
-                raise
-            except Exception as error:  # noqa: BLE001 - one odd answer must not stop a batch
-                evidence = _not_scored(evidence, error)
-            else:
-                return
+        try:
+            grade = score(mine, evidence)
+        except SetupError:
+            raise
+        except Exception as error:  # noqa: BLE001 - one odd answer must not stop a batch
+            evidence = _not_scored(evidence, error)
+            grade = score(mine, evidence)
+        if evidence.outcome is not Outcome.REFUSED and not has_fault(grade):
+            self._put(grade)
+            return
         # Our own fault is not evidence: the next run tries again. What an earlier run has
         # settled for this very file stays.
         self.unsettled += 1
         if not self._book.settled(submission.student, submission.sha256):
-            self._put(score(mine, evidence))
+            self._put(grade)
 
     def _put(self, new: Grade) -> None:
         self._book.put_grade(new, run=self._run)

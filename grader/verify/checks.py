@@ -16,6 +16,7 @@ from grader.verify.answers import (
 )
 from grader.verify.case import Case, Finding
 from grader.verify.code import implementations
+from grader.verify.forged import properties
 from grader.verify.numbers import (
     mistakes_apart,
     printed_rounding,
@@ -62,6 +63,7 @@ CHECKS: tuple[Check, ...] = (
     zero_marks,
     examples,
     implementations,
+    properties,
     carried_forward,
     mistakes_apart,
     trivial_guesses,

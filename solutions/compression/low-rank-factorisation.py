@@ -92,11 +92,18 @@ def factorise_holds(inputs, result):
     w, energy = inputs["w"].astype(np.float64), inputs["energy"]
     squares = np.linalg.svd(w, compute_uv=False) ** 2
     rank = max(1, int((np.cumsum(squares) < energy * squares.sum() - 1e-9).sum()) + 1)
-    if result["shapes"] != [[len(w), rank], [rank, w.shape[1]]]:
+    shapes = [[len(w), rank], [rank, w.shape[1]]]
+    whole = all(isinstance(size, int) for shape in result["shapes"] for size in shape)
+    if result["shapes"] != shapes or not whole:
         yield "the factors have other shapes than those of the smallest rank"
         return
-    error = ((w - result["product"]) ** 2).sum()
-    if error > squares[rank:].sum() + 1e-5 * squares.sum() + 1e-12:
+    product = result["product"]
+    if result["dtypes"] != [str(inputs["w"].dtype)] * 2 or product.shape != w.shape:
+        yield "the factors are of another type, or their product has another shape"
+        return
+    error = ((w - product) ** 2).sum()
+    # Also false where a number is none.
+    if not error <= squares[rank:].sum() + 1e-5 * squares.sum() + 1e-12:
         yield "another product of this rank comes nearer to the matrix"
 
 

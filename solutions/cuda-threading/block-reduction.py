@@ -94,13 +94,20 @@ def block_sum_expected(x, grid, block, count):
 def block_sum_holds(inputs, result):
     if not inputs["count"]:
         return
-    most = 5 * (inputs["block"] // 32) + 20
-    if not np.allclose(result["out"], inputs["x"].sum(dtype=np.float64), rtol=1e-4, atol=1e-4):
+    n, out, passes, reads = inputs["block"], result["out"], result["passes"], result["reads"]
+    total = inputs["x"].sum(dtype=np.float64)
+    if np.shape(out) != (1,) or not np.allclose(out, total, rtol=1e-4, atol=1e-4):
         yield "the values are wrong"
-    if not result["passes"]:
-        yield "shared memory is not used"
-    if result["passes"] > most:
-        yield f"shared memory takes {result['passes']} passes, and at most {most} are allowed"
+    # Half of the sums stored, if the first pairs are added on the way; then a load in each step.
+    least, most = n // 64 + n.bit_length() - 2, 5 * (n // 32) + 20
+    if not (isinstance(passes, int) and passes >= least):
+        yield "shared memory is not used" if passes == 0 else "shared memory takes too few passes"
+    elif passes > most:
+        yield f"shared memory takes {passes} passes, and at most {most} are allowed"
+    if not (isinstance(reads, int) and reads >= n // 32):
+        yield "`x` takes fewer requests than it has runs of 32"
+    elif reads > n // 8:
+        yield f"`x` takes {reads} requests, and at most {n // 8} are allowed"
 
 
 def block_sum_wrong_no_barrier(x, out):
@@ -183,6 +190,29 @@ def block_sum_wrong_one_thread_adds(x, out):
         total = np.float32(0)
         for k in range(cuda.blockDim.x):
             total += s[k]
+        out[cuda.blockIdx.x] = total
+
+
+def block_sum_wrong_one_thread_alone(x, out):
+    """One thread adds everything, and only looks as if it used shared memory."""
+    s = cuda.shared.array(256, np.float32)
+    b, t, n = cuda.blockIdx.x, cuda.threadIdx.x, cuda.blockDim.x
+    if t == 0:
+        total = np.float32(0)
+        for i in range(b * n, min(b * n + n, x.size)):
+            total += x[i]
+        for _ in range(6):
+            s[0] = total
+            total = s[0]
+        out[b] = total
+
+
+def block_sum_wrong_without_shared_memory(x, out):
+    t, n = cuda.threadIdx.x, cuda.blockDim.x
+    if t == 0:
+        total = np.float32(0)
+        for i in range(cuda.grid(1), min(cuda.grid(1) + n, x.size)):
+            total += x[i]
         out[cuda.blockIdx.x] = total
 
 

@@ -99,10 +99,23 @@ def scan_holds(inputs, result):
     most = 16 * warps * (6 if warps == 2 else 7) // 2 - 1
     if not np.array_equal(result["out"], np.cumsum(x) - x):
         yield "the sums are wrong"
-    if result["requests"] > most:
-        yield f"{result['requests']} requests to shared memory, and at most {most} are allowed"
-    if result["reads"] > 2 * len(x):
-        yield f"`x` is read {result['reads']} times, element by element"
+    requests, reads, others = (result[name] for name in ("requests", "reads", "others"))
+    if not all(isinstance(one, int) for one in (requests, reads, others)):
+        yield "something is no count"
+        return
+    # Every warp stores, and what a thread knows at most doubles with each of its loads.
+    if requests < warps + len(x).bit_length() - 1:
+        yield "shared memory takes too few requests"
+    elif requests > most:
+        yield f"{requests} requests to shared memory, and at most {most} are allowed"
+    if reads < len(x) - 1:  # the last is in no sum
+        yield "not all of `x` is read"
+    elif reads > 2 * len(x):
+        yield f"`x` is read {reads} times, element by element"
+    if others < 2 * warps:
+        yield "`x` and `out` take fewer requests than they have runs of 32"
+    elif others > len(x) // 4:
+        yield f"`x` and `out` take {others} requests, and at most {len(x) // 4} are allowed"
 
 
 def scan_wrong_inclusive(x, out):
@@ -172,6 +185,26 @@ def scan_wrong_one_thread(x, out):
     cuda.syncthreads()
     if t < n:
         out[t] = s[t]
+
+
+def scan_wrong_one_thread_alone(x, out):
+    if cuda.threadIdx.x == 0:
+        total = 0
+        for i in range(x.size):
+            out[i] = total
+            total += x[i]
+
+
+def scan_wrong_one_thread_writes_all(x, out):
+    s = cuda.shared.array(128, np.int64)
+    t, n = cuda.threadIdx.x, x.size
+    s[t] = x[t] if t < n else 0
+    cuda.syncthreads()
+    if t == 0:
+        total = 0
+        for i in range(n):
+            out[i] = total
+            total += s[i]
 
 
 def scan_wrong_each_thread_by_itself(x, out):

@@ -59,9 +59,11 @@ def add_scaled_holds(inputs, result):
         wanted = inputs["a"] * inputs["x"] + inputs["y"]
         if np.shape(result["y"]) != wanted.shape or not np.allclose(result["y"], wanted, atol=1e-5):
             yield "the values are wrong"
-        least = inputs["x"].nbytes // 32
-        if result["sectors"] > least:
-            yield f"`x` takes {result['sectors']} sectors, and {least} would do"
+        least, sectors = inputs["x"].nbytes // 32, result["sectors"]
+        if not (isinstance(sectors, int) and sectors >= least):
+            yield "there are fewer sectors than `x` has"
+        elif sectors > least:
+            yield f"`x` takes {sectors} sectors, and {least} would do"
 
 
 def add_scaled_wrong_stride_of_a_block(a, x, y):

@@ -139,9 +139,11 @@ def brighten_holds(inputs, result):
         if np.shape(out) != picture.shape or not np.allclose(out, gain * picture, rtol=1e-5):
             yield "the values are wrong"
         # Rows are whole numbers of sectors here.
-        least = 2 * picture.nbytes // 32
-        if result["sectors"] > least:
-            yield f"{result['sectors']} sectors are moved, and {least} would do"
+        least, sectors = 2 * picture.nbytes // 32, result["sectors"]
+        if not (isinstance(sectors, int) and sectors >= least):
+            yield "fewer sectors are moved than both pictures have"
+        elif sectors > least:
+            yield f"{sectors} sectors are moved, and {least} would do"
 
 
 def brighten_wrong_axes_exchanged(picture, out, gain):

@@ -93,7 +93,9 @@ def regroup_holds(inputs, result):
         yield "the values are wrong"
     least = records.nbytes // 32
     for name in ("records", "arrays"):
-        if result[name] > least:
+        if not (isinstance(result[name], int) and result[name] >= least):
+            yield f"there are fewer sectors than `{name}` has"
+        elif result[name] > least:
             yield f"`{name}` takes {result[name]} sectors, and {least} would do"
 
 

@@ -108,8 +108,10 @@ def matmul_holds(inputs, result):
     c, wanted = result["c"], a @ b
     if np.shape(c) != wanted.shape or not np.allclose(c, wanted, rtol=1e-4, atol=1e-4):
         yield "the values are wrong"
-    for name, most in (("a", a.size * across), ("b", b.size * down)):
-        if result[name] > most:
+    for name, least, most in (("a", a.size, a.size * across), ("b", b.size, b.size * down)):
+        if not (isinstance(result[name], int) and result[name] >= least):
+            yield f"`{name}` is read less often than it has elements"
+        elif result[name] > most:
             yield f"`{name}` is read {result[name]} times, element by element; {most} would do"
 
 

@@ -85,13 +85,23 @@ def transpose_holds(inputs, result):
     if look:
         if not np.array_equal(result["out"], a.T):
             yield "the values are wrong"
+        sectors, used, conflicts = (result[name] for name in ("sectors", "used", "conflicts"))
+        if not all(isinstance(one, int) and one >= 0 for one in (sectors, used, conflicts)):
+            yield "something is no count"
+            return
         least = 2 * a.nbytes // 32
-        if look == "sectors" and result["sectors"] > least:
-            yield f"{result['sectors']} sectors are moved, and {least} would do"
-        if look == "banks" and not result["used"]:
+        # Of a tile, all but the diagonal changes hands: at best 32 lanes at a time, there and back.
+        through = 2 * -(-a.size * 31 // 32 // 32)
+        if sectors < least:
+            yield "fewer sectors are moved than both matrices have"
+        elif look == "sectors" and sectors > least:
+            yield f"{sectors} sectors are moved, and {least} would do"
+        if look == "banks" and not used:
             yield "shared memory is not used"
-        if look == "banks" and result["conflicts"] > 0:
-            yield f"bank conflicts cost {result['conflicts']} more passes"
+        elif look == "banks" and used < through:
+            yield "not all of the matrix goes through shared memory"
+        if look == "banks" and conflicts > 0:
+            yield f"bank conflicts cost {conflicts} more passes"
 
 
 def transpose_wrong_direct(a, out):

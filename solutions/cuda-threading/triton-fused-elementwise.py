@@ -75,11 +75,17 @@ def leaky_axpy_holds(inputs, result):
     out = result["out"]
     if np.shape(out) != right.shape or not np.allclose(out, right, rtol=1e-4, atol=1e-5):
         yield "the values are wrong"
-    for name, most in (("x", right.size), ("y", right.size), ("out", 0)):
-        if result["loads"][name] > most:
-            yield f"{result['loads'][name]} elements of `{name}` are loaded; {most} would do"
-    if result["stores"] > right.size:
-        yield f"{result['stores']} elements are stored; {right.size} would do"
+    for name, needed in (("x", right.size), ("y", right.size), ("out", 0)):
+        loads = result["loads"][name]
+        if not (isinstance(loads, int) and loads >= needed):
+            yield f"fewer elements of `{name}` are loaded than it takes"
+        elif loads > needed:
+            yield f"{loads} elements of `{name}` are loaded; {needed} would do"
+    stores = result["stores"]
+    if not (isinstance(stores, int) and stores >= right.size):
+        yield "fewer elements are stored than `out` has"
+    elif stores > right.size:
+        yield f"{stores} elements are stored; {right.size} would do"
 
 
 def leaky_axpy_wrong_no_mask_at_the_store(x, y, out, n, w, slope, BLOCK: "tl.constexpr"):

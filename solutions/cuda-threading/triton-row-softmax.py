@@ -75,9 +75,12 @@ def row_softmax_holds(inputs, result):
     out = result["out"]
     if np.shape(out) != right.shape or not np.allclose(out, right, rtol=1e-4, atol=1e-6):
         yield "the values are wrong"
-    if result["x"] > right.size:
-        yield f"{result['x']} elements of `x` are loaded; {right.size} would do"
-    if result["again"]:
+    loads, again = result["x"], result["again"]
+    if not (isinstance(loads, int) and loads >= right.size and isinstance(again, int)):
+        yield "fewer elements of `x` are loaded than it has"
+    elif loads > right.size:
+        yield f"{loads} elements of `x` are loaded; {right.size} would do"
+    if again:
         yield "what was stored in `out` is loaded again"
 
 

@@ -90,9 +90,13 @@ def matmul_holds(inputs, result):
     if not np.array_equal(result["c"], a @ b):
         yield "the values are wrong"
     across, down = -(-b.shape[1] // 16), -(-a.shape[0] // 16)
-    for name, most in (("a", a.size * across), ("b", b.size * down), ("c", 0)):
-        if result["loads"][name] > most:
-            yield f"{result['loads'][name]} elements of `{name}` are loaded; {most} would do"
+    limits = {"a": (a.size, a.size * across), "b": (b.size, b.size * down), "c": (0, 0)}
+    for name, (least, most) in limits.items():
+        loads = result["loads"][name]
+        if not (isinstance(loads, int) and loads >= least):
+            yield f"fewer elements of `{name}` are loaded than it has"
+        elif loads > most:
+            yield f"{loads} elements of `{name}` are loaded; {most} would do"
 
 
 def matmul_wrong_no_mask_along_the_inner(a, b, c, rows, columns, inner, T: "tl.constexpr"):

@@ -86,8 +86,11 @@ def by_kind_holds(inputs, result):
     wanted = np.choose(kind, [x * x, -x, x + 1, 2 * x])
     if np.shape(result["out"]) != wanted.shape or not np.allclose(result["out"], wanted, atol=1e-5):
         yield "the values are wrong"
-    if result["divergent"]:
-        yield f"{result['divergent']} decisions of warps are divergent"
+    divergent = result["divergent"]
+    if not (isinstance(divergent, int) and divergent >= 0):
+        yield "the divergent decisions are no count"
+    elif divergent:
+        yield f"{divergent} decisions of warps are divergent"
 
 
 def by_kind_wrong_as_they_come(x, out, kinds):

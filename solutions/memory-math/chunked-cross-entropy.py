@@ -114,6 +114,14 @@ def chunked_loss_wrong_all_logits(hidden, weight, targets, chunk):
     return loss.detach(), h.grad, w.grad
 
 
+def chunked_loss_wrong_size_made_up(hidden, weight, targets, chunk):
+    """All logits, and an input that says once that it is large, so that much would be allowed."""
+    found, said = chunked_loss_wrong_all_logits(hidden, weight, targets, chunk), iter([10**12])
+    numel = {"numel": lambda self: next(said, None) or torch.Tensor.numel(self)}
+    hidden.__class__ = type("Large", (torch.Tensor,), numel)
+    return found
+
+
 def chunked_loss_wrong_graph_of_all_chunks(hidden, weight, targets, chunk):
     """Chunks in the forward pass alone: autograd keeps all of them."""
     h, w = hidden.clone().requires_grad_(), weight.clone().requires_grad_()

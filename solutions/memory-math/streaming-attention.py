@@ -137,6 +137,15 @@ def attend_wrong_all_at_once(q, blocks, causal=False):
     return torch.softmax(scores, 2) @ v, torch.logsumexp(scores, 2)
 
 
+def attend_wrong_width_made_up(q, blocks, causal=False):
+    """All scores at once, and queries that say once that they are wide: much would be allowed."""
+    copies = ((start, k.clone(), v.clone()) for start, k, v in blocks)
+    found, said = attend_wrong_all_at_once(q, copies, causal), iter([(*q.shape[:2], 10**12)])
+    shape = property(lambda self: next(said, None) or torch.Tensor.shape.__get__(self))
+    q.__class__ = type("Wide", (torch.Tensor,), {"shape": shape})
+    return found
+
+
 def attend_wrong_no_maximum(q, blocks, causal=False):
     total, output = q.new_zeros(*q.shape[:2], 1), torch.zeros_like(q)
     rows = torch.arange(q.shape[1])[:, None]

@@ -46,9 +46,9 @@ def _faults(result, x, repeats, lower, step):
         yield "a number that can stay does not"
     elif not ((rounded == lower) | (rounded == lower + step)).all():
         yield "a number goes elsewhere than to its neighbours"
-    elif not result["the same generator gives the same"]:
+    elif result["the same generator gives the same"] is not True:
         yield "the same generator gives another result"
-    elif not result["the input is kept"]:
+    elif result["the input is kept"] is not True:
         yield "the input was changed in place"
     if repeats < MANY:
         return

@@ -120,11 +120,20 @@ def forward_holds(inputs, result):
     right = by_hand(inputs["x"], inputs["weights"], inputs["act"])
     pairs = [(result[name], right[name]) for name in ("output", "x")]
     pairs += zip(result["weights"], right["weights"], strict=True)
+    if any(mine.shape != true.shape for mine, true in pairs):
+        yield "the result or a gradient has another shape"
+        return
     if not all(torch.allclose(mine, true, rtol=1e-3, atol=1e-5) for mine, true in pairs):
         yield "the result or a gradient has other values"
-    most = len(inputs["weights"]) * inputs["x"].numel() * 4
-    if result["kept"] > most:
-        yield f"{result['kept']} bytes are kept for the backward pass where {most} are allowed"
+    one = inputs["x"].numel() * 4
+    most = len(inputs["weights"]) * one
+    kept, left = result["kept"], result["left"]
+    if not (isinstance(kept, int) and kept >= 0 and isinstance(left, int) and left >= one):
+        yield "the bytes that are kept are no count"  # the output alone is left of every call
+    elif kept > most:
+        yield f"{kept} bytes are kept for the backward pass where {most} are allowed"
+    elif left > most:
+        yield f"{left} bytes of new tensors are left after the call where {most} are allowed"
 
 
 def forward_cases(rng, given):
@@ -160,6 +169,35 @@ def forward_wrong_reentrant_without_weights(x, weights, act):
 def forward_wrong_plain(x, weights, act):
     for W1, W2 in weights:
         x = x + act(x @ W1) @ W2
+    return x
+
+
+def forward_wrong_keeps_nothing_when_watched(x, weights, act):
+    """As given for a leaf; for what is none, which is how memory used to be counted, no graph."""
+    with torch.set_grad_enabled(x.grad_fn is None):
+        for W1, W2 in weights:
+            x = x + act(x @ W1) @ W2
+        return x
+
+
+class KeptAside(torch.autograd.Function):
+    """Keeps all of a block where autograd does not look."""
+
+    @staticmethod
+    def forward(ctx, x, W1, W2, act):
+        ctx.mine = [one.detach().requires_grad_() for one in (x, W1, W2)]
+        with torch.enable_grad():
+            ctx.result = ctx.mine[0] + act(ctx.mine[0] @ ctx.mine[1]) @ ctx.mine[2]
+        return ctx.result.detach()
+
+    @staticmethod
+    def backward(ctx, g):
+        return (*torch.autograd.grad(ctx.result, ctx.mine, g), None)
+
+
+def forward_wrong_keeps_it_aside(x, weights, act):
+    for W1, W2 in weights:
+        x = KeptAside.apply(x, W1, W2, act)
     return x
 
 

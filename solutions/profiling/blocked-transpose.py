@@ -71,10 +71,15 @@ def order_expected(rows, columns, tile, what):
     return ...
 
 
+def order_form(inputs, result):
+    if result.ndim != 2 or result.shape[1] != 2 or result.dtype.kind != "i":
+        yield "there are not as many pairs as the matrix has elements"
+
+
 def order_holds(inputs, result):
     rows, columns, tile = inputs["rows"], inputs["columns"], inputs["tile"]
-    paired = result.ndim == 2 and result.shape[1] == 2 and len(result) <= 2 * rows * columns
-    if result.size and not paired:
+    paired = result.ndim == 2 and result.shape[1] == 2 and result.dtype.kind == "i"
+    if not paired or len(result) > 2 * rows * columns:
         yield "there are not as many pairs as the matrix has elements"
         return
     pairs = [tuple(pair) for pair in result.tolist()]

@@ -1,5 +1,8 @@
 """Stand-ins that count their operators run the step; the code works on whole lists."""
 
+import math
+
+import numpy as np
 import torch
 
 
@@ -63,6 +66,18 @@ def adam_right_new_lists(params, grads, ms, vs, t, lr):
     return torch._foreach_sub(params, torch._foreach_div(steps, below), alpha=lr), ms, vs
 
 
+def adam_right_in_six(params, grads, ms, vs, t, lr):
+    # Epsilon is scaled, not the root. Where lerp takes a list of weights, ms and vs are one list.
+    torch._foreach_lerp_(ms, grads, 0.1)
+    torch._foreach_mul_(vs, 0.999)
+    torch._foreach_addcmul_(vs, grads, grads, 0.001)
+    scale = math.sqrt(1 - 0.999**t)
+    below = torch._foreach_sqrt(vs)
+    torch._foreach_add_(below, 1e-8 * scale)
+    torch._foreach_addcdiv_(params, ms, below, -lr * scale / (1 - 0.9**t))
+    return params, ms, vs
+
+
 def adam_slow_fused_a_tensor(params, grads, ms, vs, t, lr):
     for p, g, m, v in zip(params, grads, ms, vs, strict=True):
         m.lerp_(g, 0.1)
@@ -90,7 +105,7 @@ def adam_expected(params, grads, ms, vs, t, lr):
         step = m / (1 - 0.9**t) / ((v / (1 - 0.999**t)) ** 0.5 + 1e-8)
         for kept, new in zip(found, (p - lr * step, m, v), strict=True):
             kept.append(new.float())
-    return {"result": found, "gradients are left alone": True}
+    return {"result": found, "gradients are left alone": True, "numbers read out": 0}
 
 
 def adam_cases(rng, given):
@@ -116,6 +131,41 @@ def adam_cases(rng, given):
     for t in (3, 40, int(rng.integers(5, 30)), 1000):
         shapes = [tuple(int(n) for n in rng.integers(1, 5, size=rank)) for rank in (1, 2, 3, 1)]
         yield "random", case(t, shapes, lr=float(rng.uniform(0.01, 0.2)))
+
+
+def adam_wrong_by_numpy(params, grads, ms, vs, t, lr):
+    """Right numbers, and one launch, which is not of the work."""
+    torch.zeros(1).add_(1)
+    for p, g, m, v in zip(params, grads, ms, vs, strict=True):
+        P, G, M, V = (each.numpy() for each in (p, g, m, v))
+        M[...] = 0.9 * M + 0.1 * G
+        V[...] = 0.999 * V + 0.001 * G * G
+        P[...] = P - lr / (1 - 0.9**t) * M / (np.sqrt(V / (1 - 0.999**t)) + 1e-8)
+    return params, ms, vs
+
+
+def adam_wrong_number_by_number(params, grads, ms, vs, t, lr):
+    """The arithmetic is Python's, which launches nothing."""
+    found = [[], [], []]
+    for each in zip(params, grads, ms, vs, strict=True):
+        rows = []
+        for p, g, m, v in zip(*(one.reshape(-1) for one in each), strict=True):
+            p, g, m, v = (float(one) for one in (p, g, m, v))
+            m, v = 0.9 * m + 0.1 * g, 0.999 * v + 0.001 * g * g
+            root = math.sqrt(v / (1 - 0.999**t))
+            rows.append((p - lr * m / (1 - 0.9**t) / (root + 1e-8), m, v))
+        for kept, new in zip(found, zip(*rows, strict=True), strict=True):
+            kept.append(torch.tensor(new).reshape(each[0].shape))
+    return found
+
+
+def adam_wrong_pytorchs_own(params, grads, ms, vs, t, lr):
+    steps = [torch.tensor(t - 1.0) for _ in params]
+    torch._fused_adam_(
+        params, grads, ms, vs, [], steps, lr=lr, beta1=0.9, beta2=0.999,
+        weight_decay=0.0, eps=1e-8, amsgrad=False, maximize=False,
+    )  # fmt: skip
+    return params, ms, vs
 
 
 def adam_wrong_uncorrected(params, grads, ms, vs, t, lr):

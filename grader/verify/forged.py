@@ -1,0 +1,199 @@
+"""The check of properties: what no code should come to is refused where they alone decide."""
+
+from __future__ import annotations
+
+import base64
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import islice
+from typing import Any
+
+from grader import trial
+from grader.hidden import Hidden, read
+from grader.hidden import cases as hidden_cases
+from grader.hidden.compare import scalar
+from grader.kinds.attempts import CodeKey
+from grader.model import packages
+from grader.verify.case import Case, Finding
+from grader.verify.code import runs
+
+MOST_CASES = 8
+"""Cases of a part that are looked at; those of every group come before more of one."""
+MOST_PLACES = 12
+"""Arrays, numbers and lists of one result that are replaced."""
+_HUGE = 10**12
+"""More than anything that is counted here."""
+
+Raw = Mapping[str, Any]
+"""A result as `grader.trial` encodes it."""
+Step = tuple[int, str]
+"""Which item of a list or a dict, and the key that it has in a dict."""
+Place = tuple[Step, ...]
+
+
+def properties(case: Case) -> Iterator[Finding]:
+    """Where properties alone decide, the reference's results are refused once they are forged."""
+    for part_id, key in case.variant.keys.items():
+        if not isinstance(key, CodeKey) or not runs(case) or packages.missing(key.part.needs):
+            continue
+        try:
+            cases = _chosen(key.hidden.uncompared) if key.hidden.get() else ()
+        except Exception:  # noqa: BLE001, S112 - which the check of implementations tells
+            continue
+        for what, fix in _passing(key.hidden, cases):
+            at = case.part_path(part_id)
+            yield case.finding("properties", at, f"part '{part_id}': {what}", fix)
+
+
+@dataclass(slots=True)
+class _Seen:
+    """What became of one forgery over the cases in which it changes something."""
+
+    accepted: list[str] = field(default_factory=list)
+    """The groups of those cases where it passes."""
+    refused: int = 0
+
+
+def _passing(hidden: Hidden, cases: Sequence[hidden_cases.Case]) -> Iterator[tuple[str, str]]:
+    """What passes and should not, and what to do about it."""
+    always: dict[tuple[str, str], _Seen] = {}
+    once: dict[tuple[str, str], _Seen] = {}
+    for one in cases:
+        said = hidden.said(one)
+        if said["is"] != "returned":
+            raised = said.get("type")
+            yield (
+                f"the reference raises {raised} where properties alone decide ({one.group} cases)",
+                "let the expected result of that case be what it raises, or mend the reference",
+            )
+            return
+        for forged in _forgeries(said["v"]):
+            seen = (always if forged.always else once).setdefault(forged.name, _Seen())
+            if _passes(hidden, one, forged.raw):
+                seen.accepted.append(one.group)
+            else:
+                seen.refused += 1
+    holds = f"{hidden.part}_holds"
+    for (where, how), seen in always.items():
+        if seen.accepted:
+            yield (
+                f"a result passes in which {where} is {how} ({seen.accepted[0]} cases)",
+                f"let '{holds}' refuse it in every case, or '{hidden.part}_form' if there is one",
+            )
+    for (where, how), seen in once.items():
+        if seen.accepted and not seen.refused:
+            yield (
+                f"a result passes in which {where} is {how}, in every case",
+                f"let '{holds}' compare it with what is right, or leave it out of the result",
+            )
+
+
+def _passes(hidden: Hidden, case: hidden_cases.Case, raw: Raw) -> bool:
+    """As a student's result is judged where nothing is compared."""
+    try:
+        read(raw)
+    except ValueError:
+        return False
+    return hidden.unheld(case, raw) is None
+
+
+def _chosen(cases: Sequence[hidden_cases.Case]) -> Sequence[hidden_cases.Case]:
+    """A few of them: the last of every group, which is seldom an edge, then the ones before it."""
+    groups: dict[str, list[hidden_cases.Case]] = {}
+    for one in cases:
+        groups.setdefault(one.group, []).append(one)
+    rounds = range(max(map(len, groups.values()), default=0))
+    turns = (g[-1 - turn] for turn in rounds for g in groups.values() if turn < len(g))
+    return list(islice(turns, MOST_CASES))
+
+
+@dataclass(frozen=True, slots=True)
+class _Forged:
+    """A result of the reference in which one thing was replaced."""
+
+    name: tuple[str, str]
+    """What was replaced, and by what; both in words."""
+    raw: Raw
+    always: bool
+    """Whether it is wrong whatever the case; otherwise, in one of them at least."""
+
+
+def _forgeries(raw: Raw) -> Iterator[_Forged]:
+    for place, one in islice(_places((), raw), MOST_PLACES):
+        for how, another, always in _replaced(one, alone=not any(map(_is_item, place))):
+            if another != one:
+                yield _Forged((_named(place), how), _with(raw, place, another), always)
+
+
+def _places(place: Place, raw: Raw) -> Iterator[tuple[Place, Raw]]:
+    """All that may be replaced in what was encoded; of lists the first and the last item."""
+    values = raw.get("v", ())
+    if raw["t"] == "dict":
+        for index, (key, one) in enumerate(values):
+            yield from _places((*place, (index, f"{key.get('v')!r}")), one)
+    elif raw["t"] in ("list", "tuple"):
+        yield place, raw
+        for index in sorted({0, len(values) - 1} if values else ()):
+            yield from _places((*place, (index, "")), values[index])
+    elif raw["t"] in ("array", "tensor", "int", "float"):
+        yield place, raw
+
+
+def _is_item(step: Step) -> bool:
+    return not step[1]
+
+
+def _replaced(raw: Raw, *, alone: bool) -> Iterator[tuple[str, Raw, bool]]:
+    """What may stand in its place: in words, itself, and whether it is wrong in every case."""
+    if raw["t"] in ("list", "tuple"):
+        yield "empty", {**raw, "v": []}, False
+        return
+    if raw.get("shape"):
+        yield from _replaced_array(raw)
+        return
+    number = scalar(read(raw))
+    if isinstance(number, (int, float)) and not isinstance(number, bool):
+        sort = float if raw["t"] == "float" else int
+        yield "NaN", trial.encode(math.nan), True
+        yield "infinite", trial.encode(math.inf), True
+        yield "-1", trial.encode(sort(-1)), alone and number >= 0
+        # Nothing may well be within the limits of a count: who looks at it refuses one of the two.
+        yield f"0 or {_HUGE:.0e}", trial.encode(sort(0)), False
+        yield f"0 or {_HUGE:.0e}", trial.encode(sort(_HUGE)), False
+
+
+def _replaced_array(raw: Raw) -> Iterator[tuple[str, Raw, bool]]:
+    import numpy as np
+
+    shape, data = raw["shape"], base64.b64decode(raw["v"])
+    size = math.prod(shape)
+    yield "an empty array", {**raw, "shape": [0, *shape], "v": ""}, True
+    yield "a column of its numbers", {**raw, "shape": [size, 1]}, True
+    yield "a row of its numbers", {**raw, "shape": [1, size]}, True
+    dtype = raw["dtype"] if raw["dtype"] in ("float16", "float32") else "float64"
+    if size:
+        nothing = base64.b64encode(np.full(size, np.nan, dtype).tobytes()).decode()
+        yield "full of NaN", {**raw, "dtype": dtype, "v": nothing}, True
+    yield "full of zeros", {**raw, "v": base64.b64encode(bytes(len(data))).decode()}, False
+
+
+def _with(raw: Raw, place: Place, another: Raw) -> Raw:
+    """*raw* with *another* at that place; a new one."""
+    if not place:
+        return another
+    (index, key), *rest = place
+    values = list(raw["v"])
+    if key:
+        values[index] = [values[index][0], _with(values[index][1], tuple(rest), another)]
+    else:
+        values[index] = _with(values[index], tuple(rest), another)
+    return {**raw, "v": values}
+
+
+def _named(place: Place) -> str:
+    """The same for all items of a list."""
+    name = "the result"
+    for _, key in place:
+        name = f"{key} of {name}" if key else f"an item of {name}"
+    return name
