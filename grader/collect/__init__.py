@@ -11,7 +11,8 @@ from typing import Literal
 
 from grader import notebook
 from grader.collect.found import Budget, Found, sentence
-from grader.collect.names import Notice, notice, short
+from grader.collect.names import Notice, Remark, notice, short
+from grader.collect.notices import Notices
 from grader.collect.platforms import check_table
 from grader.collect.readers import entries, read
 from grader.collect.roster import Roster
@@ -20,7 +21,6 @@ from grader.model import Student, Submission
 
 __all__ = ["Collected", "Notice", "collect", "load"]
 
-MAX_NOTICES = 1_000
 MAX_ATTEMPTS = 100
 """Of one student; only the newest are read."""
 MAX_ATTEMPTS_BYTES = 200_000_000
@@ -62,23 +62,25 @@ def collect(
     the one that named the files.
     """
     roster = Roster(known, users)
-    notices: list[Notice] = []
+    notices = Notices()
     platforms: set[str] = set()
     found: dict[str, list[Found]] = {}
     copies: dict[str, list[Found]] = {}
     path = Path(path).absolute()
     for entry in entries(path, Budget(path, roster.find)):
-        if isinstance(entry, Notice):
-            notices.append(entry)
-        elif (student := roster.find(entry.name)) is None:
-            notices.append(roster.unknown(entry.name))
+        student = roster.find(entry.name)
+        if isinstance(entry, Remark):
+            notices.add(student, entry.notice)
+            continue
+        if student is None:
+            notices.add(None, roster.unknown(entry.name))
         else:
             by_name = copies if roster.of_copy(entry.name) else found
             by_name.setdefault(student, []).append(entry)
-        if not isinstance(entry, Notice) and (platform := roster.platform(entry.name)):
+        if platform := roster.platform(entry.name):
             platforms.add(platform)
     check_table(users, platforms)
-    notices += _with_copies(found, copies)
+    _add_copies(found, copies, notices)
     attempts: dict[str, tuple[Submission, ...]] = {}
     for student, mine in found.items():
         mine.sort(key=lambda entry: (entry.time, str(entry.name)), reverse=True)
@@ -88,21 +90,22 @@ def collect(
         # Beside one that is theirs it costs nothing, such as the sample that a repository has.
         graded = attempts[student][0].path
         level: Literal["info", "warning"] = "warning" if graded in not_theirs else "info"
-        notices += [replace(said, level=level) for said in not_theirs.values()]
+        for said in not_theirs.values():
+            notices.add(student, replace(said, level=level))
         if len(mine) > 1:
-            notices.append(_several(student, mine, not_theirs))
+            notices.add(student, _several(student, mine, not_theirs))
     order = sorted(attempts)
     return Collected(
         submissions=tuple(attempts[s][0] for s in order),
         earlier=tuple(one for s in order for one in attempts[s][1:]),
-        notices=_few(notices),
+        notices=notices.all(),
         missing=tuple(s for s in known if s not in attempts),
     )
 
 
-def _with_copies(
-    found: dict[str, list[Found]], copies: Mapping[str, list[Found]]
-) -> Iterator[Notice]:
+def _add_copies(
+    found: dict[str, list[Found]], copies: Mapping[str, list[Found]], notices: Notices
+) -> None:
     """Adds files that are named like copies, of students who have no other.
 
     Beside a notebook of the student's very name anybody may have put a copy's.
@@ -111,9 +114,11 @@ def _with_copies(
         for entry in files:
             if student in found:
                 text = f"named like a copy of the notebook of '{student}', which is there; not read"
-                yield notice("warning", entry.name, f"{text}. Rename it if it is the one to grade")
+                text += ". Rename it if it is the one to grade"
+                notices.add(student, notice("warning", entry.name, text))
             else:
-                yield notice("info", entry.name, f"a copy by its name, so of '{student}'")
+                text = f"a copy by its name, so of '{student}'"
+                notices.add(student, notice("info", entry.name, text))
     found.update({student: mine for student, mine in copies.items() if student not in found})
 
 
@@ -140,7 +145,7 @@ def load(submission: Submission) -> bytes:
 def read_attempts(
     student: str,
     mine: Sequence[Found],
-    notices: list[Notice],
+    notices: Notices,
     look: Look | None = None,
     not_theirs: dict[str, Notice] | None = None,
 ) -> Iterator[Submission]:
@@ -151,36 +156,67 @@ def read_attempts(
     elsewhere = {} if not_theirs is None else not_theirs
     left = MAX_ATTEMPTS_BYTES
     for entry in mine[:MAX_ATTEMPTS]:
-        refusal, data, trouble = entry.refusal, b"", None
-        readable = None
-        try:
-            if refusal is None and left <= 0:
-                most = MAX_ATTEMPTS_BYTES / 1e6
-                raise SubmissionError(f"newer attempts have {most:.0f} MB already; not read")
-            if refusal is None:
-                data = read(entry.path)
-                readable = notebook.read(data)
-        except SubmissionError as error:
-            refusal = sentence(error)
-        except OSError as error:
-            # Not the student's fault, so not refused: executing it will fail, and cost nothing.
-            trouble = f"the file can't be opened: {_reason(error)}"
-        if readable is not None and look is not None:
-            try:
-                trouble = look(student, readable)
-            except SubmissionError as error:
-                refusal = sentence(error)
-                elsewhere[entry.path] = notice("warning", entry.name, refusal)
-        left -= len(data)
-        if (refusal or trouble) and entry.path not in elsewhere:
-            notices.append(notice("warning", entry.name, refusal or trouble or ""))
+        seen = _seen(entry, left)
+        left -= len(seen.data)
+        if not _is_theirs(student, seen, look):
+            elsewhere[entry.path] = notice("warning", entry.name, seen.refusal or "")
+        elif said := seen.refusal or seen.trouble:
+            notices.add(student, notice("warning", entry.name, said))
         yield Submission(
             student=student,
             path=entry.path,
-            sha256=hashlib.sha256(data).hexdigest(),
+            sha256=hashlib.sha256(seen.data).hexdigest(),
             received=_iso(entry.time),
-            refusal=refusal,
+            refusal=seen.refusal,
         )
+
+
+@dataclass(slots=True, kw_only=True)
+class _Seen:
+    """What a file holds, as far as it can be read."""
+
+    data: bytes = b""
+    readable: notebook.Notebook | None = None
+    refusal: str | None = None
+    trouble: str | None = None
+    """Not the student's fault, so not refused: where executing it fails too, that costs nothing."""
+
+
+def _seen(entry: Found, left: int) -> _Seen:
+    """One file, unless more than *left* bytes have been read; nothing in it costs anybody else."""
+    seen = _Seen(refusal=entry.refusal)
+    if seen.refusal is None and left <= 0:
+        seen.refusal = f"newer attempts have {MAX_ATTEMPTS_BYTES / 1e6:.0f} MB already; not read"
+    if seen.refusal is not None:
+        return seen
+    try:
+        seen.data = read(entry.path)
+        seen.readable = notebook.read(seen.data)
+    except SubmissionError as error:
+        seen.refusal = sentence(error)
+    except OSError as error:
+        seen.trouble = f"the file can't be opened: {_reason(error)}"
+    except Exception as error:  # noqa: BLE001  # whatever strangers' bytes have set off
+        seen.trouble = f"the file can't be read, by a fault of ours: {_named(error)}"
+    return seen
+
+
+def _is_theirs(student: str, seen: _Seen, look: Look | None) -> bool:
+    """Whether the notebook can be the student's, by what *look* says."""
+    if seen.readable is None or look is None:
+        return True
+    try:
+        seen.trouble = look(student, seen.readable)
+    except SubmissionError as error:
+        seen.refusal = sentence(error)
+        return False
+    except Exception as error:  # noqa: BLE001  # as above; what a notebook says earns no point
+        seen.trouble = f"it can't be told whose it says it is, by a fault of ours: {_named(error)}"
+    return True
+
+
+def _named(error: Exception) -> str:
+    return type(error).__name__  # what it says may be strangers' bytes, or not even be sayable
 
 
 def _reason(error: OSError) -> str:
@@ -203,12 +239,3 @@ def _several(student: str, mine: Sequence[Found], not_theirs: Container[str]) ->
     named += ", ..." if len(others) > 5 else ""
     text = f"'{student}' handed in {len(mine)} notebooks; {which}, not {named}"
     return notice("info", graded.name, text)
-
-
-def _few(notices: Sequence[Notice]) -> tuple[Notice, ...]:
-    """As many as anybody reads, warnings first."""
-    if len(notices) <= MAX_NOTICES:
-        return tuple(notices)
-    kept = sorted(notices, key=lambda one: one.level != "warning")[: MAX_NOTICES - 1]
-    text = f"and {len(notices) - len(kept)} more notices"
-    return (*kept, Notice(level="info", path="…", text=text))

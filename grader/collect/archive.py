@@ -13,7 +13,7 @@ from pathlib import Path, PurePosixPath
 
 from grader import notebook
 from grader.collect.found import Budget, Found, Thing, foreign, is_link
-from grader.collect.names import is_notebook, is_silent, is_too_long, notice, storable
+from grader.collect.names import is_notebook, is_silent, is_too_long, remark, storable
 from grader.errors import SetupError, SubmissionError
 
 MEMBER = "//"
@@ -76,7 +76,7 @@ def members(path: Path, budget: Budget) -> Iterator[Thing]:
         if not name.parts or is_silent(name) or not budget.takes(name):
             continue
         if is_too_long(name):
-            yield notice("warning", name, "a name too long to be a student's; not read")
+            yield remark("warning", name, "a name too long to be a student's; not read")
             continue
         around = list(name.parents)
         if last[filename].is_dir():
@@ -92,13 +92,14 @@ def _doubles(listed: list[zipfile.ZipInfo]) -> Iterator[Thing]:
     times = Counter(info.filename for info in listed if not info.is_dir())
     for filename, count in times.items():
         if count > 1:
+            name = PurePosixPath(storable(filename.replace("\\", "/")))
             text = f"stands in the zip {count} times; the last is taken"
-            yield notice("warning", PurePosixPath(storable(filename)), text)
+            yield remark("warning", name, text)
 
 
 def _member(info: zipfile.ZipInfo, name: PurePosixPath, path: Path) -> Thing:
     if name.is_absolute() or ".." in name.parts or name.parts[0][1:2] == ":":
-        return notice("warning", name, "a path that leads out of the zip; refused")
+        return remark("warning", name, "a path that leads out of the zip; refused")
     if not is_notebook(name):
         return foreign(name)
     return Found(name=name, path=f"{path}{MEMBER}{info.filename}", time=_time(info))

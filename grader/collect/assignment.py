@@ -8,7 +8,8 @@ from pathlib import Path, PurePosixPath
 
 from grader.collect import read_attempts
 from grader.collect.found import Budget, Found
-from grader.collect.names import Notice, notice
+from grader.collect.names import Notice, Remark, notice
+from grader.collect.notices import Notices
 from grader.collect.readers import entries
 from grader.model import Submission
 
@@ -35,17 +36,18 @@ def collect_assignment(
     """
     layout = _Layout(assignment, notebooks)
     path = Path(path).absolute()
-    notices: list[Notice] = []
+    notices = Notices()
     found: dict[tuple[str, str], list[Found]] = {}
     for entry in entries(path, Budget(path, layout.student)):
-        if isinstance(entry, Notice):
-            path_ = PurePosixPath(entry.path)
-            if not layout.is_other(path_) and path_.name != _STAMP:
-                notices.append(entry)
-        elif not layout.is_other(entry.name):
+        if layout.is_other(entry.name):
+            continue
+        if isinstance(entry, Remark):
+            if entry.name.name != _STAMP:
+                notices.add(layout.student(entry.name), entry.notice)
+        else:
             whose = layout.find(entry.name)
             if isinstance(whose, Notice):
-                notices.append(whose)
+                notices.add(layout.student(entry.name), whose)
             else:
                 found.setdefault(whose, []).append(entry)
     submissions: dict[str, dict[str, Submission]] = {}
@@ -59,8 +61,9 @@ def collect_assignment(
         (newest,) = read_attempts(student, mine[:1], notices)
         submissions.setdefault(student, {})[name] = newest
         said = f"{mine[0].name} is graded, not this"
-        notices += [notice("info", older.name, said) for older in mine[1:]]
-    return CollectedAssignment(submissions=submissions, notices=tuple(notices))
+        for older in mine[1:]:
+            notices.add(student, notice("info", older.name, said))
+    return CollectedAssignment(submissions=submissions, notices=notices.all())
 
 
 class _Layout:

@@ -9,7 +9,7 @@ from pathlib import Path, PurePosixPath
 
 from grader import notebook
 from grader.collect.found import Budget, Found, Thing, foreign, is_link, is_no_file, sentence
-from grader.collect.names import is_notebook, is_silent, is_too_long, notice, storable
+from grader.collect.names import is_notebook, is_silent, is_too_long, remark, storable
 
 # Neither a link nor a pipe that is put there in the last moment is followed or waited for.
 _FLAGS = (
@@ -29,13 +29,13 @@ def walk(root: Path, budget: Budget) -> Iterator[Thing]:
         if folder != root:
             yield name
         if is_too_long(name):
-            yield notice("warning", name, "too deep to be looked into")
+            yield remark("warning", name, "too deep to be looked into")
             continue
         try:
             listed = sorted(_listed(folder, root, budget), key=lambda entry: entry.name)
         except OSError as error:
             reason = (error.strerror or "it went away").lower()
-            yield notice("warning", name, f"the folder can't be opened: {reason}")
+            yield remark("warning", name, f"the folder can't be opened: {reason}")
             continue
         for entry in listed:
             if not entry.is_dir(follow_symlinks=False):
@@ -62,7 +62,7 @@ def _name(path: Path, root: Path) -> PurePosixPath:
 def _file(entry: os.DirEntry[str], name: PurePosixPath) -> Thing:
     link = entry.is_symlink()
     if storable(entry.path) != entry.path:
-        return notice("warning", name, "the file's name is not UTF-8; rename it")
+        return remark("warning", name, "the file's name is not UTF-8; rename it")
     if not is_notebook(name):
         return foreign(name, link=link)
     try:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from grader.collect.names import Notice, is_notebook, is_silent, notice
+from grader.collect.names import Remark, is_notebook, is_silent, notice, remark
 from grader.errors import SetupError, SubmissionError
 
 MAX_FILES = 200_000
@@ -32,7 +32,7 @@ class Found:
     """Why it is not read at all."""
 
 
-Thing = Found | Notice | PurePosixPath
+Thing = Found | Remark | PurePosixPath
 """A notebook, what is said of something else, or the name of a folder."""
 
 
@@ -51,11 +51,11 @@ def sentence(error: SubmissionError) -> str:
     return f"{error.what}; {error.fix}" if error.fix else error.what
 
 
-def foreign(name: PurePosixPath, *, link: bool = False) -> Notice:
+def foreign(name: PurePosixPath, *, link: bool = False) -> Remark:
     """What is said of something that is not called a notebook."""
     if link:
-        return notice("warning", name, "a symbolic link; not followed")
-    return notice("info", name, "not a notebook; ignored")
+        return remark("warning", name, "a symbolic link; not followed")
+    return remark("info", name, "not a notebook; ignored")
 
 
 class Budget:
@@ -83,16 +83,17 @@ class Budget:
         whose = self._owner(folder / "x")
         return whose is not None and self._seen[whose] >= MAX_EACH
 
-    def notices(self) -> Iterator[Notice]:
+    def remarks(self) -> Iterator[Remark]:
         """A warning for every student of whom not everything was looked at."""
         for whose, count in self._seen.items():
             if whose is not None and count > MAX_EACH:
                 text = f"'{whose}' has more than {MAX_EACH:,} files; the rest is not looked at"
-                yield notice("warning", PurePosixPath(whose), text)
+                said = notice("warning", PurePosixPath(whose), text)
+                yield Remark(name=PurePosixPath(whose, "…"), notice=said)  # a name of theirs
 
 
-def hollow(folders: Iterable[PurePosixPath], files: Iterable[PurePosixPath]) -> Iterator[Notice]:
-    """A notice for each folder that is called a notebook and has none in it."""
+def hollow(folders: Iterable[PurePosixPath], files: Iterable[PurePosixPath]) -> Iterator[Remark]:
+    """A remark for each folder that is called a notebook and has none in it."""
     called = [name for name in folders if is_notebook(name) and not is_silent(name)]
     if not called:
         return
@@ -100,4 +101,4 @@ def hollow(folders: Iterable[PurePosixPath], files: Iterable[PurePosixPath]) -> 
     for name in called:
         if name not in holding:
             text = "a folder that is called like a notebook, with no notebook in it"
-            yield notice("warning", name, text)
+            yield remark("warning", name, text)

@@ -29,6 +29,19 @@ class Notice:
     text: str
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Remark:
+    """A notice with the whole name that it is about, by which it is known whose file that is."""
+
+    name: PurePosixPath
+    notice: Notice
+
+
+def remark(level: Literal["info", "warning"], name: PurePosixPath, text: str) -> Remark:
+    """A notice that is safe to print, with *name* as it is."""
+    return Remark(name=name, notice=notice(level, name, text))
+
+
 def notice(level: Literal["info", "warning"], name: PurePosixPath, text: str) -> Notice:
     """A notice that is safe to print, whatever stands in *name* and *text*."""
     return Notice(level=level, path=short(name), text=shown(text, _SAID))

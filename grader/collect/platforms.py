@@ -46,14 +46,18 @@ class Handed:
 
 def handed(name: PurePosixPath) -> Handed | None:
     """What the first part of *name* that a platform made says; None when none did."""
-    for part in name.parts:
-        if len(part) > _LONGEST:
-            continue
-        if found := _MOODLE.match(part):
-            return Handed(platform="Moodle", name=found["name"], user=found["user"])
-        if found := _CANVAS.match(part):
-            late = found["late"] is not None
-            return Handed(platform="Canvas", name=found["name"], user=found["user"], late=late)
+    return next((said for part in name.parts if (said := handed_as(part))), None)
+
+
+def handed_as(part: str) -> Handed | None:
+    """What a platform says that made this name of a file or folder; None when none did."""
+    if len(part) > _LONGEST:
+        return None
+    if found := _MOODLE.match(part):
+        return Handed(platform="Moodle", name=found["name"], user=found["user"])
+    if found := _CANVAS.match(part):
+        late = found["late"] is not None
+        return Handed(platform="Canvas", name=found["name"], user=found["user"], late=late)
     return None
 
 

@@ -9,12 +9,12 @@ from pathlib import Path, PurePosixPath
 from grader.collect.archive import MEMBER, members, read_member
 from grader.collect.folder import read_file, walk
 from grader.collect.found import Budget, Found, Thing, hollow
-from grader.collect.names import Notice
+from grader.collect.names import Remark
 from grader.errors import SetupError
 
 
-def entries(path: Path, budget: Budget) -> Iterator[Found | Notice]:
-    """Everything in *path* that is called a notebook, and a notice for what is not taken."""
+def entries(path: Path, budget: Budget) -> Iterator[Found | Remark]:
+    """Everything in *path* that is called a notebook, and a remark on what is not taken."""
     files: list[PurePosixPath] = []
     folders: list[PurePosixPath] = []
     for thing in _things(path, budget):
@@ -25,7 +25,7 @@ def entries(path: Path, budget: Budget) -> Iterator[Found | Notice]:
             files.append(thing.name)
         yield thing
     yield from hollow(folders, files)
-    yield from budget.notices()
+    yield from budget.remarks()
 
 
 def _things(path: Path, budget: Budget) -> Iterator[Thing]:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import difflib
 import re
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 
-from grader.collect.names import Notice, notice, short
-from grader.collect.platforms import People, handed
+from grader.collect.names import Notice, is_notebook, notice, short
+from grader.collect.platforms import Handed, People, handed_as
 from grader.model import Student
 
 _COPY = re.compile(r"^(?:Copy of )*+(.+?)(?: ?\(\d{1,3}\)| - Copy| copy)*+$", re.IGNORECASE)
@@ -25,6 +26,22 @@ _HINTS = 20
 """Unknown names that are compared with the whole roster, which takes a while when it is long."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Told:
+    """What the outermost part of a name says that says anything of whose the file is."""
+
+    student: str | None
+    by: Handed | None = None
+    """What a platform wrote there."""
+    copy: bool = False
+    """Whether it is named like a copy."""
+    among: tuple[str, ...] = ()
+    """Who it may be, where their ids differ in case alone."""
+
+
+_NOTHING = _Told(student=None)
+
+
 class Roster:
     """Students by id, found again whatever case or Unicode form a file system made of it."""
 
@@ -33,11 +50,10 @@ class Roster:
         self._hints = _HINTS
         self._people = People(known, users or {})
         self._exact = {unicodedata.normalize("NFC", student): student for student in known}
-        folded: dict[str, list[str]] = {}
-        for text, student in self._exact.items():
-            folded.setdefault(text.casefold(), []).append(student)
         # Two ids that differ in case alone are told apart by their exact spelling only.
-        self._folded = {text: ids[0] for text, ids in folded.items() if len(ids) == 1}
+        self._folded: dict[str, list[str]] = {}
+        for text, student in self._exact.items():
+            self._folded.setdefault(text.casefold(), []).append(student)
 
     def find(self, name: PurePosixPath) -> str | None:
         """The student that a file of this name belongs to.
@@ -45,38 +61,38 @@ class Roster:
         Where a platform named it, by what the platform says, and never by the student's own name
         for the file.
         """
-        who = handed(name)
-        if who is None:
-            return self._named(name) or self.of_copy(name)
-        return self._above(name) or self._people.find(who)
+        return self._told(name).student
 
     def platform(self, name: PurePosixPath) -> str | None:
         """The platform by whose word alone it is known whose the file is; None where none is."""
-        who = handed(name)
-        return who.platform if who and not self._above(name) else None
+        by = self._told(name).by
+        return by.platform if by else None
 
-    def _above(self, name: PurePosixPath) -> str | None:
-        """The student whose whole id is what a platform seems to have made, or a folder of it."""
-        for part in name.parts:
-            text = unicodedata.normalize("NFC", part)
-            if (found := self._exact.get(text.removesuffix(name.suffix))) is not None:
-                return found
-            if handed(PurePosixPath(part)):
-                return None
-        return None
+    def of_copy(self, name: PurePosixPath) -> bool:
+        """Whether it belongs to its student only by a name such as "Copy of ada" or "ada (1)"."""
+        return self._told(name).copy
 
-    def _named(self, name: PurePosixPath) -> str | None:
-        candidates = [unicodedata.normalize("NFC", part) for part in (*name.parts[:-1], name.stem)]
-        exact = (self._exact.get(text) for text in candidates)
-        folded = (self._folded.get(text.casefold()) for text in candidates)
-        return next((s for s in (*exact, *folded) if s is not None), None)
+    def _told(self, name: PurePosixPath) -> _Told:
+        """From the outside in, since what is further in may have been named by a student."""
+        for part, text in _parts(name):
+            if told := self._called(text):
+                return told
+            if by := handed_as(part):
+                return _Told(student=self._people.find(by), by=by)
+            match = _COPY.match(text) if len(text) <= _LONGEST else None
+            if match and match[1] != text and (told := self._called(match[1])):
+                return replace(told, copy=True)
+        return _NOTHING
 
-    def of_copy(self, name: PurePosixPath) -> str | None:
-        """Whose notebook was copied to "Copy of ada" or "ada (1)"; None for any other name."""
-        match = _COPY.match(name.stem) if len(name.stem) <= _LONGEST else None
-        if match is None or match[1] == name.stem or handed(name) or self._named(name):
-            return None
-        return self._named(PurePosixPath(match[1] + name.suffix))
+    def _called(self, text: str) -> _Told | None:
+        """Who is called that, or may be; None where nobody is."""
+        text = unicodedata.normalize("NFC", text)
+        if (exact := self._exact.get(text)) is not None:
+            return _Told(student=exact)
+        alike = self._folded.get(text.casefold(), [])
+        if len(alike) > 1:
+            return _Told(student=None, among=tuple(alike))
+        return _Told(student=alike[0]) if alike else None
 
     def _original(self, name: PurePosixPath) -> str | None:
         if len(name.stem) > _LONGEST:
@@ -85,15 +101,18 @@ class Roster:
 
     def unknown(self, name: PurePosixPath) -> Notice:
         """What to say of a file that belongs to nobody."""
-        who = handed(name)
-        if who is not None:
-            return notice("warning", name, self._people.why_not(who))
+        told = self._told(name)
+        if told.by is not None:
+            return notice("warning", name, self._people.why_not(told.by))
         stem = short(name.stem)
         text = f"'{stem}' is not on the roster"
         if len(name.parts) > 1:
             text = f"neither '{stem}' nor its folder '{short(name.parts[-2])}' is on the roster"
         original = self._original(name)
-        if original:
+        if told.among:
+            listed = " and ".join(f"'{student}'" for student in told.among)
+            text = f"whose it is can't be told: {listed} differ in case alone; rename it"
+        elif original:
             # Only a hint: "team-2" may be somebody who is missing on the roster.
             text += f"; did you mean '{original}'? rename the file"
         elif self._hints > 0:
@@ -104,6 +123,15 @@ class Roster:
                 folded = unicodedata.normalize("NFC", part).casefold()
                 close = difflib.get_close_matches(folded, self._folded, n=1, cutoff=0.8)
                 if close:
-                    text += f"; is it '{self._folded[close[0]]}'?"
+                    text += f"; is it '{self._folded[close[0]][0]}'?"
                     break
         return notice("warning", name, text)
+
+
+def _parts(name: PurePosixPath) -> Iterator[tuple[str, str]]:
+    """Each part of *name*, and what it calls somebody: a notebook without its ending."""
+    for part in name.parts[:-1]:
+        path = PurePosixPath(part)
+        yield part, path.stem if is_notebook(path) else part
+    if name.parts:
+        yield name.parts[-1], name.stem

@@ -33,6 +33,9 @@ from grader.inside.watch import tell_of
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
 _ENDING_SECONDS = 5.0
+_REAPED = 5000
+"""So many at a time: a notebook can give us children of its own, and more may end meanwhile than
+we could ever take leave of."""
 
 
 def main() -> None:
@@ -162,6 +165,7 @@ class _Nest:
         self._line = line
         self._keeper = keeper
         self._kernels: dict[int, socket.socket] = {}
+        self._waiting = False
         self._own = -1
         if "pid" in plan["namespaces"]:
             self._own = os.open("ns/pid", os.O_RDONLY | os.O_CLOEXEC, dir_fd=itself)
@@ -180,10 +184,11 @@ class _Nest:
     def all(self) -> None:
         """Returns when the grader has closed the line, or is gone, or the keeper is."""
         while True:
-            sources = {source for source, _ in self._poll.poll()}
+            sources = {source for source, _ in self._poll.poll(0 if self._waiting else None)}
             if self._wake in sources:
                 os.read(self._wake, 512)
-                self._reap()
+            if self._wake in sources or self._waiting:
+                self._waiting = self._reap()
             if self._line.fileno() in sources and not self._ordered():
                 return
             keeper = self._keeper
@@ -233,17 +238,25 @@ class _Nest:
             os.close(file)
         return True
 
-    def _reap(self) -> None:
+    def _reap(self) -> bool:
+        """Takes leave of who has ended, and of every such kernel; whether others may be left."""
         with contextlib.suppress(ChildProcessError):
-            while True:
-                pid, status = os.waitpid(-1, os.WNOHANG)
-                if pid == 0:
-                    return
-                if pid in self._kernels:
-                    line = self._kernels.pop(pid)
-                    said = {"is": "ended", "status": os.waitstatus_to_exitcode(status)}
-                    tell_of(line, said)
-                    line.close()
+            for _ in range(_REAPED):
+                if not self._left(-1):
+                    return False
+            for kernel in tuple(self._kernels):
+                self._left(kernel)
+            return True
+        return False
+
+    def _left(self, which: int) -> bool:
+        """Whether *which*, or with -1 any child, had ended."""
+        pid, status = os.waitpid(which, os.WNOHANG)
+        if pid in self._kernels:
+            line = self._kernels.pop(pid)
+            tell_of(line, {"is": "ended", "status": os.waitstatus_to_exitcode(status)})
+            line.close()
+        return pid != 0
 
     def close(self) -> None:
         """Lets the keeper go."""

@@ -62,7 +62,7 @@ def _points(about: Mapping[str, object], where: str) -> float:
         return 0.0
     try:
         points = float(about.get("points") or 0)  # type: ignore[arg-type]
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         points = -1.0
     if not 0 <= points < float("inf"):
         raise SetupError(

@@ -173,6 +173,10 @@ def _one(
     except GraderError as error:
         text = _failure(error, before, out / f"{student}.ipynb")
         return told(came=Came.FAILED, text=text), _failed(repository, before)
+    except Exception as error:  # noqa: BLE001  # one repository must not stop the others
+        what = GraderError(f"a fault of ours ({type(error).__name__})", fix="report this as a bug")
+        text = _failure(what, before, out / f"{student}.ipynb")
+        return told(came=Came.FAILED, text=text), _failed(repository, before)
     entry = _entry(taken, repository, before, asked)
     target = out / f"{student}.ipynb"
     if not target.exists() or target.read_bytes() != taken.data:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import re
+import warnings
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
@@ -80,8 +81,9 @@ def _from_metadata(found: object) -> About | None:
 
 
 def _names(found: Mapping[object, object], sheets: Mapping[str, Sheet | None]) -> About:
-    names = ("set", "release", "student", "version")
-    exam, release, student, version = (str(found.get(k) or "") for k in names)
+    given = (found.get(name) for name in ("set", "release", "student", "version"))
+    # Nothing else is made a text of: it may be as deep as the notebook itself.
+    exam, release, student, version = (text if isinstance(text, str) else "" for text in given)
     return About(exam=exam, release=release, student=student, version=version, sheets=sheets)
 
 
@@ -113,12 +115,20 @@ def _lines(source: str) -> list[tuple[str, ...]]:
 
 
 def _texts(written: str) -> tuple[str, ...]:
+    """The texts in a tuple as it is written; none where anything else is in it.
+
+    It is read and never evaluated: of what a student wrote even that may raise almost anything.
+    """
     try:
-        found = ast.literal_eval(written)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of an odd backslash, which nobody here wrote
+            found = ast.parse(written, mode="eval").body
     except (ValueError, SyntaxError, MemoryError, RecursionError):
         return ()
-    fits = isinstance(found, tuple) and all(isinstance(text, str) for text in found)
-    return found if fits else ()
+    parts = found.elts if isinstance(found, ast.Tuple) else []
+    values = [part.value for part in parts if isinstance(part, ast.Constant)]
+    texts = tuple(value for value in values if isinstance(value, str))
+    return texts if len(texts) == len(parts) else ()
 
 
 def _sheet(name: str, form: str, how: str, sources: list[str]) -> Sheet:

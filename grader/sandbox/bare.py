@@ -29,6 +29,10 @@ _THREAD_VARIABLES = (
     "NUMEXPR_NUM_THREADS",
     "VECLIB_MAXIMUM_THREADS",
 )
+# Where memory of the dead goes to a program, as on most desktops, Linux heeds no limit on its size,
+# not even 0; but 1 is how it knows such a program's own crash, and then nothing is started. Of a
+# file one byte is less than the least there is to write, so there is none either.
+_CORE = 1 if sys.platform == "linux" else 0
 # What an interpreter may need to find its libraries and its devices, and nothing that names a
 # person, a token or a folder of the grader.
 _KEPT = ("LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "CUDA_HOME", "CUDA_VISIBLE_DEVICES", "SYSTEMROOT")
@@ -80,7 +84,7 @@ class Bare:
         Processes are not limited: the system counts them by user, not by notebook.
         """
         found = {
-            "RLIMIT_CORE": 0,
+            "RLIMIT_CORE": _CORE,
             "RLIMIT_CPU": math.ceil(limits.notebook_seconds) * (os.cpu_count() or 1) + 60,
             "RLIMIT_FSIZE": min(GIB, limits.scratch_bytes),
             "RLIMIT_NOFILE": 1024,

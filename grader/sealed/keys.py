@@ -145,4 +145,6 @@ def _dump_no_memory() -> None:
         import resource
 
         _, most = resource.getrlimit(resource.RLIMIT_CORE)
-        resource.setrlimit(resource.RLIMIT_CORE, (0, most))
+        # Linux gives a program that takes such memory all of it even at 0, but nothing at 1.
+        soft = 1 if sys.platform == "linux" and most != 0 else 0
+        resource.setrlimit(resource.RLIMIT_CORE, (soft, most))

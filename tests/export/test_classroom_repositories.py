@@ -11,7 +11,7 @@ import threading
 from datetime import UTC, datetime, timedelta
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import pytest
 
@@ -19,6 +19,7 @@ from grader.cli import main
 from grader.errors import SetupError
 from grader.git import Access, Bounds, GitError, address, scratch
 from grader.load.repositories import instant, load_repositories
+from grader.pipeline import collecting
 from grader.pipeline.collecting import Came, Collecting, Repository, collect_repositories
 from grader.pipeline.publishing import EMAIL, Sending, Went, send_all
 from tests.builders_classroom import Remote, git
@@ -368,6 +369,25 @@ def test_one_failure_does_not_stop_the_others(
     assert {one["student"]: one["came"] for one in told} == {
         "ada": "collected", "mia": "failed", "eve": "nothing handed in", "bo": "collected",
     }  # fmt: skip
+
+
+def test_a_fault_of_ours_in_one_repository_does_not_stop_the_others(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wanted = []
+    for name in ("ada", "bo"):
+        remote = Remote(tmp_path, name)
+        remote.push({"exam.ipynb": OLD}, JANUARY)
+        wanted.append(Repository(student=name, url=remote.url, deadline=None))
+    real = collecting.take
+
+    def take(one: Any, *rest: Any) -> Any:
+        return real(one, *rest) if one.student == "bo" else {}["ada"]
+
+    monkeypatch.setattr(collecting, "take", take)
+    ada, bo = collect_repositories(wanted, tmp_path / "out", Collecting())
+    assert (ada.came, ada.text) == (Came.FAILED, "a fault of ours (KeyError)")
+    assert bo.came is Came.COLLECTED
 
 
 def test_a_folder_of_clones(tmp_path: Path) -> None:

@@ -224,7 +224,7 @@ def _raws(value: str) -> tuple[Raw, ...]:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # of texts that look like numbers at first
             meant.append(ast.literal_eval(value))
-    except (ValueError, SyntaxError, MemoryError, RecursionError, TypeError):
+    except (ValueError, SyntaxError, MemoryError, RecursionError, TypeError, OverflowError):
         bare = value.strip("\"'`[]{}() ")
         if bare.lower() in ("true", "false"):
             meant.append(bare.lower() == "true")

@@ -1,0 +1,82 @@
+"""What is said of files: no more than anybody reads, and nothing that drowns what is said of
+another student's.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from grader.collect.names import Notice, short
+
+EACH = 20
+"""Notices about the files of one student, warnings first."""
+MOST = 1_000
+"""Notices altogether, but for the first warning about every student."""
+_NAMED = 5
+"""Students who are named with what is left out."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Said:
+    turn: int
+    """How many of the same level were said before about the same student's files."""
+    number: int
+    """How many were said before altogether."""
+    owner: str | None
+    notice: Notice
+
+    @property
+    def rank(self) -> tuple[bool, int, int]:
+        """Warnings first; nobody's second comes before everybody's first."""
+        return self.notice.level != "warning", self.turn, self.number
+
+
+class Notices:
+    """What is said, with whose files it is about; of what is too much only the number is kept."""
+
+    def __init__(self) -> None:
+        self._said: dict[str | None, dict[str, list[_Said]]] = {}
+        self._counts: Counter[str | None] = Counter()
+        self._number = 0
+        self._warnings = 0
+
+    def add(self, owner: str | None, one: Notice) -> None:
+        """One more, about files of the student *owner* or of nobody's."""
+        mine = self._said.setdefault(owner, {}).setdefault(one.level, [])
+        if len(mine) < _most(owner):
+            mine.append(_Said(turn=len(mine), number=self._number, owner=owner, notice=one))
+        self._counts[owner] += 1
+        self._number += 1
+        self._warnings += one.level == "warning"
+
+    def all(self) -> tuple[Notice, ...]:
+        """In their order; where they are too many, warnings first, and a word on the others."""
+        kept = list(self._kept())
+        if len(kept) < self._number or self._number > MOST:
+            kept.sort(key=lambda one: one.rank)
+            first = sum(one.rank[:2] == (False, 0) for one in kept)
+            kept = kept[: max(first, MOST - 1)]
+            kept.sort(key=lambda one: (one.rank[0], one.number))
+            return (*(one.notice for one in kept), self._rest(kept))
+        return tuple(one.notice for one in sorted(kept, key=lambda one: one.number))
+
+    def _kept(self) -> Iterator[_Said]:
+        for owner, levels in self._said.items():
+            both = [*levels.get("warning", ()), *levels.get("info", ())]
+            yield from both[: _most(owner)]
+
+    def _rest(self, kept: Iterable[_Said]) -> Notice:
+        """What is said of those that are not in *kept*."""
+        left = self._counts - Counter(one.owner for one in kept)
+        text = f"and {left.total()} more notices"
+        named = [f"{n} about '{short(owner)}'" for owner, n in left.most_common(_NAMED) if owner]
+        if named:
+            text += f", of these {', '.join(named)}"
+        shown = sum(one.notice.level == "warning" for one in kept)
+        return Notice(level="warning" if shown < self._warnings else "info", path="…", text=text)
+
+
+def _most(owner: str | None) -> int:
+    return MOST if owner is None else EACH
