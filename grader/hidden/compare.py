@@ -134,7 +134,14 @@ def _items(
     return None
 
 
-def _mapping(got: object, want: dict[object, object], near: Closeness, what: str) -> str | None:
+def mapping(
+    got: object,
+    want: dict[object, object],
+    near: Closeness,
+    what: str,
+    differs: Callable[[object, object, Closeness, str], str | None],
+) -> str | None:
+    """How the keys of *got* differ from those of *want*; or, by *differs*, what is under one."""
     if not isinstance(got, dict):
         return unlike(got, want, what)
     missing = [key for key in want if key not in got]
@@ -142,11 +149,12 @@ def _mapping(got: object, want: dict[object, object], near: Closeness, what: str
         return f"{what} has no {key_name(missing[0])}"
     if len(got) > len(want):
         return f"{what} has a key that is not asked for"
-    for key, right in want.items():
-        found = difference(got[key], right, near, f"{key_name(key)} of {what}")
-        if found is not None:
-            return found
-    return None
+    found = (differs(got[key], want[key], near, f"{key_name(key)} of {what}") for key in want)
+    return next((why for why in found if why is not None), None)
+
+
+def _mapping(got: object, want: dict[object, object], near: Closeness, what: str) -> str | None:
+    return mapping(got, want, near, what, difference)
 
 
 def key_name(key: object) -> str:

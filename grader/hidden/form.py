@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from grader.hidden.compare import Closeness, key_name, kind_of, scalar, unlike
+from grader.hidden.compare import Closeness, kind_of, mapping, scalar, unlike
 from grader.hidden.values import Array
 
 
@@ -29,7 +29,7 @@ def deformed(
     if isinstance(want, (list, tuple)):
         return _items(got, want, near, what)
     if isinstance(want, dict):
-        return _mapping(got, want, near, what)
+        return mapping(got, want, near, what, deformed)
     if isinstance(want, Array):
         return _array(got, want, near, what)
     if isinstance(want, (int, float, complex)) and not isinstance(want, bool):
@@ -56,18 +56,6 @@ def _rows(array: Array) -> Sequence[object]:
     """What it holds along its first dimension."""
     form, dtype, shape = array.form, array.dtype, array.shape[1:]
     return [Array(form, dtype, shape, array.numbers[i, ...]) for i in range(array.shape[0])]
-
-
-def _mapping(got: object, want: dict[object, object], near: Closeness, what: str) -> str | None:
-    if not isinstance(got, dict):
-        return unlike(got, want, what)
-    missing = [key for key in want if key not in got]
-    if missing:
-        return f"{what} has no {key_name(missing[0])}"
-    if len(got) > len(want):
-        return f"{what} has a key that is not asked for"
-    found = (deformed(got[key], want[key], near, f"{key_name(key)} of {what}") for key in want)
-    return next((why for why in found if why is not None), None)
 
 
 def _array(got: object, want: Array, near: Closeness, what: str) -> str | None:
