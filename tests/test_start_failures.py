@@ -7,6 +7,7 @@ import logging
 import re
 import sys
 from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -82,6 +83,19 @@ def check(note: str | None, said: str) -> None:
     assert said in note
     assert "Traceback" not in note
     assert not re.search(r"/|\.py|line \d", note), note
+
+
+@on_linux
+def test_a_kernel_without_its_control_group_is_not_started_with_less(
+    own_nursery: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    from grader.sandbox import walled
+    from grader.sandbox.cgroups import Tree
+
+    monkeypatch.setattr(walled, "_tree", lambda: Tree(1, {"memory": tmp_path / "gone"}))
+    evidence = run("q1_a = 1", asks="q1_a", sandbox="wall")
+    assert evidence.outcome is Outcome.REFUSED
+    check(evidence.note, "no control group could be made for it")
 
 
 @pytest.mark.parametrize(

@@ -148,7 +148,8 @@ class Parent:
                 theirs.callback(os.close, file)
             if group is not None:
                 made.callback(group.remove)
-                group = group if entrances else None  # whom nobody can enter limits nobody
+                if not entrances:  # whom nobody can enter limits nobody
+                    raise NotStartedError("its control group could not be opened")
             lines, files = [], []
             for pair in (talk.pair(), socket.socketpair()):
                 lines.append(made.enter_context(pair[0]))

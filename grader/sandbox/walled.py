@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import errno
 import os
 import sys
 import sysconfig
@@ -102,11 +103,17 @@ class Walled(Bare):
         return Place(Path(view.ROOT)) if _viewed(_survey()) else place
 
     def group(self, name: str, limits: Limits) -> cgroups.Group | None:
-        """One of its own, where this process may make them."""
+        """One of its own, where this process may make them.
+
+        Raises OSError when the kernel refuses one there: every grade says that it had this layer.
+        """
         tree = _tree()
         if tree is None:
             return None
-        return tree.group(name, memory_bytes=limits.memory_bytes, processes=limits.processes)
+        made = tree.group(name, memory_bytes=limits.memory_bytes, processes=limits.processes)
+        if made is None:
+            raise OSError(errno.EAGAIN, "no control group could be made for it")
+        return made
 
     def rlimits(self, limits: Limits, device: str = "cpu") -> Mapping[str, int]:
         """Those of no sandbox, and a number of processes where it is counted by kernel."""
