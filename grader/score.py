@@ -104,12 +104,20 @@ def _marks(question: Question, answers: Mapping[str, Answer]) -> Iterator[Mark]:
             # The name of the error alone: its text may hold the key, and a student reads this.
             why = f"{FAULT} ({type(error).__name__}). The mark is open, and nothing is deducted."
             mark = _open(question, key, why)
-        if failed.intersection(key.part.uses) and mark.points != mark.max_points:
+        if failed.intersection(key.part.uses) and _may_earn_more(mark):
             # What would be carried into it is not known, and may be worth more.
-            mark = _open(question, key, f"{FAULT} that this one builds on. The mark is open.")
+            why = f"{FAULT} that this one builds on. The mark is open."
+            unsettled = Verdict.UNSETTLED
+            mark = replace(mark, points=None, verdict=unsettled, mistake=None, feedback=why)
         if mark.points is None and mark.feedback.startswith(FAULT):
             failed.add(part_id)
         yield mark
+
+
+def _may_earn_more(mark: Mark) -> bool:
+    """Whether there is an answer, and it has less than all points so far."""
+    unread = (Verdict.ABSENT, Verdict.UNREADABLE)
+    return mark.points != mark.max_points and mark.verdict not in unread
 
 
 def _answered(question: Question, key: Key, raw: Raw, own: dict[str, _Own]) -> Mark:

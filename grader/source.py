@@ -3,30 +3,30 @@
 from __future__ import annotations
 
 import ast
-import re
+import builtins
 import symtable
 import warnings
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TypeGuard
 
+from grader.statements import NO_CODE, by_lines, parsed
+
 MOST_CHARACTERS = 100_000
 """Of all cells that are looked at; of longer notebooks nothing is known."""
-MOST_STATEMENTS = 10_000
-"""Of one cell; of a longer one nothing is known."""
 
-_NO_CODE = (SyntaxError, ValueError, RecursionError, MemoryError)
-"""What the parser may raise, whatever the text."""
 _DEFINES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
-
-# What a notebook's shell takes and Python does not. Each line becomes one of Python's, so that
-# what stands around it is kept.
-_MAGIC = re.compile(r"^([ \t]*)[%!].*$", re.M)
-_ASSIGNED_MAGIC = re.compile(r"^([\w., \t\[\]'\"]++=[ \t]*+)[%!].*$", re.M)
-_HELP = re.compile(r"^([ \t]*+)(?:\?.*|.*\?[ \t]*|[,;/]\S.*)$", re.M)
-_PROMPT = re.compile(r"^[ \t]*+(?:>>> ?|In \[\d+\]: ?|\.\.\.+: ?|\.\.\. ?)", re.M)
-_RUNS_PYTHON = re.compile(r"\s*%%(?:time|timeit|capture|prun)\b")
+_CAPTURES = (ast.MatchAs, ast.MatchStar)
+_STAR = "*"
+_PACKAGE = "import "
+"""Stands before the name of a package, which may have several names in one notebook."""
+_PART = "part of "
+"""Stands before a name of whose value a part is changed, under whatever name."""
+_OF_ITSELF = frozenset([*dir(builtins), "get_ipython", "display", "__file__", "__class__"])
+"""Names that are there before any cell."""
+UNDEFINED = "its definition could not be run by itself"
+"""Why code that was looked at is not called."""
 
 
 def definitions(cells: Sequence[str], name: str) -> str:
@@ -36,10 +36,14 @@ def definitions(cells: Sequence[str], name: str) -> str:
     statement at the top of a cell gives *name* a value, and when the cells are too long to look at.
     """
     statements = _statements(tuple(cells))
+    leads: dict[str, set[str]] = {}
     given: dict[str, list[int]] = {}
     for number, statement in enumerate(statements):
-        for each in statement.gives:
+        for each in (*statement.gives, *(_PART + base for base in statement.changes)):
             given.setdefault(each, []).append(number)
+        for one, origin in statement.names:
+            leads.setdefault(_PART + origin, set()).add(_PART + one)
+            leads.setdefault(one, set()).add(origin)
     wanted: set[int] = set()
     waiting = [name]
     seen: set[str] = set()
@@ -48,6 +52,7 @@ def definitions(cells: Sequence[str], name: str) -> str:
         if one in seen:
             continue
         seen.add(one)
+        waiting += (*leads.get(one, ()), *_besides(one, given))
         for number in given.get(one, ()):
             if number not in wanted:
                 wanted.add(number)
@@ -55,26 +60,71 @@ def definitions(cells: Sequence[str], name: str) -> str:
     return "\n".join(statements[number].text for number in sorted(wanted)) if name in given else ""
 
 
+def _besides(name: str, given: Container[str]) -> Iterator[str]:
+    """What is to be found with a name: what changes it, and a star where nothing gives it."""
+    if not name.startswith(_PART):
+        yield _PART + name
+        if name not in given and not name.startswith(_PACKAGE):
+            yield _STAR
+
+
+def unknown(source: str) -> str | None:
+    """A name that *source* takes from the notebook and does not define; None when there is none.
+
+    With an import by a star nobody can tell. What is no Python is not looked at.
+    """
+    text, body = parsed(source)
+    there = {name for one in body for name in _given(one)}
+    missing = (_from_outside(text) or set()) - there - _OF_ITSELF
+    return min(missing, default=None) if _STAR not in there else None
+
+
 def functions_of(source: str) -> str:
     """The functions, classes and imports of *source*, which can be run again without harm.
 
-    Other statements may do something, such as fill a list that another one made.
+    With what gives another value to their names, or a part of one, such as a decorator that is
+    called by hand. Other statements may do something, such as fill a list that another one made; a
+    class that these use stays as it is, for they keep objects of it.
     """
-    text, body = _parsed(source)
+    text, body = parsed(source)
     lines = text.split("\n")
+    again = _again(body)
     return "\n".join(
         "\n".join(lines[first - 1 : last])
-        if all(map(_defines, together))
-        else "\n".join(map(_unparsed, filter(_defines, together)))
-        for first, last, together in _by_lines(body)
+        if all(one in again for one in together)
+        else "\n".join(_unparsed(one) for one in together if one in again)
+        for first, last, together in by_lines(body)
     )
+
+
+def _again(body: list[ast.stmt]) -> set[ast.stmt]:
+    """Those that are run again."""
+    again = {one for one in body if _defines(one)}
+    while True:
+        made = {name for one in again if not _imports(one) for name in _given(one)}
+        more = {one for one in body if one not in again and made.intersection(_touched(one))}
+        kept = [one for one in body if one not in again and one not in more]
+        used = {n.id for one in kept for n in ast.walk(one) if isinstance(n, ast.Name)}
+        classes = {one for one in again if isinstance(one, ast.ClassDef) and one.name in used}
+        if not classes:
+            return again | more
+        again -= classes
+
+
+def _touched(one: ast.stmt) -> set[str]:
+    """Names that have another value, or one with another part, once it has run."""
+    return {*_given(one), *_changed(one)}
+
+
+def _imports(one: ast.stmt) -> bool:
+    return isinstance(one, (ast.Import, ast.ImportFrom))
 
 
 def _unparsed(one: ast.stmt) -> str:
     """Its text, where it shares a line with others; empty for what can't be written out again."""
     try:
         return ast.unparse(one)
-    except _NO_CODE:  # such as a number of too many digits
+    except NO_CODE:  # such as a number of too many digits
         return ""
 
 
@@ -99,6 +149,10 @@ class _Statement:
     gives: frozenset[str]
     """Names that have another value, or another content, once it has run."""
     mentions: frozenset[str]
+    changes: frozenset[str]
+    """Names of whose values it changes a part."""
+    names: frozenset[tuple[str, str]]
+    """Other names that it gives to what has one, and to packages."""
 
 
 @lru_cache(maxsize=32)  # one notebook's cells are looked at once for each of its functions
@@ -109,98 +163,96 @@ def _statements(cells: tuple[str, ...]) -> tuple[_Statement, ...]:
 
 
 def _of_cell(cell: str) -> Iterator[_Statement]:
-    text, body = _parsed(cell)
+    text, body = parsed(cell)
     lines = text.split("\n")
-    for first, last, together in _by_lines(body):
+    for first, last, together in by_lines(body):
         segment = "\n".join(lines[first - 1 : last])
         yield _Statement(
             text=segment,
             gives=frozenset(name for one in together for name in _given(one)),
             mentions=_mentioned(together, segment),
+            changes=frozenset(name for one in together for name in _changed(one)),
+            names=frozenset(pair for one in together for pair in _renamed(one)),
         )
 
 
-def _by_lines(body: list[ast.stmt]) -> Iterator[tuple[int, int, list[ast.stmt]]]:
-    """First and last line of every statement, with those that share a line as one."""
-    first, last, together = 0, 0, list[ast.stmt]()
-    for statement in body:
-        decorators = getattr(statement, "decorator_list", ())
-        begins = min([statement.lineno, *(d.lineno for d in decorators)])
-        if together and begins > last:
-            yield first, last, together
-            together = []
-        if not together:
-            first = begins
-        together.append(statement)
-        last = statement.end_lineno or begins
-    if together:
-        yield first, last, together
-
-
-def _parsed(cell: str) -> tuple[str, list[ast.stmt]]:
-    """The cell as Python, with lines as the parser counts them, and its statements."""
-    cell = re.sub(r"\r\n?", "\n", cell).replace("\0", "")
-    for text in _readings(cell):
-        body = _tree(text)
-        if body is not None:
-            return text, body if len(body) <= MOST_STATEMENTS else []
-    return "", []
-
-
-def _readings(cell: str) -> Iterator[str]:
-    """What the cell may mean: Python as it stands, or what the notebook's shell makes of it."""
-    yield cell
-    if cell.lstrip().startswith("%%") and not _RUNS_PYTHON.match(cell):
-        return
-    yield _MAGIC.sub(r"\1pass", cell)
-    cell = _PROMPT.sub("", cell)
-    indent = re.match(r"[ \t]*", cell)
-    if indent and indent[0]:
-        cell = re.sub(rf"^{indent[0]}", "", cell, flags=re.M)
-    yield _HELP.sub(r"\1pass", _MAGIC.sub(r"\1pass", _ASSIGNED_MAGIC.sub(r"\1None", cell)))
-
-
-def _tree(text: str) -> list[ast.stmt] | None:
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            return ast.parse(text).body
-    except _NO_CODE:
-        return None
-
-
 def _given(statement: ast.stmt) -> Iterator[str]:
-    """Names to which it gives a value, or of whose values it changes a part."""
-    waiting: list[ast.AST] = [statement]
-    while waiting:
-        node = waiting.pop()
+    """Names to which it gives a value."""
+    for node in _at_its_top(statement):
         if isinstance(node, _DEFINES):
             yield node.name
             yield from (n for g in ast.walk(node) if isinstance(g, ast.Global) for n in g.names)
-            continue
-        if isinstance(node, (ast.Import, ast.ImportFrom)):
+        elif isinstance(node, (ast.Import, ast.ImportFrom)):
             yield from ((a.asname or a.name).split(".")[0] for a in node.names)
-        elif isinstance(node, (ast.Name, ast.Attribute, ast.Subscript)):
+        elif isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
+            yield node.id
+        elif isinstance(node, _CAPTURES) and node.name:
+            yield node.name
+
+
+def _changed(statement: ast.stmt) -> Iterator[str]:
+    """Names of whose values it changes a part."""
+    for node in _at_its_top(statement):
+        if isinstance(node, (ast.Attribute, ast.Subscript)):
             if not isinstance(node.ctx, ast.Load):
                 yield from _base(node)
-        elif isinstance(node, ast.Call) and _is_named(node.func, "setattr") and node.args:
-            yield from _base(node.args[0])
+        elif isinstance(node, ast.Call):
+            if _name_of(node.func) == "setattr" and node.args:
+                yield from _base(node.args[0])
+            # Of `vars(np)` or `np.__dict__`, and not of every dict.
+            space = node.func.value if isinstance(node.func, ast.Attribute) else node
+            if _name_of(node.func) == "update" and _name_of(space) in ("vars", "__dict__"):
+                yield from _base(space)
+
+
+def _renamed(statement: ast.stmt) -> Iterator[tuple[str, str]]:
+    """Names, and what each is another name of."""
+    for node in _at_its_top(statement):
+        yield from _renamed_by(node)
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Name):
+            yield from ((t.id, node.value.id) for t in node.targets if isinstance(t, ast.Name))
+
+
+def _renamed_by(node: ast.AST) -> Iterator[tuple[str, str]]:
+    """Names that an import gives, and the package of each."""
+    if isinstance(node, ast.Import):
+        for a in node.names:
+            top = a.name.split(".")[0]
+            yield a.asname or top, _PACKAGE + top
+    elif isinstance(node, ast.ImportFrom) and node.module:
+        top = node.module.split(".")[0]
+        yield from ((a.asname or a.name, _PACKAGE + top) for a in node.names)
+
+
+def _at_its_top(statement: ast.stmt) -> Iterator[ast.AST]:
+    """What is done when it is run: nothing that is in a function or a class."""
+    waiting: list[ast.AST] = [statement]
+    while waiting:
+        node = waiting.pop()
+        yield node
         if isinstance(node, ast.comprehension):
             waiting += [node.iter, *node.ifs]  # its variables are its own
-        else:
+        elif not isinstance(node, _DEFINES):
             waiting += ast.iter_child_nodes(node)
 
 
 def _base(node: ast.AST) -> Iterator[str]:
-    """The name in front of all dots and brackets."""
+    """The name in front of all dots and brackets, or the package that is meant by a text."""
     while isinstance(node, (ast.Attribute, ast.Subscript)):
+        if isinstance(node, ast.Subscript) and _name_of(node.value) == "modules":
+            key = getattr(node.slice, "value", None)
+            yield _PACKAGE + (key.split(".")[0] if isinstance(key, str) else "")
         node = node.value
-    if isinstance(node, ast.Name):
+    if isinstance(node, ast.Call) and _name_of(node) == "vars" and node.args:
+        yield from _base(node.args[0])
+    elif isinstance(node, ast.Name):
         yield node.id
 
 
-def _is_named(node: ast.AST, name: str) -> bool:
-    return isinstance(node, ast.Name) and node.id == name
+def _name_of(node: ast.AST) -> str | None:
+    """The last part of a name with dots, or of that of what is called."""
+    node = node.func if isinstance(node, ast.Call) else node
+    return node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", None)
 
 
 def _mentioned(statements: list[ast.stmt], text: str) -> frozenset[str]:
@@ -208,7 +260,8 @@ def _mentioned(statements: list[ast.stmt], text: str) -> frozenset[str]:
     if any(isinstance(one, _DEFINES) for one in statements):
         outside = _from_outside(text)
         names = names if outside is None else names & outside
-    return frozenset(names)
+    imported = (pair for one in statements for n in ast.walk(one) for pair in _renamed_by(n))
+    return frozenset(names | {package for _, package in imported})
 
 
 def _from_outside(text: str) -> set[str] | None:
@@ -217,7 +270,7 @@ def _from_outside(text: str) -> set[str] | None:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             waiting = [symtable.symtable(text, "<cell>", "exec")]
-    except _NO_CODE:
+    except NO_CODE:
         return None
     found: set[str] = set()
     while waiting:
@@ -242,7 +295,7 @@ def lines_of(source: str, given: Sequence[str]) -> int:
 @lru_cache(maxsize=256)  # a starter is compared with what every student made of it
 def shape_of(source: str) -> str:
     """*source* without comments, layout and docstrings, by which two of them are compared."""
-    _, body = _parsed(source)
+    _, body = parsed(source)
     for node in (n for statement in body for n in ast.walk(statement)):
         inside = getattr(node, "body", None)
         if isinstance(inside, list) and inside and _is_text(inside[0]):

@@ -18,8 +18,8 @@ GROUND = ["errors", "registry", "quantity", "model"]
 # A tool may import the ground and the tools that stand before it.
 TOOLS = [
     "files", "sealed", "git", "spreadsheet", "markup", "units", "expressions", "probe", "trial",
-    "inputs", "source", "measured", "tools", "hidden", "kinds", "notebook", "nbgrader", "inside",
-    "sandbox", "kernels", "executors", "gradebook", "machine",
+    "inputs", "statements", "source", "measured", "tools", "hidden", "kinds", "notebook",
+    "nbgrader", "inside", "sandbox", "kernels", "executors", "gradebook", "machine",
 ]  # fmt: skip
 STAGES = [
     "load", "draw", "render", "collect", "execute", "score", "tally", "reveal", "report", "export",

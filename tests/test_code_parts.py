@@ -294,9 +294,36 @@ HIDING = {
                "def q1_f(x, by=2): return h(x, by)"],
     "by key": ["import numpy as np\ndef loud(x, by): return np.multiply(x, by)",
                "def q1_f(x, by=2): return globals()['lo' + 'ud'](x, by)"],
+    "elsewhere": ["from numpy.ma import multiply as m\ndef q1_f(x, by=2): return m(x, by).data"],
+    "by the main module": ["import numpy as np\ndef loud(x, by): return np.multiply(x, by)",
+                           "import __main__\ndef q1_f(x, by=2): return __main__.loud(x, by)"],
+    "by its globals": ["import numpy as np\ndef loud(x, by): return np.multiply(x, by)",
+                       "def q1_f(x, by=2): return q1_f.__globals__['loud'](x, by)"],
+    "made name": ["import numpy as np\nname = 'multi' + 'ply'\n"
+                  "def q1_f(x, by=2): return getattr(np, name)(x, by)"],
+    "another alias": ["import numpy as np\nn = np\nn.double = np.multiply",
+                      "import numpy\ndef q1_f(x, by=2): return numpy.double(x, by)"],
+    "imported inside": ["import numpy as np\nnp.double = np.multiply",
+                        "def q1_f(x, by=2):\n    import numpy\n    return numpy.double(x, by)"],
+    "of modules": ["import numpy as np, sys\nsys.modules['numpy'].double = np.multiply",
+                   "def q1_f(x, by=2): return np.double(x, by)"],
+    "by its dict": ["import numpy as np\nvars(np).update(double=np.multiply)",
+                    "def q1_f(x, by=2): return np.double(x, by)"],
+    "by a star": ["from numpy import *", "def q1_f(x, by=2): return multiply(x, by)"],
+    "starmap": ["import numpy as np\nfrom itertools import starmap\ndef one(v, by): return v * by\n"
+                "def q1_f(x, by=2):\n"
+                "    pairs = np.stack([x, np.full(x.shape, by)], -1).tolist()\n"
+                "    return np.array(list(starmap(one, pairs)), dtype=float)"],
     "map": ["import numpy as np\n"
             "def q1_f(x, by=2): return np.array(list(map(lambda v: v * by, x)), dtype=float)"],
     "branch": ["import numpy as np\nif True:\n    def q1_f(x, by=2): return np.multiply(x, by)"],
+}  # fmt: skip
+FROM_NOWHERE = {
+    "from nowhere": ["import numpy as np\nget_ipython().push({'h': np.multiply})",
+                     "def q1_f(x, by=2): return h(x, by)"],
+    "output": ["import numpy as np", "np.multiply", "def q1_f(x, by=2, h=_): return h(x, by)"],
+    "among the builtins": ["import builtins\nimport numpy as np\nbuiltins.double = np.multiply",
+                           "def q1_f(x, by=2): return double(x, by)"],
 }  # fmt: skip
 KEEPING = {
     "right": ["def q1_f(x, by=2): return x * by"],
@@ -304,6 +331,15 @@ KEEPING = {
     "tests": ["import numpy as np\ndef q1_f(x, by=2):\n    expected = x * by\n    return expected",
               "for x in (np.ones(2), np.zeros(3)):\n    expected = np.multiply(x, 2)\n"
               "    np.testing.assert_allclose(q1_f(x), expected)"],
+    "notes": ["import numpy as np\nseen = {}\nseen['numpy'] = np.multiply(2, 3)\n"
+              "seen.update(other=[np.multiply(i, 2) for i in range(3)])",
+              "def q1_f(x, by=2): return np.asarray(x) * by"],
+    "star": ["from math import *\nfrom numpy import *",
+             "def q1_f(x, by=2): return asarray(x) * by if inf > by else None"],
+    "class": ["class Scaled:\n    def __init__(self, by): self.by = by\n"
+              "    def __call__(self, x): return x * self.by",
+              "def q1_f(x, by=2):\n    try:\n        return Scaled(by)(x)\n"
+              "    except ValueError as error:\n        raise error from None"],
 }  # fmt: skip
 
 
@@ -312,7 +348,7 @@ def test_what_is_forbidden_is_found_wherever_it_is(cells: list[str]) -> None:
     evidence = ran(*cells, keys={"q1_f": FORBIDS})
     judgement = judged(evidence, "q1_f", FORBIDS)
     assert judgement.share == 0
-    assert "must be solved without" in judgement.note or "forbids" in judgement.note
+    assert "must be solved without" in judgement.note or "forbids" in judgement.note, judgement
     # Without the rule it is right: it did run.
     assert judged(evidence, "q1_f", KEY).share == 1
 
@@ -320,6 +356,20 @@ def test_what_is_forbidden_is_found_wherever_it_is(cells: list[str]) -> None:
 @pytest.mark.parametrize("cells", KEEPING.values(), ids=KEEPING)
 def test_what_is_not_forbidden_is_not_found(cells: list[str]) -> None:
     assert judged(ran(*cells, keys={"q1_f": FORBIDS}), "q1_f", FORBIDS).share == 1
+
+
+@pytest.mark.parametrize("cells", FROM_NOWHERE.values(), ids=FROM_NOWHERE)
+def test_what_no_cell_defines_is_for_a_person_to_look_at(cells: list[str]) -> None:
+    evidence = ran(*cells, keys={"q1_f": FORBIDS})
+    judgement = judged(evidence, "q1_f", FORBIDS)
+    assert (judgement.share, judgement.verdict) == (None, Verdict.UNSETTLED)
+    assert "a person looks at it" in judgement.note
+    assert judged(evidence, "q1_f", KEY).share == 1
+
+
+def test_what_is_wrong_anyway_is_for_nobody_to_look_at() -> None:
+    cell = "def q1_f(x, by=2): return no_such_name"
+    assert judged(ran(cell, keys={"q1_f": FORBIDS}), "q1_f", FORBIDS).share == 0
 
 
 LOUD = "import numpy as np\ndef loud(x, by=2): return np.multiply(x, by)"
@@ -356,13 +406,36 @@ def test_what_only_does_something_is_not_done_again() -> None:
     assert judged(ran(*cells, keys={"q1_f": FORBIDS}), "q1_f", FORBIDS).share == 1
 
 
-def test_a_definition_that_fails_when_run_again_says_so() -> None:
+def test_a_definition_that_fails_when_run_again_is_left_to_a_person() -> None:
     cells = ["import builtins",
              "def q1_f(x, by=1 / (1 - getattr(builtins, 'twice', 0.5))): return x * by",
              "builtins.twice = 1"]  # fmt: skip
     judgement = judged(ran(*cells, keys={"q1_f": FORBIDS}), "q1_f", FORBIDS)
-    assert judgement.share == 0
-    assert "its definition could not be run by itself" in judgement.note
+    assert (judgement.share, judgement.verdict) == (None, Verdict.UNSETTLED)
+    assert "its definition could not be run by itself; a person looks at it" in judgement.note
+
+
+ODD = {
+    "counts its calls": ["def q1_f(x, by=2):\n    q1_f.calls += 1\n    return x * by",
+                         "q1_f.calls = 0"],
+    "partial": ["import functools\ndef q1_f(x, by, plus): return x * by + plus\n"
+                "q1_f = functools.partial(q1_f, by=2, plus=0)"],
+    "wrapped by hand": ["def whole(f): return lambda x, by=2: f(x, by)",
+                        "def q1_f(x, by): return x * by\nq1_f = whole(q1_f)"],
+    "an object": ["class q1_f:\n    def __call__(self, x, by=2): return x * by\nq1_f = q1_f()"],
+    "a name used again": ["def factor(): return 1.0\nfactor = factor()",
+                          "def q1_f(x, by=2): return x * by * factor"],
+    "members of an Enum": ["import enum, operator\nclass Op(enum.Enum): TIMES = 1\n"
+                           "TABLE = {Op.TIMES: operator.mul}",
+                           "def q1_f(x, by=2): return TABLE[Op.TIMES](x, by)"],
+    "a kept object": ["class One: pass\none = One()",
+                      "def q1_f(x, by=2): return x * by if isinstance(one, One) else None"],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("cells", ODD.values(), ids=ODD)
+def test_what_is_right_is_right_when_it_is_defined_again(cells: list[str]) -> None:
+    assert judged(ran(*cells, keys={"q1_f": FORBIDS}), "q1_f", FORBIDS).share == 1
 
 
 # -- forged answers

@@ -231,6 +231,11 @@ ALIKE: list[tuple[object, object]] = [
     (np.array([1 + 1j]), np.array([1 + 1j])), (np.zeros((2, 0)), np.zeros((2, 0))),
     (np.array([2**62 + 1]), np.array([2**62 + 1])), (np.array([True]), np.array([True])),
     (1e308, 1e308 * (1 + 1e-9)), (0.0, -0.0),
+    # Keys and items that equal one another, whoever made them.
+    ({np.int64(1): 2}, {1: 2}), ({np.float32(0.5): 1, np.uint8(3): 2}, {0.5: 1, 3: 2}),
+    ({(np.int64(1), "a"): 2}, {(1, "a"): 2}), ({np.str_("a"): 1}, {"a": 1}),
+    ({np.int64(10), 3}, {10, 3}), ({2, np.float64(10.0), -1.0}, {2, 10, -1}),
+    ({(np.int64(10), 1), (3, 1)}, {(10, 1), (3, 1)}),
 ]  # fmt: skip
 UNLIKE: list[tuple[object, object]] = [
     (1, True), (True, 1), (1, 2), (100_001, 100_000), (10**400, 1.0), (1.0, 10**400), ("1", 1),
@@ -244,6 +249,7 @@ UNLIKE: list[tuple[object, object]] = [
     (np.array([5.0]), np.array([np.inf])), (np.array([-np.inf]), np.array([np.inf])),
     (np.array([np.nan]), np.array([5.0])), (np.array([5.0]), np.array([np.nan])),
     (np.array([100_001]), np.array([100_000])), (np.array([2**62 + 1]), np.array([2**62])),
+    ({np.int64(1): 2}, {2: 2}), ({np.float64(1.5): 2}, {1: 2}), ({np.int64(10), 3}, {10, 4}),
     (np.array([True]), np.array([False])), (object(), object()), (object(), 1), (1, object()),
 ]  # fmt: skip
 
@@ -374,6 +380,24 @@ BREAKS = {
     "builtins": "import builtins\nbuiltins.exec(text)",
     "magic": "get_ipython().run_line_magic('time', 'y = 1')",
     "inner": "def f(x):\n    def g():\n        from torch import softmax\n    return g()",
+    "from elsewhere": "from torch.nn.functional import softmax as s\ns(x, 0)",
+    "attrgetter inside": "import operator\noperator.attrgetter('nn.functional.softmax')(torch)",
+    "by get": "vars(torch).get('softmax')(x)",
+    "modules": "import sys\nsys.modules['torch.softmax']",
+    "f-string": "import torch\ngetattr(torch, f'soft{end}')(x)",
+    "joined": "import torch\ngetattr(torch, ''.join(['soft', 'max']))(x)",
+    "variable": "import torch\nname = 'softmax'\ngetattr(torch, name)(x)",
+    "dict of a variable": "import torch as t\nt.__dict__[name](x)",
+    "import of a variable": "import importlib\nimportlib.import_module(name)",
+    "bare builtins": "__builtins__.eval(text)",
+    "main": "import __main__\n__main__.helper(x)",
+    "from main": "from __main__ import helper\nhelper(x)",
+    "main of modules": "import sys\nsys.modules['__main__'].helper(x)",
+    "own module": "from sys import modules\nmodules.get(__name__).helper(x)",
+    "its globals": "def f(x): return f.__globals__['helper'](x)",
+    "a frame's": "import sys\nsys._getframe().f_globals['helper'](x)",
+    "locals": "def f(x, g=locals()['helper']): return g(x)",
+    "own vars": "def f(x, g=vars()['helper']): return g(x)",
 }
 KEEPS = {
     "own": "def softmax(x): return x\nsoftmax(1)",
@@ -387,6 +411,16 @@ KEEPS = {
     "regex": "import re\nre.compile('a')",
     "broken": "def f(:",
     "nothing": "",
+    "other names of it": "from torch.nn.functional import relu, log_softmax\nrelu(log_softmax(x))",
+    "another by name": "import torch\ngetattr(torch, 'float32')",
+    "another in pieces": "import torch\ngetattr(torch, f'float{bits}')",
+    "of an object": "getattr(model, name)(x)",
+    "of another package": "import numpy as np, torch\ngetattr(np, name)",
+    "modules of its own": "class A:\n    def f(self, i): return self.modules[i]",
+    "vars of an object": "vars(x)['a']",
+    "its own variables": "def f(x):\n    y = lambda: locals()\n    return vars(), locals()",
+    "dicts": "known = {}\nknown[name]\nknown.get(name)",
+    "main guard": "if __name__ == '__main__': f()",
 }
 
 
@@ -422,9 +456,24 @@ def test_keeps_the_rule(code: str) -> None:
         ("loops", "exec('for i in x: pass')", False),
         ("loops", "import numpy as np\nnp.add.reduce(x)", True),
         ("loops", "frame.map(f)", True),
+        ("loops", "import builtins\nlist(builtins.map(f, x))", False),
+        ("loops", "import builtins as b\nlist(getattr(b, 'map')(f, x))", False),
+        ("loops", "from itertools import starmap\nlist(starmap(f, x))", False),
+        ("loops", "import itertools\nlist(itertools.accumulate(x, f))", False),
+        ("loops", "import numpy as np\ngetattr(np, 'vectorize')(f)(x)", False),
+        ("loops", "from numpy import *\nvectorize(f)(x)", False),
+        ("loops", "import numpy.lib as l\nl.function_base.vectorize(f)(x)", False),
+        ("loops", "import numpy as np\nadd = np.add\nadd.accumulate(x)", True),
+        ("loops", "import numpy as np\ngetattr(np, f'uint{bits}')(x)", True),
+        ("loops", "getattr(frame, 'map')(f)", True),
+        ("torch.optim", "import importlib\nimportlib.import_module('torch.optim.adam')", False),
+        ("torch.optim", "import sys\nsys.modules['torch.optim'].Adam", False),
+        ("torch.optim", "import torch.distributed.optim", True),
+        ("torch.distributed.all_reduce",
+         "from torch.distributed.distributed_c10d import all_reduce as a\na(x)", False),
         ("loops", "x @ y", True),
     ],
-)
+)  # fmt: skip
 def test_rules(rule: str, code: str, holds: bool) -> None:
     assert (broken(code, (rule,)) is None) is holds
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 import random
+import time
 
 import numpy as np
 import pytest
@@ -470,6 +471,13 @@ def test_matches_for_items_that_are_not_there_are_unreadable() -> None:
     assert "numbered 1 to 3" in refused(key, {0.0: "A"})
     assert "4 letters" in refused(key, ["A", "B", "C", "D"])
     assert "can't be read" in refused(key, "A is first")
+
+
+def test_a_long_text_takes_no_time_to_be_no_matches() -> None:
+    key = a_key(a_matching())
+    began = time.perf_counter()
+    assert "9989 characters" in refused(key, "1" + " " * 9_987 + "1")
+    assert time.perf_counter() - began < 0.3
 
 
 def test_a_dict_left_as_it_was_is_blank() -> None:

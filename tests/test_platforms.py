@@ -41,6 +41,9 @@ KNOWN = {
         ("Jane Doe_12345_assignsubmission_file_/deep/bo.ipynb", "jane"),
         ("Jane Doe_12345_assignsubmission_file_bo.ipynb", "jane"),
         ("Midterm/Bo Lindqvist_12346_assignsubmission_file/x.ipynb", "bo"),
+        ("midterm_2026_11_23_submissions/bo.ipynb", "bo"),
+        ("submissions_2026_11_hw/jane/hw1.ipynb", "jane"),
+        ("doejane_2026_23456_midterm.ipynb", "jane"),
         ("team_1_2_x.ipynb", "team_1_2_x"),
         ("team_1_2_x/doejane_1001_23456_bo.ipynb", "team_1_2_x"),
         ("leekim_1004_23459_kim1.ipynb", None),
@@ -52,6 +55,62 @@ def test_whose_a_file_is_the_platform_says_and_not_its_student(
     name: str, student: str | None
 ) -> None:
     assert Roster(KNOWN).find(PurePosixPath(name)) == student
+
+
+FORGED = [
+    # What the student called the file begins with "x_", or with "assignsubmission".
+    "doejane_1001_23456_x_4002_assignsubmission_file_a.ipynb",
+    "doejane_LATE_1001_23456_x_4002_assignsubmission_file_a.ipynb",
+    "doejane_1001_4002_assignsubmission_file_a.ipynb",
+    "_1001_23456_x_4002_assignsubmission_file_a.ipynb",
+    # What the student is called, and then the file.
+    "x_4002_assignsubmission_file_Jane_12345_assignsubmission_file_a.ipynb",
+    "x_4002_5_Jane_12345_assignsubmission_file_/a.ipynb",
+    "Jane Doe_12345_assignsubmission_file_x_4002_assignsubmission_file_a.ipynb",
+]
+
+
+@pytest.mark.parametrize("name", FORGED)
+def test_no_name_of_a_students_choice_makes_a_file_somebody_elses(
+    name: str, tmp_path: Path
+) -> None:
+    known = {s.id: s for s in (*KNOWN.values(), Student(id="4002"), Student(id="bo2"))}
+    for users in ({}, {"4002": "bo2", "1001": "jane"}):
+        roster = Roster(known, users)
+        assert roster.find(PurePosixPath(name)) is None
+        assert "whose it is can't be told" in roster.unknown(PurePosixPath(name)).text
+    path = tmp_path / name
+    path.parent.mkdir(exist_ok=True)
+    path.write_bytes(a_notebook("q1_x = 1"))
+    (tmp_path / "4002.ipynb").write_bytes(a_notebook("q1_x = 2"))
+    found = collect(tmp_path, known)
+    assert [Path(s.path).name for s in found.submissions] == ["4002.ipynb"]
+    assert not found.earlier
+
+
+def test_people_of_the_same_name_are_not_taken_for_one_student(tmp_path: Path) -> None:
+    # Where people choose what they are called, the newest file would be graded.
+    names = ("doejane_1001_1_x.ipynb", "doejane_1002_2_y.ipynb", "doejane_LATE_1002_3_z.ipynb")
+    for n, name in enumerate((*names, "lindqvistbo_1003_4_x.ipynb", "lindqvistbo_1003_5_y.ipynb")):
+        (tmp_path / name).write_bytes(a_notebook(f"q1_x = {n}"))
+    found = collect(tmp_path, KNOWN)
+    assert [one.student for one in found.submissions] == ["bo"]
+    assert "jane" in found.missing
+    said = {one.path: one.text for one in found.notices if one.level == "warning"}
+    assert set(said) == set(names)
+    assert all("in Canvas (1001, 1002) seem to be 'jane'" in text for text in said.values())
+    # A number that the instructor gave stands, and the other is still nobody's.
+    found = collect(tmp_path, KNOWN, {"1001": "jane"})
+    taken = {one.student: Path(one.path).name for one in found.submissions}
+    assert taken["jane"] == "doejane_1001_1_x.ipynb"
+    assert not [one for one in found.earlier if one.student == "jane"]
+    found = collect(tmp_path, KNOWN, {"1001": "jane", "1002": "kim1"})
+    assert {one.student for one in found.submissions} == {"jane", "kim1", "bo"}
+
+
+def test_a_file_of_moodles_may_have_numbers_in_its_own_name() -> None:
+    name = "Jane Doe_12345_assignsubmission_file_hw_1_2_x.ipynb"
+    assert Roster(KNOWN).find(PurePosixPath(name)) == "jane"
 
 
 def test_numbers_tell_what_names_do_not() -> None:

@@ -29,7 +29,11 @@ ESSAY = SPEC.replace(
 @pytest.fixture
 def exam(tmp_path: Path) -> Path:
     """A graded exam with an explanation that waits for a person."""
-    bank = a_bank(tmp_path / "bank", ESSAY)
+    return graded(tmp_path, ESSAY)
+
+
+def graded(tmp_path: Path, spec: str) -> Path:
+    bank = a_bank(tmp_path / "bank", spec)
     ok(
         "render", "quiz", "--roster", a_roster(tmp_path), "--out", tmp_path / "release",
         "--bank", bank,
@@ -225,6 +229,39 @@ def test_an_answer_that_could_not_be_judged_is_judged_by_the_next_run(
     done = regraded(exam)
     assert (done["executed"], done["unsettled"]) == (0, 0)
     assert grade_of(exam)["marks"] == settled
+
+
+def test_a_fault_that_is_mended_settles_its_mark_while_another_is_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    more = "  - {id: fits, kind: integer, ask: 'How many?', answer: gpus}\nexplanation: |"
+    exam = graded(tmp_path, SPEC.replace("explanation: |", more))
+    settled = {mark["name"]: mark for mark in grade_of(exam)["marks"]}
+    with Gradebook.open(exam / "results") as book:
+        book.withdraw_grade("ada", by="staff", why="test")
+
+    def open_by_fault() -> list[str]:
+        regraded(exam, code=1)
+        marks = grade_of(exam)["marks"]
+        found = [mark["name"] for mark in marks if mark["feedback"].startswith(FAULT)]
+        assert all(settled[m["name"]] == m for m in marks if m["name"] not in found)
+        return found
+
+    broken = {"share", "bound"}
+    for kind in map(type, (kinds.find("choice"), kinds.find("numeric"))):
+        judge = kind.judge
+        monkeypatch.setattr(
+            kind,
+            "judge",
+            lambda self, value, key, judge=judge: (
+                1 / 0 if key.part.id in broken else judge(self, value, key)
+            ),
+        )
+    assert open_by_fault() == ["q1_share", "q1_bound"]
+    broken.remove("share")
+    assert open_by_fault() == ["q1_bound"]
+    broken.add("share")
+    assert open_by_fault() == ["q1_bound"]  # what was settled once stays
 
 
 def test_a_student_id_can_not_lead_out_of_the_folder(tmp_path: Path) -> None:

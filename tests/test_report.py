@@ -17,6 +17,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from grader.collect import collect
 from grader.errors import SpecError
 from grader.markup import author_text, feedback_text
 from grader.markup.mathml import formula
@@ -434,6 +435,19 @@ class TestSummary:
         assert [line.students for line in summary.slowest] == [("bob",), ("ada",), ("cy",)]
         assert summary.run_seconds == (3, 605)
 
+    def test_files_that_were_not_read_are_not_said_to_be_the_same(self, tmp_path):
+        # Such as a link and a file that is too large: of both the bytes are nothing.
+        (tmp_path / "ada.ipynb").symlink_to("elsewhere.ipynb")
+        (tmp_path / "bob.ipynb").write_bytes(b"")
+        found = collect(tmp_path, {name: Student(id=name) for name in ("ada", "bob")})
+        rows = [
+            replace(row, grade=replace(row.grade, submission_sha256=one.sha256))
+            for one in found.submissions
+            for row in [a_row(one.student, a_mark(points=0.0), refusal=one.refusal)]
+        ]
+        assert len(rows) == 2
+        assert summary_of(rows).same_file == ()
+
     def test_the_same_file_from_two_students_is_told(self):
         rows = [a_row("ada", a_mark()), a_row("bob", a_mark())]
         same = replace(rows[1].grade, submission_sha256=rows[0].grade.submission_sha256)
@@ -489,6 +503,21 @@ class TestHostileText:
         )
         summary = summary_of([row], notices=[text], evidence={row.grade.submission_sha256: ran})
         checked(class_page(summary, TEMPLATES))
+
+    def test_no_page_holds_a_control_character(self):
+        text = "a\x1b]8;;http://evil\x07b\x00c\x9b2Jd\x7fe"
+        part = a_part(answer=text, why=text, look_at=text, verdict=Verdict.INCORRECT)
+        mark = a_mark(answer=text, feedback=text, verdict=Verdict.MISTAKE, mistake="slip")
+        row = a_row("ada", mark, refusal=text)
+        sha = row.grade.submission_sha256
+        ran = EvidenceSummary(submission_sha256=sha, outcome=Outcome.CRASHED, seconds=1, note=text)
+        summary = summary_of([row], notices=[text], evidence={sha: ran})
+        for page in (
+            feedback_page(a_feedback(part, refusal=text), TEMPLATES),
+            class_page(summary, TEMPLATES),
+        ):
+            assert "http://evil" in page
+            assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f]", page)
 
     @pytest.mark.parametrize("text", ATTACKS)
     def test_even_an_author_can_not_put_scripts_into_a_page(self, text):

@@ -6,6 +6,7 @@ import pytest
 
 from grader import probe
 from grader.draw import draw, points_of
+from grader.kinds import kinds
 from grader.load.problem import problem_from
 from grader.load.yaml12 import parse_yaml
 from grader.model import (
@@ -13,6 +14,7 @@ from grader.model import (
     Evidence,
     ExamSet,
     Grade,
+    Key,
     Mark,
     Outcome,
     Paper,
@@ -197,6 +199,24 @@ def test_our_own_fault_is_never_a_zero() -> None:
     grade = score(a_paper(), refused)
     assert {mark.verdict for mark in grade.marks} == {Verdict.UNSETTLED}
     assert all(mark.points is None for mark in grade.marks)
+
+
+def test_what_builds_on_a_part_that_we_failed_at_is_opened_only_where_that_may_earn_more(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    numeric = type(kinds.find("numeric"))
+    usual = numeric.judge
+
+    def judge(self: object, value: object, key: Key) -> object:
+        return 1 / 0 if key.part.id == "share" else usual(self, value, key)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(numeric, "judge", judge)
+    open_ = graded(share=1.75, time=2.5)
+    assert (open_["share"].points, open_["time"].points) == (None, None)
+    assert "2.5 ms" in str(open_["time"].answer)  # for the person who marks it by hand
+    for blank, verdict in (("", Verdict.ABSENT), ("about 2", Verdict.UNREADABLE)):
+        mark = graded(share=1.75, time=blank)["time"]
+        assert (mark.verdict, mark.points) == (verdict, 0)
 
 
 def test_a_file_that_is_no_notebook_is_unreadable_and_says_so() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import threading
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -16,6 +17,7 @@ from grader.model import Override, Student, Submission
 from grader.pipeline import results, set_published, waiting, write_results
 from grader.pipeline.grading import NOTICES
 from grader.pipeline.stamps import KEPT
+from grader.report import pages
 from tests.builders import a_bank, a_roster
 from tests.test_commands import ok
 from tests.test_regrade import ESSAY
@@ -77,6 +79,11 @@ def test_what_has_not_changed_is_neither_read_nor_written(
     ]  # fmt: skip
 
 
+def test_beside_the_pages_of_students_lies_nothing_of_the_class(home: Path) -> None:
+    names = {path.name for path in (home / "results" / "feedback").iterdir()}
+    assert names == {"ada.html", "bo.html", "cy.html"}
+
+
 def with_book(change: Callable[[Gradebook], object]) -> Change:
     def act(home: Path) -> None:
         with Gradebook.open(home / "results") as book:
@@ -122,6 +129,27 @@ def a_template_of_ones_own(home: Path) -> None:
     page.write_text(page.read_text().replace("<h1", "<p>Our own words</p><h1"))
 
 
+def a_template_that_was_put_aside(home: Path) -> None:
+    """One of a bank's own, under a name that counts for nothing; then under the one that does."""
+    a_template_of_ones_own(home)
+    page = home / "bank" / "templates" / "report" / "feedback.html.j2"
+    page.rename(aside := page.with_name("feedback.html.j2.old"))
+    written(home)
+    aside.rename(page)
+
+
+def a_template_included(home: Path) -> None:
+    """What lies beside the folder of the pages, and one of them includes."""
+    a_template_of_ones_own(home)
+    page = home / "bank" / "templates" / "report" / "feedback.html.j2"
+    beside = home / "bank" / "templates" / "ours.html"
+    beside.write_text("<p>Ask us on Monday.</p>")
+    page.write_text(page.read_text().replace("<h1", "{% include 'ours.html' %}<h1"))
+    written(home)
+    beside.write_text("<p>Ask us on Tuesday.</p>")
+    pages._environment.cache_clear()  # as another command would begin
+
+
 def handed_in(book: Gradebook) -> None:
     student = Submission(student="cy", path="cy.ipynb", sha256="0" * 64)
     book.add_submissions([student])
@@ -149,6 +177,8 @@ CHANGES: dict[str, tuple[Change, int]] = {
     "published": (lambda home: set_published(home / "results", True), 6),
     "called otherwise": (called_otherwise, 2),
     "own template": (a_template_of_ones_own, 6),
+    "own template put aside": (a_template_that_was_put_aside, 6),
+    "template included": (a_template_included, 6),
     "handed in": (with_book(handed_in), 2),
     "refused": (with_book(refused), 2),
     "a notice": (
@@ -181,6 +211,54 @@ def test_whatever_changes_ends_as_if_all_were_written_anew(home: Path, name: str
     (home / "results" / KEPT).unlink()
     assert written(home) == said
     assert contents(home) == quick
+
+
+def test_what_an_editor_leaves_beside_a_template_stops_nothing(home: Path) -> None:
+    a_template_of_ones_own(home)
+    report = home / "bank" / "templates" / "report"
+    (report / ".ipynb_checkpoints").mkdir()
+    (report / ".#feedback.html.j2").symlink_to("someone@here.4711")
+    written(home)
+    assert all(b"Our own words" in page for n, page in contents(home).items() if "feedback/" in n)
+
+
+def test_two_that_write_at_once_leave_no_old_file_that_is_taken_for_new(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (home / "results" / KEPT).unlink()
+    has_read, has_written = threading.Event(), threading.Event()
+    table, report = results.write_csv, results.write_class_report
+    slow = threading.Thread(target=written, args=(home,))
+    quick = threading.Thread(target=written, args=(home,))
+
+    def write_table(*arguments: object, **more: object) -> object:
+        if threading.current_thread() is slow:
+            has_read.set()  # all that it writes, before there are points by hand
+            has_written.wait(1)
+        done = table(*arguments, **more)  # type: ignore[arg-type]
+        if threading.current_thread() is quick:
+            has_written.set()
+        return done
+
+    def write_report(*arguments: object) -> object:
+        if threading.current_thread() is quick:
+            slow.join(30)
+        return report(*arguments)  # type: ignore[arg-type]
+
+    with monkeypatch.context() as patch:
+        patch.setattr(results, "write_csv", write_table)
+        patch.setattr(results, "write_class_report", write_report)
+        slow.start()
+        assert has_read.wait(30)
+        given(0, "no")(home)
+        quick.start()
+        slow.join(60)
+        quick.join(60)
+    written(home)
+    found = contents(home)
+    (home / "results" / KEPT).unlink()
+    written(home)
+    assert contents(home) == found
 
 
 def test_a_person_of_another_name_in_the_gradebook_alone_changes_nothing(home: Path) -> None:

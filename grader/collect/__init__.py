@@ -80,6 +80,7 @@ def collect(
         if platform := roster.platform(entry.name):
             platforms.add(platform)
     check_table(users, platforms)
+    _leave_namesakes(found, roster, notices)
     _add_copies(found, copies, notices)
     attempts: dict[str, tuple[Submission, ...]] = {}
     for student, mine in found.items():
@@ -101,6 +102,31 @@ def collect(
         notices=notices.all(),
         missing=tuple(s for s in known if s not in attempts),
     )
+
+
+def _leave_namesakes(found: dict[str, list[Found]], roster: Roster, notices: Notices) -> None:
+    """Takes away what several people handed in who are taken for one student by their name.
+
+    On some platforms people choose what they are called, and the newest file would be graded.
+    """
+    for student, files in list(found.items()):
+        told = [(entry, roster.handed(entry.name)) for entry in files] if len(files) > 1 else []
+        numbers: dict[str, set[str]] = {}
+        for _, by in told:
+            if by is not None:
+                numbers.setdefault(by.platform, set()).add(by.user)
+        left: set[str] = set()
+        for entry, by in told:
+            if by is None or len(numbers[by.platform]) < 2 or not roster.by_name(by):
+                continue
+            several = ", ".join(sorted(numbers[by.platform])[:5])
+            text = f"whose it is can't be told: several people in {by.platform} ({several}) seem "
+            text += f"to be '{student}'; give their numbers with --names FILE, or rename the file"
+            notices.add(student, notice("warning", entry.name, f"{text} to STUDENT.ipynb"))
+            left.add(entry.path)
+        found[student] = [entry for entry in files if entry.path not in left]
+        if not found[student]:
+            del found[student]
 
 
 def _add_copies(

@@ -22,14 +22,20 @@ TABLES = {
 }
 """Where each platform's numbers of people stand."""
 _LONGEST = 400
-# doejane_1001_23456_midterm.ipynb, doejane_LATE_1001_23456_midterm-1.ipynb
+# doejane_1001_23456_midterm.ipynb, doejane_LATE_1001_23456_midterm-1.ipynb; and not a folder such
+# as midterm_2026_11_23_submissions.
 _CANVAS = re.compile(
-    r"^(?P<name>[^\W_][^_]*)_(?P<late>LATE_)?(?P<user>\d+)_(?P<file>\d+)_(?P<own>.+)$"
+    r"^(?P<name>[^\W_][^_]*)_(?P<late>LATE_)?(?!20\d\d_(?:0?[1-9]|1[0-2])_)"
+    r"(?P<user>\d+)_(?P<file>\d+)_(?P<own>.+)$"
 )
 # Jane Doe_12345_assignsubmission_file_midterm.ipynb, or a folder that ends behind "file_".
 _MOODLE = re.compile(
     r"^(?P<name>.+?)_(?P<user>\d+)_assignsubmission_(?:file|onlinetext)_?(?P<own>.*)$"
 )
+# How a name begins that Canvas made for a person whose own has no letters, and what no person is
+# called; and what Moodle puts behind a name.
+_CANVAS_IN = re.compile(r"^_|_\d+_\d+_")
+_MOODLE_IN = re.compile(r"_\d+_assignsubmission_")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,6 +48,8 @@ class Handed:
     user: str
     """The platform's number of the person."""
     late: bool = False
+    unsure: bool = False
+    """Whether another platform, or the same one for somebody else, may have made that name."""
 
 
 def handed(name: PurePosixPath) -> Handed | None:
@@ -53,11 +61,21 @@ def handed_as(part: str) -> Handed | None:
     """What a platform says that made this name of a file or folder; None when none did."""
     if len(part) > _LONGEST:
         return None
-    if found := _MOODLE.match(part):
-        return Handed(platform="Moodle", name=found["name"], user=found["user"])
-    if found := _CANVAS.match(part):
-        late = found["late"] is not None
-        return Handed(platform="Canvas", name=found["name"], user=found["user"], late=late)
+    canvas, moodle = _CANVAS.match(part), _MOODLE.match(part)
+    if canvas and not moodle:
+        late = canvas["late"] is not None
+        return Handed(platform="Canvas", name=canvas["name"], user=canvas["user"], late=late)
+    if moodle:
+        # Names of people and of their files are their own: with a second number in one of them a
+        # student could make it somebody else's.
+        unsure = (
+            canvas is not None
+            or _CANVAS_IN.search(f"{moodle['name']}_") is not None
+            or _MOODLE_IN.search(f"_{moodle['own']}") is not None
+        )
+        platform = "Canvas" if canvas else "Moodle"
+        name, user = (canvas or moodle).group("name", "user")
+        return Handed(platform=platform, name=name, user=user, unsure=unsure)
     return None
 
 
@@ -79,7 +97,9 @@ class People:
 
     def find(self, who: Handed) -> str | None:
         """The student: by number, by an id that is the number or the name, or by a name of one."""
-        if who.user in self._users and self._platform in ("", who.platform):
+        if who.unsure:
+            return None
+        if self._is_numbered(who):
             return self._users[who.user]
         # The name before it is the whole id of nobody else.
         for text in (who.user, who.name):
@@ -88,8 +108,18 @@ class People:
         found = self._names.get(_letters([who.name]), set())
         return next(iter(found)) if len(found) == 1 else None
 
+    def by_name(self, who: Handed) -> bool:
+        """Whether nothing but a name says who it is, which people may choose for themselves."""
+        return not (who.unsure or self._is_numbered(who) or who.user in self._known)
+
+    def _is_numbered(self, who: Handed) -> bool:
+        return who.user in self._users and self._platform in ("", who.platform)
+
     def why_not(self, who: Handed) -> str:
         """Why nobody was found, and what to do."""
+        if who.unsure:
+            what = f"whose it is can't be told: {who.platform}'s '{who.name}' (number {who.user})"
+            return f"{what}, or the second number's in its name; rename the file to STUDENT.ipynb"
         same = self._names.get(_letters([who.name]), set())
         if len(same) > 1:
             listed = ", ".join(f"'{student}'" for student in sorted(same))

@@ -66,7 +66,15 @@ class Roster:
     def platform(self, name: PurePosixPath) -> str | None:
         """The platform by whose word alone it is known whose the file is; None where none is."""
         by = self._told(name).by
-        return by.platform if by else None
+        return by.platform if by and not by.unsure else None
+
+    def handed(self, name: PurePosixPath) -> Handed | None:
+        """What a platform says of who handed it in; None where none does."""
+        return self._told(name).by
+
+    def by_name(self, who: Handed) -> bool:
+        """Whether nothing but a name says who it is."""
+        return self._people.by_name(who)
 
     def of_copy(self, name: PurePosixPath) -> bool:
         """Whether it belongs to its student only by a name such as "Copy of ada" or "ada (1)"."""

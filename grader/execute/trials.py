@@ -10,7 +10,7 @@ from typing import Any, Protocol
 from grader.kernels import Called, Session
 from grader.kernels.ask import UNREADABLE, decoded
 from grader.model import Answer, Call, Outcome, Raw, Trial
-from grader.source import definitions, functions_of
+from grader.source import UNDEFINED, definitions, functions_of
 from grader.trial import MAX_DEPTH, MAX_ITEMS, TOO_MUCH
 
 MOST_DEATHS = 5
@@ -98,7 +98,7 @@ class _Calls:
         if not self._kernels.revived():
             return {"is": "unmade", "what": "the kernel had died too often"}
         if not self._has_source and not self._defined():
-            return {"is": "unmade", "what": "its definition could not be run by itself"}
+            return {"is": "unmade", "what": UNDEFINED}
         called = self._session.call(
             _request(self._trial, call), seconds=self._trial.seconds + _OVERHEAD_SECONDS
         )

@@ -280,14 +280,14 @@ class Gradebook:
         with self._engine.begin() as connection:
             return next((grade for _, _, grade in rows.read_grades(connection, mine)), None)
 
-    def settled(self, student: str, submission_sha256: str) -> bool:
-        """Whether the student's current grade is of this file and settles any mark.
+    def settled(self, student: str, submission_sha256: str) -> frozenset[str]:
+        """Names of the marks that the student's current grade settles, if it is of this file.
 
-        Such a grade comes from a run that we did not fail, so a later failure of ours should not
-        replace it. It may be incomplete: what waits for a person is never settled in a grade.
+        Such a mark comes from a run in which we did not fail, so a later failure of ours should
+        not replace it. Others may be open: what waits for a person is never settled in a grade.
         """
         with self._engine.begin() as connection:
-            return rows.settles(connection, student, submission_sha256)
+            return frozenset(rows.read_settled(connection, student, submission_sha256))
 
     def history(self, student: str) -> tuple[FiledGrade, ...]:
         """Every grade the student ever had, the oldest first."""

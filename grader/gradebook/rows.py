@@ -145,13 +145,14 @@ def _keep_environments(connection: Connection, grades: list[Grade]) -> None:
         connection.execute(insert(t), new)
 
 
-def settles(connection: Connection, student: str, submission_sha256: str) -> bool:
-    """Whether the student's current grade is of this file and settles any mark."""
-    g, m = schema.grades.c, schema.marks.c
+def read_settled(connection: Connection, student: str, submission_sha256: str) -> Iterator[str]:
+    """Names of the marks that the student's current grade settles, if it is of this file."""
+    g, m, a = schema.grades.c, schema.marks.c, schema.asked.c
     mine = (g.student == student) & g.current.is_(True)
     mine &= g.submission_sha256 == submission_sha256
-    query = select(m.position).join(schema.grades, g.number == m.grade)
-    return connection.scalar(query.where(mine, m.points.is_not(None)).limit(1)) is not None
+    query = select(a.name).join(schema.marks, m.asked == a.number)
+    query = query.join(schema.grades, g.number == m.grade)
+    yield from connection.scalars(query.where(mine, m.points.is_not(None)))
 
 
 def read_grades(

@@ -57,7 +57,7 @@ def _number(got: object, want: complex, near: Closeness, what: str) -> str | Non
 
 def scalar(value: object) -> object:
     """A single number for an array without dimensions."""
-    return value.numbers.item() if isinstance(value, Array) and not value.shape else value
+    return value.number if isinstance(value, Array) and not value.shape else value
 
 
 def _close(got: complex, want: complex, near: Closeness) -> bool:

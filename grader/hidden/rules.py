@@ -11,18 +11,26 @@ LOOPS = "loops"
 """Forbids `for`, `while`, comprehensions, and what calls a function for each of many things."""
 
 _LOOPS = (ast.For, ast.While, ast.AsyncFor, ast.comprehension)
+_LOOKED_AT = (
+    ast.Name, ast.Attribute, ast.Call, ast.Subscript, ast.Import, ast.ImportFrom, *_LOOPS,
+)  # fmt: skip
 _LOOPING = (
-    "map", "filter", "functools.reduce", "numpy.vectorize", "numpy.frompyfunc",
-    "numpy.apply_along_axis",
+    "map", "filter", "functools.reduce", "itertools.starmap", "itertools.accumulate",
+    "numpy.vectorize", "numpy.frompyfunc", "numpy.apply_along_axis",
 )  # fmt: skip
 _AT_RUN_TIME = (
     "eval", "exec", "compile", "run_cell", "run_line_magic", "run_cell_magic", "globals",
 )  # fmt: skip
 """Calls by which code can be run that is in no syntax tree, or under another name there."""
+_ELSEWHERE = ("__main__", "__globals__", "f_globals", "f_locals")
+"""Ways to the notebook's other functions, which are not looked at."""
+_SPACES = ("locals", "vars")
 _BY_NAME = (
     "getattr", "__getattribute__", "__import__", "import_module", "attrgetter", "methodcaller",
 )  # fmt: skip
 _BY_KEY = ("__dict__", "vars", "globals", "locals")
+_KEYED = ("get", "pop", "setdefault", "__getitem__")
+_IMPORTING = ("__import__", "import_module")
 _ITSELF = ("self", "cls")
 _LONGEST = 20
 """Dots in the full name of anything."""
@@ -46,21 +54,40 @@ def broken(source: str, forbidden: Sequence[str]) -> str | None:
         return None
     names = _Names.of(tree)
     found = (one for node in ast.walk(tree) for one in _uses(node, names, forbidden))
-    return next(found, None)
+    return next(found, None) or _spaced(tree)
+
+
+def _spaced(tree: ast.Module) -> str | None:
+    """A call at the top by which all names of the notebook are had, such as in a default."""
+    waiting: list[ast.AST] = [tree]
+    while waiting:
+        node = waiting.pop()
+        if _called(node) in _SPACES and not _arguments(node):
+            return f"`{_called(node)}`"
+        inside = isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda))
+        body = getattr(node, "body", None) if inside else None
+        hidden = set(map(id, body if isinstance(body, list) else [body]))
+        waiting += (one for one in ast.iter_child_nodes(node) if id(one) not in hidden)
+    return None
 
 
 def _uses(node: ast.AST, names: _Names, forbidden: Sequence[str]) -> Iterator[str]:
     """What of *forbidden* this very node uses, in words."""
+    if not isinstance(node, _LOOKED_AT):
+        return
     if names.is_made_at_run_time(node):
         yield f"`{_called(node)}`"
+    yield from (f"`{one}`" for one in names.elsewhere(node))
     for rule in forbidden:
         if rule != LOOPS:
             if names.uses(node, rule):
                 yield f"`{rule}`"
+            elif names.may_use(node, rule):
+                yield f"a name that is made at run time, of `{rule.partition('.')[0]}`"
         elif isinstance(node, _LOOPS):
             yield "a loop"
         else:
-            yield from (f"a loop (`{one}`)" for one in _LOOPING if names.is_exactly(node, one))
+            yield from (f"a loop (`{one}`)" for one in _LOOPING if names.is_looping(node, one))
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,7 +105,8 @@ class _Names:
     def of(cls, tree: ast.Module) -> _Names:
         nodes = list(ast.walk(tree))
         imported = [pair for node in nodes for pair in _imported(node)]
-        known = {name: full for name, full in imported if name != "*"}
+        known = {"__builtins__": "builtins"}
+        known |= {name: full for name, full in imported if name != "*"}
         unsure = set()
         for node in nodes:
             if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
@@ -97,25 +125,81 @@ class _Names:
     def uses(self, node: ast.AST, rule: str) -> bool:
         """Whether *node* is a use of what *rule* forbids."""
         last, root = rule.rpartition(".")[2], rule.partition(".")[0]
-        if isinstance(node, (ast.Import, ast.ImportFrom)):
+        if isinstance(node, ast.Import):
             return any(_is_of(full, rule) for full in _imports(node))
+        if isinstance(node, ast.ImportFrom):
+            return any(_is_like(full, rule) for full in _imports(node))
         if isinstance(node, ast.Name):
             starred = node.id == last and root in self.whole
-            return _is_of(self._full(node), rule) or (starred and node.id not in self.defined)
+            return _is_like(self._full(node), rule) or (starred and node.id not in self.defined)
         if isinstance(node, ast.Attribute):
             full = _dotted(node, self.known)
             if full is not None:
-                return _is_of(full, rule) or (node.attr == last and full.split(".")[0] == root)
+                return _is_like(full, rule)
             # Of an unknown object it may be the method of the same name, unless it is set.
             used = isinstance(node.ctx, ast.Load) and not _is_named(node.value, _ITSELF)
             return node.attr == last != rule and used
-        return _named_by_text(node, last, rule)
+        texts = map(_text, self._texts_of(node))
+        return any(t and (_is_of(t, rule) or t.rpartition(".")[2] == last) for t in texts)
 
-    def is_exactly(self, node: ast.AST, rule: str) -> bool:
-        """Whether *node* is that function, and no other of its name."""
+    def may_use(self, node: ast.AST, rule: str) -> bool:
+        """Whether *node* takes something of the rule's package by a text that may be its name."""
+        if not isinstance(node, (ast.Call, ast.Subscript)):
+            return False
+        owner, last = self._owner(node), rule.rpartition(".")[2]
+        if owner != rule.partition(".")[0] and _called(node) not in _IMPORTING:
+            return False
+        return any(_may_be(one, last) for one in self._texts_of(node))
+
+    def is_looping(self, node: ast.AST, rule: str) -> bool:
+        """Whether *node* is that function, and not the method of the same name of an object."""
+        last, root = rule.rpartition(".")[2], rule.partition(".")[0]
         if isinstance(node, ast.Name):
-            return self._full(node) == rule
-        return isinstance(node, ast.Attribute) and _dotted(node, self.known) == rule
+            if node.id != last and node.id not in self.known:
+                return False
+            starred = node.id == last != rule and root in self.whole
+            return _is_like(self._full(node), rule) or (starred and node.id not in self.defined)
+        if isinstance(node, ast.Attribute):
+            return _is_like(_dotted(node, self.known) or "", rule)
+        if self._owner(node) != (root if last != rule else "builtins"):
+            return False
+        return any(_text(one) == last for one in self._texts_of(node))
+
+    def elsewhere(self, node: ast.AST) -> Iterator[str]:
+        """The way by which *node* comes to what else the notebook has, which nobody looks at."""
+        if isinstance(node, (ast.Import, ast.ImportFrom)):
+            yield from (one for one in _ELSEWHERE if any(_is_of(n, one) for n in _imports(node)))
+        elif isinstance(node, ast.Attribute):
+            yield from (one for one in _ELSEWHERE if node.attr == one)
+        else:
+            texts = list(self._texts_of(node))
+            yield from (one for one in _ELSEWHERE if any(_text(t) == one for t in texts))
+            if self._is_modules(_keyed(node)) and any(_text(t) is None for t in texts):
+                yield "sys.modules"
+
+    def _texts_of(self, node: ast.AST) -> Iterator[ast.AST]:
+        """What stands for a name, where a call or an index takes something by it."""
+        of = _keyed(node)
+        if isinstance(node, ast.Call) and _called(node) in _BY_NAME:
+            # Of getattr the second: the first is what it is taken of.
+            yield from node.args[1:2] if _called(node) == "getattr" else node.args
+        elif of is not None:
+            name = of.attr if isinstance(of, ast.Attribute) else _called(of)
+            if name in _BY_KEY or self._is_modules(of):
+                yield from [node.slice] if isinstance(node, ast.Subscript) else _arguments(node)[:1]
+
+    def _is_modules(self, node: ast.AST | None) -> bool:
+        return node is not None and _dotted(node, self.known) == "sys.modules"
+
+    def _owner(self, node: ast.AST) -> str | None:
+        """The package of what *node* takes something of, by its name; None when it is unknown."""
+        of = _keyed(node)
+        if of is not None:
+            of = of.value if isinstance(of, ast.Attribute) else next(iter(_arguments(of)), None)
+        elif _called(node) in _BY_NAME and len(_arguments(node)) > 1:
+            of = _arguments(node)[0]
+        full = None if of is None else _dotted(of, self.known)
+        return None if full is None else full.partition(".")[0]
 
     def is_made_at_run_time(self, node: ast.AST) -> bool:
         """Whether *node* runs code that is in no syntax tree."""
@@ -138,6 +222,14 @@ def _is_of(full: str, rule: str) -> bool:
     """Whether *full* is what the rule names, or in it."""
     full = full.removeprefix("builtins.")
     return full == rule or full.startswith(f"{rule}.")
+
+
+def _is_like(full: str, rule: str) -> bool:
+    """Whether it is that, in it, or what has its name elsewhere in the package."""
+    if _is_of(full, rule):
+        return True
+    same = full.partition(".")[0] == rule.partition(".")[0]
+    return same and "." in rule and full.rpartition(".")[2] == rule.rpartition(".")[2]
 
 
 def _imported(node: ast.AST) -> Iterator[tuple[str, str]]:
@@ -182,15 +274,26 @@ def _is_named(node: ast.AST, names: Sequence[str]) -> bool:
     return isinstance(node, ast.Name) and node.id in names
 
 
-def _named_by_text(node: ast.AST, last: str, rule: str) -> bool:
-    """Whether a call or an index takes something by a text that is its name."""
-    if isinstance(node, ast.Call) and _called(node) in _BY_NAME:
-        return any(_text(a) in (last, rule) for a in node.args)
+def _keyed(node: ast.AST) -> ast.AST | None:
+    """What *node* takes something out of by a key, as by `[...]` or `.get(...)`."""
     if isinstance(node, ast.Subscript):
-        of = node.value
-        by_key = of.attr if isinstance(of, ast.Attribute) else _called(of)
-        return by_key in _BY_KEY and _text(node.slice) in (last, rule)
-    return False
+        return node.value
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        return node.func.value if node.func.attr in _KEYED else None
+    return None
+
+
+def _arguments(node: ast.AST) -> list[ast.expr]:
+    return node.args if isinstance(node, ast.Call) else []
+
+
+def _may_be(node: ast.AST, name: str) -> bool:
+    """Whether a text that is no literal may come to *name*."""
+    if isinstance(node, ast.JoinedStr):
+        texts = [_literal(piece) for piece in node.values]
+        first, last = (texts[0] or "", texts[-1] or "") if texts else ("", "")
+        return name.startswith(first) and name.endswith(last)
+    return not isinstance(node, ast.Constant) and _text(node) is None
 
 
 def _text(node: ast.AST) -> str | None:

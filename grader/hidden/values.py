@@ -51,6 +51,11 @@ class Array:
     numbers: np.ndarray[Any, Any]
     """Of that shape: float64 (or what is wider) for every kind of float, int64 and bool as is."""
 
+    @property
+    def number(self) -> object:
+        """The only one, of an array without dimensions."""
+        return self.numbers.item()
+
 
 @dataclass(frozen=True, slots=True)
 class Opaque:
@@ -94,7 +99,7 @@ class _Reader:
         """A set, told by its items in order."""
         if len(_list(raw)) > _MOST_KEYS:
             raise ValueError("too many items of a set")
-        return {"a set of": self.items(raw)}
+        return {"a set of": sorted(self.items(raw), key=_place)}
 
     def dict(self, raw: Mapping[str, Any]) -> object:
         """A dict whose keys are plain data."""
@@ -105,7 +110,7 @@ class _Reader:
         for pair in pairs:
             if not isinstance(pair, list) or len(pair) != 2:
                 raise ValueError("not a pair")
-            key, value = self.read(pair[0]), self.read(pair[1])
+            key, value = _key(self.read(pair[0])), self.read(pair[1])
             if not isinstance(key, (str, bytes, int, float, complex, tuple)) and key is not None:
                 raise ValueError("not a key")
             try:
@@ -113,6 +118,26 @@ class _Reader:
             except TypeError:  # a tuple that holds a list
                 raise ValueError("not a key") from None
         return found
+
+
+def _key(value: object) -> object:
+    """A key as the plain number that it equals: numpy's numbers are found by Python's."""
+    if isinstance(value, tuple):
+        return tuple(map(_key, value))
+    known = isinstance(value, Array) and value.form == "array" and not value.shape
+    return value.number if known else value  # type: ignore[attr-defined]
+
+
+def _place(value: object) -> str:
+    """What items of a set are put in order by, whatever sort of number each is."""
+    if isinstance(value, Array) and not value.shape:
+        value = value.number
+    if isinstance(value, tuple):
+        return f"({', '.join(map(_place, value))})"
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    # What no set can hold keeps its place: of large arrays the text would take its time.
+    return repr(value) if isinstance(value, (int, float, complex, str, bytes)) else ""
 
 
 def _list(raw: Mapping[str, Any]) -> list[object]:

@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 
 from grader.inside import landlock, linux, seccomp
-from grader.inside.limits import limit
+from grader.inside.limits import FILES, limit
 from grader.inside.plan import Plan, Start
 
 _FLAGS = {
@@ -45,7 +45,8 @@ def become(uid: int) -> None:
 def confine(plan: Plan, start: Start) -> int | None:
     """Takes every right away that *plan* names. Raises OSError, with the layer in its text.
 
-    The result is a descriptor for the guard, where the filter asks it (see `deputy`).
+    The result is a descriptor for the guard, where the filter asks it (see `deputy`). The number of
+    open files is limited by `limit_files`, when that has been sent.
     """
     if start["uid"] is not None:
         if plan["drop"] and "user" not in plan["namespaces"]:
@@ -53,7 +54,7 @@ def confine(plan: Plan, start: Start) -> int | None:
         become(start["uid"])
     if "user" in plan["namespaces"] and os.path.isdir("/proc/self"):  # noqa: PTH112
         new_user()
-    limit(start["rlimits"])
+    limit({name: most for name, most in start["rlimits"].items() if name != FILES})
     if plan["drop"]:
         linux.keep_capabilities()
         linux.prctl(linux.PR_SET_NO_NEW_PRIVS, 1)
@@ -69,3 +70,8 @@ def confine(plan: Plan, start: Start) -> int | None:
     if plan["filter"] is None:
         return None
     return seccomp.load(base64.b64decode(plan["filter"]), listen=bool(plan["asked"]))
+
+
+def limit_files(start: Start) -> None:
+    """The last of the limits: before it, files can be sent that another notebook's would stop."""
+    limit({name: most for name, most in start["rlimits"].items() if name == FILES})

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from grader.inside import kin, linux, talk, view
-from grader.inside.confine import confine, flags
+from grader.inside.confine import confine, flags, limit_files
 from grader.inside.plan import Plan, Start
 from grader.inside.watch import HERE, Watch, proc_of, tell_of
 
@@ -175,6 +175,7 @@ def become(plan: Plan, start: Start, files: Sequence[int], kernel: Kernel) -> No
         if listener is not None:
             with socket.socket(fileno=os.dup(tell)) as told:
                 socket.send_fds(told, [b"?"], [listener])
+        limit_files(start)
         tell, *sockets = _only(files)
         kernel(start, tell, sockets)
     except BaseException as error:  # noqa: BLE001

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import resource
 import sys
 from collections.abc import Callable, Mapping
 from typing import Any
 
+FILES = "RLIMIT_NOFILE"
 _SLACK_SECONDS = 5
 
 
@@ -21,6 +23,18 @@ def limit(rlimits: Mapping[str, int]) -> None:
         last = wanted + (_SLACK_SECONDS if name == "RLIMIT_CPU" else 0)
         most = last if hard == resource.RLIM_INFINITY else min(last, hard)
         resource.setrlimit(kind, (min(wanted, most), most))
+
+
+def raise_files() -> None:
+    """Lets this process have as many open files as it may have at all.
+
+    Where somebody sends an open file to another process, Linux holds this limit against all files
+    of the same user that are on their way. A notebook may keep as many there as its own limit
+    allows, which must not keep ours from being sent.
+    """
+    hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    with contextlib.suppress(ValueError, OSError):
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
 # Module to what seeds it.

@@ -28,6 +28,7 @@ from typing import Any
 
 from grader.inside import guard, linux, rehearsal, talk, view
 from grader.inside.confine import flags, new_user
+from grader.inside.limits import raise_files
 from grader.inside.plan import Plan
 from grader.inside.watch import tell_of
 
@@ -46,6 +47,7 @@ def main() -> None:
     # What is imported stays: to look through it again and again for garbage costs a fifth of it.
     gc.disable()
     plan: Plan = settings["plan"]
+    raise_files()
     try:
         os.umask(0o077)
         os.chdir("/")

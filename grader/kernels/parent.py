@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from grader.inside import talk, view
+from grader.inside.limits import raise_files
 from grader.inside.plan import Start
 from grader.kernels import place
 from grader.kernels.base import NotStartedError
@@ -65,6 +66,7 @@ class Parent:
             raise
 
     def _started(self) -> tuple[subprocess.Popen[bytes], socket.socket]:
+        raise_files()
         ours, theirs = talk.pair()
         folder = self._home.root / "parent"
         folder.mkdir(mode=0o700)

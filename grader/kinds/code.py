@@ -16,7 +16,7 @@ from grader.kinds.attempts import Attempt, Code, CodeExample, CodeKey, Found, ex
 from grader.kinds.base import UNDRAWN, Example, Tried, Unreadable, Usual, kinds
 from grader.kinds.scalars import refusal
 from grader.model import Draw, Judgement, Raw, Trial, Verdict, packages
-from grader.source import definitions, lines_of, shape_of
+from grader.source import UNDEFINED, definitions, lines_of, shape_of, unknown
 
 
 class CodeKind(Usual[CodeKey, Attempt]):
@@ -80,7 +80,12 @@ class CodeKind(Usual[CodeKey, Attempt]):
         except LookupError:
             note = "The code was run on other inputs than those that count now; it is run again."
             return Judgement(share=None, verdict=Verdict.UNSETTLED, note=note)
-        return found.judgement()
+        judgement = found.judgement()
+        doubt = _doubt(value, judgement) if key.part.forbid else None
+        if doubt is None:
+            return judgement
+        note = f"This part forbids some functions, and {doubt}; a person looks at it."
+        return Judgement(share=None, verdict=Verdict.UNSETTLED, note=note)
 
     def trial(self, name: str, key: CodeKey) -> Trial:
         """The visible examples and the hidden cases."""
@@ -226,6 +231,15 @@ class CodeKind(Usual[CodeKey, Attempt]):
     def explain(self, key: CodeKey) -> str:
         """The reference."""
         return f"A solution:\n\n```python\n{self.literal(key)}\n```"
+
+
+def _doubt(value: Attempt, judgement: Judgement) -> str | None:
+    """Why nobody can tell whether the code that was looked at is what earned *judgement*."""
+    if any(call["is"] == "unmade" and call.get("what") == UNDEFINED for call in value.calls):
+        return UNDEFINED
+    name = unknown(value.source) if judgement.share else None
+    # It may be what is forbidden, put there at run time; or a slip where the code never comes.
+    return name and f"no cell says what `{name}` is"
 
 
 def _defines(starter: str, name: str) -> bool:

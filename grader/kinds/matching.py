@@ -232,6 +232,8 @@ _PAIR = re.compile(r"\(?\s*(\d{1,3})\s*(?:[).:=→-]|->)*\s*([A-Za-z])\s*\)?[\s,
 
 def _from_text(written: str, key: MatchingKey) -> Iterator[tuple[int, Raw]]:
     """From "1C 2A", or "CA": the letters in the items' order."""
+    if len(written) > lettered.MAX_TEXT:
+        raise Unreadable(f"The text has {len(written)} characters; give {_wanted(key)}.")
     if re.fullmatch(r"[A-Za-z]+", written) and len(written) == len(key.items):
         yield from enumerate(samples.text(letter) for letter in written)
         return

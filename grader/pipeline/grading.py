@@ -236,10 +236,9 @@ class _Filing:
         if evidence.outcome is not Outcome.REFUSED and not has_fault(grade):
             self._put(grade)
             return
-        # Our own fault is not evidence: the next run tries again. What an earlier run has
-        # settled for this very file stays.
+        # Our own fault is not evidence: the next run tries again.
         self.unsettled += 1
-        if not self._book.settled(submission.student, submission.sha256):
+        if not loses(self._book, grade):
             self._put(grade)
 
     def _put(self, new: Grade) -> None:
@@ -255,6 +254,12 @@ class _Filing:
 
     def _fingerprint(self, submission: Submission) -> str:
         return self._settings.fingerprint(self.names, self._papers.trials(submission.student))
+
+
+def loses(book: Gradebook, new: Grade) -> bool:
+    """Whether a mark is open in *new* that an earlier run has settled for this very file."""
+    settled = book.settled(new.student, new.submission_sha256 or "")
+    return any(mark.points is None and mark.name in settled for mark in new.marks)
 
 
 def settle(mine: Paper, evidence: Evidence) -> Grade:

@@ -9,13 +9,23 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from grader import __version__
+from grader.files import alone, fault
 from grader.gradebook import Gradebook
 from grader.load import Bank
 from grader.model.result import Row
 from grader.pipeline.graded import Graded, graded_of, rows_of
 from grader.pipeline.grading import NOTICES
 from grader.pipeline.papers import SEATS
-from grader.pipeline.stamps import Short, Stamps, forget, holds, read_kept, stamps_of, write_kept
+from grader.pipeline.stamps import (
+    KEPT,
+    Short,
+    Stamps,
+    forget,
+    holds,
+    read_kept,
+    stamps_of,
+    write_kept,
+)
 from grader.report import (
     ClassSummary,
     file_name,
@@ -27,6 +37,8 @@ from grader.report import (
 )
 
 PUBLISHED = "published"
+_WAIT_SECONDS = 600.0
+"""For another command that writes the same files, which takes a while for a large class."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,7 +63,7 @@ def write_results(out: Path, bank: Bank) -> Written:
     A student's files are written only when something that they show has changed since, and
     nothing is read but what stands for it when nothing has.
     """
-    with Gradebook.open(out) as book:
+    with Gradebook.open(out) as book, _alone(out):
         graded = graded_of(book)
         published = bool(book.setting(PUBLISHED))
         # Before anything is read: what changes meanwhile is then written by the next run.
@@ -74,6 +86,21 @@ def write_results(out: Path, bank: Bank) -> Written:
             short = _short(summary, rows)
         write_kept(out, stamps, short)
     return _told(out, short, published)
+
+
+@contextmanager
+def _alone(out: Path) -> Iterator[None]:
+    """The time in which nobody else writes these files, which may go on beside grading.
+
+    Two at once could leave what the slower one read in a file, and on record what the faster did.
+    """
+    folder = (out / KEPT).parent
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise fault(error, folder) from error
+    with alone(folder, wait=_WAIT_SECONDS):
+        yield
 
 
 @contextmanager

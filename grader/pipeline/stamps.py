@@ -18,8 +18,11 @@ from grader.pipeline.graded import Graded
 from grader.pipeline.grading import NOTICES
 from grader.pipeline.papers import SEATS, absent
 
-KEPT = "feedback/.pages.json"
-"""What each student's files were written from; lost, all are written again."""
+KEPT = "report/.pages.json"
+"""What each student's files were written from; lost, all are written again.
+
+It has everybody's total, so it lies where the class's are, and not among pages for students.
+"""
 CLASS_FILES = ("grades.csv", "report/index.html")
 
 
@@ -147,8 +150,12 @@ def _look(graded: Graded, bank: Bank, published: bool) -> str:
     """What all files depend on beside the grades."""
     templates = hashlib.sha256()
     for folder in bank.templates:
-        for path in sorted((folder / "report").glob("*")):
-            templates.update(path.read_bytes())
+        # By name too: one that is called otherwise may count now. A page may include any other.
+        # Without folders, and the links by which some editors lock a file.
+        for path in sorted(path for path in folder.rglob("*") if path.is_file()):
+            data = path.read_bytes()
+            templates.update(repr((path.relative_to(folder).parts, len(data))).encode())
+            templates.update(data)
     parts = (__version__, graded.release, graded.exam, graded.title, str(published))
     return "/".join((*parts, templates.hexdigest()[:16]))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -33,18 +34,26 @@ OUTCOMES = {
     Outcome.CRASHED: "kernel stopped",
     Outcome.REFUSED: "could not be started by us",
 }
+# What a page may not hold, and a terminal that it is printed on would obey.
+_CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 
 def feedback_page(feedback: Feedback, templates: tuple[Path, ...], *, engine: str = "") -> str:
     """The page of one student, complete in itself. *templates* are folders, the first one wins."""
-    return _template(templates, "report/feedback.html.j2").render(
+    page = _template(templates, "report/feedback.html.j2").render(
         feedback=feedback, engine=engine, waits=_waits(feedback)
     )
+    return _tame(page)
 
 
 def class_page(summary: ClassSummary, templates: tuple[Path, ...]) -> str:
     """The class report, complete in itself; it links to the feedback pages beside it."""
-    return _template(templates, "report/class.html.j2").render(report=summary)
+    return _tame(_template(templates, "report/class.html.j2").render(report=summary))
+
+
+def _tame(page: str) -> str:
+    """*page* with a mark in the place of each control character, which only students write."""
+    return _CONTROLS.sub("\N{REPLACEMENT CHARACTER}", page.replace("\r\n", "\n"))
 
 
 def _waits(feedback: Feedback) -> str:

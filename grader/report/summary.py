@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 from array import array
 from collections.abc import Iterable, Mapping, Sequence
@@ -15,6 +16,8 @@ from grader.report.numbers import correlation, histogram, mean, quartiles
 _SLOWEST = 10
 _FAILED = 50
 _MISTAKES = 12
+_NOTHING = hashlib.sha256(b"").hexdigest()
+"""Of every file that is empty, or was not read at all, such as a link or one that is too large."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -139,7 +142,7 @@ def summarise(
     for row in rows:
         students.append(_student(row))
         if row.grade is not None:
-            if row.grade.submission_sha256:
+            if row.grade.submission_sha256 not in (None, "", _NOTHING):
                 owners.setdefault(row.grade.submission_sha256, []).append(row.student.id)
             _add_marks(parts, row)
     students.sort(key=lambda line: line.id)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from click.testing import CliRunner
@@ -12,6 +14,7 @@ from grader.cli import grader
 from grader.collect.assignment import collect_assignment
 from grader.errors import SetupError
 from grader.gradebook import Gradebook
+from grader.model import Submission
 from grader.model.assignment import SourceCell, SourceNotebook
 from grader.nbgrader import (
     UndecidedError,
@@ -22,6 +25,9 @@ from grader.nbgrader import (
     overwritten,
     with_answers_cleared,
 )
+from grader.pipeline import Settings
+from grader.pipeline.batch import execute_all, refused
+from grader.pipeline.nbgrader import grading
 from grader.pipeline.nbgrader.source import load_assignment
 from tests.builders_nbgrader import a_cell, a_test, an_answer, filed, sourced, written
 
@@ -305,6 +311,28 @@ def test_several_notebooks_are_one_submission(tmp_path: Path) -> None:
     assert points(found["ada"]) == {"p1/tests": 2.0, "p2/tests": 0.5}
     assert points(found["bob"]) == {"p1/tests": 2.0, "p2/tests": 0.0}
     assert found["ada"]["complete"]
+
+
+def test_a_notebook_that_could_be_run_at_last_counts_while_another_can_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for number, name in enumerate(("p1", "p2", "p3")):
+        cells = an_answer(SUM), a_test(f"assert add(1, {number}) == {number + 1}")
+        sourced(tmp_path, *cells, name=name)
+        filed(tmp_path, {"ada": written(*cells)}, name=name)
+    broken = {"p2", "p3"}
+
+    def some(todo: list[Submission], _: object, settings: Settings, **more: Any) -> Iterator[Any]:
+        for one in todo if settings.source and settings.source.name in broken else ():
+            yield one, refused(one.sha256, "no kernel could be started")
+        if settings.source and settings.source.name not in broken:
+            yield from execute_all(todo, (), settings, **more)
+
+    monkeypatch.setattr(grading, "execute_all", some)
+    found = [points(graded(tmp_path)["ada"])]
+    broken.remove("p2")
+    found.append(points(graded(tmp_path)["ada"]))
+    assert [list(each.values()) for each in found] == [[2, None, None], [2, 2, None]]
 
 
 def test_a_folder_of_results_keeps_to_one_assignment(tmp_path: Path) -> None:

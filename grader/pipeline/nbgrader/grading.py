@@ -19,7 +19,7 @@ from grader.model.assignment import Assignment, SourceNotebook
 from grader.pipeline import stopping
 from grader.pipeline.batch import execute_all, refused
 from grader.pipeline.graded import ASSIGNMENT
-from grader.pipeline.grading import NOTICES, WRITTEN_INTO, Settings
+from grader.pipeline.grading import NOTICES, WRITTEN_INTO, Settings, loses
 from grader.pipeline.nbgrader.marks import Work, score_assignment
 from grader.pipeline.nbgrader.source import files_digest, keep, load_assignment
 from grader.pipeline.papers import RELEASE
@@ -214,9 +214,10 @@ class _Filing:
     def _settle(self, student: str) -> None:
         work = self._works[student]
         failed = any(e.outcome is Outcome.REFUSED for e in work.evidence.values())
-        if failed and self._book.settled(student, work.sha256):
+        grade = score_assignment(self._assignment, work)
+        if failed and loses(self._book, grade):
             return  # what an earlier run has settled for these very files stays
-        self._book.put_grade(score_assignment(self._assignment, work), run=self._run)
+        self._book.put_grade(grade, run=self._run)
 
     def _fingerprint(self, notebook: SourceNotebook) -> str:
         """Stands for how a notebook is executed, and with which cells."""
