@@ -54,7 +54,7 @@ def distillation_loss_expected(student, teacher, labels, temperature, alpha):
         )
     gradient = torch.tensor(rows, dtype=student.dtype) / len(student)
     loss = torch.tensor(total / len(student), dtype=student.dtype)
-    return {"loss": loss, "gradient": gradient, "the teacher gets a gradient": False}
+    return {"loss": loss, "gradient": gradient, "the_teacher_gets_a_gradient": False}
 
 
 def distillation_loss_cases(rng, given):

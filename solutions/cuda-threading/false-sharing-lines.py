@@ -147,6 +147,8 @@ def needless_cases(rng, given):
     yield "counters", case(in_turns(6, 4, 3))
     yield "shared in earnest", case([(c, "w", 8) for c in (0, 1, 0, 1, 2)])
     yield "shared in earnest", case([(c, k, 40) for c in (0, 1, 2, 0, 1) for k in "rw"])
+    # Beside a word that is, counters that are not.
+    yield "shared in earnest", case([*in_turns(3, 4, 3), *((c, "w", 256) for c in (0, 1, 0))])
     yield "neighbours", case([(0, "r", a) for a in range(0, 64, 8)])
     yield "neighbours", case([(c, "r", a) for c in (0, 1) for a in range(0, 256, 16)])
     for _ in range(4):

@@ -217,6 +217,7 @@ def on_cycles_cases(rng, given):
     yield "none", case("+a")
     yield "none", case("+a +b +c -b -a -c", "+a +c", "+b +c")
     yield "none", case("+a -a +b", "+b -b +a")
+    yield "none", case("+a +b -b -a", "+a +c", "+b +c", "+d +e", "+e +d +a")  # of most
     yield "none", case("+a +b -a +c -b", "+a -a +c -c +a")
     yield "pairs", case("+a +b", "+b +a")
     yield "pairs", case("+x +y +z", "+z +x", "+w +x")

@@ -197,6 +197,7 @@ def best_size_cases(rng, given):
         yield "shared memory", case(*numbers, SMALL)
     yield "nothing fits", case(64, 4000, SMALL)
     yield "nothing fits", case(200, 3300, {**SMALL, "registers": 16384})
+    yield "nothing fits", case(64, 1500, SMALL)  # but for the smallest blocks
 
 
 def best_size_wrong_smallest(registers, per_thread, sm):

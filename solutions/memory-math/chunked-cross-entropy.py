@@ -116,9 +116,13 @@ def chunked_loss_wrong_all_logits(hidden, weight, targets, chunk):
 
 def chunked_loss_wrong_size_made_up(hidden, weight, targets, chunk):
     """All logits, and an input that says once that it is large, so that much would be allowed."""
-    found, said = chunked_loss_wrong_all_logits(hidden, weight, targets, chunk), iter([10**12])
-    numel = {"numel": lambda self: next(said, None) or torch.Tensor.numel(self)}
-    hidden.__class__ = type("Large", (torch.Tensor,), numel)
+    found = chunked_loss_wrong_all_logits(hidden, weight, targets, chunk)
+
+    def numel(self):
+        self.__class__ = torch.Tensor  # so that nobody sees that the input was changed
+        return 10**12
+
+    hidden.__class__ = type("Large", (torch.Tensor,), {"numel": numel})
     return found
 
 

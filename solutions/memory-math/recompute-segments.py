@@ -190,8 +190,15 @@ def checkpointed_wrong_plain(segment, x):
 def checkpointed_wrong_output_made_large(segment, x):
     """Plain, with an output that says once that it is large, so that much would be allowed."""
     y, said = segment(x), iter([10**12])
-    numel = {"numel": lambda self: next(said, None) or torch.Tensor.numel(self)}
-    y.__class__ = type("Large", (torch.Tensor,), numel)
+
+    class Large(torch.Tensor):
+        __torch_function__ = torch._C._disabled_torch_function_impl
+
+        def numel(self):
+            self.__class__ = torch.Tensor
+            return next(said)
+
+    y.__class__ = Large
     return y
 
 

@@ -140,9 +140,13 @@ def attend_wrong_all_at_once(q, blocks, causal=False):
 def attend_wrong_width_made_up(q, blocks, causal=False):
     """All scores at once, and queries that say once that they are wide: much would be allowed."""
     copies = ((start, k.clone(), v.clone()) for start, k, v in blocks)
-    found, said = attend_wrong_all_at_once(q, copies, causal), iter([(*q.shape[:2], 10**12)])
-    shape = property(lambda self: next(said, None) or torch.Tensor.shape.__get__(self))
-    q.__class__ = type("Wide", (torch.Tensor,), {"shape": shape})
+    found = attend_wrong_all_at_once(q, copies, causal)
+
+    def shape(self):
+        self.__class__ = torch.Tensor  # so that nobody sees that the input was changed
+        return (*self.shape[:2], 10**12)
+
+    q.__class__ = type("Wide", (torch.Tensor,), {"shape": property(shape)})
     return found
 
 

@@ -79,6 +79,8 @@ def compensated_sum_cases(rng, given):
     yield "short", {"x": np.zeros(0, dtype=single)}
     yield "short", {"x": np.array([0.1], dtype=single)}
     yield "short", {"x": np.array([0.1, 0.2], dtype=np.float64)}
+    # The second number rounds too: a sum that is exact, or wider, gives the next one above.
+    yield "short", {"x": np.array([2.0**60, 2.0**36, 2.0**10], dtype=single)}
     yield "cancelling", {"x": np.array([1.0, 2.0**90, 1.0, -(2.0**90)], dtype=single)}
     yield "cancelling", {"x": np.array([2.0**200, 3.0, -(2.0**200), 4.0], dtype=np.float64)}
     # The larger one may be negative, and the second number has no more bits than the first.
@@ -91,10 +93,18 @@ def compensated_sum_cases(rng, given):
         x = np.array([large, *small[:7], large, *small[7:13], -large, -large, *small[13:]])
         yield "cancelling", {"x": x.astype(single)}
     yield "long", {"x": np.full(3000, 0.1, dtype=single)}
+    k = int(rng.integers(50, 70))
+    small = np.full(int(rng.integers(1000, 2000)), 2.0 ** (k - 50))
+    yield "long", {"x": np.concatenate([[2.0**k, 2.0 ** (k - 24)], small]).astype(single)}
     yield "long", {"x": np.concatenate([[3e4], np.full(1500, 1e-4)]).astype(single)}
     for _ in range(2):
         x = rng.uniform(0.5, 1.5, size=int(rng.integers(1500, 2500))).astype(single)
         yield "long", {"x": np.sort(x)[::-1].copy()}
+
+
+def compensated_sum_wrong_exact(x):
+    scaled = [int(v * 2.0**149) for v in map(float, x.astype(np.float64))]
+    return x.dtype.type(sum(scaled) / 2**149)
 
 
 def compensated_sum_wrong_plain(x):

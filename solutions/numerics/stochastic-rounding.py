@@ -46,9 +46,9 @@ def _faults(result, x, repeats, lower, step):
         yield "a number that can stay does not"
     elif not ((rounded == lower) | (rounded == lower + step)).all():
         yield "a number goes elsewhere than to its neighbours"
-    elif result["the same generator gives the same"] is not True:
+    elif result["the_same_generator_gives_the_same"] is not True:
         yield "the same generator gives another result"
-    elif result["the input is kept"] is not True:
+    elif result["the_input_is_kept"] is not True:
         yield "the input was changed in place"
     if repeats < MANY:
         return
@@ -81,6 +81,8 @@ def round_to_grid_cases(rng, given):
     yield "exact", seeded(rng.integers(-50, 50, size=30) * step, step, 40)
     yield "exact", seeded([0.0, -0.0, 4.0], 2.0, 10)
     yield "exact", seeded(np.zeros((0, 3)), step, 3)
+    # Beside those that stay, some that can't.
+    yield "exact", seeded([-3 * step, 2.25 * step, 0.0, -0.5 * step, 7 * step], step, 40)
     yield "average", seeded([step / 64, -step / 64, 63 * step / 64, step / 2], step, 8000)
     yield "average", seeded(shares((6,), step), step, 6000)
     yield "average", seeded(np.full(8, 5.25 * step), step, 4000)
@@ -184,6 +186,8 @@ def to_bf16_cases(rng, given):
     yield "exact", seeded(whole, 40)
     yield "exact", seeded([0.0, 1.0, -1.0, 256.0, -3.0], 40)
     yield "exact", seeded(np.zeros((2, 0)), 3)
+    # Beside those that stay, some that can't.
+    yield "exact", seeded(np.concatenate([whole[:4], between((3,)), whole[4:8]]), 40)
     # A weight of 1 and an update of a thirty-second of the spacing, 2 to the -7.
     yield "average", seeded([1 + 2.0**-12, 1 - 2.0**-13, 3.14, -0.1, 300.7], 8000)
     for _ in range(3):

@@ -39,9 +39,9 @@ def dispatch_expected(tokens, experts, per_rank, weights):
         results.append(torch.stack(rows) if rows else torch.zeros_like(mine))
     return {
         "results": results,
-        "most calls of one expert": 1,
-        "bytes sent too many": [0] * world,
-        "other calls": [],
+        "most_calls_of_one_expert": 1,
+        "bytes_sent_too_many": [0] * world,
+        "other_calls": [],
     }
 
 

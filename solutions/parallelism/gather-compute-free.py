@@ -40,11 +40,11 @@ def sharded_gradients_expected(weights, batches):
     whole = [parameter.grad.float() for parameter in parameters]
     return {
         "gradients": [[one.chunk(world)[rank] for one in whole] for rank in range(world)],
-        "most whole weights alive": [1] * world,
-        "gathers too many": [0] * world,
-        "gathers too few": [0] * world,
-        "reduce-scatters too many": [0] * world,
-        "other calls": [],
+        "most_whole_weights_alive": [1] * world,
+        "gathers_too_many": [0] * world,
+        "gathers_too_few": [0] * world,
+        "reduce_scatters_too_many": [0] * world,
+        "other_calls": [],
     }
 
 

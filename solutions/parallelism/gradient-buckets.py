@@ -50,8 +50,8 @@ def average_gradients_expected(weights, batches, limit):
             room = limit - taken
     return {
         "gradients": [[p.grad for p in parameters]] * len(batches),
-        "bytes of each all-reduce": [sizes] * len(batches),
-        "other calls": [],
+        "bytes_of_each_all_reduce": [sizes] * len(batches),
+        "other_calls": [],
     }
 
 

@@ -31,7 +31,7 @@ def with_halo_expected(blocks, halo):
     neighbours = [(rank > 0) + (rank < world - 1) for rank in range(world)]
     return {
         "blocks": found,
-        "bytes sent": [n * halo * columns * 4 for n in neighbours],
+        "bytes_sent": [n * halo * columns * 4 for n in neighbours],
         "messages": neighbours,
         "collectives": [],
     }

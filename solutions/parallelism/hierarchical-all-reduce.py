@@ -49,8 +49,8 @@ def hierarchical_all_reduce_expected(vectors, per_node):
     world = len(vectors)
     return {
         "sums": [torch.stack(vectors).sum(0)] * world,
-        "bytes too many between nodes": [0] * world,
-        "bytes too many inside nodes": [0] * world,
+        "bytes_too_many_between_nodes": [0] * world,
+        "bytes_too_many_inside_nodes": [0] * world,
         "collectives": [],
     }
 

@@ -162,6 +162,8 @@ def makespan_cases(rng, given):
     crossed = [[("F", 0), ("B", 0), ("F", 1), ("B", 1)], [("F", 0), ("F", 1), ("B", 1), ("B", 0)]]
     yield "impossible", {"schedules": crossed, **times()}
     yield "impossible", {"schedules": [[("F", 0)], [("F", 0), ("F", 1)]], **times()}
+    # Not everything is refused.
+    yield "impossible", {"schedules": rows("1f1b", 3, 5), **times()}
 
 
 def makespan_right_by_events(schedules, forward, backward):

@@ -57,9 +57,9 @@ def run_stage_expected(weights, inputs, targets):
     return {
         "gradients": [weight.grad for weight in own],
         "actions": actions,
-        "most micro-batches alive": [min(stages - stage, count) for stage in range(stages)],
-        "bytes sent": [count * size * n for n in ends],
-        "other calls": [],
+        "most_micro_batches_alive": [min(stages - stage, count) for stage in range(stages)],
+        "bytes_sent": [count * size * n for n in ends],
+        "other_calls": [],
     }
 
 

@@ -35,8 +35,8 @@ def sharded_step_expected(weights, gradients, lr, betas, eps):
     return {
         "weights": [parameter.detach()] * world,
         "moments": list(zip(ms, vs, strict=True)),
-        "bytes sent too many": [0.0] * world,
-        "all-reduces": 0,
+        "bytes_sent_too_many": [0.0] * world,
+        "all_reduces": 0,
     }
 
 

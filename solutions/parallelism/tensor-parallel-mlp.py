@@ -53,9 +53,9 @@ def parallel_mlp_expected(x, a, a_bias, b, b_bias, upstream, activation, world):
                 ga.chunk(world), ga_bias.chunk(world), gb.chunk(world, dim=1), strict=True
             )
         ],
-        "calls in the forward": [["all_reduce"]] * world,
-        "calls in the backward": [["all_reduce"]] * world,
-        "bytes of the calls": [2 * 4 * x.numel()] * world,
+        "calls_in_the_forward": [["all_reduce"]] * world,
+        "calls_in_the_backward": [["all_reduce"]] * world,
+        "bytes_of_the_calls": [2 * 4 * x.numel()] * world,
     }
 
 

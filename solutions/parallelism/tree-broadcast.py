@@ -21,9 +21,9 @@ def tree_broadcast_expected(tensors, root):
     world = len(tensors)
     return {
         "tensors": [tensors[root]] * world,
-        "messages received": [int(rank != root) for rank in range(world)],
-        "rounds too many": 0,
-        "bytes sent too many": 0,
+        "messages_received": [int(rank != root) for rank in range(world)],
+        "rounds_too_many": 0,
+        "bytes_sent_too_many": 0,
         "collectives": [],
     }
 

@@ -33,8 +33,8 @@ def split_loss_expected(logits, targets, world):
     return {
         "losses": [loss.item()] * world,
         "gradients": list(whole.grad.float().chunk(world, dim=1)),
-        "bytes too many": [0] * world,
-        "other calls": [],
+        "bytes_too_many": [0] * world,
+        "other_calls": [],
     }
 
 

@@ -105,7 +105,11 @@ def adam_expected(params, grads, ms, vs, t, lr):
         step = m / (1 - 0.9**t) / ((v / (1 - 0.999**t)) ** 0.5 + 1e-8)
         for kept, new in zip(found, (p - lr * step, m, v), strict=True):
             kept.append(new.float())
-    return {"result": found, "gradients are left alone": True, "numbers read out": 0}
+    return {
+        "result": found,
+        "gradients_are_left_alone": True,
+        "numbers_read_out_must_be_0": 0,
+    }
 
 
 def adam_cases(rng, given):

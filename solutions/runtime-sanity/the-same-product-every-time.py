@@ -16,7 +16,7 @@ def solve(given):
         useful += layer + (merging if request == 0 else 0)
     return {
         "flops": total / 1e6,
-        "share": 100 * (total - useful) / total,
+        "factor": total / useful,
         "cause": "invariant",
     }
 

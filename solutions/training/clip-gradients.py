@@ -94,6 +94,8 @@ def clip_cases(rng, given):
     both = drawn([(4,)], 1.0, torch.float32)
     both[0][0], both[0][1] = math.inf, math.nan
     yield "non-finite", case(both)
+    # Not every norm is infinite.
+    yield "non-finite", case(drawn([(4,), (3, 2)], 3.0, torch.float32), scale=2.0)
     yield "extreme", case(drawn([(7,), (3,)], 900.0, torch.float16)), half
     yield "extreme", case(drawn([(7,), (2, 2)], 1e30, torch.float32)), {"relative": 1e-3}
     tiny = drawn([(6,), (4,)], 1e-30, torch.float32)

@@ -187,6 +187,7 @@ def batches_cases(rng, given):
     yield "too long", {"lengths": [9], "budget": 8}
     yield "too long", {"lengths": [3, 30, 4, 1], "budget": 20}
     yield "too long", {"lengths": [*drawn(20, 9), 51], "budget": 50}
+    yield "too long", {"lengths": [*drawn(20, 9), 50], "budget": 50}  # not everything is
 
 
 def batches_wrong_sum_of_lengths(lengths, budget):

@@ -81,6 +81,7 @@ def rate_at_cases(rng, given):
     yield "edges", case(0, 1, 2)
     yield "negative", case(-1, warmup, total)
     yield "negative", case(-total, 0, total)
+    yield "negative", case((warmup + total) // 2, warmup, total)  # not everything is refused
 
 
 def rate_at_wrong_starts_at_zero(step, peak, warmup, total, floor=0.0):
