@@ -15,13 +15,19 @@ from grader.errors import SubmissionError
 from grader.notebook import Cell
 
 text = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"))
+# What Jupyter's format says more of; the rest of a cell's metadata may be anything.
+FORMATTED = {"tags", "name", "jupyter", "format", "execution", "collapsed", "scrolled"}
 cells = st.lists(
     st.builds(
         Cell,
         type=st.sampled_from(["markdown", "code", "raw"]),
         source=text,
         id=st.from_regex(r"[a-zA-Z0-9_-]{1,64}", fullmatch=True),
-        metadata=st.dictionaries(text, st.integers() | text | st.lists(text), max_size=2),
+        metadata=st.dictionaries(
+            text.filter(lambda name: name not in FORMATTED),
+            st.integers() | text | st.lists(text),
+            max_size=2,
+        ),
     ),
     unique_by=lambda cell: cell.id,
     max_size=6,
