@@ -20,7 +20,7 @@ from grader.execute import counts, races
 from grader.kinds import kinds
 from grader.machine import counters
 from grader.machine.calibrate import Settings, calibrate
-from grader.model import Judgement, Raw, Verdict
+from grader.model import Judgement, Limits, Raw, Verdict
 from grader.pipeline.doctor import examine
 from tests.builders_code import a_draw, a_race_key, judged, ran
 from tests.builders_kernels import EVERY_WAY
@@ -93,9 +93,10 @@ def counted(body: str, *before: str, key: Any, **changes: object) -> tuple[Judge
     """The judgement on `scaled` with this body, and what was counted."""
     lines = "\n".join(f"    {line}" for line in body.split("\n"))
     cell = f"import torch\nimport numpy as np\ndef q1_scaled(x):\n{lines}"
-    evidence = ran(*before, cell, keys={"q1_scaled": key}, **changes)
+    limits = Limits(cell_seconds=60, notebook_seconds=120)  # a cold kernel has torch to import
+    evidence = ran(*before, cell, keys={"q1_scaled": key}, **{"limits": limits, **changes})
     raw = evidence.answers["q1_scaled"].raw
-    assert raw is not None
+    assert raw is not None, (evidence.note, evidence.answers["q1_scaled"].absent)
     race = raw["race"]
     assert isinstance(race, dict)
     return judged(evidence, "q1_scaled", key), race
