@@ -18,6 +18,7 @@ from grader.kinds.choice import ChoiceKey
 from grader.load import Bank
 from grader.pipeline import coverage
 from grader.verify import verify_problem
+from grader.verify.whole import run_references
 from tests.test_commands import ok
 
 BANK = Bank.open()
@@ -177,3 +178,10 @@ def test_no_two_problems_give_a_name_of_their_notebook_two_meanings() -> None:
                     owners.setdefault(one, set()).add(f"{name}: {ast.unparse(top)}")
     clashes = {one: who for one, who in owners.items() if len(who) > 1}
     assert not clashes
+
+
+@pytest.mark.slow
+def test_every_right_answer_earns_all_in_a_kernel_when_all_problems_are_asked_for() -> None:
+    # Together they are longer than a notebook is read, and some define helpers of one name.
+    sound = [BANK.problem(name).id for name in BANK.listed]
+    assert run_references(BANK, None, sound) == ()

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from grader.draw import draw, loose_paper, sample_seed
 from grader.execute import execute
 from grader.kinds import kinds
 from grader.load import Bank
 from grader.machine.counters import EVENTS, uncounted
-from grader.model import Job, Limits, Mark, Submission, Verdict, packages
+from grader.model import Job, Limits, Mark, Problem, Submission, Verdict, packages
 from grader.notebook import write
 from grader.render import metadata, render, solution
 from grader.score import score
@@ -18,15 +18,24 @@ from grader.score import score
 def run_references(
     bank: Bank, wanted: Sequence[str] | None, sound: Iterable[str], seed: int = 0
 ) -> tuple[str, ...]:
-    """What does not hold when one notebook with all *sound* problems, solved, is really run.
+    """What does not hold when a notebook with each of the *sound* problems, solved, is really run.
 
     Only the first variant of each: what differs between variants needs no kernel and is checked
-    over all seeds.
+    over all seeds. One notebook for all would be longer than students' are, and what one problem's
+    solution defines could be another's too.
     """
-    names = [n for n in (wanted or bank.listed) if bank.problem(n).id in set(sound)]
-    problems = [bank.problem(name) for name in names]
-    variants = [draw(p, sample_seed(p.id, seed), bank.facts) for p in problems]
-    paper = loose_paper(variants, "reference")
+    there = set(sound)
+    problems = (bank.problem(name) for name in (wanted or bank.listed))
+    return tuple(
+        sentence
+        for problem in problems
+        if problem.id in there
+        for sentence in _run(bank, problem, seed)
+    )
+
+
+def _run(bank: Bank, problem: Problem, seed: int) -> Iterator[str]:
+    paper = loose_paper([draw(problem, sample_seed(problem.id, seed), bank.facts)], "reference")
     data = write(render(paper, bank.templates, solution(paper)), metadata(paper))
     job = Job(
         submission=Submission(student="reference", path="reference.ipynb", sha256="0" * 64),
@@ -37,7 +46,7 @@ def run_references(
             if (found := kinds.find(key.part.kind).trial(name, key)) is not None
         ),
         limits=Limits(),
-        loopback=any("loopback" in problem.needs for problem in problems),
+        loopback="loopback" in problem.needs,
     )
     grade = score(paper, execute(job, data))
     keys = dict(paper.named_keys())
@@ -49,10 +58,11 @@ def run_references(
             return True
         return bool(packages.missing(getattr(part, "needs", ())))
 
-    return tuple(
-        f"{mark.problem}: '{mark.part}' earns {mark.points} of {mark.max_points:g} when its right "
-        f"answer is run in a kernel: {mark.feedback}"
-        for mark in grade.marks
-        if mark.points != mark.max_points
-        and not (mark.verdict is Verdict.UNSETTLED and (mark.kind == "explanation" or lacks(mark)))
-    )
+    for mark in grade.marks:
+        waits = mark.kind == "explanation" or lacks(mark)
+        if mark.points == mark.max_points or (mark.verdict is Verdict.UNSETTLED and waits):
+            continue
+        yield (
+            f"{mark.problem}: '{mark.part}' earns {mark.points} of {mark.max_points:g} when its "
+            f"right answer is run in a kernel: {mark.feedback}"
+        )
