@@ -20,16 +20,9 @@ from grader.kinds.choice import ChoiceKey
 from grader.kinds.code import CodeKind
 from grader.load import Bank
 from grader.model import packages
+from tests.test_bank_honest import a_key
 
 BANK = Bank.open()
-
-
-def a_key(problem: str, part: str) -> CodeKey:
-    """The key of a part of the bank, for some student."""
-    variant = draw(BANK.problem(problem), sample_seed(problem, 0), BANK.facts)
-    key = variant.keys[part]
-    assert isinstance(key, CodeKey)
-    return key
 
 
 CHECKPOINT = """

@@ -26,17 +26,10 @@ from grader.load import Bank
 from grader.model import Limits, Trial, packages
 from tests.builders_code import judged
 from tests.builders_notebooks import run
+from tests.test_bank_honest import a_key
 
 BANK = Bank.open()
 LONG = Limits(cell_seconds=20.0, notebook_seconds=60.0)
-
-
-def a_key(problem: str, part: str) -> CodeKey:
-    """The key of a part of the bank, for some student."""
-    variant = draw(BANK.problem(problem), sample_seed(problem, 0), BANK.facts)
-    key = variant.keys[part]
-    assert isinstance(key, CodeKey)
-    return key
 
 
 EMPTIED = """
