@@ -6,7 +6,8 @@ import ast
 import builtins
 import symtable
 import warnings
-from collections.abc import Container, Iterator, Sequence
+from collections import Counter
+from collections.abc import Container, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TypeGuard
@@ -98,17 +99,34 @@ def functions_of(source: str) -> str:
 
 
 def _again(body: list[ast.stmt]) -> set[ast.stmt]:
-    """Those that are run again."""
+    """Those that are run again. Each statement is looked at once, however they hang together."""
     again = {one for one in body if _defines(one)}
-    while True:
-        made = {name for one in again if not _imports(one) for name in _given(one)}
-        more = {one for one in body if one not in again and made.intersection(_touched(one))}
-        kept = [one for one in body if one not in again and one not in more]
-        used = {n.id for one in kept for n in ast.walk(one) if isinstance(n, ast.Name)}
-        classes = {one for one in again if isinstance(one, ast.ClassDef) and one.name in used}
-        if not classes:
-            return again | more
-        again -= classes
+    made = Counter(name for one in again if not _imports(one) for name in _given(one))
+    touched = {one: _touched(one) for one in body if one not in again}
+    classes = _by_name((one.name, one) for one in again if isinstance(one, ast.ClassDef))
+    touching = _by_name((name, one) for one, names in touched.items() for name in names)
+    more = {one for one, names in touched.items() if any(made[name] for name in names)}
+    kept: list[ast.stmt] = [one for one in touched if one not in more]
+    while kept:
+        for used in {n.id for n in ast.walk(kept.pop()) if isinstance(n, ast.Name)}:
+            for one in classes.pop(used, ()):
+                again.discard(one)
+                kept.append(one)
+                for name in _given(one):
+                    made[name] -= 1
+                    # What only changed that class is not run again either.
+                    for other in touching.pop(name, ()) if not made[name] else ():
+                        if other in more and not any(made[n] for n in touched[other]):
+                            more.discard(other)
+                            kept.append(other)
+    return again | more
+
+
+def _by_name(pairs: Iterable[tuple[str, ast.stmt]]) -> dict[str, list[ast.stmt]]:
+    found: dict[str, list[ast.stmt]] = {}
+    for name, one in pairs:
+        found.setdefault(name, []).append(one)
+    return found
 
 
 def _touched(one: ast.stmt) -> set[str]:
