@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from grader.words import counted
+
 
 @dataclass(frozen=True, slots=True, order=True)
 class Location:
@@ -75,7 +77,7 @@ class SpecErrors(SpecError):  # noqa: N818 - several of them
 
     def __init__(self, errors: tuple[SpecError, ...]):
         self.errors = errors
-        super().__init__(f"{len(errors)} errors" if len(errors) != 1 else "1 error")
+        super().__init__(counted(len(errors), "error"))
 
     def __reduce__(self) -> tuple[object, ...]:
         return SpecErrors, (self.errors,)

@@ -14,6 +14,7 @@ from grader.expressions import evaluate
 from grader.kinds import kinds
 from grader.model import SAMPLE, Key, Paper, Question, Student, Variant
 from grader.notebook import Cell
+from grader.words import points
 
 if TYPE_CHECKING:
     from jinja2 import Environment, Template
@@ -128,7 +129,7 @@ def _title(paper: Paper, templates: Mapping[str, Template]) -> str:
         sample=paper.student.version == SAMPLE,
         instructions=paper.exam.instructions.strip(),
         questions=len(paper.questions),
-        points=units.number(paper.max_points),
+        points=points(paper.max_points),
         first_part=next(iter(first.keys)) if first else "answer",
     )
 
@@ -145,7 +146,7 @@ def _question(
             templates["question.md"],
             number=number,
             title=problem.title,
-            points=units.number(sum(question.points.values())),
+            points=points(sum(question.points.values())),
             prompt=dice.fill(problem.prompt, dice.scope).strip(),
             given=given(variant),
             assumptions=[dice.fill(a, dice.scope).strip() for a in problem.assumptions],
@@ -162,7 +163,7 @@ def _question(
                 templates["ask.md"],
                 number=number,
                 letter=letter,
-                points=units.number(question.points[part_id]),
+                points=points(question.points[part_id]),
                 ask=dice.fill(key.part.ask, dice.scope).strip(),
                 options=kind.options(key).strip(),
             ),

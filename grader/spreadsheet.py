@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
-from functools import lru_cache
 
 _QUOTED = re.compile('[",\r\n]')
 # What a spreadsheet would take for a formula when a cell starts with it.
@@ -39,19 +38,6 @@ def unguarded(cell: str) -> str:
     ('=1+1', "'t Hooft")
     """
     return cell[1:] if cell.startswith("'") and cell[1:].startswith(_FORMULA) else cell
-
-
-@lru_cache(maxsize=4096)
-def points(number: float | None) -> str:
-    """Points as people write them, such as 2 or 1.5; nothing while unsettled.
-
-    >>> points(2.0), points(1.5), points(1 / 3), points(None)
-    ('2', '1.5', '0.333333', '')
-    """
-    if number is None:
-        return ""
-    digits = f"{number:.6f}".rstrip("0").rstrip(".")
-    return "0" if digits == "-0" else digits
 
 
 def line(cells: Iterable[str]) -> str:

@@ -14,7 +14,7 @@ import pytest
 
 PACKAGE = Path(__file__).parent.parent / "grader"
 
-GROUND = ["errors", "registry", "quantity", "model"]
+GROUND = ["words", "errors", "registry", "quantity", "model"]
 # A tool may import the ground and the tools that stand before it.
 TOOLS = [
     "files", "sealed", "git", "spreadsheet", "markup", "units", "expressions", "probe", "trial",

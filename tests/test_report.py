@@ -166,9 +166,9 @@ class TestCsv:
     def test_an_empty_class_has_a_header(self):
         assert self.table([]) == [["student", "total", "max", "standing"]]
 
-    def test_points_are_not_cut_and_not_padded(self):
+    def test_points_have_two_decimals_at_most_and_no_padding(self):
         rows = [a_row("ada", a_mark(points=1 / 3), a_mark("q2_x", 0.1 + 0.2))]
-        assert self.table(rows)[1][3:-1] == ["0.333333", "0.3"]
+        assert self.table(rows)[1][3:-1] == ["0.33", "0.3"]
 
 
 class TestGradeJson:

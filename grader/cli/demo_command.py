@@ -71,6 +71,7 @@ def _table(results: Path) -> None:
     import json
 
     from grader import demo
+    from grader.words import points
 
     rows = []
     for student, (habit, _) in zip(demo.students(), demo.HABITS, strict=True):
@@ -78,7 +79,9 @@ def _table(results: Path) -> None:
         marks = grade["marks"]
         right = sum(m["verdict"] == "correct" for m in marks)
         named = sum(m["verdict"] == "mistake" for m in marks)
-        score = f"{grade['score']:g}" + ("" if grade["complete"] else " +?")
-        rows.append((student.id, habit, score, f"{grade['max_score']:g}", str(right), str(named)))
+        settled = any(m["points"] is not None for m in marks)
+        score = points(grade["score"]) + ("" if grade["complete"] else " +?") if settled else "-"
+        most = points(grade["max_score"])
+        rows.append((student.id, habit, score, most, str(right), str(named)))
     header = ("student", "what they handed in", "score", "of", "right", "named mistakes")
     click.echo("\n" + table(header, rows, right=(2, 3, 4, 5)))

@@ -19,6 +19,7 @@ from grader.cli.options import (
     release_or_pack,
     sandbox_option,
 )
+from grader.words import counted
 
 if TYPE_CHECKING:
     from grader.collect import Notice
@@ -214,8 +215,8 @@ def _tell(done: _Done, written: Written, head: dict[str, object], *, as_json: bo
     click.echo(written.summary)
     if done.unsettled:
         click.echo(
-            f"{done.unsettled} notebooks could not be run by a fault of ours: nothing is deducted; "
-            "run the same command again.",
+            f"{counted(done.unsettled, 'notebook')} could not be run because of a problem on our "
+            "side: nothing is deducted; run the same command again.",
             err=True,
         )
     return status

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from grader.cli.options import examples, json_option, print_json, release_argument, table
+from grader.words import points
 
 
 @click.command(
@@ -25,7 +26,10 @@ def command(release: Path, student: str, as_json: bool) -> None:
     if as_json:
         print_json(keys)
         return
-    rows = [(name, str(k["kind"]), f"{k['points']:g}", _shown(k)) for name, k in keys.items()]
+    rows = [
+        (name, str(k["kind"]), points(float(str(k["points"]))), _shown(k))
+        for name, k in keys.items()
+    ]
     click.echo(table(("answer", "kind", "points", "key"), rows, right=(2,)))
 
 

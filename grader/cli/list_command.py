@@ -7,6 +7,7 @@ from typing import get_args
 import click
 
 from grader.cli.options import bank_option, examples, json_option, print_json, table
+from grader.words import counted, points
 
 
 @click.command(
@@ -60,14 +61,15 @@ def command(family: str | None, sets: bool, banks: tuple[str, ...], as_json: boo
             p.family,
             p.level,
             f"{p.minutes:g}",
-            f"{sum(part.points for part in p.parts):g}",
+            points(sum(part.points for part in p.parts)),
             p.title,
         )
         for p in chosen
     ]
     header = ("id", "family", "level", "min", "points", "title")
     click.echo(table(header, rows, right=(3, 4)))
-    click.echo(f"\n{len(chosen)} problems. See one: grader show {chosen[0].id if chosen else 'ID'}")
+    first = chosen[0].id if chosen else "ID"
+    click.echo(f"\n{counted(len(chosen), 'problem')}. See one: grader show {first}")
 
 
 def _list_sets(bank, as_json: bool) -> None:  # type: ignore[no-untyped-def]

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from grader.cli.options import bank_option, examples, json_option, print_json, table
+from grader.words import points as worth
 
 
 @click.command(
@@ -63,7 +64,7 @@ def command(
         print_json(line)
         return
     state = "" if line["complete"] else ", still open"
-    click.echo(f"{student}: {line['score']:g} of {line['max_score']:g} points{state}")
+    click.echo(f"{student}: {worth(line['score'])} of {worth(line['max_score'])} points{state}")
 
 
 def _list(lines: list[dict[str, str]], as_json: bool) -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from grader.cli.options import bank_option, examples, json_option, print_json, table
+from grader.words import points
 
 if TYPE_CHECKING:
     from grader.gradebook import Difference
@@ -99,4 +100,4 @@ def _data(change: Difference) -> dict[str, object]:
 def _total(grade: Grade | None) -> str:
     if grade is None:
         return "-"
-    return f"{grade.score:g}" + ("" if grade.complete else " +?")
+    return points(grade.score) + ("" if grade.complete else " +?")

@@ -9,6 +9,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from grader.collect.names import Notice, short
+from grader.words import counted
 
 EACH = 20
 """Notices about the files of one student, warnings first."""
@@ -70,7 +71,7 @@ class Notices:
     def _rest(self, kept: Iterable[_Said]) -> Notice:
         """What is said of those that are not in *kept*."""
         left = self._counts - Counter(one.owner for one in kept)
-        text = f"and {left.total()} more notices"
+        text = f"and {counted(left.total(), 'more notice')}"
         named = [f"{n} about '{short(owner)}'" for owner, n in left.most_common(_NAMED) if owner]
         if named:
             text += f", of these {', '.join(named)}"

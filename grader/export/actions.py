@@ -17,7 +17,7 @@ from grader.export.results import SAID, listed, open_parts, reason
 from grader.model.exported import Result
 from grader.model.grade import Verdict
 from grader.model.result import Feedback, ShownPart, Standing
-from grader.spreadsheet import points
+from grader.words import points
 
 MOST = 10
 """Annotations of a level that GitHub shows for one step."""

@@ -13,7 +13,7 @@ from grader.export.escape import inert_line, markdown, one_line, plain
 from grader.export.results import SAID, graded, left_out, reason, settled
 from grader.model.exported import Exported, Result
 from grader.model.result import ShownPart, ShownProblem
-from grader.spreadsheet import points
+from grader.words import points
 
 SCHEMA = "classroom50/result/v1"
 RESULT, BODY = "result.json", "release-body.md"

@@ -14,7 +14,7 @@ from grader.export.quanta import Quanta, Split, split
 from grader.export.results import SAID, graded, left_out, listed, open_parts, reason, settled
 from grader.model.exported import Exported, Result
 from grader.model.result import ShownPart, ShownProblem
-from grader.spreadsheet import points
+from grader.words import points
 
 AUTOGRADING = ".github/classroom/autograding.json"
 RUNNERS = "runners"
@@ -106,8 +106,8 @@ def notes(result: Result, *, partial: bool = False) -> tuple[str, ...]:
         made = split(settled(problem))
         if made is not None and not made.exact:
             said.append(
-                f"problem {problem.number} earned {points(problem.points)} points and is sent as "
-                f"{points(made.points)}: the reporter counts tests of equal weight"
+                f"problem {problem.number} earned {problem.points:.7g} points and is sent as "
+                f"{made.points:.7g}: the reporter counts tests of equal weight"
             )
     nothing = [f"q{p.number}" for p in problems if settled(p) and split(settled(p)) is None]
     if nothing:

@@ -14,6 +14,7 @@ from grader.export.escape import markdown, one_line, plain
 from grader.export.results import SAID, listed, open_parts, reason
 from grader.model.exported import Result
 from grader.model.result import Feedback, ShownPart, ShownProblem, Standing
+from grader.words import counted as count
 
 FILE = "results.json"
 
@@ -164,7 +165,7 @@ def too_soon(metadata: Mapping[str, Any], *, most: int, minutes: float) -> TooSo
     if len(recent) < most:
         return None
     until = _time(recent[-most]) + timedelta(minutes=minutes)
-    every = f"{most} submission{'s' if most != 1 else ''} within {minutes:g} minutes"
+    every = f"{count(most, 'submission')} within {minutes:g} minutes"
     return TooSoon(
         until=until,
         counted=tuple(recent),

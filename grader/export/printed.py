@@ -13,6 +13,7 @@ from grader.markup import author_text, inline
 from grader.model import Student
 from grader.model.printed import Form, PrintedExam
 from grader.spreadsheet import line, text
+from grader.words import points
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -65,7 +66,7 @@ def _filled(name: str, exam: PrintedExam, templates: tuple[Path, ...]) -> bytes:
 
 
 def _points(number: float) -> str:
-    shown = units.number(round(number, 2))
+    shown = points(number)
     return f"{shown} {'point' if shown == '1' else 'points'}"
 
 

@@ -8,6 +8,7 @@ from grader.errors import SetupError
 from grader.model.exported import Result
 from grader.model.grade import Verdict
 from grader.model.result import ShownPart, ShownProblem, Standing
+from grader.words import counted
 
 SAID: Mapping[Verdict, str] = {
     Verdict.CORRECT: "correct",
@@ -39,8 +40,8 @@ def graded(result: Result, *, partial: bool) -> tuple[ShownProblem, ...]:
         )
     if feedback.unsettled and not partial:
         raise SetupError(
-            f"{counted(feedback.unsettled, 'part')} still open for '{feedback.student.id}', and "
-            "this format can't say so",
+            f"{counted(feedback.unsettled, 'part is', 'parts are')} still open for "
+            f"'{feedback.student.id}', and this format can't say so",
             fix="settle them with `grader mark`, or leave them out with --partial",
         )
     return feedback.problems
@@ -84,12 +85,3 @@ def listed(names: Iterable[str], most: int = 8) -> str:
     every = list(names)
     shown = ", ".join(every[:most])
     return f"{shown} and {len(every) - most} more" if len(every) > most else shown
-
-
-def counted(number: int, noun: str) -> str:
-    """A number with its noun.
-
-    >>> counted(1, "part"), counted(2, "part")
-    ('1 part is', '2 parts are')
-    """
-    return f"{number} {noun} is" if number == 1 else f"{number} {noun}s are"

@@ -7,7 +7,8 @@ from collections.abc import Iterable, Iterator
 from grader.export.results import listed
 from grader.model.exported import ClassResults, Exported, Result
 from grader.model.result import Feedback, ShownProblem, Standing
-from grader.spreadsheet import line, points, text
+from grader.spreadsheet import line, text
+from grader.words import points
 
 FILE = "results.csv"
 _HEAD = (

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from grader.model import Grade, Mark, Verdict
+from grader.words import points
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,7 +87,7 @@ def _why(before: Mark, after: Mark) -> str:
     if before.answer != after.answer:
         return f"read as {after.answer or 'nothing'}, before as {before.answer or 'nothing'}"
     if before.max_points != after.max_points:
-        return f"worth {after.max_points:g}, before {before.max_points:g}"
+        return f"worth {points(after.max_points)}, before {points(before.max_points)}"
     if before.points != after.points:
         return f"credit for {_verdict(after)} changed"
     if before.problem != after.problem:

@@ -9,6 +9,7 @@ from grader.errors import SetupError
 from grader.gradebook import Gradebook
 from grader.model import Grade, Mark, Override
 from grader.registry import nearest
+from grader.words import points as worth
 
 
 def waiting(out: Path) -> list[dict[str, str]]:
@@ -19,7 +20,7 @@ def waiting(out: Path) -> list[dict[str, str]]:
             {
                 "student": student,
                 "answer": mark.name,
-                "points": f"{mark.max_points:g}",
+                "points": worth(mark.max_points),
                 "text": mark.answer or mark.feedback,
             }
             for student, mark in book.open_marks()
@@ -33,7 +34,7 @@ def give_points(out: Path, student: str, answer: str, points: float, *, by: str,
         mark = _mark(book, student, answer)
         if points > mark.max_points:
             raise SetupError(
-                f"{points:g} is more than the {mark.max_points:g} points of '{answer}'",
+                f"{worth(points)} is more than the {worth(mark.max_points)} points of '{answer}'",
                 fix="give at most that",
             )
         now = datetime.now(UTC).isoformat(timespec="seconds")

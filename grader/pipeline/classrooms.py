@@ -28,6 +28,7 @@ from grader.pipeline.releases import Notebooks
 from grader.pipeline.student import TEST_EXAM, is_ours, test_exam_source
 from grader.pipeline.versions import of_version, sample_student, shared_version, versions_of
 from grader.pipeline.wishes import KEPT, Before, Wishes, again, before, kept_bytes
+from grader.words import counted
 
 __all__ = ["Before", "Init", "Wishes", "before", "course_of", "init_classroom", "known_to_students"]
 
@@ -124,7 +125,10 @@ def _unlisted(roster: Path, release: Release) -> list[str]:
     listed = {student.id for student in load_roster(roster)}
     new = [name for name in release.students if name not in listed]
     told = ", ".join(new[:5]) + (", …" if len(new) > 5 else "")
-    return [f"{len(new)} students have no line in instructor/{ROSTER}: {told}"] if new else []
+    if not new:
+        return []
+    who = counted(len(new), "student has", "students have")
+    return [f"{who} no line in instructor/{ROSTER}: {told}"]
 
 
 def course_of(release: Release, wishes: Wishes) -> Course:

@@ -16,6 +16,7 @@ from grader.model.quiz import Asked, Field, Pool, Quiz
 from grader.model.result import GivenValue
 from grader.pipeline.releases import private_key_of
 from grader.render import given, letter_of
+from grader.words import points
 
 TRIES = 20
 """Seeds are tried for each variant that is wanted, until one has other numbers."""
@@ -98,7 +99,7 @@ def _pools(exam: ExamSet, drawing: _Drawing) -> Iterator[Pool]:
 def _equal(pool: Pool, questions: Sequence[Asked]) -> None:
     worth = {asked.problem: asked.points for asked in questions}
     if len(set(worth.values())) > 1:
-        said = ", ".join(f"{name} {points:g}" for name, points in worth.items())
+        said = ", ".join(f"{name} {points(most)}" for name, most in worth.items())
         raise SetupError(
             f"the problems of the pool at number {pool.number} are not worth the same: {said}",
             fix="give the pool 'points:' in the set; other systems know one number for a pool",

@@ -13,7 +13,7 @@ from grader.model import Outcome, Verdict
 from grader.model.result import Feedback, ShownPart, Standing
 from grader.report.names import file_name
 from grader.report.summary import ClassSummary
-from grader.spreadsheet import points
+from grader.words import counted, points
 
 if TYPE_CHECKING:
     from jinja2 import Environment, Template
@@ -63,10 +63,9 @@ def _waits(feedback: Feedback) -> str:
     parts = [p for problem in feedback.problems for p in problem.parts if p.points is None]
     if not parts:
         return ""
-    noun = "part" if len(parts) == 1 else "parts"
     if all(_for_a_person(part) for part in parts):
-        return f"{len(parts)} {noun} {'waits' if len(parts) == 1 else 'wait'} for a person"
-    return f"{len(parts)} {noun} {'is' if len(parts) == 1 else 'are'} not settled yet"
+        return counted(len(parts), "part waits", "parts wait") + " for a person"
+    return counted(len(parts), "part is", "parts are") + " not settled yet"
 
 
 def _for_a_person(part: ShownPart) -> bool:
@@ -106,11 +105,6 @@ def letter(place: int) -> str:
     return chr(ord("a") + place - 1) if place <= 26 else str(place)
 
 
-def _points(number: float) -> str:
-    # Two digits to read; the files for machines have more.
-    return points(round(number, 2))
-
-
 def _cut(text: str, length: int) -> str:
     return text if len(text) <= length else text[:length] + " … (cut)"
 
@@ -148,7 +142,7 @@ def _environment(folders: tuple[Path, ...]) -> Environment:
         "file_name": file_name,
         "letter": letter,
         "percent": percent,
-        "points": _points,
+        "points": points,
         "seconds": seconds,
     }
     environment.globals |= {

@@ -8,7 +8,8 @@ from collections.abc import Collection, Iterable
 from grader.model import Mark
 from grader.model.result import Row
 from grader.report.names import question_number
-from grader.spreadsheet import line, points, text
+from grader.spreadsheet import line, text
+from grader.words import points
 
 
 def grades_csv(rows: Iterable[Row], *, pooled: Collection[int] = ()) -> str:

@@ -8,6 +8,7 @@ import click
 
 from grader.cli.classrooms import access, chosen
 from grader.cli.options import examples, json_option, print_json, progress, table
+from grader.words import counted
 
 
 @click.command(
@@ -104,5 +105,5 @@ def command(
     rows_shown = [(o.student, o.came.value, o.commit[:10], inert(o.text)) for o in outcomes]
     click.echo(table(("student", "", "commit", ""), rows_shown))
     there = sum(o.came in (Came.COLLECTED, Came.KEPT) for o in outcomes)
-    click.echo(f"\n{there} of {len(outcomes)} notebooks in {out}.")
+    click.echo(f"\n{there} of {counted(len(outcomes), 'notebook')} in {out}.")
     return 1 if failed else 0

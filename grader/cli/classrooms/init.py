@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from grader.cli.options import bank_option, examples, json_option, print_json, progress
+from grader.words import counted
 
 
 @click.command(
@@ -93,7 +94,8 @@ def command(
     for note in notes:
         click.echo(f"note: {note}", err=True)
     click.echo(f"{folder / 'student-template'}: what an assignment starts from; nothing secret")
-    click.echo(f"{folder / 'students'}: the same with the notebook, for {made.students} students")
+    who = counted(made.students, "student")
+    click.echo(f"{folder / 'students'}: the same with the notebook, for {who}")
     if wishes.host == "classroom50":
         click.echo(f"{folder / 'classroom50'}: the bundle with autograder.py; nothing secret")
     click.echo(f"{folder / 'instructor'}: holds the answers: push it to a private repository only")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from grader.cli.options import bank_option, examples, json_option, print_json
+from grader.words import counted
 
 if TYPE_CHECKING:
     from grader.pipeline.leaks import Searched
@@ -97,13 +98,14 @@ def _print(found: Searched) -> None:
         click.echo(f"… and {found.more} more")
     for path, why in found.unread:
         click.echo(shown(f"{path}: not searched: {why}"))
-    read = f"{found.files} files and {found.objects} git objects, {found.bytes / 1e6:.1f} MB"
+    read = f"{counted(found.files, 'file')} and {counted(found.objects, 'git object')}, "
+    read += f"{found.bytes / 1e6:.1f} MB"
     if found.clean:
         click.echo(f"Nothing of release {found.release} is in {read}.")
         return
     count = len(found.findings) + found.more
     left = f", {len(found.unread)} not searched" if found.unread else ""
-    click.echo(f"{count} leaks of release {found.release} in {read}{left}.", err=True)
+    click.echo(f"{counted(count, 'leak')} of release {found.release} in {read}{left}.", err=True)
     if count:
         click.echo(
             "  fix: take them out; what is in git's history stays there until it is rewritten, "

@@ -45,11 +45,12 @@ def command(
     Exits 1 when a repository could not be written, and when there is nothing to send to a student
     who was named with --student.
     """
-    from grader.export.results import counted, listed
+    from grader.export.results import listed
     from grader.model.result import Standing
     from grader.pipeline.exporting import class_results
     from grader.pipeline.feedback import feedback_files
     from grader.pipeline.publishing import Sending, send_all
+    from grader.words import counted
 
     found = class_results(results, students)
     graded = [r for r in found.results if r.feedback.standing is not Standing.MISSING]

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from grader.model.exported import Exported
+from grader.words import counted
 
 
 def finish(exported: Exported, out: Path, *, as_json: bool = False) -> None:
@@ -23,4 +24,4 @@ def finish(exported: Exported, out: Path, *, as_json: bool = False) -> None:
     if len(written) == 1:
         click.echo(f"{written[0]}")
     else:
-        click.echo(f"{len(written)} files in {out}")
+        click.echo(f"{counted(len(written), 'file')} in {out}")

@@ -11,6 +11,7 @@ from grader.model.assignment import SourceCell
 from grader.model.item import EssayItem
 from grader.model.quiz import Asked, Field, Pool, Quiz
 from grader.nbgrader import TEXT_STUB
+from grader.words import points
 
 _HOW = """\
 Every part has an answer cell with one variable. Fill in what stands as three dots, and delete the \
@@ -115,4 +116,4 @@ round({float(points)!r} * _earned(), 6)
 
 
 def _count(number: float, noun: str) -> str:
-    return f"{number:g} {noun}" if number == 1 else f"{number:g} {noun}s"
+    return f"{points(number)} {noun}{'' if number == 1 else 's'}"

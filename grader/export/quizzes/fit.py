@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from grader.errors import SetupError
 from grader.model.item import Item
 from grader.model.quiz import Asked, Field, Pool, Quiz
+from grader.words import counted, points
 
 # An item and what it is worth to why it can't be asked; None when it can.
 Unfit = Callable[[Item, float], str | None]
@@ -63,14 +64,13 @@ def _refusal(quiz: Quiz, system: str, lost: Mapping[Place, _Part]) -> str:
     total = sum(pool.points for pool in quiz.pools)
     whys: dict[str, list[str]] = {}
     for part in lost.values():
-        whys.setdefault(part.why, []).append(f"{part.name} ({part.points:g})")
-    noun = "part" if len(lost) == 1 else "parts"
+        whys.setdefault(part.why, []).append(f"{part.name} ({points(part.points)})")
     # One screen has room for some; the notes with --leave-out name every part.
     told = [f"{_some(names)}: {why}" for why, names in list(whys.items())[:_REASONS]]
     others = [f"and {len(whys) - _REASONS} more reasons"] if len(whys) > _REASONS else []
     return (
-        f"{system} can't ask {len(lost)} {noun} of '{quiz.id}', which would lose "
-        f"{_most(lost):g} of {total:g} points: {'; '.join([*told, *others])}"
+        f"{system} can't ask {counted(len(lost), 'part')} of '{quiz.id}', which would lose "
+        f"{points(_most(lost))} of {points(total)} points: {'; '.join([*told, *others])}"
     )
 
 
@@ -133,7 +133,7 @@ def _without(pool: Pool, lost: Mapping[Place, _Part]) -> tuple[Pool, list[str]]:
             f"{pool.number} are not worth the same",
             fix="take the problems that lose parts out of the pool",
         )
-    notes = [f"left out, {p.points:g} points: {p.name}, as {p.why}" for p in mine.values()]
+    notes = [f"left out, {points(p.points)} points: {p.name}, as {p.why}" for p in mine.values()]
     return replace(pool, questions=tuple(questions)), notes
 
 

@@ -8,6 +8,7 @@ from html import escape
 from grader.markup import inline, typeset_text
 from grader.model.item import NumberItem
 from grader.model.quiz import Asked, Field
+from grader.words import points
 
 
 def line(text: str) -> str:
@@ -44,14 +45,14 @@ def _conventions(asked: Asked) -> str:
 def ask(field: Field, more: str = "") -> str:
     """What a part asks, under its letter and with its points; *more* is plain text behind it."""
     letter = f"<strong>({field.letter})</strong> " if field.letter else ""
-    noun = "point" if field.points == 1 else "points"
     tail = f" {escape(more)}" if more else ""
-    points = f"{tail} <em>({field.points:g} {noun})</em>"
+    noun = "point" if field.points == 1 else "points"
+    worth = f"{tail} <em>({points(field.points)} {noun})</em>"
     asked = typeset_text(field.ask)
     one = inline(asked)
     if one != asked.strip():
-        return f"<p>{letter}{one}{points}</p>\n"
-    return f"<p>{letter}</p>\n{asked}<p>{points.strip()}</p>\n"
+        return f"<p>{letter}{one}{worth}</p>\n"
+    return f"<p>{letter}</p>\n{asked}<p>{worth.strip()}</p>\n"
 
 
 def unit_of(item: NumberItem) -> str:

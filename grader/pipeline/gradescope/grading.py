@@ -32,6 +32,7 @@ from grader.pipeline.gradescope.network import has_loopback, left_open, talking
 from grader.pipeline.gradescope.notebooks import Chosen, choose
 from grader.pipeline.gradescope.people import People, named
 from grader.pipeline.grading import Settings
+from grader.words import counted, points
 
 OURS_MB, OURS_WITH_TORCH_MB = 300, 550
 """Of the container's memory: for the grader, the parent of kernels, and a kernel before its first
@@ -167,11 +168,11 @@ def _result(
 def _sentence(result: Result) -> str:
     """The total, and why there is less of it than could be."""
     shown = result.feedback
-    told = f"{shown.student.id}: {shown.score:g} of {shown.max_score:g} points"
+    told = f"{shown.student.id}: {points(shown.score)} of {points(shown.max_score)} points"
     parts = [part for problem in shown.problems for part in problem.parts if part.points is None]
     if not parts:
         return told
-    count = "1 part is" if len(parts) == 1 else f"{len(parts)} parts are"
+    count = counted(len(parts), "part is", "parts are")
     return f"{told}; {count} open, {parts[0].name} as: {one_line(parts[0].why, 200)}"
 
 

@@ -20,6 +20,7 @@ from grader.load import Bank, load_release, release_bytes
 from grader.model import Release
 from grader.pipeline.classrooms import Wishes, course_of
 from grader.pipeline.gradescope.network import talking
+from grader.words import counted
 
 _PLATFORMS = ("manylinux_2_28_x86_64", "manylinux_2_17_x86_64", "manylinux2014_x86_64")
 _LARGE = 100_000_000
@@ -137,9 +138,9 @@ def _notes(release: Release, one: Autograder, size: int, cuda: bool) -> Iterator
     if bare:
         some = ", ".join(bare[:3]) + (", …" if len(bare) > 3 else "")
         yield (
-            f"{len(bare)} of {len(release.students)} students have no e-mail on the roster "
-            f"({some}): they are known there by their id alone, as a number, as a whole e-mail or "
-            "as what stands before its @"
+            f"{len(bare)} of {counted(len(release.students), 'student')} without an e-mail on the "
+            f"roster ({some}): they are known there by their id alone, as a number, as a whole "
+            "e-mail or as what stands before its @"
         )
     if one.torch:
         yield f"some part needs torch: choose a container with at least {TORCH_MB / 1024:g} GB"

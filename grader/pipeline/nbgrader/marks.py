@@ -11,6 +11,7 @@ from grader.model.assignment import Assignment, SourceCell, SourceNotebook
 from grader.model.evidence import Raw
 from grader.nbgrader import STDERR, UndecidedError, earned, outputs_in
 from grader.pipeline.nbgrader.source import release_of
+from grader.words import points as shown
 
 TESTS, MANUAL, TASK = "tests", "manual", "task"
 """Kinds of marks."""
@@ -137,7 +138,7 @@ def _tests(cell: SourceCell, raw: Raw, evidence: Evidence) -> _Found:
     if points >= cell.points and not _failed(outputs):
         return _Found(points=points, verdict=Verdict.CORRECT, feedback="The tests passed.")
     if points > 0:
-        said = f"The tests gave {points:g} of {cell.points:g} points."
+        said = f"The tests gave {shown(points)} of {shown(cell.points)} points."
         return _Found(points=points, verdict=Verdict.PARTIAL, feedback=said)
     run = next((one for one in evidence.cells if one.index == raw.get("index")), None)
     return _Found(points=points, verdict=Verdict.INCORRECT, feedback=_why(outputs, run))

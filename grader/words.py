@@ -1,0 +1,34 @@
+"""Numbers as people read them: counts with their nouns, and points."""
+
+from __future__ import annotations
+
+from decimal import ROUND_HALF_UP, Decimal
+from functools import lru_cache
+
+_HUNDREDTH = Decimal("0.01")
+
+
+def counted(number: int, one: str, several: str | None = None) -> str:
+    """*number* with its noun: *one* for exactly one, else *several*, by default *one* with an "s".
+
+    >>> counted(1, "student"), counted(0, "student"), counted(2, "part is", "parts are")
+    ('1 student', '0 students', '2 parts are')
+    """
+    return f"{number} {one if number == 1 else several or f'{one}s'}"
+
+
+@lru_cache(maxsize=4096)
+def points(number: float | None) -> str:
+    """Points with at most two decimals, rounded half up; empty while they are open.
+
+    Two equal numbers always look the same, so full marks show as the maximum. The exact numbers
+    are in `grades/STUDENT.json`.
+
+    >>> points(2.0), points(1.5), points(10 / 3), points(0.125), points(None)
+    ('2', '1.5', '3.33', '0.13', '')
+    """
+    if number is None:
+        return ""
+    rounded = Decimal(repr(float(number))).quantize(_HUNDREDTH, ROUND_HALF_UP)
+    digits = f"{rounded:f}".rstrip("0").rstrip(".")
+    return "0" if digits == "-0" else digits
