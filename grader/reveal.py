@@ -7,6 +7,10 @@ from dataclasses import dataclass
 
 from grader.errors import GraderError
 from grader.kinds.base import Kind, kinds
+from grader.kinds.lettered import chosen
+from grader.kinds.matching import MatchingKey
+from grader.kinds.multi_choice import MultiChoiceKey
+from grader.kinds.ordering import OrderingKey
 from grader.model import (
     Audience,
     CellRun,
@@ -143,7 +147,14 @@ def _part(question: Question, part_id: str, mark: Mark, view: _View) -> ShownPar
         max_points=mark.max_points,
         set_by=by_hand.by if by_hand and view.staff else None,
         accepted=None if view.given is None else kind.explain(key),
+        chosen=_chosen(mark.answer, key),
     )
+
+
+def _chosen(answer: str | None, key: Key) -> tuple[str, ...]:
+    if not answer or not isinstance(key, (MultiChoiceKey, MatchingKey, OrderingKey)):
+        return ()
+    return chosen(answer, key.choices)
 
 
 def _answer(kind: Kind, mark: Mark, view: _View) -> str | None:

@@ -47,9 +47,12 @@ def score(paper: Paper, evidence: Evidence) -> Grade:
 
 
 def score_refused(paper: Paper, submission: Submission) -> Grade:
-    """The grade of a submission that is not a notebook: unreadable throughout, and says why."""
+    """The grade of a file that can't be read: every mark is open and says why.
+
+    A person decides what it is worth: a damaged file, and one beyond our limits, is no zero.
+    """
     reason = submission.refusal or "the notebook can't be read"
-    return _whole(paper, submission.sha256, Verdict.UNREADABLE, 0.0, reason)
+    return _whole(paper, submission.sha256, Verdict.UNREADABLE, None, reason)
 
 
 def _whole(

@@ -64,14 +64,19 @@ def _graded(
     names = {mark.name for mark in grade.marks}
     # Of the file that the marks are for: a newer one's has nothing to do with them.
     refusal = mine[-1].refusal if mine else None
+    if refusal is not None:
+        # Gradebooks of earlier versions have zeros for a file that can't be read.
+        grade = replace(grade, marks=tuple(replace(mark, points=None) for mark in grade.marks))
+    if overrides:
+        grade = replace(grade, marks=tuple(_settled(mark, overrides) for mark in grade.marks))
     if waits:
         standing = Standing.WAITING
     elif refusal is not None and names.isdisjoint(overrides):
         standing = Standing.REFUSED
+    elif grade.marks and all(mark.points is None for mark in grade.marks):
+        standing = Standing.OPEN
     else:
         standing = Standing.GRADED
-    if overrides:
-        grade = replace(grade, marks=tuple(_settled(mark, overrides) for mark in grade.marks))
     return Row(
         student=student,
         standing=standing,
@@ -129,7 +134,7 @@ def _ungraded(
         grade=None,
         score=0.0,
         max_score=max_points,
-        complete=standing is not Standing.WAITING,
+        complete=False,
         stale=tuple(overrides.values()),
         refusal=submission.refusal if submission else None,
     )

@@ -70,7 +70,9 @@ def a_row(who: str = "ada", *marks: Mark, **changes: object) -> Row:
 
 def a_missing_row(student: str = "eve", max_score: float = 4.0) -> Row:
     """The row of a student without a submission."""
-    return a_row(student, standing=Standing.MISSING, grade=None, max_score=max_score)
+    return a_row(
+        student, standing=Standing.MISSING, grade=None, max_score=max_score, complete=False
+    )
 
 
 def a_part(name: str = "q1_size", **changes: object) -> ShownPart:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import base64
 import csv
+import hashlib
 import html
 import io
 import json
@@ -93,7 +95,20 @@ class _Reader(HTMLParser):
         assert self.stack.pop() == tag
 
 
+SCRIPT = (TEMPLATES[0] / "report" / "tables.js").read_text().rstrip("\n")
+
+
+def without_script(page):
+    """The class report without its one script, which its policy names by its hash."""
+    assert page.count(f"<script>{SCRIPT}</script>") == 1
+    digest = base64.b64encode(hashlib.sha256(SCRIPT.encode()).digest()).decode()
+    policy = f"default-src 'none'; style-src 'unsafe-inline'; script-src 'sha256-{digest}'"
+    assert f'<meta http-equiv="Content-Security-Policy" content="{policy}">' in page
+    return page.replace(f"<script>{SCRIPT}</script>", "")
+
+
 def checked(page):
+    shown, page = page, without_script(page) if ": class report</title>" in page else page
     read = _Reader(page)
     assert read.stack == []
     assert len(read.ids) == len(set(read.ids))
@@ -102,7 +117,7 @@ def checked(page):
     assert not {"script", "iframe", "object", "embed", "link", "img", "form"} & set(read.tags)
     assert not re.search(r"""(src|href|action)=["']?\s*(https?:)?//""", page)
     assert {"main", "header", "footer", "h1"} <= set(read.tags)
-    return page
+    return shown
 
 
 class TestCsv:
@@ -180,7 +195,7 @@ class TestGradeJson:
             "submission_sha256": None,
             "score": 0.0,
             "max_score": 4.0,
-            "complete": True,
+            "complete": False,
             "marks": [],
             "engine": "0.1.0",
             "release": "r9",
@@ -377,6 +392,19 @@ class TestSummary:
             ("weights-only", 1, 0.25, "More than weights."),
         ]
 
+    def test_one_students_numbers_are_not_shown_as_everybodys(self):
+        def wrong(mistake, text):
+            return a_mark(points=0.5, verdict=Verdict.MISTAKE, mistake=mistake, feedback=text)
+
+        label = "One student's feedback, with that student's numbers:"
+        for texts, varies in (
+            (("1/8 of it", "1/4 of it"), True), (("1/8 of it",), True), (("All.", "All."), False),
+        ):  # fmt: skip
+            rows = [a_row(f"s{n}", wrong("not-sharded", text)) for n, text in enumerate(texts)]
+            summary = summary_of(rows)
+            assert summary.parts[0].mistakes[0].varies is varies
+            assert (label in html.unescape(class_page(summary, TEMPLATES))) is varies
+
     def test_the_reason_of_an_override_is_not_shown_as_everybodys_feedback(self):
         mark = a_mark(points=0.0, verdict=Verdict.MISTAKE, mistake="fp32", feedback="Plain.")
         by_hand = Override(
@@ -408,6 +436,21 @@ class TestSummary:
         assert "The latest file is not graded yet of 2: ada, bob" in page
         assert page.count('<span class="tag">newer file not graded yet</span>') == 1
         assert page.count('<span class="tag">not graded yet</span>') == 1
+
+    def test_open_marks_are_no_zeros_in_mean_median_and_histogram(self):
+        waiting = a_mark("q2_b", None, verdict=Verdict.UNSETTLED)
+        rows = [a_row(name, a_mark(), waiting) for name in ("ada", "bob")]
+        totals = summary_of(rows).totals
+        assert (totals.mean, totals.quartiles, totals.bins[-1]) == (1.0, (1.0, 1.0, 1.0), 2)
+        assert (totals.graded, totals.open_totals, totals.open_marks) == (2, 2, 2)
+
+    def test_a_file_that_can_not_be_read_counts_in_no_statistic(self):
+        mark = a_mark(points=None, verdict=Verdict.UNREADABLE)
+        refused = a_row("bob", mark, standing=Standing.REFUSED, refusal="a PDF")
+        summary = summary_of([a_row("ada", a_mark()), refused])
+        assert (summary.totals.graded, summary.totals.mean) == (1, 1.0)
+        assert (summary.totals.open_totals, summary.totals.open_marks) == (0, 0)
+        assert (summary.parts[0].students, summary.parts[0].settled) == (1, 1)
 
     def test_papers_worth_different_amounts_are_compared_by_share(self):
         rows = [a_row("ada", a_mark()), a_row("bob", a_mark(), a_mark("q2_b", 0.0))]
@@ -694,6 +737,40 @@ class TestClassPage:
         assert re.search(r'<svg class="histogram"[^>]* role="img" aria-labelledby=', page)
         assert re.search(r"90 to 100 percent: \d+\.", page)
         assert re.search(r'class="mix" role="img" aria-label="\d+ correct, \d+ partly right', page)
+
+    def test_the_contents_lead_to_every_section(self):
+        page = class_page(self.class_of(20), TEMPLATES)
+        nav = page[page.index('<nav aria-label="Contents">') : page.index("</nav>")]
+        listed = re.findall(r'href="#([a-z]+)"', nav)
+        assert listed == re.findall(r'<section aria-labelledby="([a-z]+)"', page)
+
+    def test_the_medians_line_is_drawn_before_the_counts_that_cover_it(self):
+        page = class_page(self.class_of(20), TEMPLATES)
+        assert page.index('<line class="middle"') < page.index('<text class="count"')
+        assert re.search(r"\.histogram \.count {[^}]*paint-order: stroke", page)
+
+    def test_sections_have_figures_of_their_own(self):
+        people = {"ada": ("B", 2.0), "bob": ("A", 1.0), "cy": ("A", 0.0), "dan": ("A", None)}
+        rows = [
+            a_row(id_, a_mark(points=points), student=Student(id=id_, section=section))
+            for id_, (section, points) in people.items()
+        ]
+        a, b = summary_of(rows).sections
+        assert (a.section, a.students, a.counted, a.mean, a.median) == ("A", 3, 2, 0.25, 0.25)
+        assert (b.section, b.students, b.counted, b.mean, b.median) == ("B", 1, 1, 1.0, 1.0)
+        assert '<h2 id="sections">' in checked(class_page(summary_of(rows), TEMPLATES))
+        assert summary_of([a_row("ada", a_mark())]).sections == ()
+
+    def test_cells_sort_by_number_and_not_by_how_it_is_written(self):
+        rows = [a_row("ada", a_mark(points=1 / 3)), a_row("bob", a_mark(points=None))]
+        page = class_page(summary_of(rows), TEMPLATES)
+        assert 'data-value="0.333333">0.33 / 2' in page
+        assert 'data-value="">–' in page
+
+    def test_no_two_landmarks_have_the_same_name(self):
+        page = class_page(self.class_of(20), TEMPLATES)
+        assert 'role="region"' not in page
+        assert 'role="region"' not in feedback_page(a_full_feedback(), TEMPLATES)
 
     def test_header_cells_have_a_scope(self):
         page = class_page(self.class_of(5), TEMPLATES)

@@ -101,6 +101,54 @@ SECRETS = (
 )
 
 
+LETTERED = """\
+id: letters
+title: Letters
+family: memory-math
+parameters: {gpus: {choice: [12]}}
+prompt: "{{ gpus }} GPUs."
+parts:
+  - id: several
+    kind: multi_choice
+    ask: Which hold?
+    points: 2
+    shuffle: false
+    options:
+      - {id: one, text: "Weights on {{ gpus }} GPUs", correct: true}
+      - {id: two, text: Gradients, correct: true}
+      - {id: three, text: Buffers}
+  - id: sequence
+    kind: ordering
+    ask: In which order?
+    points: 2
+    items:
+      - {id: first, text: Forward}
+      - {id: second, text: Backward}
+      - {id: third, text: Optimizer}
+    order: [[first, second], [second, third]]
+explanation: None.
+"""
+
+
+def test_letters_are_shown_with_what_they_stand_for_before_release() -> None:
+    problem = problem_from(parse_yaml(LETTERED.encode(), "letters.yaml"))
+    variant = draw(problem, b"seed", {})
+    points = points_of(problem, Slot(problem=problem.id))
+    exam = ExamSet(id="quiz", title="Quiz", problems=(problem.id,))
+    question = Question(number=1, variant=variant, points=points)
+    paper = Paper(student=Student(id="ada"), exam=exam, release="r1", questions=(question,))
+    grade = score(paper, evidence({"q1_several": "AC", "q1_sequence": "BCA"}))
+    (row,) = tally({"ada": paper.student}, [grade], max_points={})
+    shown = reveal(row, paper, audience=Audience.STUDENT, published=False, given=given)
+    several, sequence = shown.problems[0].parts
+    assert several.answer == "A, C"
+    assert several.chosen == ("**A.** Weights on 12 GPUs", "**C.** Buffers")
+    assert [text[:7] for text in sequence.chosen] == ["**B.** ", "**C.** ", "**A.** "]
+    page = feedback_page(shown, TEMPLATES)
+    assert "Weights on 12 GPUs" in page
+    assert "Gradients" not in page
+
+
 def a_paper() -> Paper:
     problem = problem_from(parse_yaml(SPEC.encode(), "secret.yaml"))
     variant = draw(problem, b"seed", {})

@@ -219,14 +219,14 @@ def test_what_builds_on_a_part_that_we_failed_at_is_opened_only_where_that_may_e
         assert (mark.verdict, mark.points) == (verdict, 0)
 
 
-def test_a_file_that_is_no_notebook_is_unreadable_and_says_so() -> None:
+def test_a_file_that_is_no_notebook_is_unreadable_and_no_zero_and_says_so() -> None:
     submission = Submission(
         student="ada", path="ada.ipynb", sha256="b" * 64, refusal="the file is empty"
     )
     grade = score_refused(a_paper(), submission)
     assert {mark.verdict for mark in grade.marks} == {Verdict.UNREADABLE}
-    assert grade.complete
-    assert grade.score == 0
+    assert {mark.points for mark in grade.marks} == {None}
+    assert not grade.complete
     assert grade.marks[0].feedback == "the file is empty"
 
 

@@ -69,7 +69,7 @@ def test_a_submission_without_a_grade_waits_or_was_refused():
     ]
     rows = rows_of([], submissions=submissions)
     assert (rows["ada"].standing, rows["ada"].complete) == (Standing.WAITING, False)
-    assert (rows["bob"].standing, rows["bob"].complete) == (Standing.REFUSED, True)
+    assert (rows["bob"].standing, rows["bob"].complete) == (Standing.REFUSED, False)
     assert rows["bob"].refusal == "this is not a notebook"
     assert rows["cy"].standing is Standing.MISSING
 
@@ -117,9 +117,33 @@ def test_a_file_that_could_not_be_read_stands_so_until_a_person_gives_it_points(
     grade = a_grade("ada", a_mark(points=0.0, verdict=Verdict.UNREADABLE))
     broken = an_attempt(grade.submission_sha256, refusal="this is not a notebook")
     row = rows_of([grade], submissions=[broken])["ada"]
-    assert (row.standing, row.complete, row.score) == (Standing.REFUSED, True, 0.0)
+    assert (row.standing, row.complete, row.total) == (Standing.REFUSED, False, None)
     row = rows_of([grade], submissions=[broken], overrides=[an_override()])["ada"]
     assert (row.standing, row.score) == (Standing.GRADED, 1.0)
+
+
+def test_a_file_that_could_not_be_read_is_open_even_where_an_old_gradebook_has_zeros():
+    marks = [a_mark(name, 0.0, verdict=Verdict.UNREADABLE) for name in ("q1_size", "q2_why")]
+    grade = a_grade("ada", *marks)
+    broken = an_attempt(grade.submission_sha256, refusal="the file is a PDF")
+    row = rows_of([grade], submissions=[broken])["ada"]
+    assert [mark.points for mark in row.marks] == [None, None]
+    assert (row.total, row.share, row.unsettled) == (None, None, 2)
+    by_hand = rows_of([grade], submissions=[broken], overrides=[an_override()])["ada"]
+    assert (by_hand.total, by_hand.share, by_hand.unsettled) == (1.0, 0.5, 1)
+    assert (by_hand.standing, by_hand.complete) == (Standing.GRADED, False)
+
+
+def test_a_grade_without_a_settled_mark_is_open_and_has_no_total():
+    waiting = a_mark("q2_why", None, verdict=Verdict.UNSETTLED)
+    row = rows_of([a_grade("ada", waiting)])["ada"]
+    assert (row.standing, row.total, row.share) == (Standing.OPEN, None, None)
+
+
+def test_the_share_is_of_the_settled_points():
+    waiting = a_mark("q2_why", None, verdict=Verdict.UNSETTLED)
+    row = rows_of([a_grade("ada", a_mark(points=1.5), waiting)])["ada"]
+    assert (row.standing, row.total, row.share) == (Standing.GRADED, 1.5, 0.75)
 
 
 def test_points_given_by_hand_count_while_a_newer_file_waits():

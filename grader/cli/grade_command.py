@@ -206,6 +206,7 @@ def _tell(done: _Done, written: Written, head: dict[str, object], *, as_json: bo
                 "notices": [
                     {"level": str(n.level), "path": n.path, "text": n.text} for n in done.notices
                 ],
+                "class": written.figures,
                 "grades": written.totals,
             }
         )

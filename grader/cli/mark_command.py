@@ -74,5 +74,20 @@ def _list(lines: list[dict[str, str]], as_json: bool) -> None:
     if not lines:
         click.echo("Nothing waits for a person.")
         return
-    rows = [(x["student"], x["answer"], x["points"], x["text"]) for x in lines]
+    rows = [
+        (student, _named([x["answer"] for x in mine]), mine[0]["points"], text)
+        for (student, text), mine in _grouped(lines).items()
+    ]
     click.echo(table(("student", "answer", "of", "what they wrote"), rows, right=(2,)))
+
+
+def _grouped(lines: list[dict[str, str]]) -> dict[tuple[str, str], list[dict[str, str]]]:
+    """The lines by student and text: those of a file that can't be read are all the same."""
+    found: dict[tuple[str, str], list[dict[str, str]]] = {}
+    for line in lines:
+        found.setdefault((line["student"], line["text"]), []).append(line)
+    return found
+
+
+def _named(answers: list[str]) -> str:
+    return answers[0] if len(answers) == 1 else f"{answers[0]} and {len(answers) - 1} more"

@@ -35,7 +35,12 @@ def command(results: Path, publish: bool | None, banks: tuple[str, ...], as_json
     written = write_results(results, Bank.open(banks))
     if as_json:
         print_json(
-            {"results": str(results), "published": written.published, "grades": written.totals}
+            {
+                "results": str(results),
+                "published": written.published,
+                "class": written.figures,
+                "grades": written.totals,
+            }
         )
         return
     click.echo(written.summary)

@@ -138,7 +138,7 @@ def summary_of(result: Result) -> str:
     told = [_total(feedback)]
     if feedback.refusal:
         told.append(feedback.refusal)
-    elif feedback.standing is not Standing.GRADED:
+    elif feedback.standing not in {Standing.GRADED, Standing.OPEN}:
         told.append(f"{feedback.standing.value}.".capitalize())
     if feedback.run:
         told.append(feedback.run.sentence)
@@ -156,7 +156,7 @@ def summary_of(result: Result) -> str:
 
 def _total(feedback: Feedback) -> str:
     """The points, where any are settled: what is open is no zero."""
-    if all(part.points is None for problem in feedback.problems for part in problem.parts):
+    if feedback.total is None:
         return f"No points yet, of {points(feedback.max_score)}"
     total = f"{points(feedback.score)} of {points(feedback.max_score)} points"
     return total if feedback.complete else f"{total} so far"

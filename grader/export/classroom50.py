@@ -140,7 +140,7 @@ def outputs(result: Result, *, scale: int = SCALE, partial: bool = False) -> dic
     score = sum(_whole(part.points or 0.0, scale, part.name) for part in parts)
     most = sum(_whole(part.max_points, scale, part.name) for part in parts)
     return {
-        "status": "success" if right == len(parts) else "failure",
+        "status": "success" if parts and right == len(parts) else "failure",
         "summary": f"{score}/{most} ({right} of {len(parts)} parts in full)",
     }
 

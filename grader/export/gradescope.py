@@ -72,9 +72,8 @@ def results_json(
         tests += [_test(problem, place, who, text_format) for place in range(len(problem.parts))]
         if feedback.published and _solved(problem):
             tests.append(_solution(problem, who, text_format))
-    settled = [p for problem in feedback.problems for p in problem.parts if p.points is not None]
     data: dict[str, object] = {
-        **({"score": feedback.score} if settled or not feedback.problems else {}),
+        **({} if feedback.total is None else {"score": feedback.score}),
         "execution_time": round(result.seconds, 3),
         "output": plain("\n".join((*above, _said(feedback))).strip()),
         "output_format": "text",

@@ -38,6 +38,11 @@ def graded(result: Result, *, partial: bool) -> tuple[ShownProblem, ...]:
             f"a newer submission of '{feedback.student.id}' is not graded yet",
             fix="grade it first, or export what is settled with --partial",
         )
+    if feedback.standing is Standing.REFUSED and not partial:
+        raise SetupError(
+            f"the submission of '{feedback.student.id}' can't be read: {feedback.refusal}",
+            fix="collect a file that can be read, or settle its marks with `grader mark`",
+        )
     if feedback.unsettled and not partial:
         raise SetupError(
             f"{counted(feedback.unsettled, 'part is', 'parts are')} still open for "
@@ -62,6 +67,8 @@ def left_out(result: Result) -> tuple[str, ...]:
     feedback = result.feedback
     names = open_parts(feedback.problems)
     notes = []
+    if feedback.standing is Standing.REFUSED and feedback.refusal:
+        notes.append(f"the submission can't be read: {feedback.refusal}")
     if names:
         notes.append(
             f"left out of the points and of their sum, as they are still open: {listed(names)}"

@@ -37,14 +37,14 @@ def totals(results: ClassResults) -> Exported:
 
 
 def _who(feedback: Feedback) -> list[str]:
-    student, has = feedback.student, bool(feedback.problems)
-    final = has and feedback.complete
+    student, total = feedback.student, feedback.total
+    final = total is not None and feedback.complete
     return [
         *(text(cell) for cell in (student.id, student.name, student.email, student.section)),
         feedback.standing.value,
         "yes" if final else "no",
-        points(feedback.score) if final else "",
-        points(feedback.score) if has else "",
+        points(total) if final else "",
+        points(total),
         points(feedback.max_score),
     ]
 
@@ -77,12 +77,14 @@ def _titles(columns: Iterable[_Column]) -> Iterator[str]:
 
 
 def _notes(everybody: Iterable[Result]) -> Iterator[str]:
-    waiting = [r.feedback for r in everybody if r.feedback.problems and not r.feedback.complete]
-    nothing = [r.feedback for r in everybody if not r.feedback.problems]
+    nothing = [r.feedback for r in everybody if r.feedback.total is None]
+    waiting = [
+        r.feedback for r in everybody if r.feedback.total is not None and not r.feedback.complete
+    ]
     if waiting:
         names = listed(one.student.id for one in waiting)
         yield f"no total yet for {names}: see the column so_far for what is settled"
-    for standing in (Standing.MISSING, Standing.REFUSED, Standing.WAITING):
+    for standing in (Standing.MISSING, Standing.REFUSED, Standing.WAITING, Standing.OPEN):
         names = listed(one.student.id for one in nothing if one.standing is standing)
         if names:
-            yield f"no points at all for {names}: {standing.value}; whether that is a zero is yours"
+            yield f"no points for {names}: {standing.value}; you decide whether that is a zero"

@@ -113,6 +113,16 @@ def by_letter(things: Sequence[Lettered], letter: str) -> Lettered:
     return things[LETTERS.index(letter)]
 
 
+def chosen(answer: str, things: Sequence[Lettered]) -> tuple[str, ...]:
+    """The things that the letters in *answer* stand for, each with its letter, as Markdown.
+
+    *answer* is what a kind says of an answer: letters, numbers of items and words.
+    """
+    named = {thing.letter: thing for thing in things}
+    found = dict.fromkeys(_LETTER.findall(answer))
+    return tuple(f"**{letter}.** {named[letter].text}" for letter in found if letter in named)
+
+
 def letter_of(things: Sequence[Lettered], thing_id: object) -> str:
     """The letter of the thing with an id; raises ValueError when there is none."""
     for thing in things:
@@ -127,6 +137,7 @@ def one_line(written: str, limit: int = 60) -> str:
     return line if len(line) <= limit else line[: limit - 1] + "…"
 
 
+_LETTER = re.compile(r"\b[A-Z]\b")
 _MARKED = re.compile(r"\(?\s*([A-Za-z])\s*[).:]?\s*(.*)", re.DOTALL)
 _LABEL = re.compile(
     r"(?:the\s+)?(?:option|answer|choice)(?:\s+is)?(?:\s*[:=]\s*|\s+)", re.IGNORECASE

@@ -127,7 +127,7 @@ def _delimited(latex: str, options: Mapping[str, bool]) -> str:
 
 
 def _open_table(*_: object) -> str:
-    return '<div class="scroll" role="region" aria-label="Table" tabindex="0"><table>\n'
+    return '<div class="scroll" role="group" aria-label="Table" tabindex="0"><table>\n'
 
 
 def _close_table(*_: object) -> str:

@@ -17,7 +17,10 @@ class Standing(StrEnum):
     GRADED = "graded"
     WAITING = "not graded yet"
     """The latest submission is not; an earlier one may be, and its grade then stands meanwhile."""
+    OPEN = "open"
+    """Graded, but not one mark is settled."""
     REFUSED = "can't be read"
+    """Every mark is open, and there is no total, until a person decides."""
     MISSING = "no submission"
 
 
@@ -33,7 +36,7 @@ class Row:
     score: float
     max_score: float
     complete: bool
-    """False while any mark is unsettled or the latest submission waits to be graded."""
+    """Whether there is a final total: every mark is settled, and no newer submission waits."""
     overrides: Mapping[str, Override] = field(default_factory=dict)
     """Those that count, by mark name."""
     stale: tuple[Override, ...] = ()
@@ -50,6 +53,17 @@ class Row:
     def unsettled(self) -> int:
         """How many marks are still open."""
         return sum(mark.points is None for mark in self.marks)
+
+    @property
+    def total(self) -> float | None:
+        """The points of the settled marks; None while nothing is settled, which is not zero."""
+        return self.score if self.unsettled < len(self.marks) else None
+
+    @property
+    def share(self) -> float | None:
+        """The share that was earned of the settled points, from 0 to 1; None without any."""
+        settled = sum(mark.max_points for mark in self.marks if mark.points is not None)
+        return self.score / settled if settled else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -97,6 +111,8 @@ class ShownPart:
     """Who set the points by hand; None for students, to whom the feedback says that one did."""
     accepted: str | None = None
     """The accepted answer and its reason, in Markdown; None until released."""
+    chosen: tuple[str, ...] = ()
+    """What the letters in the answer stand for, in Markdown: the student's own choice alone."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -175,3 +191,9 @@ class Feedback:
     def unsettled(self) -> int:
         """How many parts are still open."""
         return sum(problem.unsettled for problem in self.problems)
+
+    @property
+    def total(self) -> float | None:
+        """The points of the settled parts; None while nothing is settled, which is not zero."""
+        parts = sum(len(problem.parts) for problem in self.problems)
+        return self.score if self.unsettled < parts else None

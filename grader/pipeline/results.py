@@ -35,6 +35,7 @@ from grader.report import (
     write_feedback,
     write_grade_json,
 )
+from grader.words import counted
 
 PUBLISHED = "published"
 _WAIT_SECONDS = 600.0
@@ -47,7 +48,9 @@ class Written:
 
     published: bool
     totals: list[dict[str, object]]
-    """A line a student: id, standing, score, maximum, complete."""
+    """One line per student: id, standing, score, maximum, complete."""
+    figures: dict[str, object]
+    """The class in a few numbers, the same as in the report."""
     summary: str
 
 
@@ -167,6 +170,7 @@ def _short(summary: ClassSummary, rows: Iterable[Row]) -> Short:
     totals = summary.totals
     return Short(
         standings={standing.value: n for standing, n in totals.standings.items() if n},
+        counted=totals.graded,
         mean=totals.mean,
         median=totals.quartiles[1] if totals.quartiles else None,
         open_totals=totals.open_totals,
@@ -184,16 +188,17 @@ def _short(summary: ClassSummary, rows: Iterable[Row]) -> Short:
 
 
 def _told(out: Path, short: Short, published: bool) -> Written:
-    lines = [f"{len(short.totals)} students"]
-    lines += [f"{n} {standing}" for standing, n in short.standings.items()]
-    head = ", ".join(lines) + "."
+    standings = [f"{n} {standing}" for standing, n in short.standings.items()]
+    head = ", ".join([counted(len(short.totals), "student"), *standings]) + "."
     if short.mean is not None and short.median is not None:
-        head += f" Mean {short.mean:.0%}, median {short.median:.0%} of the points."
+        of = f"the settled points of {counted(short.counted, 'student')}"
+        head += f" Mean {short.mean:.0%}, median {short.median:.0%} of {of}."
     if short.open_totals:
-        are = "total is" if short.open_totals == 1 else "totals are"
-        head += f" {short.open_totals} {are} open: see `grader mark {out}`."
+        still = counted(short.open_totals, "total is", "totals are")
+        head += f" {still} open: see `grader mark {out}`."
     return Written(
         published=published,
         totals=short.totals,
+        figures=short.figures(),
         summary=f"{head}\n{out / 'report' / 'index.html'}: the class report",
     )

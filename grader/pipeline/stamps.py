@@ -45,14 +45,27 @@ class Short:
     """A class in a few numbers, for the lines that a command ends with."""
 
     standings: Mapping[str, int]
+    counted: int
+    """Students whose settled points the mean and the median are of."""
     mean: float | None
     median: float | None
     open_totals: int
     totals: list[dict[str, object]]
-    """A line a student: id, standing, score, maximum, complete."""
+    """One line per student: id, standing, score, maximum, complete."""
+
+    def figures(self) -> dict[str, object]:
+        """Everything but the lines of the students, as `--json` has it."""
+        return {
+            "students": len(self.totals),
+            "standings": dict(self.standings),
+            "counted": self.counted,
+            "mean": self.mean,
+            "median": self.median,
+            "open_totals": self.open_totals,
+        }
 
 
-_NOTHING = Short(standings={}, mean=None, median=None, open_totals=0, totals=[])
+_NOTHING = Short(standings={}, counted=0, mean=None, median=None, open_totals=0, totals=[])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
+from base64 import b64encode
 from functools import lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -105,6 +107,11 @@ def letter(place: int) -> str:
     return chr(ord("a") + place - 1) if place <= 26 else str(place)
 
 
+def _sha256(text: str) -> str:
+    """The hash of a script as a content security policy names it."""
+    return b64encode(hashlib.sha256(text.encode()).digest()).decode()
+
+
 def _cut(text: str, length: int) -> str:
     return text if len(text) <= length else text[:length] + " … (cut)"
 
@@ -144,6 +151,7 @@ def _environment(folders: tuple[Path, ...]) -> Environment:
         "percent": percent,
         "points": points,
         "seconds": seconds,
+        "sha256": _sha256,
     }
     environment.globals |= {
         "VERDICTS": VERDICTS,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import math
 from array import array
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from grader.model import Mark, Outcome, Verdict
@@ -22,33 +22,36 @@ _NOTHING = hashlib.sha256(b"").hexdigest()
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Totals:
-    """The class in a few numbers; of the totals, as shares of the maximum from 0 to 1."""
+    """The class in a few numbers; each student's share is of the settled points, from 0 to 1."""
 
     students: int
     standings: Mapping[Standing, int]
     graded: int
-    """Students with a grade, be it of an earlier file; the rest here is about these."""
+    """Students with settled points, be they of an earlier file: mean, quartiles, range and
+    histogram are over these alone."""
     open_totals: int
     open_marks: int
     max_score: float | None
-    """None when papers are worth different amounts."""
+    """What every paper is worth; None when papers are worth different amounts."""
     mean: float | None
     quartiles: tuple[float, float, float] | None
     """A quarter, half and three quarters of the students are at or below these."""
     lowest: float | None
     highest: float | None
     bins: tuple[int, ...]
-    """Students by tenth of the maximum."""
+    """Students by tenth of the settled points."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MistakeLine:
-    """One named mistake: how many made it, and what one of them read."""
+    """One named mistake: how many made it, and the feedback that one of them read."""
 
     id: str
     students: int
     share: float
     feedback: str
+    varies: bool
+    """Whether the feedback may hold one student's numbers: not everybody read the same."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,15 +91,29 @@ class StudentLine:
     name: str
     section: str
     standing: Standing
-    graded: bool
-    """Whether there is a grade, be it of an earlier file."""
-    score: float
+    total: float | None
+    """The points of the settled marks, be they of an earlier file; None without any."""
+    share: float | None
+    """Of the settled points; None without any."""
     max_score: float
     complete: bool
     unsettled: int
     overrides: int
     stale: int
     refusal: str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SectionLine:
+    """One section of the roster; shares are of the settled points, as in `Totals`."""
+
+    section: str
+    """Empty for students without one."""
+    students: int
+    counted: int
+    """Students with settled points."""
+    mean: float | None
+    median: float | None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,6 +126,8 @@ class ClassSummary:
     engine: str
     published: bool
     totals: Totals
+    sections: tuple[SectionLine, ...]
+    """None unless the roster has sections."""
     parts: tuple[PartLine, ...]
     run_seconds: tuple[float, float] | None
     """The median and the sum of the notebooks' running times."""
@@ -144,7 +163,8 @@ def summarise(
         if row.grade is not None:
             if row.grade.submission_sha256 not in (None, "", _NOTHING):
                 owners.setdefault(row.grade.submission_sha256, []).append(row.student.id)
-            _add_marks(parts, row)
+            if row.standing is not Standing.REFUSED:
+                _add_marks(parts, row)
     students.sort(key=lambda line: line.id)
     runs = [
         RunLine(students=tuple(sorted(owners[sha])), run=run)
@@ -161,6 +181,7 @@ def summarise(
         engine=engine,
         published=published,
         totals=_totals(students),
+        sections=tuple(_sections(students)),
         parts=tuple(part.line() for part in sorted(parts.values(), key=_Part.place)),
         run_seconds=(quarters[1], sum(seconds)) if quarters else None,
         slowest=tuple(sorted(runs, key=lambda line: (-line.run.seconds, line.students))[:_SLOWEST]),
@@ -178,8 +199,8 @@ def _student(row: Row) -> StudentLine:
         name=row.student.name,
         section=row.student.section,
         standing=row.standing,
-        graded=row.grade is not None,
-        score=row.score,
+        total=row.total,
+        share=row.share,
         max_score=row.max_score,
         complete=row.complete,
         unsettled=row.unsettled,
@@ -190,15 +211,23 @@ def _student(row: Row) -> StudentLine:
 
 
 def _totals(students: Sequence[StudentLine]) -> Totals:
-    graded = [line for line in students if line.graded]
-    shares = sorted(line.score / line.max_score if line.max_score else 0.0 for line in graded)
-    worth = {line.max_score for line in graded}
+    counted = [line for line in students if line.share is not None]
+    shares = sorted(line.share for line in counted if line.share is not None)
+    worth = {line.max_score for line in counted}
+    # A file that can't be read has its own line in the report, and its marks are all open.
+    unfinished = [
+        line
+        for line in students
+        if not line.complete
+        and line.standing is not Standing.REFUSED
+        and (line.unsettled or line.total is not None)
+    ]
     return Totals(
         students=len(students),
         standings={one: sum(line.standing is one for line in students) for one in Standing},
-        graded=len(graded),
-        open_totals=sum(not line.complete for line in graded),
-        open_marks=sum(line.unsettled for line in graded),
+        graded=len(counted),
+        open_totals=len(unfinished),
+        open_marks=sum(line.unsettled for line in unfinished),
         max_score=worth.pop() if len(worth) == 1 else None,
         mean=mean(shares),
         quartiles=quartiles(shares),
@@ -206,6 +235,21 @@ def _totals(students: Sequence[StudentLine]) -> Totals:
         highest=shares[-1] if shares else None,
         bins=histogram(shares, 10),
     )
+
+
+def _sections(students: Sequence[StudentLine]) -> Iterator[SectionLine]:
+    names = sorted({line.section for line in students})
+    for name in names if any(names) else ():
+        mine = [line for line in students if line.section == name]
+        shares = sorted(line.share for line in mine if line.share is not None)
+        quarters = quartiles(shares)
+        yield SectionLine(
+            section=name,
+            students=len(mine),
+            counted=len(shares),
+            mean=mean(shares),
+            median=quarters[1] if quarters else None,
+        )
 
 
 def _failed(run: EvidenceSummary) -> bool:
@@ -229,6 +273,7 @@ class _Part:
     rests: array[float] = field(default_factory=lambda: array("d"))
     """The share that the same student earned on the rest of the paper; NaN without a rest."""
     feedback: dict[str, str] = field(default_factory=dict)
+    varies: set[str] = field(default_factory=set)
     counts: dict[str, int] = field(default_factory=dict)
 
     def add(self, mark: Mark, row: Row, points: float, max_points: float) -> None:
@@ -247,9 +292,13 @@ class _Part:
     def add_mistake(self, id_: str, mark: Mark, row: Row) -> None:
         """Counts a named mistake, and keeps what one student reads about it."""
         self.counts[id_] = self.counts.get(id_, 0) + 1
-        if not self.feedback.get(id_):
-            # What a person added to an override is for one student.
-            self.feedback[id_] = "" if mark.name in row.overrides else mark.feedback
+        # What a person added to an override is for one student.
+        text = "" if mark.name in row.overrides else mark.feedback
+        known = self.feedback.setdefault(id_, text)
+        if not known:
+            self.feedback[id_] = text
+        elif text and text != known:
+            self.varies.add(id_)
 
     def discrimination(self) -> float | None:
         """The correlation of this part with the rest of the paper, corrected for its own points."""
@@ -283,6 +332,7 @@ class _Part:
                     students=self.counts[id_],
                     share=self.counts[id_] / students,
                     feedback=self.feedback[id_],
+                    varies=id_ in self.varies or self.counts[id_] == 1,
                 )
                 for id_ in common
             ),

@@ -15,8 +15,8 @@ from grader.words import points
 def grades_csv(rows: Iterable[Row], *, pooled: Collection[int] = ()) -> str:
     """A header and a line for every row, by student id: student, total, max, parts, standing.
 
-    An unsettled mark and a part that was not on the student's paper are empty cells, and so is the
-    total of who has no grade: why, the standing says. *pooled* are the problem numbers at which
+    An open mark and a part that was not on the student's paper are empty cells, and so is the
+    total while nothing is settled; the standing says why. *pooled* are the problem numbers at which
     students may have different problems.
     """
     lines: list[tuple[Row, dict[tuple[str, str], float | None]]] = []
@@ -39,7 +39,7 @@ def grades_csv(rows: Iterable[Row], *, pooled: Collection[int] = ()) -> str:
     # The last, so that a column a part follows the first three, as it always did.
     table = [line([*header, "standing"])]
     for row, earned in lines:
-        total = points(row.score if row.grade else None)
+        total = points(row.total)
         cells = [points(earned.get(key)) for key in keys]
         who = [text(row.student.id), total, points(row.max_score)]
         table.append(line([*who, *cells, row.standing.value]))

@@ -86,9 +86,11 @@ def test_an_open_part_has_no_score_and_the_text_says_so() -> None:
 
 
 def test_nothing_to_read_is_told_and_what_waits_is_no_result() -> None:
-    assert "no notebook" in checked(results_json(an_empty_result()))["output"]
     refused = an_empty_result(Standing.REFUSED, refusal="the file is a PDF")
-    assert "the file is a PDF" in checked(results_json(refused))["output"]
+    for result, said in ((an_empty_result(), "no notebook"), (refused, "the file is a PDF")):
+        document = json.loads(results_json(result))
+        assert said in document["output"]
+        assert "score" not in document
     with pytest.raises(SetupError, match="not graded yet"):
         results_json(an_empty_result(Standing.WAITING))
 

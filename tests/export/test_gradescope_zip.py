@@ -629,9 +629,7 @@ def test_no_notebook_and_something_else_in_its_place(tree: Path) -> None:
     assert ".ipynb" in document["output"]
     (tree / "submission" / "exam.ipynb").write_bytes(b"%PDF-1.7")
     document, _ = run_here(tree)
-    checked((tree / "results" / "results.json").read_bytes())
-    assert document["score"] == 0
-    assert "PDF" in document["output"]
+    assert "PDF" in ungraded(document)
 
 
 @linux

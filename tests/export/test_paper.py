@@ -488,7 +488,7 @@ def test_a_line_that_is_emptied_is_of_somebody_who_did_not_come(bank: Bank, tmp_
     results, done = entered(bank, tmp_path, {"student": "ada"}, {"student": "bo", **right})
     assert done.absent == ("ada",)
     assert standings(results) == {
-        "ada": ("no submission", 0, True), "bo": ("graded", worth, True),
+        "ada": ("no submission", 0, False), "bo": ("graded", worth, True),
     }  # fmt: skip
     assert rescore(results, current=bank).scored == 1
     with Gradebook.open(results) as book:

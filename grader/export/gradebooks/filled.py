@@ -183,8 +183,9 @@ def _why_not(result: Result, before: str, missing_as_zero: bool) -> str | None:
     feedback = result.feedback
     if before.upper() == EXCUSED:
         return "is excused there, and stays so"
-    if feedback.standing in {Standing.MISSING, Standing.REFUSED} and not missing_as_zero:
-        return f"{feedback.standing.value}, so the cell stays as it was (see --missing-as-zero)"
+    if feedback.standing in {Standing.MISSING, Standing.REFUSED}:
+        kept = f"{feedback.standing.value}, so the cell stays as it was (see --missing-as-zero)"
+        return None if missing_as_zero else kept
     if not feedback.complete:
         return "points are still open, so the cell stays as it was (see `grader mark`)"
     return None

@@ -129,7 +129,7 @@ def _marks(sitter: Sitter, found: Found) -> Iterator[str]:
     if grade is None:
         yield "has no grade"
         return
-    if not grade.complete:
+    if not grade.complete and found.refusal is None:
         yield f"made us leave marks open: {grade.marks[0].feedback[:120]}"
         return
     right = {

@@ -98,7 +98,7 @@ def autograde(root: Path) -> Done:
         done = _graded(root, _how(root / "source"), metadata)
     except SubmissionError as error:
         said = ". ".join(one.removesuffix(".") for one in (error.what, error.fix) if one)
-        done = _nothing(f"Not graded: {said}.", metadata, score=0.0)
+        done = _nothing(f"Not graded: {said}.", metadata)
     except Exception as error:
         if not isinstance(error, GraderError):
             log.exception("grading failed")

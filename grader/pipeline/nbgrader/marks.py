@@ -88,7 +88,7 @@ def _whole(name: str, work: Work) -> _Found | None:
         what = f"There is no notebook '{name}' among what you handed in."
         return _Found(points=0.0, verdict=Verdict.ABSENT, feedback=what)
     if submission.refusal is not None:
-        return _Found(points=0.0, verdict=Verdict.UNREADABLE, feedback=submission.refusal)
+        return _Found(points=None, verdict=Verdict.UNREADABLE, feedback=submission.refusal)
     if evidence is None or evidence.outcome is Outcome.REFUSED:
         why = (evidence and evidence.note) or "we could not run this notebook; nothing is deducted"
         return _Found(points=None, verdict=Verdict.UNSETTLED, feedback=why)
