@@ -75,6 +75,7 @@ def reveal(
         problems=tuple(_problems(paper, view)),
         run=None if evidence is None or evidence.typed else story(evidence),
         refusal=row.refusal,
+        warnings=row.warnings,
     )
 
 

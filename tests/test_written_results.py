@@ -15,7 +15,7 @@ from grader.gradebook import Gradebook
 from grader.load import Bank
 from grader.model import Override, Student, Submission
 from grader.pipeline import results, set_published, waiting, write_results
-from grader.pipeline.grading import NOTICES
+from grader.pipeline.graded import NOTICES
 from grader.pipeline.stamps import KEPT
 from grader.report import pages
 from tests.builders import a_bank, a_roster

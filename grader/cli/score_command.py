@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from grader.cli.options import bank_option, examples, json_option, print_json, table
-from grader.words import points
+from grader.words import counted, points
 
 if TYPE_CHECKING:
     from grader.gradebook import Difference
@@ -75,7 +75,7 @@ def command(
     verb = "would change" if dry_run else "changed"
     up = sum(d.points > 0 for d in done.changes)
     down = sum(d.points < 0 for d in done.changes)
-    click.echo(f"{len(rows)} of {done.scored} grades {verb}: {up} up, {down} down.")
+    click.echo(f"{len(rows)} of {counted(done.scored, 'grade')} {verb}: {up} up, {down} down.")
     if done.skipped:
         click.echo(f"no usable evidence, left as they were: {', '.join(done.skipped)}", err=True)
 

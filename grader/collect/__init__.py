@@ -30,6 +30,13 @@ Look = Callable[[str, notebook.Notebook], str | None]
 """Asked of each notebook with its student: raises SubmissionError when it can't be the student's,
 and returns what the instructor should know of it."""
 
+Fit = Callable[[str, notebook.Notebook], int]
+"""Asked of each of several notebooks with its student: how well it fits the exam. The newest of
+those that fit best is graded."""
+
+BEST = 2
+"""A notebook that is the student's own of this exam, as far as can be told."""
+
 _NOTHING = hashlib.sha256(b"").hexdigest()
 
 
@@ -51,15 +58,17 @@ def collect(
     known: Mapping[str, Student],
     users: Mapping[str, str] | None = None,
     look: Look | None = None,
+    fit: Fit | None = None,
 ) -> Collected:
     """The submissions in *path*: a folder, a zip, or one notebook.
 
     A file belongs to the first folder on its way that is a student's id, or else to the student
     it is named after. What Canvas or Moodle named belongs to whom they say: by *users*, their
     numbers of people with the ids of students, or by the only name that fits. What *look* says is
-    not the student's is refused, and graded only where there is nothing else. Never raises for one
-    file; SetupError when *path* itself can't be read, and when *users* are another platform's than
-    the one that named the files.
+    not the student's is refused, and graded only where there is nothing else. Of several the newest
+    counts, among those that *fit* says belong to the exam. Never raises for one file; SetupError
+    when *path* itself can't be read, and when *users* are another platform's than the one that
+    named the files.
     """
     roster = Roster(known, users)
     notices = Notices()
@@ -86,15 +95,19 @@ def collect(
     for student, mine in found.items():
         mine.sort(key=lambda entry: (entry.time, str(entry.name)), reverse=True)
         not_theirs: dict[str, Notice] = {}
-        found_here = read_attempts(student, mine, notices, look, not_theirs)
-        attempts[student] = tuple(sorted(found_here, key=lambda one: one.path in not_theirs))
+        fits: dict[str, int] = {}
+        asked = fit if len(mine) > 1 else None
+        found_here = tuple(read_attempts(student, mine, notices, look, not_theirs, asked, fits))
+        attempts[student] = tuple(
+            sorted(found_here, key=lambda one: (one.path in not_theirs, -fits.get(one.path, 0)))
+        )
         # Beside one that is theirs it costs nothing, such as the sample that a repository has.
         graded = attempts[student][0].path
         level: Literal["info", "warning"] = "warning" if graded in not_theirs else "info"
         for said in not_theirs.values():
             notices.add(student, replace(said, level=level))
         if len(mine) > 1:
-            notices.add(student, _several(student, mine, not_theirs))
+            notices.add(student, _several(student, mine, attempts[student], not_theirs))
     order = sorted(attempts)
     return Collected(
         submissions=tuple(attempts[s][0] for s in order),
@@ -174,10 +187,13 @@ def read_attempts(
     notices: Notices,
     look: Look | None = None,
     not_theirs: dict[str, Notice] | None = None,
+    fit: Fit | None = None,
+    fits: dict[str, int] | None = None,
 ) -> Iterator[Submission]:
     """*mine* as submissions, in their order, and a notice for each that has a problem.
 
-    The notices of those that *look* refuses go to *not_theirs* instead, by path.
+    The notices of those that *look* refuses go to *not_theirs* instead, by path. *fits* gets what
+    *fit* says of each, by path; a file that can't be read may be the exam, and fits best.
     """
     elsewhere = {} if not_theirs is None else not_theirs
     left = MAX_ATTEMPTS_BYTES
@@ -188,6 +204,8 @@ def read_attempts(
             elsewhere[entry.path] = notice("warning", entry.name, seen.refusal or "")
         elif said := seen.refusal or seen.trouble:
             notices.add(student, notice("warning", entry.name, said))
+        if fits is not None:
+            fits[entry.path] = _fit(student, seen, fit)
         yield Submission(
             student=student,
             path=entry.path,
@@ -241,6 +259,16 @@ def _is_theirs(student: str, seen: _Seen, look: Look | None) -> bool:
     return True
 
 
+def _fit(student: str, seen: _Seen, fit: Fit | None) -> int:
+    """How well the notebook fits the exam, by what *fit* says."""
+    if seen.readable is None or fit is None:
+        return BEST
+    try:
+        return fit(student, seen.readable)
+    except Exception:  # noqa: BLE001  # as above: then the newest counts
+        return BEST
+
+
 def _named(error: Exception) -> str:
     return type(error).__name__  # what it says may be strangers' bytes, or not even be sayable
 
@@ -256,12 +284,24 @@ def _iso(seconds: float) -> str | None:
         return None  # a time before the year 1 or after 9999
 
 
-def _several(student: str, mine: Sequence[Found], not_theirs: Container[str]) -> Notice:
-    graded, *others = sorted(mine, key=lambda entry: entry.path in not_theirs)
-    which = (
-        "the newest is graded" if graded is mine[0] else "the newest that may be theirs is graded"
-    )
-    named = ", ".join(short(other.name) for other in others[:5])
-    named += ", ..." if len(others) > 5 else ""
+def _several(
+    student: str,
+    mine: Sequence[Found],
+    attempts: Sequence[Submission],
+    not_theirs: Container[str],
+) -> Notice:
+    """Which of several notebooks is graded, the newest of *mine* or another, and why."""
+    names = {entry.path: entry.name for entry in mine}
+    graded = attempts[0].path
+    level: Literal["info", "warning"] = "info"
+    which = "the newest is graded"
+    if graded != mine[0].path:
+        which = "the newest that may be theirs is graded"
+        if mine[0].path not in not_theirs:
+            # Work may be missing: whether it is the exam, only what the notebook says can tell.
+            level = "warning"
+            which = "the newest that belongs to this exam is graded"
+    others = [short(entry.name) for entry in mine if entry.path != graded]
+    named = ", ".join(others[:5]) + (", ..." if len(others) > 5 else "")
     text = f"'{student}' handed in {len(mine)} notebooks; {which}, not {named}"
-    return notice("info", graded.name, text)
+    return notice(level, names[graded], text)

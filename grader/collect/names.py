@@ -27,6 +27,8 @@ class Notice:
     path: str
     """Within the folder or zip, as it can be shown."""
     text: str
+    student: str = ""
+    """Whose file it is; empty when nobody's."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

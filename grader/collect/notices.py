@@ -6,7 +6,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from grader.collect.names import Notice, short
 from grader.words import counted
@@ -45,6 +45,7 @@ class Notices:
 
     def add(self, owner: str | None, one: Notice) -> None:
         """One more, about files of the student *owner* or of nobody's."""
+        one = replace(one, student=owner or "")
         mine = self._said.setdefault(owner, {}).setdefault(one.level, [])
         if len(mine) < _most(owner):
             mine.append(_Said(turn=len(mine), number=self._number, owner=owner, notice=one))

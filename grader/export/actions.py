@@ -92,6 +92,7 @@ def annotations_of(
     found = []
     if feedback.refusal:
         found.append(Annotation(level=Level.ERROR, message=feedback.refusal, file=file))
+    found += [Annotation(level=Level.WARNING, message=w, file=file) for w in feedback.warnings]
     troubles = feedback.run.troubles if feedback.run else ()
     found += [
         Annotation(
@@ -140,6 +141,7 @@ def summary_of(result: Result) -> str:
         told.append(feedback.refusal)
     elif feedback.standing not in {Standing.GRADED, Standing.OPEN}:
         told.append(f"{feedback.standing.value}.".capitalize())
+    told += [f"Warning: {text}." for text in feedback.warnings]
     if feedback.run:
         told.append(feedback.run.sentence)
     waiting = open_parts(feedback.problems)

@@ -199,6 +199,8 @@ def _body(
         lines += [f"In Classroom 50: {score}/{most}, at {scale} to a point.", ""]
     if feedback.refusal:
         lines += [markdown(feedback.refusal), ""]
+    for text in feedback.warnings:
+        lines += [markdown(f"Warning: {text}."), ""]
     lines += ["| Part | Points | Verdict | Read as | Why |", "|---|---:|---|---|---|"]
     for problem in problems:
         for part in problem.parts:

@@ -53,12 +53,14 @@ def runners(result: Result, *, partial: bool = False) -> tuple[Runner, ...]:
     scores; so a problem's points are tests of equal weight, as many of them passing as points
     were earned. Raises SetupError as `graded` does.
     """
-    found = []
+    found: list[Runner] = []
     scores = _Scores()
     for problem in graded(result, partial=partial):
         made = split(settled(problem))
         if made is not None:
-            found.append(_runner(problem, made, scores, result.feedback.refusal))
+            # Once, and not again for every problem.
+            told = () if found else result.feedback.warnings
+            found.append(_runner(problem, made, scores, result.feedback.refusal, told))
     return tuple(found)
 
 
@@ -115,7 +117,13 @@ def notes(result: Result, *, partial: bool = False) -> tuple[str, ...]:
     return tuple(said)
 
 
-def _runner(problem: ShownProblem, made: Split, scores: _Scores, refusal: str | None) -> Runner:
+def _runner(
+    problem: ShownProblem,
+    made: Split,
+    scores: _Scores,
+    refusal: str | None,
+    warnings: Sequence[str],
+) -> Runner:
     number = f"q{problem.number}"
     tests = [test for one in made.quanta for test in _tests(one, made, problem, scores)]
     if refusal:
@@ -129,8 +137,11 @@ def _runner(problem: ShownProblem, made: Split, scores: _Scores, refusal: str | 
         "tests": tests,
     }
     waiting = open_parts([problem])
+    said = [f"warning: {text}" for text in warnings]
     if waiting:
-        payload["message"] = inert_line(f"still open, and not counted: {', '.join(waiting)}")
+        said.append(f"still open, and not counted: {', '.join(waiting)}")
+    if said:
+        payload["message"] = inert_line("; ".join(said))
     runner = Runner(id=number, payload=payload)
     if len(runner.encoded) + len(runner.variable) < _LONGEST_VARIABLE:
         return runner

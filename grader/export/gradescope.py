@@ -11,7 +11,7 @@ from typing import Any
 
 from grader.errors import SetupError
 from grader.export.escape import markdown, one_line, plain
-from grader.export.results import SAID, listed, open_parts, reason
+from grader.export.results import SAID, listed, open_parts, reason, warnings
 from grader.model.exported import Result
 from grader.model.result import Feedback, ShownPart, ShownProblem, Standing
 from grader.words import counted as count
@@ -235,6 +235,7 @@ def _said(feedback: Feedback) -> str:
         told.append(feedback.refusal)
     elif feedback.standing is Standing.MISSING:
         told.append("There was no notebook in what you handed in.")
+    told += [f"Warning: {text}." for text in feedback.warnings]
     if feedback.standing is Standing.WAITING:
         told.append("A newer submission is not graded yet.")
     waiting = open_parts(feedback.problems)
@@ -313,6 +314,7 @@ def notes(result: Result, tiers: Tiers) -> tuple[str, ...]:
     waiting = open_parts(feedback.problems)
     if waiting:
         said.append(f"without a score, as they are still open: {listed(waiting)}")
+    said += warnings([result])
     shown = [tiers.marks] if feedback.problems else []
     if feedback.published and any(_solved(problem) for problem in feedback.problems):
         shown.append(tiers.solutions)

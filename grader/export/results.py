@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from grader.errors import SetupError
 from grader.model.exported import Result
@@ -75,7 +75,15 @@ def left_out(result: Result) -> tuple[str, ...]:
         )
     if feedback.standing is Standing.WAITING:
         notes.append("of the submission before the latest, which is not graded yet")
+    notes += warnings([result])
     return tuple(notes)
+
+
+def warnings(results: Iterable[Result]) -> Iterator[str]:
+    """A note for everything odd about a graded file, such as that it is another student's."""
+    for result in results:
+        for text in result.feedback.warnings:
+            yield f"{result.feedback.student.id}: {text}"
 
 
 def reason(part: ShownPart) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from grader.export.results import listed
+from grader.export.results import listed, warnings
 from grader.model.exported import ClassResults, Exported, Result
 from grader.model.result import Feedback, ShownProblem, Standing
 from grader.spreadsheet import line, text
@@ -88,3 +88,4 @@ def _notes(everybody: Iterable[Result]) -> Iterator[str]:
         names = listed(one.student.id for one in nothing if one.standing is standing)
         if names:
             yield f"no points for {names}: {standing.value}; you decide whether that is a zero"
+    yield from warnings(everybody)

@@ -43,6 +43,8 @@ class Row:
     """Those for marks that the grade no longer has."""
     refusal: str | None = None
     """Why the graded submission could not be executed; without a grade, the latest."""
+    warnings: tuple[str, ...] = ()
+    """What was odd about the graded file, such as that it is another student's; a sentence each."""
 
     @property
     def marks(self) -> tuple[Mark, ...]:
@@ -186,6 +188,8 @@ class Feedback:
     problems: tuple[ShownProblem, ...] = ()
     run: RunStory | None = None
     refusal: str | None = None
+    warnings: tuple[str, ...] = ()
+    """What was odd about the graded file; a sentence each, which may hold text from the student."""
 
     @property
     def unsettled(self) -> int:

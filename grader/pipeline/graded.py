@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from typing import Protocol
 
 from grader.errors import SetupError
 from grader.gradebook import Gradebook
-from grader.model import Evidence, Student
+from grader.model import Evidence, Student, Submission
 from grader.model.result import Feedback, Row
 from grader.pipeline.papers import Papers, absent, papers_of
 from grader.pipeline.shown import shown_to_student
 from grader.tally import pooled_numbers, tally
 
+NOTICES = "notices"
+"""What the gradebook keeps of what was odd about the files of the last run."""
 ASSIGNMENT = "nbgrader_assignment"
 """What the gradebook keeps of an assignment: its name."""
 
@@ -130,10 +132,34 @@ def rows_of(book: Gradebook, graded: Graded) -> Iterator[Row]:
     """A line for every student, with what was changed by hand."""
     # What an emptied line of a sheet said before is no attempt that waits to be graded.
     gone = absent(book)
-    yield from tally(
+    submissions = [one for one in book.submissions() if one.student not in gone]
+    rows = tally(
         graded.students,
         book.grades(),
         overrides=book.overrides(),
-        submissions=(one for one in book.submissions() if one.student not in gone),
+        submissions=submissions,
         max_points=_MaxPoints(graded),
     )
+    warned = warnings_of(book, submissions)
+    for row in rows:
+        sha256 = row.grade.submission_sha256 if row.grade else None
+        found = warned.get((row.student.id, sha256 or ""))
+        yield replace(row, warnings=found) if found else row
+
+
+def warnings_of(
+    book: Gradebook, submissions: Iterable[Submission]
+) -> Mapping[tuple[str, str], tuple[str, ...]]:
+    """What collecting warned of, by student and SHA-256 of the file; not why it was refused."""
+    notices: dict[str, list[Mapping[str, object]]] = {}
+    kept = book.setting(NOTICES)
+    for notice in kept if isinstance(kept, list) else ():
+        if isinstance(notice, dict) and notice.get("level") == "warning" and notice.get("student"):
+            notices.setdefault(str(notice["student"]), []).append(notice)
+    found = {}
+    for one in submissions:
+        mine = [n for n in notices.get(one.student, ()) if one.path.endswith(str(n["path"]))]
+        texts = (str(notice["text"]) for notice in mine)
+        if said := tuple(text for text in texts if text != one.refusal):
+            found[one.student, one.sha256] = said
+    return found

@@ -21,8 +21,8 @@ from grader.model.assignment import SourceNotebook
 from grader.pipeline import stopping
 from grader.pipeline.batch import execute_all, refused
 from grader.pipeline.deferred import fillable, filled, puts_off, to_measure, why_nothing
-from grader.pipeline.graded import require_release
-from grader.pipeline.misplaced import looks_after
+from grader.pipeline.graded import NOTICES, require_release
+from grader.pipeline.misplaced import fits_in, looks_after
 from grader.pipeline.papers import (
     SEATS,
     Papers,
@@ -32,8 +32,6 @@ from grader.pipeline.papers import (
     papers_of,
 )
 from grader.score import has_fault, score, score_refused
-
-NOTICES = "notices"
 
 WRITTEN_INTO = (".", "evidence", "corrected", "grades", "feedback", "report")
 """Folders of results in which a killed process may have left something."""
@@ -116,7 +114,9 @@ def grade(
         if nothing is not None:
             raise SetupError(nothing[0], fix=nothing[1])
     users = load_numbers(settings.names, release.students) if settings.names else None
-    collected = collect(submissions, release.students, users, looks_after(release))
+    collected = collect(
+        submissions, release.students, users, looks_after(release), fits_in(release)
+    )
     with Gradebook.open(out, create=True) as book, alone(out):
         for folder in WRITTEN_INTO:
             sweep(out / folder)

@@ -6,8 +6,10 @@ by numbers that are not in it: a student who changes these words gets their own 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
+from grader.collect import BEST
 from grader.errors import SubmissionError
 from grader.model import SAMPLE, Release, Student
 from grader.notebook import Notebook
@@ -32,6 +34,27 @@ def looks_after(release: Release) -> Callable[[str, Notebook], str | None]:
     return look
 
 
+def fits_in(release: Release) -> Callable[[str, Notebook], int]:
+    """How well a notebook fits *release*, asked where a student handed in several.
+
+    Best is one that says it is the student's own, or says nothing and has answers of the exam;
+    then one that says it is another student's; last one of another exam, or of none.
+    """
+    parts = {part.id for problem in release.problems.values() for part in problem.parts}
+    answer = re.compile(rf"\bq\d{{1,4}}_(?:{'|'.join(map(re.escape, sorted(parts)))})\b")
+
+    def fit(student: str, notebook: Notebook) -> int:
+        says = whose(notebook)
+        if says.release:
+            seat = says.version or says.student
+            own = seat in ("", release.students[student].seat)
+            return (BEST if own else 1) if says.release == release.id else 0
+        code = (cell.source for cell in notebook.cells if cell.type == "code")
+        return BEST if any(map(answer.search, code)) else 0
+
+    return fit
+
+
 def _look(release: Release, versions: frozenset[str], student: Student, says: About) -> str | None:
     if says.version == SAMPLE:
         raise SubmissionError("this is the sample for practice, which is not graded", fix=_OWN)
@@ -43,7 +66,8 @@ def _look(release: Release, versions: frozenset[str], student: Student, says: Ab
     if not says.version and not student.version:
         # Its answers are judged by the student's own numbers, as they always were.
         known = seat in release.students
-        return f"its own words say that it is the notebook of '{seat}'" if known else None
+        told = f"the file identifies itself as the notebook of '{seat}'; it is graded with the"
+        return f"{told} numbers of '{student.id}'" if known else None
     its = "with numbers for one student alone"
     if says.version:  # repeated only where it is no text of the student's
         its = f"of version {says.version}" if says.version in versions else "of another version"

@@ -13,8 +13,7 @@ from grader.files import alone, fault
 from grader.gradebook import Gradebook
 from grader.load import Bank
 from grader.model.result import Row
-from grader.pipeline.graded import Graded, graded_of, rows_of
-from grader.pipeline.grading import NOTICES
+from grader.pipeline.graded import NOTICES, Graded, graded_of, rows_of
 from grader.pipeline.papers import SEATS
 from grader.pipeline.stamps import (
     KEPT,

@@ -14,8 +14,7 @@ from grader.files import write_whole
 from grader.gradebook import Gradebook
 from grader.load import Bank
 from grader.model import Override, Submission
-from grader.pipeline.graded import Graded
-from grader.pipeline.grading import NOTICES
+from grader.pipeline.graded import NOTICES, Graded, warnings_of
 from grader.pipeline.papers import SEATS, absent
 
 KEPT = "report/.pages.json"
@@ -93,6 +92,8 @@ def stamps_of(book: Gradebook, graded: Graded, bank: Bank, *, published: bool) -
     for attempt in book.submissions():
         if attempt.student not in gone:
             attempts.setdefault(attempt.student, []).append(attempt)
+    every = (attempt for mine in attempts.values() for attempt in mine)
+    warned = warnings_of(book, every)
     people = graded.students
     found: dict[str, str] = {}
     for id_ in people.keys() | heads.keys():
@@ -105,6 +106,7 @@ def stamps_of(book: Gradebook, graded: Graded, bank: Bank, *, published: bool) -
             runs.get(file) if file else None,
             by_hand.get(id_),
             attempts.get(id_),
+            warned.get((id_, file or "")),
         )
     whole = _digest(look, sorted(found.items()), book.setting(NOTICES), bool(seats))
     return Stamps(students=found, whole=whole)

@@ -241,14 +241,13 @@ def _sections(students: Sequence[StudentLine]) -> Iterator[SectionLine]:
     names = sorted({line.section for line in students})
     for name in names if any(names) else ():
         mine = [line for line in students if line.section == name]
-        shares = sorted(line.share for line in mine if line.share is not None)
-        quarters = quartiles(shares)
+        totals = _totals(mine)
         yield SectionLine(
             section=name,
             students=len(mine),
-            counted=len(shares),
-            mean=mean(shares),
-            median=quarters[1] if quarters else None,
+            counted=totals.graded,
+            mean=totals.mean,
+            median=totals.quartiles[1] if totals.quartiles else None,
         )
 
 

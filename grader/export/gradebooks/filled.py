@@ -9,7 +9,7 @@ from math import isfinite
 
 from grader.errors import Location, SetupError, SpecError
 from grader.export.gradebooks.cells import Sheet, sheet
-from grader.export.results import listed
+from grader.export.results import listed, warnings
 from grader.model.exported import ClassResults, Exported, Result
 from grader.model.result import Standing
 from grader.registry import nearest
@@ -112,8 +112,8 @@ def filled(
         )
     if absent:
         kept["are not in the table, and have no points in it"] = absent
-    notes = tuple(f"{listed(who)}: {why}" for why, who in kept.items())
-    return table.replaced(said), notes
+    notes = (f"{listed(who)}: {why}" for why, who in kept.items())
+    return table.replaced(said), (*notes, *warnings(results.results))
 
 
 def exported(name: str, text: str, mark: str, notes: tuple[str, ...]) -> Exported:

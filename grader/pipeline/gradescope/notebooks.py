@@ -12,6 +12,7 @@ from grader.collect.found import Budget, Found
 from grader.collect.names import short
 from grader.errors import SubmissionError
 from grader.model import SAMPLE
+from grader.pipeline.sheets import About, whose
 
 MOST = 20
 """Notebooks that are looked into."""
@@ -90,17 +91,15 @@ def _candidate(found: Found) -> _Candidate:
         raise SubmissionError(found.refusal)
     data = read_file(Path(found.path))
     try:
-        about = notebook.read(data).metadata.get("grader")
-        readable = True
+        about, readable = whose(notebook.read(data)), True
     except SubmissionError:
-        about, readable = None, False  # grading says what is wrong with it
-    fields = about if isinstance(about, dict) else {}
+        about, readable = About(), False  # grading says what is wrong with it
     return _Candidate(
         found=found,
         data=data,
-        release=str(fields.get("release", "")),
-        student=str(fields.get("student", "")),
-        version=str(fields.get("version", "")),
+        release=about.release,
+        student=about.student,
+        version=about.version,
         readable=readable,
     )
 

@@ -18,8 +18,8 @@ from grader.model import Evidence, Outcome, Student, Submission
 from grader.model.assignment import Assignment, SourceNotebook
 from grader.pipeline import stopping
 from grader.pipeline.batch import execute_all, refused
-from grader.pipeline.graded import ASSIGNMENT
-from grader.pipeline.grading import NOTICES, WRITTEN_INTO, Settings, loses
+from grader.pipeline.graded import ASSIGNMENT, NOTICES
+from grader.pipeline.grading import WRITTEN_INTO, Settings, loses
 from grader.pipeline.nbgrader.marks import Work, score_assignment
 from grader.pipeline.nbgrader.source import files_digest, keep, load_assignment
 from grader.pipeline.papers import RELEASE

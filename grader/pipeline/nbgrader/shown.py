@@ -66,6 +66,7 @@ class GradedAssignment:
             problems=tuple(self._problems(row)),
             run=_story(runs[0], published=published) if len(runs) == 1 else None,
             refusal=row.refusal,
+            warnings=row.warnings,
         )
 
     def _runs(self, row: Row) -> Iterator[Evidence]:
