@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import unicodedata
 from dataclasses import dataclass
 
 from grader.words import counted
@@ -31,6 +32,26 @@ def shown(text: str, most: int = 1_000) -> str:
     if text.isprintable():
         return text
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
+def visible(text: str) -> str:
+    """*text* with every character that can't be seen written out; line breaks and tabs stay.
+
+    That is control characters, halves of characters, and what turns the direction of writing
+    around: with those, a text may read as another one than it is.
+
+    >>> visible("GB \\u202e82")
+    'GB \\\\u202e82'
+    """
+    if text.isprintable():
+        return text
+    return "".join(c.encode("unicode_escape").decode() if _is_hidden(c) else c for c in text)
+
+
+def _is_hidden(character: str) -> bool:
+    if character.isprintable() or character in "\n\t":
+        return False
+    return unicodedata.category(character) in ("Cc", "Cf", "Cs", "Zl", "Zp")
 
 
 class GraderError(Exception):

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import re
 
+from grader.errors import visible
+
 LONGEST = 400
 """Characters of one answer or reason in a table or a log."""
 
@@ -19,8 +21,8 @@ _STARTS = re.compile(r"^([#+=-]|\d+(?=[.)](\s|$)))")
 
 
 def plain(text: str) -> str:
-    """*text* without control characters and halves of characters; lines and tabs stay."""
-    return "".join(c if c in "\n\t" or not _odd(c) else "\ufffd" for c in _lines(text))
+    """*text* with control characters and the like written out; lines and tabs stay."""
+    return visible(_lines(text))
 
 
 def one_line(text: str, most: int = LONGEST) -> str:
@@ -75,12 +77,3 @@ def _at_start(found: re.Match[str]) -> str:
 
 def _lines(text: str) -> str:
     return text.replace("\r\n", "\n").replace("\r", "\n")
-
-
-def _odd(character: str) -> bool:
-    code = ord(character)
-    return code < 32 or 127 <= code < 160 or 0xD800 <= code < 0xE000 or code in _SEPARATORS
-
-
-# LINE SEPARATOR, PARAGRAPH SEPARATOR, and what turns the direction of writing around.
-_SEPARATORS = {0x2028, 0x2029, *range(0x202A, 0x202F), *range(0x2066, 0x206A)}

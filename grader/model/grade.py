@@ -6,6 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from grader.errors import visible
+
 
 class Verdict(StrEnum):
     """Was it right?"""
@@ -59,6 +61,13 @@ class Mark:
     """The answer as read, such as "28 GB"."""
     feedback: str
     """Safe to read before release."""
+
+    def __post_init__(self) -> None:
+        # Both quote students, and everything that a person reads of a mark is made from here.
+        for name in ("answer", "feedback"):
+            text = getattr(self, name)
+            if text is not None:
+                object.__setattr__(self, name, visible(text))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
