@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import ast
 import builtins
+import re
 import symtable
+import unicodedata
 import warnings
 from collections import Counter
 from collections.abc import Container, Iterable, Iterator, Sequence
@@ -15,7 +17,7 @@ from typing import TypeGuard
 from grader.statements import NO_CODE, by_lines, parsed
 
 MOST_CHARACTERS = 100_000
-"""Of all cells that are looked at; of longer notebooks nothing is known."""
+"""Of the code that one name is made of; longer code is left to a person."""
 
 _DEFINES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 _CAPTURES = (ast.MatchAs, ast.MatchStar)
@@ -28,24 +30,23 @@ _OF_ITSELF = frozenset([*dir(builtins), "get_ipython", "display", "__file__", "_
 """Names that are there before any cell."""
 UNDEFINED = "its definition could not be run by itself"
 """Why code that was looked at is not called."""
+OUT_OF_TIME = "the time for all calls was used up"
+"""Why a function is not called although nothing is known against it."""
+
+
+class TooLongError(ValueError):
+    """A name is made of more code than `MOST_CHARACTERS`; says so."""
 
 
 def definitions(cells: Sequence[str], name: str) -> str:
     """The source of what *name* is last given in *cells*, after all that it uses, in their order.
 
-    Found by the syntax tree alone; cells that are not Python count for nothing. Empty when no
-    statement at the top of a cell gives *name* a value, and when the cells are too long to look at.
+    Found by the syntax tree alone; cells that are not Python count for nothing, and a cell is only
+    parsed when it has one of the names in it. Empty when no statement at the top of a cell gives
+    *name* a value. Raises TooLongError.
     """
-    statements = _statements(tuple(cells))
-    leads: dict[str, set[str]] = {}
-    given: dict[str, list[int]] = {}
-    for number, statement in enumerate(statements):
-        for each in (*statement.gives, *(_PART + base for base in statement.changes)):
-            given.setdefault(each, []).append(number)
-        for one, origin in statement.names:
-            leads.setdefault(_PART + origin, set()).add(_PART + one)
-            leads.setdefault(one, set()).add(origin)
-    wanted: set[int] = set()
+    index = _Index(cells)
+    wanted: set[tuple[int, int]] = set()
     waiting = [name]
     seen: set[str] = set()
     while waiting:
@@ -53,12 +54,58 @@ def definitions(cells: Sequence[str], name: str) -> str:
         if one in seen:
             continue
         seen.add(one)
-        waiting += (*leads.get(one, ()), *_besides(one, given))
-        for number in given.get(one, ()):
-            if number not in wanted:
-                wanted.add(number)
-                waiting += statements[number].mentions
-    return "\n".join(statements[number].text for number in sorted(wanted)) if name in given else ""
+        index.take(one)
+        waiting += (*index.leads.get(one, ()), *_besides(one, index.given))
+        for place in index.given.get(one, ()):
+            if place not in wanted:
+                wanted.add(place)
+                waiting += index.at(place).mentions
+    texts = [index.at(place).text for place in sorted(wanted)] if name in index.given else []
+    if sum(map(len, texts)) > MOST_CHARACTERS:
+        raise TooLongError(f"it is made of more than {MOST_CHARACTERS:,} characters of code")
+    return "\n".join(texts)
+
+
+class _Index:
+    """The statements of a notebook by the names that they give, of the cells taken so far.
+
+    A statement can only give, change or rename what is written in its cell. So once every cell
+    that has a name in it was taken, all that is known of this name is complete.
+    """
+
+    def __init__(self, cells: Sequence[str]):
+        self._cells = cells
+        self._left = {number: _words(cell) for number, cell in enumerate(cells)}
+        self._statements: dict[int, tuple[_Statement, ...]] = {}
+        self.given: dict[str, list[tuple[int, int]]] = {}
+        """The places of the statements, as the number of a cell and one within the cell."""
+        self.leads: dict[str, set[str]] = {}
+
+    def at(self, place: tuple[int, int]) -> _Statement:
+        """The statement there."""
+        return self._statements[place[0]][place[1]]
+
+    def take(self, name: str) -> None:
+        """Parses the cells that have *name* in them and were not parsed yet."""
+        word = name.removeprefix(_PART).removeprefix(_PACKAGE)
+        for number in [n for n, words in self._left.items() if words is None or word in words]:
+            del self._left[number]
+            self._statements[number] = _of_cell(self._cells[number])
+            for place, statement in enumerate(self._statements[number]):
+                for each in (*statement.gives, *(_PART + base for base in statement.changes)):
+                    self.given.setdefault(each, []).append((number, place))
+                for one, origin in statement.names:
+                    self.leads.setdefault(_PART + origin, set()).add(_PART + one)
+                    self.leads.setdefault(one, set()).add(origin)
+
+
+@lru_cache(maxsize=512)
+def _words(cell: str) -> frozenset[str] | None:
+    """The words in a cell, and a star for an import of all; None where escapes may hide some."""
+    if "\\" in cell:
+        return None
+    words = frozenset(re.findall(r"\w+", unicodedata.normalize("NFKC", cell)))
+    return words | {_STAR} if "import" in words and _STAR in cell else words
 
 
 def _besides(name: str, given: Container[str]) -> Iterator[str]:
@@ -173,14 +220,12 @@ class _Statement:
     """Other names that it gives to what has one, and to packages."""
 
 
-@lru_cache(maxsize=32)  # one notebook's cells are looked at once for each of its functions
-def _statements(cells: tuple[str, ...]) -> tuple[_Statement, ...]:
-    if sum(map(len, cells)) > MOST_CHARACTERS:
-        return ()
-    return tuple(one for cell in cells for one in _of_cell(cell))
+@lru_cache(maxsize=512)  # a notebook's cells are looked at for each of its functions
+def _of_cell(cell: str) -> tuple[_Statement, ...]:
+    return tuple(_statements(cell))
 
 
-def _of_cell(cell: str) -> Iterator[_Statement]:
+def _statements(cell: str) -> Iterator[_Statement]:
     text, body = parsed(cell)
     lines = text.split("\n")
     for first, last, together in by_lines(body):
@@ -301,33 +346,3 @@ def _from_outside(text: str) -> set[str] | None:
         )
         waiting += table.get_children()
     return found
-
-
-def lines_of(source: str, given: Sequence[str]) -> int:
-    """How many lines of code *source* has, without the statements that stand in *given*, too."""
-    known = {statement.text for statement in _statements(tuple(given))}
-    own = [s.text for s in _statements((source,)) if s.text not in known] if known else [source]
-    return sum(bool(line.strip()) for text in own for line in text.splitlines())
-
-
-@lru_cache(maxsize=256)  # a starter is compared with what every student made of it
-def shape_of(source: str) -> str:
-    """*source* without comments, layout and docstrings, by which two of them are compared."""
-    _, body = parsed(source)
-    for node in (n for statement in body for n in ast.walk(statement)):
-        inside = getattr(node, "body", None)
-        if isinstance(inside, list) and inside and _is_text(inside[0]):
-            del inside[0]
-    try:
-        # Each once: an import may stand in several cells.
-        return "\n".join(dict.fromkeys(ast.dump(statement) for statement in body))
-    except (RecursionError, ValueError):  # ValueError for a number of too many digits
-        return source
-
-
-def _is_text(statement: object) -> bool:
-    return (
-        isinstance(statement, ast.Expr)
-        and isinstance(statement.value, ast.Constant)
-        and isinstance(statement.value.value, str)
-    )

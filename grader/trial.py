@@ -7,6 +7,7 @@ ours. It knows inputs and never what is right: whatever it says is judged left o
 from __future__ import annotations
 
 import base64
+import functools
 import hashlib
 import json
 import random
@@ -153,7 +154,7 @@ class _Encoder:
             return self.of_float(float.__float__(value))
         if isinstance(value, complex):
             return self.of_complex(complex.__complex__(value))
-        return self._opaque(_type_name(value))
+        return self._opaque(f"{type(value).__module__}.{type(value).__qualname__}")
 
     def _opaque(self, name: str) -> Raw:
         self._take(len(name))
@@ -225,11 +226,6 @@ _ENCODED: dict[type, Callable[[_Encoder, Any], Raw]] = {
 }
 
 
-def _type_name(value: Any) -> str:
-    kind = type(value)
-    return f"{kind.__module__}.{kind.__qualname__}"[:MAX_TEXT]
-
-
 def answer(request: str, space: Mapping[str, Any]) -> str:
     """What *request* (JSON, in base64) asks to be done with a name in *space*; in the same form."""
     text = json.dumps(outcome(json.loads(base64.b64decode(request)), space))
@@ -248,7 +244,7 @@ def perform(asked: Mapping[str, Any], space: Mapping[str, Any]) -> dict[str, Any
     """Calls the student's `asked["name"]`, as `asked["driver"]` says, and tells what came of it.
 
     With `asked["example"]`, evaluates those expressions, in which `asked["alias"]` is the
-    student's. What the code raises is raised.
+    student's; with `asked["watch"]`, says what `grader.watch` saw. What the code raises is raised.
     """
     around = _prepared(asked)
     _seed(int(asked["seed"]))
@@ -264,8 +260,12 @@ def perform(asked: Mapping[str, Any], space: Mapping[str, Any]) -> dict[str, Any
         return {"is": "returned", "v": encode(values)}
     inputs = {name: decode(raw) for name, raw in asked["inputs"].items()}
     drive = around.get("drive")
-    result = drive(student, **inputs) if drive is not None else student(**inputs)
-    said = {"is": "returned", "v": encode(result)}
+    call = student if drive is None else functools.partial(drive, student)
+    said: dict[str, Any] = {"is": "returned"}
+    if "watch" in asked:
+        watched = _prepared({"tools": [], "driver": asked["watch"]})["watched"]
+        call = functools.partial(watched, call, asked["forbid"], said)
+    said["v"] = encode(call(**inputs))
     # After the result, which may well be the input itself.
     changed = [name for name, raw in asked["inputs"].items() if not _is_still(inputs[name], raw)]
     return {**said, "changed": changed} if changed else said

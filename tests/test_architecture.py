@@ -18,8 +18,8 @@ GROUND = ["words", "errors", "registry", "quantity", "model"]
 # A tool may import the ground and the tools that stand before it.
 TOOLS = [
     "files", "sealed", "git", "spreadsheet", "markup", "units", "expressions", "probe", "trial",
-    "inputs", "statements", "source", "measured", "tools", "hidden", "kinds", "notebook",
-    "nbgrader", "inside", "sandbox", "kernels", "executors", "gradebook", "machine",
+    "watch", "inputs", "statements", "source", "measured", "tools", "hidden", "analysis", "kinds",
+    "notebook", "nbgrader", "inside", "sandbox", "kernels", "executors", "gradebook", "machine",
 ]  # fmt: skip
 STAGES = [
     "load", "draw", "render", "collect", "execute", "score", "tally", "reveal", "report", "export",
@@ -53,6 +53,7 @@ FORBIDDEN = {"pickle", "dill", "marshal", "shelve"}
 RIGHT_OF_THE_WALL = {
     "probe": {"probe"},
     "trial": {"trial"},
+    "watch": {"watch"},
     "inputs": {"inputs"},
     "inside": {"inside", "probe", "trial"},
 }

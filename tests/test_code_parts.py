@@ -115,10 +115,10 @@ def test_what_went_wrong_is_said_by_group() -> None:
         KEY,
     )
     assert found["two"].note == (
-        "0 of 2 groups of hidden cases pass. Edge cases: the result has other values in 1 of 3 "
-        "places. Random cases: the result has other values throughout."
+        "0 of 2 groups of hidden cases pass. Edge cases: the result has other values. Random "
+        "cases: the result has other values."
     )
-    assert "Edge cases: NameError was raised (line 5 of its cell)." in found["raising"].note
+    assert "Edge cases: NameError was raised." in found["raising"].note
     assert "the result can't be taken: more than 4 MB" in found["huge"].note
     assert found["two"].cells == {"edge cases": "incorrect", "random cases": "incorrect"}
 
@@ -137,8 +137,8 @@ def test_a_call_that_dies_costs_its_case_alone(way: dict[str, str]) -> None:
     how = {name: DIES.format(how=how) for name, how in list(DEATHS.items())[:3]}
     found = verdicts({**how, "other": "return x * by"}, KEY, **way)
     assert shares(found) == {"exit": 0.5, "segfault": 0.5, "killed": 0.5, "other": 1.0}
-    assert "a call ended the kernel (exit status 0)" in found["exit"].note
-    assert "a call ended the kernel (SIGSEGV)" in found["segfault"].note
+    assert "Edge cases: a call ended the kernel." in found["exit"].note  # not with which status
+    assert "Edge cases: a call ended the kernel." in found["segfault"].note
 
 
 def test_a_function_may_not_end_kernels_for_ever_and_costs_no_other() -> None:
@@ -287,7 +287,6 @@ HIDING = {
     "long notebook": ["'" + "x" * 250_000 + "'",
                       "import numpy as np\ndef q1_f(x, by=2): return np.multiply(x, by)"],
     "evaluated": ["import numpy as np\nq1_f = eval('lambda x, by=2: np.' + 'multiply(x, by)')"],
-    "executed": ["exec('import numpy as np\\ndef q1_f(x, by=2): return np.multiply(x, by)')"],
     "patched": ["import numpy as np\nnp.double = np.multiply\n"
                 "def q1_f(x, by=2): return np.double(x, by)"],
     "set": ["import numpy as np\nsetattr(np, 'double', np.multiply)\n"
@@ -321,6 +320,7 @@ HIDING = {
     "branch": ["import numpy as np\nif True:\n    def q1_f(x, by=2): return np.multiply(x, by)"],
 }  # fmt: skip
 FROM_NOWHERE = {
+    "executed": ["exec('import numpy as np\\ndef q1_f(x, by=2): return np.multiply(x, by)')"],
     "from nowhere": ["import numpy as np\nget_ipython().push({'h': np.multiply})",
                      "def q1_f(x, by=2): return h(x, by)"],
     "output": ["import numpy as np", "np.multiply", "def q1_f(x, by=2, h=_): return h(x, by)"],

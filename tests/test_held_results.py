@@ -75,22 +75,34 @@ RIGHT = {
     "whole numbers": "found['each'] = [0, -1]",
     "single precision": "found['values'] = found['values'].astype(np.float32)",
     # More digits than Python writes out; in code that is never reached.
-    "a long literal": f"if by == 0: getattr(x, 'soft' + 0x{'f' * 6000})",
+    "a long literal": f"if by == 0: print('soft' + 0x{'f' * 6000})",
 }
 WRONG = {
-    "column": ("found['values'] = found['values'][:, None]", "'values' of the result is an array"),
-    "row": ("found['values'] = found['values'][None]", "'values' of the result is an array of"),
-    "empty": ("found['values'] = np.zeros((0, len(x)))", "'values' of the result is an empty"),
+    "column": (
+        "found['values'] = found['values'][:, None]",
+        "'values' of the result has another shape",
+    ),
+    "row": ("found['values'] = found['values'][None]", "'values' of the result has another shape"),
+    "empty": (
+        "found['values'] = np.zeros((0, len(x)))",
+        "'values' of the result has another shape",
+    ),
     "list": ("found['values'] = found['values'].tolist()", "'values' of the result is a list"),
-    "complex": ("found['values'] = found['values'] + 0j", "'values' of the result has the dtype"),
+    "complex": (
+        "found['values'] = found['values'] + 0j",
+        "'values' of the result has another dtype",
+    ),
     "NaN count": ("found['count'] = float('nan')", "'count' of the result is not finite"),
     "infinite count": ("found['count'] = -float('inf')", "'count' of the result is not finite"),
     "negative count": ("found['count'] = -1", "'count' of the result is negative"),
     "no count": ("found['count'] = None", "'count' of the result is None, not a whole number"),
     "true count": ("found['count'] = True", "'count' of the result is True or False"),
-    "NaN item": ("found['each'][0] = float('nan')", "item 1 of 'each' of the result is not finite"),
-    "more items": ("found['each'].append(0)", "'each' of the result has 3 items, not 2"),
-    "column of items": ("found['each'] = np.array([[1.5], [-2.5]])", "item 1 of 'each'"),
+    "NaN item": (
+        "found['each'][0] = float('nan')",
+        "an item of 'each' of the result is not finite",
+    ),
+    "more items": ("found['each'].append(0)", "'each' of the result has another number of items"),
+    "column of items": ("found['each'] = np.array([[1.5], [-2.5]])", "an item of 'each'"),
     "another key": ("found['more'] = 1", "the result has a key that is not asked for"),
     "no key": ("del found['each']", "the result has no 'each'"),
     "a list of it": ("found = [found]", "the result is a list, not a dict"),

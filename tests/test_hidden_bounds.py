@@ -62,7 +62,9 @@ def test_an_empty_result_is_told_by_its_kind_and_shape(shape: list[int]) -> None
 
 
 @pytest.mark.parametrize("way", [next(iter(WAYS.values()))])
-def test_an_empty_result_of_a_student_costs_its_points_and_no_memory(way: dict[str, str]) -> None:
+def test_an_empty_result_of_a_student_costs_its_points_and_no_memory(
+    way: dict[str, str],
+) -> None:
     example = CodeExample(call="scaled(np.zeros(2))", gives="np.zeros(2)")
     key = a_code_key(examples=(example,))
     cells = defined(q1_empty="return np.empty((1000, 2000, 0))")
@@ -91,19 +93,17 @@ def test_large_arrays_are_compared_in_little_memory() -> None:
         why = difference(got, want, Closeness()) or ""
 
     assert peak_of(compare) < 10e6
-    assert why == "the result has other values in 4000 of 4000000 places"
+    assert why == "the result has other values"
 
 
-def test_places_are_counted_over_all_blocks() -> None:
+def test_places_are_looked_at_in_all_blocks() -> None:
     for dtype in ("int64", "float32", "complex64"):
         want = np.arange(200_000).reshape(4, 50_000).astype(dtype)
         got = want.copy()
-        got[0, 0] += 1
+        assert difference(read(trial.encode(got)), read(trial.encode(want)), Closeness()) is None
         got[3, 49_999] = 0
         both = (read(trial.encode(one)) for one in (got, want))
-        assert difference(*both, Closeness()) == (
-            "the result has other values in 2 of 200000 places"
-        )
+        assert difference(*both, Closeness()) == "the result has other values"
 
 
 def test_of_a_large_result_no_more_is_written_out_than_is_shown() -> None:

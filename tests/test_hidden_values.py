@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import base64
+import contextlib
 import json
 import tracemalloc
 from typing import Any
@@ -12,7 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from grader import source, trial
+from grader import analysis, source, statements, trial
 from grader.execute.trials import read_said
 from grader.hidden import Array, Closeness, broken, difference, digest_of, raised, read
 from tests.builders_code import a_code_key
@@ -263,19 +264,17 @@ def test_alike(got: object, want: object) -> None:
 def test_unlike(got: object, want: object) -> None:
     why = differs(got, want)
     assert why is not None
-    assert why.startswith(("the result ", "item ", "'a' of "))
+    assert why.startswith(("the result ", "an item ", "'a' of "))
 
 
 def test_tensors_and_arrays_are_not_one_another() -> None:
     raw = {**a_raw(), "t": "tensor"}
-    assert difference(read(raw), read(a_raw()), NEAR) == (
-        "the result is a tensor of shape (2, 3), not an array of shape (2, 3)"
-    )
+    assert difference(read(raw), read(a_raw()), NEAR) == "the result is a tensor, not an array"
 
 
 def test_types_of_numbers_count_unless_they_need_not() -> None:
     one, other = np.zeros(3, np.float32), np.zeros(3)
-    assert differs(one, other) == "the result has the dtype float32, not float64"
+    assert differs(one, other) == "the result has another dtype"
     assert differs(one, other, Closeness(dtype=False)) is None
     assert differs(np.zeros(3, int), other, Closeness(dtype=False)) is None
 
@@ -289,11 +288,11 @@ def test_whole_numbers_are_near_by_the_absolute_alone() -> None:
     assert differs(8.0, 10, wide) is None  # not whole any more
 
 
-def test_how_much_is_wrong_is_said() -> None:
+def test_what_is_wrong_is_said_without_how_much_and_where() -> None:
     want, got = np.arange(4.0), np.array([0.0, 1.0, 2.0, 4.0])
-    assert differs(got, want) == "the result has other values in 1 of 4 places"
-    assert differs(want + 1, want) == "the result has other values throughout"
-    assert differs([1, {"a": 2}], [1, {"a": 3}]) == "'a' of item 2 of the result has another value"
+    assert differs(got, want) == "the result has other values"
+    assert differs(want + 1, want) == "the result has other values"
+    assert differs([1, {"a": 2}], [1, {"a": 3}]) == "'a' of an item of the result has another value"
     assert differs(len, [1]) == "the result is a function, not a list"
 
 
@@ -511,7 +510,12 @@ def test_rules(rule: str, code: str, holds: bool) -> None:
         (["def f(: return 1"], ""),
         (["x = 1\rdef f(): return x\r\ny = 2"], "x = 1\ndef f(): return x"),
         (["'\u2028\x0b\x1c'\ndef f(): return 1\ndef g(): return 2"], "def f(): return 1"),
-        (["#" * source.MOST_CHARACTERS, "def f(): return 1"], ""),
+        (["#" * source.MOST_CHARACTERS, "def f(): return 1"], "def f(): return 1"),
+        (["a = [" + "1," * source.MOST_CHARACTERS + "]\nf = 2", "def f(): return 1"],
+         "f = 2\ndef f(): return 1"),
+        ([r"import sys; sys.modules['\x6dath'].f = 1", "import math", "f = math.f"],
+         r"import sys; sys.modules['\x6dath'].f = 1" "\nimport math\nf = math.f"),
+        (["\uff44\uff45 = 1", "def f(): return de"], "\uff44\uff45 = 1\ndef f(): return de"),
         ([], ""),
     ],
 )  # fmt: skip
@@ -555,18 +559,20 @@ _QUICK = ("lines", "spaces", "names", "brackets", "sums", "digits")
     ],
 )
 def test_no_text_makes_the_parser_hang_or_raise(text: str) -> None:
-    with in_time():
-        source._statements.cache_clear()
-        source.definitions([text], "a")
-    text = text[:40_000]
-    with in_time():
-        source.shape_of(text)
-    with in_time():
-        broken(text, ("torch.softmax", "loops"))
+    for ask in (
+        lambda: analysis.definitions([text], "a"),
+        lambda: analysis.shape_of(text[:40_000]),
+        lambda: analysis.broken(text[:40_000], ("torch.softmax", "loops")),
+        lambda: analysis.undecidable(text[:40_000], ("torch.softmax", "loops")),
+        lambda: analysis.unknown(text[:40_000]),
+    ):
+        with in_time(), contextlib.suppress(analysis.NotAnalyzedError):
+            ask()
 
 
 def test_lines_are_counted_without_those_of_the_tools() -> None:
     tool = "import os\n\n\ndef launch(f):\n    return f()\n"
     mine = f"{tool}\ndef kernel(x):\n    # twice\n\n    return 2 * x\n"
-    assert source.lines_of(mine, [tool]) == 3
-    assert source.lines_of("def f(:\n    pass\n", []) == 2
+    assert statements.lines_of(mine, [tool]) == 3
+    assert statements.lines_of("def f(:\n    pass\n", []) == 2
+    assert statements.lines_of("x = 1\n" * 200_000, [tool]) == 200_000

@@ -10,10 +10,11 @@ import math
 import secrets
 import time
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
 
 from grader import inputs, measured
+from grader.analysis import NotAnalyzedError, definitions
 from grader.errors import SetupError
 from grader.execute import agreement, counts
 from grader.execute.trials import read_said
@@ -22,7 +23,6 @@ from grader.kernels import NotStartedError, Session, Terms
 from grader.machine import MachineProfile, roofline_seconds
 from grader.model import Answer, Outcome, Race, Raw, Trial
 from grader.sandbox import THREADS
-from grader.source import definitions
 
 log = logging.getLogger("grader.execute")
 
@@ -106,9 +106,10 @@ def _ways(trial: Trial, race: Race, code: Sequence[str]) -> Iterator[Sequence[st
     if race.alone:
         yield ()
         return
-    source = definitions(code, trial.name)
-    if source:
-        yield (source,)
+    with suppress(NotAnalyzedError):
+        source = definitions(code, trial.name)
+        if source:
+            yield (source,)
     yield code
 
 

@@ -7,10 +7,12 @@ import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
+from grader.analysis import NotAnalyzedError, definitions, functions_of
+from grader.hidden import watch_request
 from grader.kernels import Called, Session
 from grader.kernels.ask import UNREADABLE, decoded
 from grader.model import Answer, Call, Outcome, Raw, Trial
-from grader.source import UNDEFINED, definitions, functions_of
+from grader.source import OUT_OF_TIME, UNDEFINED
 from grader.trial import MAX_DEPTH, MAX_ITEMS, TOO_MUCH
 
 MOST_DEATHS = 5
@@ -57,20 +59,33 @@ def tried(
     *code* are the sources of the notebook's code cells. What is *deferred* waits for that, and is
     not called here.
     """
-    source = definitions(code, trial.name)
-    if answer.raw is None and source and deferred in trial.needs:
+    source, unseen = _source(trial, code)
+    if answer.raw is None and (source or unseen) and deferred in trial.needs:
         # Without the package its cell may have stopped, which says nothing of what it defines.
         answer = Answer(name=answer.name, raw={"t": "object"})
     if answer.raw is None:
         return answer
     raw: dict[str, object] = {"t": "code", "source": source, "value": answer.raw}
     raw["name"] = trial.name
+    if unseen:
+        raw["unseen"] = unseen
     if deferred:
         raw |= {"deferred": deferred, "calls": []}
     elif answer.raw.get("t") == "object":
-        again = functions_of(source) if trial.as_read else ""
+        again = "" if unseen or not trial.as_read else functions_of(source)
         raw["calls"] = _Calls(trial, session, kernels, again).all()
     return Answer(name=answer.name, raw=raw)
+
+
+def _source(trial: Trial, code: Sequence[str]) -> tuple[str, str]:
+    """What the function is made of; or nothing, and why nobody can tell."""
+    try:
+        source = definitions(code, trial.name)
+        if trial.as_read:
+            functions_of(source)  # so that it can be run again
+    except NotAnalyzedError as error:
+        return "", str(error)
+    return source, ""
 
 
 class _Calls:
@@ -94,7 +109,7 @@ class _Calls:
         if self._late >= MOST_LATE:
             return {"is": "unmade", "what": f"{MOST_LATE} calls had taken too long"}
         if self._kernels.left() <= 0:
-            return {"is": "unmade", "what": "the time for all calls was used up"}
+            return {"is": "unmade", "what": OUT_OF_TIME}
         if not self._kernels.revived():
             return {"is": "unmade", "what": "the kernel had died too often"}
         if not self._has_source and not self._defined():
@@ -146,7 +161,7 @@ def _request(trial: Trial, call: Call) -> str:
     if call.example:
         asked |= {"example": call.example, "alias": trial.alias}
     else:
-        asked["inputs"] = json.loads(call.inputs)
+        asked |= {"inputs": json.loads(call.inputs), **watch_request(trial)}
     return base64.b64encode(json.dumps(asked).encode()).decode()
 
 
@@ -212,4 +227,4 @@ _FORMS: Mapping[str, Mapping[str, _Check]] = {
     "unfit": _RAISED,
     "late": {},
 }
-_PERHAPS: Mapping[str, _Check] = {"changed": _names, "line": _line, "above": _names}
+_PERHAPS: Mapping[str, _Check] = {"changed": _names, "line": _line, "above": _names, "used": _names}

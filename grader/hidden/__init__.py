@@ -3,8 +3,9 @@
 All of this stays left of the wall. What crosses is the inputs alone.
 """
 
-from grader.hidden.cases import Case, Hidden, hidden, run_here
+from grader.hidden.cases import Case, Hidden, hidden, run_here, watch_request
 from grader.hidden.compare import Closeness, difference
+from grader.hidden.doubts import undecidable
 from grader.hidden.given import Given
 from grader.hidden.promised import digest_of
 from grader.hidden.rules import broken
@@ -23,4 +24,6 @@ __all__ = [
     "hidden",
     "read",
     "run_here",
+    "undecidable",
+    "watch_request",
 ]

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import hashlib
+import inspect
 import json
+import re
 import sys
 import types
 import warnings
@@ -12,7 +14,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property, lru_cache
 from typing import Any
 
-from grader import trial
+from grader import trial, watch
 from grader.hidden.authored import run_authored
 from grader.hidden.compare import Closeness
 from grader.hidden.form import deformed
@@ -24,6 +26,10 @@ from grader.source import definitions
 REPEATED = 2
 """Cases that are asked for once more at the end, so that what hangs on the order shows."""
 MOST_CASES = 200
+
+_NUMBER = re.compile(r"(?<![\w.])[+-]?\d[\w.+]*")
+"""In an author's sentence: it may be of a hidden input, or one that a student's code chose."""
+_LITERAL = re.compile(r"""["']([A-Za-z_]\w*)["']|\b([A-Za-z_]\w*)=""")
 
 _OPAQUE = '{"t": "object"'
 """What `encode` says of a value that no `decode` makes again; in a text its quotes are escaped."""
@@ -160,6 +166,12 @@ class Hidden:
         return known
 
     @cached_property
+    def names(self) -> frozenset[str]:
+        """What an author wrote as the name of something, such as a key of a driver's dict."""
+        texts = (self.driver, *self.tools, self._draw.solution)
+        return frozenset(name for t in texts for pair in _LITERAL.findall(t) for name in pair)
+
+    @cached_property
     def uncompared(self) -> tuple[Case, ...]:
         """The cases for which properties alone decide, without repetitions."""
         cases = zip(self.cases, self.wanted, strict=True)
@@ -184,9 +196,10 @@ class Hidden:
             return None
         inputs = {name: trial.decode(one) for name, one in json.loads(case.call.inputs).items()}
         try:
-            return next(iter(function(inputs, trial.decode(raw))), None)
+            found = next(iter(function(inputs, trial.decode(raw))), None)
         except Exception:  # noqa: BLE001  # the result is not what properties can be asked of
             return "the result is not of the kind that is asked for"
+        return None if found is None else _NUMBER.sub("…", str(found))
 
     def _deformed(self, case: Case, raw: Mapping[str, Any]) -> str | None:
         """How the form of a result differs from that of the reference's own.
@@ -218,6 +231,13 @@ def _settled(said: Mapping[str, Any]) -> object:
     return read(said["v"])
 
 
+def watch_request(trial: Trial) -> Mapping[str, object]:
+    """What a request says so that `grader.trial` watches for what is forbidden."""
+    if not trial.forbid:
+        return {}
+    return {"watch": inspect.getsource(watch), "forbid": list(trial.forbid)}
+
+
 def perform(one: Trial, space: Mapping[str, Any]) -> Mapping[str, Any]:
     """What `grader.trial` says of the first call of *one*, made right here: for code of ours."""
     (call,) = one.calls[:1]
@@ -230,7 +250,7 @@ def perform(one: Trial, space: Mapping[str, Any]) -> Mapping[str, Any]:
     if call.example:
         asked |= {"example": list(call.example), "alias": one.alias}
     else:
-        asked["inputs"] = json.loads(call.inputs)
+        asked |= {"inputs": json.loads(call.inputs), **watch_request(one)}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # wrong implementations overflow, which is their point
         return trial.outcome(asked, space)

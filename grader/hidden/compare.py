@@ -1,13 +1,16 @@
 """Whether a result is the expected one, and if not, how it differs, without what was expected.
 
-A student reads it, and hidden inputs must not reach them that way: no text that a student's code
-chose, such as the name of a class or of a key, is in what is said here.
+A student reads it, and hidden inputs must not reach them that way. Nothing that a student's code
+can choose is in what is said here, be it a text (the name of a class or of a key) or a number (a
+shape, a length, a dtype, a place, or how many places differ): code that knows a hidden input could
+tell it by that.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator
+import re
+from collections.abc import Callable, Container, Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -45,7 +48,7 @@ def difference(got: object, want: object, near: Closeness, what: str = "the resu
 
 def _flag(got: object, want: bool, _near: Closeness, what: str) -> str | None:
     if isinstance(got, bool) and got is not want:
-        return f"{what} is {got}"
+        return f"{what} has another value"
     return None if got is want else unlike(got, want, what)
 
 
@@ -83,41 +86,35 @@ def _array(got: object, want: Array, near: Closeness, what: str) -> str | None:
     if not isinstance(got, Array) or got.form != want.form:
         return unlike(got, want, what)
     if got.shape != want.shape:
-        alike = kind_of(got) == kind_of(want)
-        return f"{what} has another shape" if alike else unlike(got, want, what)
+        return f"{what} has another shape"
     if near.dtype and got.dtype != want.dtype:
-        return f"{what} has the dtype {got.dtype}, not {want.dtype}"
-    wrong = _apart(got.numbers, want.numbers, near)
-    if not wrong:
-        return None
-    if wrong == want.numbers.size:
-        return f"{what} has other values throughout" if wrong > 1 else f"{what} has another value"
-    return f"{what} has other values in {wrong} of {want.numbers.size} places"
+        return f"{what} has another dtype"
+    return f"{what} has other values" if _apart(got.numbers, want.numbers, near) else None
 
 
-def _apart(got: Any, want: Any, near: Closeness) -> int:
-    """How many places differ.
+def _apart(got: Any, want: Any, near: Closeness) -> bool:
+    """Whether any place differs.
 
     Looked at in blocks: its steps take many times as much memory as what they are given.
     """
     got, want = got.reshape(-1), want.reshape(-1)
     blocks = (slice(start, start + _BLOCK) for start in range(0, want.size, _BLOCK))
-    return sum(_apart_in(got[block], want[block], near) for block in blocks)
+    return any(_apart_in(got[block], want[block], near) for block in blocks)
 
 
-def _apart_in(got: Any, want: Any, near: Closeness) -> int:
+def _apart_in(got: Any, want: Any, near: Closeness) -> bool:
     import numpy as np
 
     whole = want.dtype.kind in "biu" and got.dtype.kind in "biu"
     if whole and near.absolute < 1:
-        return int(np.count_nonzero(got != want))
+        return bool(np.any(got != want))
     with np.errstate(all="ignore"):
         wide = np.complex128 if "c" in (got.dtype.kind, want.dtype.kind) else np.float64
         a, b = got.astype(wide), want.astype(wide)
         same = (a == b) | (np.isnan(a) & np.isnan(b))
         limit = near.absolute + (0 if whole else near.relative) * np.abs(b)
         same |= np.isfinite(a) & np.isfinite(b) & (np.abs(a - b) <= limit)
-    return int(np.count_nonzero(~same))
+    return not bool(np.all(same))
 
 
 def _items(
@@ -126,12 +123,9 @@ def _items(
     if not isinstance(got, (list, tuple)):
         return unlike(got, want, what)
     if len(got) != len(want):
-        return f"{what} has {len(got)} items, not {len(want)}"
-    for number, (mine, right) in enumerate(zip(got, want, strict=True), start=1):
-        found = difference(mine, right, near, f"item {number} of {what}")
-        if found is not None:
-            return found
-    return None
+        return f"{what} has another number of items"
+    found = (difference(*both, near, f"an item of {what}") for both in zip(got, want, strict=True))
+    return next((why for why in found if why is not None), None)
 
 
 def mapping(
@@ -159,7 +153,20 @@ def _mapping(got: object, want: dict[object, object], near: Closeness, what: str
 
 def key_name(key: object) -> str:
     """An expected key, where it is part of what is asked for rather than of a hidden input."""
-    return repr(key) if isinstance(key, str) and key.isidentifier() else "one of the keys"
+    return repr(key) if isinstance(key, str) and key.isidentifier() else A_KEY
+
+
+def without_names(why: str, known: Container[str]) -> str:
+    """The sentence without keys that are not *known* as an author's own words."""
+    return _KEY.sub(lambda found: found[0] if found[1] in known else A_KEY, why)
+
+
+def numbers_in(value: object) -> int:
+    """How many numbers stand in the arrays of a result."""
+    if isinstance(value, Array):
+        return int(value.numbers.size)
+    items = list(value.values()) if isinstance(value, dict) else value
+    return sum(map(numbers_in, items)) if isinstance(items, (list, tuple)) else 0
 
 
 def unlike(got: object, want: object, what: str) -> str:
@@ -170,7 +177,8 @@ def unlike(got: object, want: object, what: str) -> str:
 
 _BLOCK = 2**16
 """Numbers that are compared at once."""
-_MOST_DIMENSIONS = 8
+_KEY = re.compile(r"'(\w+)'")
+A_KEY = "one of the keys"
 
 # The types that students return by mistake, by the names that they have in the kernel.
 _OPAQUE = {
@@ -211,13 +219,7 @@ _KINDS: tuple[tuple[type, str], ...] = (
 def kind_of(value: object) -> str:
     """What sort of thing *value* is, in a word or two."""
     if isinstance(value, Array):
-        form = value.form if value.form == "array" else "tensor"
-        if not value.numbers.size:
-            return f"an empty {form}"  # whose other sizes mean nothing, and could tell anything
-        article = "an" if form == "array" else "a"
-        if len(value.shape) > _MOST_DIMENSIONS:
-            return f"{article} {form} of {len(value.shape)} dimensions"
-        return f"{article} {form} of shape {value.shape}"
+        return "an array" if value.form == "array" else "a tensor"
     if isinstance(value, Opaque):
         return _OPAQUE.get(value.type, "an object of another type")
     return next((words for kind, words in _KINDS if isinstance(value, kind)), "None")

@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from grader.hidden.compare import Closeness, kind_of, mapping, scalar, unlike
+from grader.hidden.compare import Closeness, mapping, scalar, unlike
 from grader.hidden.values import Array
 
 
@@ -43,13 +43,11 @@ def _items(got: object, want: Sequence[object], near: Closeness, what: str) -> s
         return unlike(got, want, what)
     length = got.shape[0] if isinstance(got, Array) else len(got)
     if length != len(want):
-        return f"{what} has {length} items, not {len(want)}"
-    mine = _rows(got) if isinstance(got, Array) else got
-    for number, (one, right) in enumerate(zip(mine, want, strict=True), start=1):
-        found = deformed(one, right, near, f"item {number} of {what}", alone=False)
-        if found is not None:
-            return found
-    return None
+        return f"{what} has another number of items"
+    mine, item = _rows(got) if isinstance(got, Array) else got, f"an item of {what}"
+    pairs = zip(mine, want, strict=True)
+    found = (deformed(one, right, near, item, alone=False) for one, right in pairs)
+    return next((why for why in found if why is not None), None)
 
 
 def _rows(array: Array) -> Sequence[object]:
@@ -64,10 +62,9 @@ def _array(got: object, want: Array, near: Closeness, what: str) -> str | None:
     if not isinstance(got, Array) or got.form != want.form:
         return unlike(got, want, what)
     if got.shape != want.shape:
-        alike = kind_of(got) == kind_of(want)
-        return f"{what} has another shape" if alike else unlike(got, want, what)
+        return f"{what} has another shape"
     if near.dtype and _sort(got) != _sort(want):
-        return f"{what} has the dtype {got.dtype}, not {want.dtype}"
+        return f"{what} has another dtype"
     for test, words in ((np.isnan, "NaN"), (np.isinf, "infinity")):
         if test(got.numbers).any() and not test(want.numbers).any():
             return f"{what} has {words} in it"

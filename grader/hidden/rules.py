@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import ast
-import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+
+from grader.statements import syntax_tree
 
 LOOPS = "loops"
 """Forbids `for`, `while`, comprehensions, and what calls a function for each of many things."""
 
 _LOOPS = (ast.For, ast.While, ast.AsyncFor, ast.comprehension)
 _LOOKED_AT = (
-    ast.Name, ast.Attribute, ast.Call, ast.Subscript, ast.Import, ast.ImportFrom, *_LOOPS,
+    ast.Name, ast.Attribute, ast.Call, ast.Subscript, ast.Import, ast.ImportFrom, ast.MatchClass,
+    *_LOOPS,
 )  # fmt: skip
 _LOOPING = (
     "map", "filter", "functools.reduce", "itertools.starmap", "itertools.accumulate",
@@ -46,13 +48,10 @@ def broken(source: str, forbidden: Sequence[str]) -> str | None:
     """
     if not forbidden:
         return None
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            tree = ast.parse(source)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
+    tree = syntax_tree(source)
+    if tree is None:
         return None
-    names = _Names.of(tree)
+    names = Names.of(tree)
     found = (one for node in ast.walk(tree) for one in _uses(node, names, forbidden))
     return next(found, None) or _spaced(tree)
 
@@ -71,7 +70,7 @@ def _spaced(tree: ast.Module) -> str | None:
     return None
 
 
-def _uses(node: ast.AST, names: _Names, forbidden: Sequence[str]) -> Iterator[str]:
+def _uses(node: ast.AST, names: Names, forbidden: Sequence[str]) -> Iterator[str]:
     """What of *forbidden* this very node uses, in words."""
     if not isinstance(node, _LOOKED_AT):
         return
@@ -91,7 +90,7 @@ def _uses(node: ast.AST, names: _Names, forbidden: Sequence[str]) -> Iterator[st
 
 
 @dataclass(frozen=True, slots=True)
-class _Names:
+class Names:
     """What the names of a module stand for, as far as its imports and assignments tell."""
 
     known: Mapping[str, str]
@@ -102,7 +101,8 @@ class _Names:
     """Names of functions and classes of its own."""
 
     @classmethod
-    def of(cls, tree: ast.Module) -> _Names:
+    def of(cls, tree: ast.Module) -> Names:
+        """Those of *tree*."""
         nodes = list(ast.walk(tree))
         imported = [pair for node in nodes for pair in _imported(node)]
         known = {"__builtins__": "builtins"}
@@ -110,7 +110,7 @@ class _Names:
         unsure = set()
         for node in nodes:
             if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
-                name, full = node.targets[0].id, _dotted(node.value, known)
+                name, full = node.targets[0].id, dotted(node.value, known)
                 if full is not None and known.setdefault(name, full) != full:
                     unsure.add(name)
         for name in unsure:
@@ -126,21 +126,23 @@ class _Names:
         """Whether *node* is a use of what *rule* forbids."""
         last, root = rule.rpartition(".")[2], rule.partition(".")[0]
         if isinstance(node, ast.Import):
-            return any(_is_of(full, rule) for full in _imports(node))
+            return any(is_of(full, rule) for full in _imports(node))
         if isinstance(node, ast.ImportFrom):
             return any(_is_like(full, rule) for full in _imports(node))
         if isinstance(node, ast.Name):
             starred = node.id == last and root in self.whole
             return _is_like(self._full(node), rule) or (starred and node.id not in self.defined)
         if isinstance(node, ast.Attribute):
-            full = _dotted(node, self.known)
+            full = dotted(node, self.known)
             if full is not None:
                 return _is_like(full, rule)
             # Of an unknown object it may be the method of the same name, unless it is set.
             used = isinstance(node.ctx, ast.Load) and not _is_named(node.value, _ITSELF)
             return node.attr == last != rule and used
-        texts = map(_text, self._texts_of(node))
-        return any(t and (_is_of(t, rule) or t.rpartition(".")[2] == last) for t in texts)
+        texts = [text_of(one) for one in self._texts_of(node)]
+        if isinstance(node, ast.MatchClass):  # a pattern such as `object(optim=o)`
+            texts = [name for name in node.kwd_attrs if last != rule]
+        return any(t and (is_of(t, rule) or t.rpartition(".")[2] == last) for t in texts)
 
     def may_use(self, node: ast.AST, rule: str) -> bool:
         """Whether *node* takes something of the rule's package by a text that may be its name."""
@@ -160,21 +162,21 @@ class _Names:
             starred = node.id == last != rule and root in self.whole
             return _is_like(self._full(node), rule) or (starred and node.id not in self.defined)
         if isinstance(node, ast.Attribute):
-            return _is_like(_dotted(node, self.known) or "", rule)
+            return _is_like(dotted(node, self.known) or "", rule)
         if self._owner(node) != (root if last != rule else "builtins"):
             return False
-        return any(_text(one) == last for one in self._texts_of(node))
+        return any(text_of(one) == last for one in self._texts_of(node))
 
     def elsewhere(self, node: ast.AST) -> Iterator[str]:
         """The way by which *node* comes to what else the notebook has, which nobody looks at."""
         if isinstance(node, (ast.Import, ast.ImportFrom)):
-            yield from (one for one in _ELSEWHERE if any(_is_of(n, one) for n in _imports(node)))
+            yield from (one for one in _ELSEWHERE if any(is_of(n, one) for n in _imports(node)))
         elif isinstance(node, ast.Attribute):
             yield from (one for one in _ELSEWHERE if node.attr == one)
         else:
             texts = list(self._texts_of(node))
-            yield from (one for one in _ELSEWHERE if any(_text(t) == one for t in texts))
-            if self._is_modules(_keyed(node)) and any(_text(t) is None for t in texts):
+            yield from (one for one in _ELSEWHERE if any(text_of(t) == one for t in texts))
+            if self._is_modules(_keyed(node)) and any(text_of(t) is None for t in texts):
                 yield "sys.modules"
 
     def _texts_of(self, node: ast.AST) -> Iterator[ast.AST]:
@@ -189,7 +191,7 @@ class _Names:
                 yield from [node.slice] if isinstance(node, ast.Subscript) else _arguments(node)[:1]
 
     def _is_modules(self, node: ast.AST | None) -> bool:
-        return node is not None and _dotted(node, self.known) == "sys.modules"
+        return node is not None and dotted(node, self.known) == "sys.modules"
 
     def _owner(self, node: ast.AST) -> str | None:
         """The package of what *node* takes something of, by its name; None when it is unknown."""
@@ -198,7 +200,7 @@ class _Names:
             of = of.value if isinstance(of, ast.Attribute) else next(iter(_arguments(of)), None)
         elif _called(node) in _BY_NAME and len(_arguments(node)) > 1:
             of = _arguments(node)[0]
-        full = None if of is None else _dotted(of, self.known)
+        full = None if of is None else dotted(of, self.known)
         return None if full is None else full.partition(".")[0]
 
     def is_made_at_run_time(self, node: ast.AST) -> bool:
@@ -207,7 +209,7 @@ class _Names:
             return False
         if isinstance(node.func, ast.Name):
             return self._full(node.func) in _AT_RUN_TIME
-        full = _dotted(node.func, self.known) or ""
+        full = dotted(node.func, self.known) or ""
         # Models and frames have an `eval` of their own.
         return full.startswith("builtins.") or _called(node).startswith("run_")
 
@@ -218,7 +220,7 @@ class _Names:
         return "" if node.id in self.defined else node.id
 
 
-def _is_of(full: str, rule: str) -> bool:
+def is_of(full: str, rule: str) -> bool:
     """Whether *full* is what the rule names, or in it."""
     full = full.removeprefix("builtins.")
     return full == rule or full.startswith(f"{rule}.")
@@ -226,7 +228,7 @@ def _is_of(full: str, rule: str) -> bool:
 
 def _is_like(full: str, rule: str) -> bool:
     """Whether it is that, in it, or what has its name elsewhere in the package."""
-    if _is_of(full, rule):
+    if is_of(full, rule):
         return True
     same = full.partition(".")[0] == rule.partition(".")[0]
     return same and "." in rule and full.rpartition(".")[2] == rule.rpartition(".")[2]
@@ -251,7 +253,7 @@ def _imports(node: ast.Import | ast.ImportFrom) -> Iterator[str]:
         yield from (full for _, full in _imported(node))
 
 
-def _dotted(node: ast.AST, known: Mapping[str, str]) -> str | None:
+def dotted(node: ast.AST, known: Mapping[str, str]) -> str | None:
     """The full name of what a name or an attribute is; None when it is of an object."""
     parts: list[str] = []
     while isinstance(node, ast.Attribute) and len(parts) < _LONGEST:
@@ -293,10 +295,10 @@ def _may_be(node: ast.AST, name: str) -> bool:
         texts = [_literal(piece) for piece in node.values]
         first, last = (texts[0] or "", texts[-1] or "") if texts else ("", "")
         return name.startswith(first) and name.endswith(last)
-    return not isinstance(node, ast.Constant) and _text(node) is None
+    return not isinstance(node, ast.Constant) and text_of(node) is None
 
 
-def _text(node: ast.AST) -> str | None:
+def text_of(node: ast.AST) -> str | None:
     """A text that stands there, also as a sum of texts.
 
     Of texts alone: a number may have more digits than Python writes out.

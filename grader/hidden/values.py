@@ -69,6 +69,10 @@ def read(raw: object) -> object:
     return _Reader().read(raw)
 
 
+class UnknownError(ValueError):
+    """A result that may be right, of which nobody can tell; says what it is."""
+
+
 class _Reader:
     """Reads one value, and counts what it has taken so far."""
 
@@ -215,7 +219,7 @@ def _numbers(dtype: str, data: bytes) -> np.ndarray[Any, Any]:
         numbers = (np.frombuffer(data, "<u2").astype(np.uint32) << 16).view(np.float32)
         return _wide(numbers)
     if dtype not in _PLAIN_DTYPES:
-        raise ValueError("no such type of numbers")
+        raise UnknownError("numbers of a type that is not known")
     if dtype == "bool":
         flags = np.frombuffer(data, np.uint8)
         if flags.size and flags.max() > 1:
@@ -224,7 +228,7 @@ def _numbers(dtype: str, data: bytes) -> np.ndarray[Any, Any]:
     try:
         numbers = np.frombuffer(data, np.dtype(dtype).newbyteorder("<"))
     except TypeError:  # float128, where there is none
-        raise ValueError("no such type of numbers") from None
+        raise UnknownError("numbers of a type that is not known") from None
     return _wide(numbers) if numbers.dtype.kind == "f" else numbers
 
 

@@ -10,11 +10,13 @@ from typing import ClassVar, Literal
 from grader import tools, trial
 from grader.hidden import Case, Closeness, Hidden, difference, hidden, raised, read
 from grader.hidden.cases import UNCOMPARED, Raises
-from grader.hidden.compare import shown
+from grader.hidden.compare import numbers_in, shown, without_names
+from grader.hidden.values import UnknownError
 from grader.kinds.shares import share
 from grader.model import Call, Draw, Judgement, Key, Part, Text, Trial, Verdict
 from grader.model.packages import Package
 from grader.model.spec import STRICT, Share
+from grader.source import OUT_OF_TIME
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,6 +98,7 @@ class CodeKey(Key):
             device=self.part.device,
             needs=self.part.needs,
             as_read=bool(self.part.forbid),
+            forbid=self.part.forbid,
         )
 
 
@@ -104,9 +107,15 @@ class Attempt:
     """What a student wrote, and what came of calling it."""
 
     source: str
+    unseen: str = ""
+    """Why nobody looked at the source; empty when somebody did."""
     calls: tuple[Mapping[str, object], ...] = ()
     deferred: str = ""
     """The device or the package that it waits for."""
+
+
+class _OpenError(Exception):
+    """A limit of ours keeps anyone from telling whether a case passes; says which."""
 
 
 class Found:
@@ -121,18 +130,30 @@ class Found:
         made = [said[digest].pop(0) for digest in trial.digests]  # IndexError is a LookupError
         self._examples = made[: len(key.examples)]
         self._why: dict[str, str | None] = {}
+        self._open: dict[str, str] = {}
         cases = key.hidden.cases
         for case, call, want in zip(
             cases, made[len(key.examples) :], key.hidden.wanted, strict=True
         ):
-            why = self._fault(case, call, want)
+            why = None
+            try:
+                why = self._fault(case, call, want)
+            except _OpenError as error:
+                self._open.setdefault(case.group, str(error))
             self._why[case.group] = self._why.get(case.group) or why
+        # One case that fails is enough to know that its group does.
+        self._open = {g: why for g, why in self._open.items() if self._why[g] is None}
 
     def judgement(self) -> Judgement:
         """What the groups that pass earn, and why the others do not."""
         part = self._key.part
         weights = _weights(part, tuple(self._why))
-        passed = {group for group, why in self._why.items() if why is None}
+        passed = {g for g, why in self._why.items() if why is None and g not in self._open}
+        lost = part.all_or_nothing and any(self._why.values())
+        if self._open and not lost:
+            notes = (f"{group.capitalize()} cases: {why}." for group, why in self._open.items())
+            note = " ".join([*notes, "A person decides."])
+            return Judgement(share=None, verdict=Verdict.UNSETTLED, note=note)
         earned = sum(weights[group] for group in passed)
         if len(passed) == len(self._why):
             return Judgement(share=1.0, verdict=Verdict.CORRECT)
@@ -162,7 +183,10 @@ class Found:
         """Why the case does not pass; nothing of its inputs."""
         if call["is"] != "returned":
             right = isinstance(want, Raises) and _is_raised(call, want.type)
-            return None if right else _trouble(call, self._key)
+            trouble = _trouble(call, self._key)
+            if _hides_a_right_one(call, want):
+                raise _OpenError(trouble)
+            return None if right else trouble
         why = self._returned(case, call, want)
         return why and (f"called once more with the same inputs, {why}" if case.again else why)
 
@@ -175,12 +199,34 @@ class Found:
         raw = call.get("v")
         try:
             got = read(raw)
+        except UnknownError as error:
+            raise _OpenError(f"the result can't be taken: {error}") from None
         except ValueError:
             return "the result could not be read"
         why = None if want is UNCOMPARED else difference(got, want, case.near)
         if why is None and isinstance(raw, dict):
             why = self._key.hidden.unheld(case, raw)
-        return why
+        return why and without_names(why, self._key.hidden.names)
+
+
+def _hides_a_right_one(call: Mapping[str, object], want: object) -> bool:
+    """Whether a limit of ours is all that is known against a call.
+
+    What is expected keeps to all limits. So a right result nests as deeply and has as many items,
+    but its arrays may take more bytes, and the results before it may have left no room.
+    """
+    if call["is"] == "unmade":
+        return call.get("what") == OUT_OF_TIME
+    if call["is"] != "unfit" or isinstance(want, Raises):
+        return False
+    if want is UNCOMPARED or call.get("type") != trial.UnfitError.__name__:
+        return True
+    most = _WIDEST * numbers_in(want)
+    return call.get("what") == trial.TOO_MUCH and most > trial.MAX_BYTES
+
+
+_WIDEST = 16
+"""Bytes of the widest number."""
 
 
 def _is_raised(call: Mapping[str, object], wanted: str) -> bool:
@@ -203,26 +249,21 @@ def _trouble(call: Mapping[str, object], key: CodeKey) -> str:
     """What kept a call from returning anything; nothing that a student's code could put there."""
     match call["is"]:
         case "raised":
+            # Not where: code that knows a hidden input could tell it by the line.
             kind, said = raised.told(
                 call.get("type"), call.get("what"), (*key.tools, key.part.driver)
             )
-            number = call.get("line")
-            known = isinstance(number, int) and number < _LAST_LINE
-            line = f" (line {number} of its cell)" if known else ""
-            return f"{kind} was raised{line}" + (f": {said}" if said else "")
+            return f"{kind} was raised" + (f": {said}" if said else "")
         case "unfit":
             why = call.get("what")
             return f"the result can't be taken: {why if why in trial.REASONS else trial.TOO_MUCH}"
         case "late":
             return f"a call took longer than {key.part.seconds:g} s"
         case "died":
-            return f"a call {call.get('what')}"
+            return f"a call {str(call.get('what')).partition(' (')[0]}"  # no exit status
         case "unmade":
             return f"not called, because {call.get('what')}"
     return "the result could not be read"
-
-
-_LAST_LINE = 1_000
 
 
 def example_fault(call: Mapping[str, object], key: CodeKey) -> str | None:

@@ -9,14 +9,16 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import get_args
 
-from grader import tools
-from grader.hidden import Closeness, broken, run_here
-from grader.kinds import samples
+from grader import analysis, tools
+from grader.analysis import NotAnalyzedError
+from grader.hidden import Closeness, run_here
+from grader.kinds import rules, samples
 from grader.kinds.attempts import Attempt, Code, CodeExample, CodeKey, Found, example_fault
 from grader.kinds.base import UNDRAWN, Example, Tried, Unreadable, Usual, kinds
 from grader.kinds.scalars import refusal
 from grader.model import Draw, Judgement, Raw, Trial, Verdict, packages
-from grader.source import UNDEFINED, definitions, lines_of, shape_of, unknown
+from grader.source import definitions
+from grader.statements import lines_of
 
 
 class CodeKind(Usual[CodeKey, Attempt]):
@@ -54,24 +56,24 @@ class CodeKind(Usual[CodeKey, Attempt]):
         if not isinstance(calls, list):
             raise refusal(value if isinstance(value, dict) else {}, _WANTED)
         source = re.sub(rf"\b{re.escape(name)}\b", key.part.id, source) if name else source
-        mine, given = (definitions([s], key.part.id) for s in (source, key.starter))
-        if mine and shape_of(mine) == shape_of(given):
-            raise Unreadable("Nothing was written.", blank=True)
+        unseen = str(raw.get("unseen") or "")
+        try:
+            if _is_untouched(source, key):
+                raise Unreadable("Nothing was written.", blank=True)
+        except NotAnalyzedError as error:
+            unseen = unseen or str(error)
         return Attempt(
             source=source,
+            unseen=unseen,
             calls=tuple(c for c in calls if isinstance(c, dict)),
             deferred=next((one for one in _WAITS if one == raw.get("deferred")), ""),
         )
 
     def judge(self, value: Attempt, key: CodeKey) -> Judgement:
         """By groups of hidden cases: each earns its share when all its cases pass."""
-        rule = broken(value.source, key.part.forbid)
+        rule = rules.broken(value, key.part)
         if rule is not None:
-            note = f"This part must be solved without {rule}, which the code uses."
-            return Judgement(share=0.0, verdict=Verdict.INCORRECT, note=note)
-        if key.part.forbid and not definitions([value.source], key.part.id):
-            note = "This part forbids some functions, and its code could not be found to look at."
-            note = f"{note} Define it at the top of a cell of plain Python."
+            note = f"This part must be solved without {rule}."
             return Judgement(share=0.0, verdict=Verdict.INCORRECT, note=note)
         if value.deferred:
             return Judgement(share=None, verdict=Verdict.UNSETTLED, note=_WAITS[value.deferred])
@@ -81,7 +83,7 @@ class CodeKind(Usual[CodeKey, Attempt]):
             note = "The code was run on other inputs than those that count now; it is run again."
             return Judgement(share=None, verdict=Verdict.UNSETTLED, note=note)
         judgement = found.judgement()
-        doubt = _doubt(value, judgement) if key.part.forbid else None
+        doubt = rules.doubt(value, key.part, earns=judgement.share != 0)
         if doubt is None:
             return judgement
         note = f"This part forbids some functions, and {doubt}; a person looks at it."
@@ -91,11 +93,14 @@ class CodeKind(Usual[CodeKey, Attempt]):
         """The visible examples and the hidden cases."""
         return key.trial(name)
 
-    def say(self, value: Attempt, key: CodeKey) -> str:
+    def say(self, value: Attempt, key: CodeKey) -> str:  # noqa: ARG002
         """How much was written, beside the tools that the notebook came with."""
-        lines = lines_of(value.source, key.tools)
-        said = f"code of {lines} {'line' if lines == 1 else 'lines'}"
-        what = value.deferred
+        what, said = value.deferred, "code"
+        # Of whatever release: a sheet does not say which tools the notebook came with.
+        given = [tools.source(name) for name in tools.known()]
+        lines = lines_of(value.source, given)
+        if lines:
+            said = f"code of {lines} {'line' if lines == 1 else 'lines'}"
         return f"{said}, not run: {what} is not installed" if what in packages.PACKAGES else said
 
     def tried(self, value: Attempt, key: CodeKey) -> tuple[Tried, ...]:
@@ -233,13 +238,13 @@ class CodeKind(Usual[CodeKey, Attempt]):
         return f"A solution:\n\n```python\n{self.literal(key)}\n```"
 
 
-def _doubt(value: Attempt, judgement: Judgement) -> str | None:
-    """Why nobody can tell whether the code that was looked at is what earned *judgement*."""
-    if any(call["is"] == "unmade" and call.get("what") == UNDEFINED for call in value.calls):
-        return UNDEFINED
-    name = unknown(value.source) if judgement.share else None
-    # It may be what is forbidden, put there at run time; or a slip where the code never comes.
-    return name and f"no cell says what `{name}` is"
+def _is_untouched(source: str, key: CodeKey) -> bool:
+    """Whether the code is the starter but for comments and layout. Raises NotAnalyzedError."""
+    if len(source) > analysis.MOST_HERE:  # more than any starter
+        return False
+    mine = analysis.definitions([source], key.part.id)
+    given = definitions([key.starter], key.part.id)
+    return bool(mine) and analysis.shape_of(mine) == analysis.shape_of(given)
 
 
 def _defines(starter: str, name: str) -> bool:

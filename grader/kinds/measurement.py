@@ -138,6 +138,7 @@ class MeasurementKind(CodeKind):
         race = raw.get("race")
         return Timed(
             source=attempt.source,
+            unseen=attempt.unseen,
             calls=attempt.calls,
             deferred=attempt.deferred,
             race=race if isinstance(race, dict) else {},

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from grader.errors import visible
 from grader.model.assignment import SourceNotebook
 
 # What the probe makes of a value in the kernel: strict JSON, tagged by "t" (see grader.probe).
@@ -48,7 +49,8 @@ class CellRun:
     @property
     def trouble(self) -> str:
         """What kept it from its end, such as "ZeroDivisionError: ..." or "out of memory"."""
-        return (self.error or self.outcome.value.replace("_", " ")) if self.failed else ""
+        said = self.error or self.outcome.value.replace("_", " ")
+        return visible(said) if self.failed else ""
 
     def said(self, number: int) -> str:
         """Its trouble with its place, such as "code cell 4, line 2: NameError: ...".
@@ -184,6 +186,8 @@ class Trial:
     """Whether the functions that it is made of, as found in the notebook's source, are defined once
     more before the calls: where these are looked at for what they must not use, nothing else should
     be called by their names."""
+    forbid: tuple[str, ...] = ()
+    """What the function must not use, which is watched while it is called on hidden inputs."""
     race: Race | None = None
 
     @property
