@@ -6,10 +6,12 @@ from pathlib import Path
 
 import pytest
 
+from grader.errors import Location
 from grader.kinds import kinds
 from grader.load import Bank
 from grader.pipeline.skeleton import write_skeleton
-from grader.verify import Verified, verify, verify_problem
+from grader.verify import Finding, Verified, verify, verify_problem
+from grader.verify.grouping import grouped
 from tests.builders import SOLUTION, SPEC, a_bank
 
 
@@ -209,3 +211,29 @@ def test_workers_find_what_one_process_finds(tmp_path: Path) -> None:
     together = verify([bank], ["sample", "other"], seeds=4, jobs=2)
     assert [r.findings for r in alone] == [r.findings for r in together]
     assert not alone[0].holds
+
+
+def test_a_finding_of_all_seeds_is_reported_once_with_its_count(tmp_path: Path) -> None:
+    spec = SPEC.replace("answer: weights / gpus", "answer: weights / gpus / s")
+    result = gate(tmp_path, spec)
+    (finding,) = [f for f in result.findings if f.check == "dimensions"]
+    assert (finding.seed, finding.seeds, finding.of) == (0, 30, 30)
+    assert "\n  30 of 30 seeds; first: seed 0" in str(finding)
+
+
+def test_findings_that_differ_only_in_numbers_are_one_and_others_are_not() -> None:
+    def finding(what: str, seed: int, check: str = "mistakes") -> Finding:
+        where = Location("a.yaml", 3)
+        return Finding(problem="a", check=check, where=where, what=what, fix="f", seed=seed)
+
+    same = [finding(f"earns {s}.5 of 2 points, not 1e-{s}", s) for s in range(4)]
+    other = [finding("is not read", 1), finding("is not read", 3)]
+    code = [finding("raised", 0, "implementations")]
+    groups = grouped([*same, *other, *code], seeds=10, code_seeds=3)
+    assert [(g.what, g.seed, g.seeds, g.of) for g in groups] == [
+        ("earns 0.5 of 2 points, not 1e-0", 0, 4, 10),
+        ("is not read", 1, 2, 10),
+        ("raised", 0, 1, 3),
+    ]
+    many = [finding(word, 0) for word in ("one", "two", "three", "four")]
+    assert len(grouped(many, 1, 1)) == 3

@@ -132,7 +132,7 @@ def test_render_again_keeps_what_was_handed_out(
     before = (out / "notebooks" / "bo.ipynb").read_bytes()
     made = json.loads(ok(*command, "--student", "bo", "--student", "cy", "--json").output)
     assert made["versions"] == {"A": ["ada", "cy"], "B": ["bo"]}
-    assert "1 students added" in made["notes"][0]
+    assert "1 student added" in made["notes"][0]
     assert "1 with version A" in made["notes"][0]
     assert (out / "notebooks" / "bo.ipynb").read_bytes() == before
     roster = a_roster(tmp_path, "id,version\nbo,A\n")

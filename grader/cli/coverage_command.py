@@ -2,24 +2,41 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import click
 
-from grader.cli.options import bank_option, examples, json_option, print_json, table
+from grader.cli.options import bank_option, examples, json_option, print_json, table, warn
+from grader.words import counted
+
+if TYPE_CHECKING:
+    from grader.pipeline import Coverage
 
 
 @click.command("coverage", epilog=examples("grader coverage", "grader coverage --missing --json"))
-@click.option("--missing", is_flag=True, help="List the concepts that no problem examines.")
+@click.option("--missing", is_flag=True, help="Also list the concepts that no problem examines.")
 @bank_option
 @json_option
 def command(missing: bool, banks: tuple[str, ...], as_json: bool) -> int:
-    """Say which concepts of the inventory are examined, and by which problems."""
-    from grader.load import Bank
+    """Show which concepts of the inventory are examined, and by which problems.
+
+    If a problem cites an unknown concept or can't be read, it is named at the end, and the exit
+    code is 1.
+    """
+    from grader.load import BankIndex
     from grader.pipeline import coverage
 
-    found = coverage(Bank.open(banks))
+    found = coverage(BankIndex.open(banks))
     if as_json:
         print_json(found.as_data())
-        return 1 if found.unknown else 0
+    else:
+        _show(found, missing=missing)
+    if found.errors:
+        warn(f"{counted(len(found.errors), 'error')}; not counted:", found.errors)
+    return 1 if found.unknown or found.errors else 0
+
+
+def _show(found: Coverage, *, missing: bool) -> None:
     by_family = [
         (family, str(have), str(total), f"{have / total:.0%}")
         for family, (have, total) in sorted(found.by_family().items())
@@ -33,4 +50,3 @@ def command(missing: bool, banks: tuple[str, ...], as_json: bool) -> int:
             click.echo(f"  {name}  {found.concepts[name].get('topic', '')}")
     for name, problems in sorted(found.unknown.items()):
         click.echo(f"unknown concept '{name}' in {', '.join(problems)}", err=True)
-    return 1 if found.unknown else 0

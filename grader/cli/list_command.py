@@ -2,80 +2,97 @@
 
 from __future__ import annotations
 
-from typing import get_args
+from typing import TYPE_CHECKING
 
 import click
 
-from grader.cli.options import bank_option, examples, json_option, print_json, table
+from grader.cli.options import bank_option, examples, json_option, print_json, table, warn
 from grader.words import counted, points
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from grader.errors import SpecError
+    from grader.load import Head
 
 
 @click.command(
     "list", epilog=examples("grader list", "grader list --family numerics", "grader list --json")
 )
-@click.option("--family", metavar="F", help="Only problems of this family.")
+@click.option("--family", metavar="FAMILY", help="List only the problems of this family.")
 @click.option("--sets", is_flag=True, help="List the sets instead.")
 @bank_option
 @json_option
-def command(family: str | None, sets: bool, banks: tuple[str, ...], as_json: bool) -> None:
-    """List the problems of the bank, or its sets."""
-    from grader.errors import SetupError
+def command(family: str | None, sets: bool, banks: tuple[str, ...], as_json: bool) -> int:
+    """List the problems of the bank, or its sets.
+
+    A file that can't be listed is named after the others, and the exit code is 1. The expressions,
+    texts and solutions of problems are not checked: use `grader verify` for that.
+    """
+    if sets:
+        return _list_sets(banks, as_json=as_json)
+    from grader.load import BankIndex, read_heads
+
+    bank = BankIndex.open(banks)
+    if family:
+        bank.check_family(family)
+    heads, errors = read_heads(bank, family)
+    if as_json:
+        print_json([_data(head) for head in heads])
+    else:
+        click.echo(_problems(heads))
+    return _report(errors)
+
+
+def _data(head: Head) -> dict[str, object]:
+    return {
+        "id": head.id,
+        "title": head.title,
+        "family": head.family,
+        "level": head.level,
+        "minutes": head.minutes,
+        "points": head.points,
+        "topics": list(head.topics),
+        "concepts": list(head.concepts),
+        "parts": [{"id": part, "kind": kind} for part, kind in head.parts],
+    }
+
+
+def _problems(heads: Sequence[Head]) -> str:
+    if not heads:
+        return "0 problems. Write one: grader new FAMILY/ID --into DIR"
+    rows = [(h.id, h.family, h.level, f"{h.minutes:g}", points(h.points), h.title) for h in heads]
+    header = ("id", "family", "level", "min", "points", "title")
+    return (
+        f"{table(header, rows, right=(3, 4))}\n\n"
+        f"{counted(len(heads), 'problem')}. See one: grader show {heads[0].id}"
+    )
+
+
+def _list_sets(banks: tuple[str, ...], *, as_json: bool) -> int:
+    from grader.errors import SpecError, SpecErrors
     from grader.load import Bank
-    from grader.model import Family
-    from grader.registry import nearest
 
     bank = Bank.open(banks)
-    if sets:
-        _list_sets(bank, as_json)
-        return
-    problems = list(bank.problems())
-    families = get_args(Family)
-    if family and family not in families:
-        close = nearest(family, families)
-        raise SetupError(
-            f"there is no family '{family}'",
-            fix=f"did you mean '{close}'?" if close else "known: " + ", ".join(families),
-        )
-    chosen = [p for p in problems if not family or p.family == family]
-    if as_json:
-        print_json(
-            [
-                {
-                    "id": p.id,
-                    "title": p.title,
-                    "family": p.family,
-                    "level": p.level,
-                    "minutes": p.minutes,
-                    "points": sum(part.points for part in p.parts),
-                    "topics": list(p.topics),
-                    "concepts": list(p.concepts),
-                    "parts": [{"id": part.id, "kind": part.kind} for part in p.parts],
-                }
-                for p in chosen
-            ]
-        )
-        return
-    rows = [
-        (
-            p.id,
-            p.family,
-            p.level,
-            f"{p.minutes:g}",
-            points(sum(part.points for part in p.parts)),
-            p.title,
-        )
-        for p in chosen
-    ]
-    header = ("id", "family", "level", "min", "points", "title")
-    click.echo(table(header, rows, right=(3, 4)))
-    first = chosen[0].id if chosen else "ID"
-    click.echo(f"\n{counted(len(chosen), 'problem')}. See one: grader show {first}")
-
-
-def _list_sets(bank, as_json: bool) -> None:  # type: ignore[no-untyped-def]
-    exams = [bank.exam(name) for name in bank.listed_sets]
+    exams, errors = [], list(bank.faults())
+    for name in bank.listed_sets:
+        try:
+            exams.append(bank.exam(name))
+        except SpecErrors as wrong:
+            errors += wrong.errors
+        except SpecError as wrong:
+            errors.append(wrong)
     if as_json:
         print_json([{"id": e.id, "title": e.title, "problems": list(e.wanted)} for e in exams])
-        return
-    rows = [(e.id, str(sum(s.choose for s in e.slots)), e.title) for e in exams]
-    click.echo(table(("set", "problems", "title"), rows, right=(1,)))
+    else:
+        rows = [(e.id, str(sum(s.choose for s in e.slots)), e.title) for e in exams]
+        click.echo(table(("set", "problems", "title"), rows, right=(1,)))
+    return _report(errors)
+
+
+def _report(errors: Sequence[SpecError]) -> int:
+    """Prints what can't be listed, after what can; the exit code."""
+    if not errors:
+        return 0
+    warn(f"{counted(len(errors), 'error')}; not listed:", errors)
+    return 1

@@ -15,19 +15,24 @@ from grader.cli.options import examples
         "grader new memory-math/optimizer-offload", "grader new numerics/ulp --into ~/course"
     ),
 )
-@click.argument("name", metavar="FAMILY/ID")
+@click.argument("new_problem", metavar="FAMILY/ID")
 @click.option(
     "--into",
     type=click.Path(path_type=Path, file_okay=False),
     default=Path(),
     metavar="DIR",
-    help="The bank's folder; it gets problems/ and solutions/. Default: here.",
+    help="Bank to write into; the files go to its problems/ and solutions/. Default: the "
+    "current folder.",
 )
-def command(name: str, into: Path) -> None:
-    """Write a commented skeleton of a problem and its solution, which already passes the gate."""
+def command(new_problem: str, into: Path) -> None:
+    """Write a commented skeleton of a problem and its solution, which already passes the gate.
+
+    FAMILY is one of the built-in families, or one that the bank declares in
+    problems/families.yaml.
+    """
     from grader.pipeline.skeleton import write_skeleton
 
-    problem, solution = write_skeleton(name, into)
+    problem, solution = write_skeleton(new_problem, into)
     click.echo(f"{problem}: the spec, with a comment for every key")
-    click.echo(f"{solution}: the second computation of its keys")
+    click.echo(f"{solution}: an independent computation of its keys")
     click.echo(f"\nNext: grader verify {problem.stem} --bank {into}")

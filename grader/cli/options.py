@@ -15,6 +15,8 @@ from grader.errors import shown
 
 _LONGEST = 20_000
 """Characters of a table's cell."""
+MOST_ERRORS = 12
+"""Errors that are printed at once."""
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -26,16 +28,14 @@ def bank_option(command: F) -> F:
         "banks",
         multiple=True,
         metavar="DIR",
-        help="A folder with problems/ and solutions/; may be given again. Default: GRADER_BANK, "
-        "or the bank that comes with this package.",
+        help="Bank: a folder with problems/ and solutions/. Repeat to search several. Default: "
+        "GRADER_BANK, or the bank that comes with the package.",
     )(command)
 
 
 def json_option(command: F) -> F:
     """--json, for machines."""
-    return click.option("--json", "as_json", is_flag=True, help="Print JSON, for machines.")(
-        command
-    )
+    return click.option("--json", "as_json", is_flag=True, help="Print JSON to stdout.")(command)
 
 
 def jobs_option(command: F) -> F:
@@ -44,7 +44,7 @@ def jobs_option(command: F) -> F:
         "--jobs",
         type=click.IntRange(min=1),
         metavar="N",
-        help="How many to work on at once. Default: the number of CPUs.",
+        help="Number of parallel workers. Default: the number of CPUs.",
     )(command)
 
 
@@ -55,14 +55,27 @@ def sandbox_option(command: F) -> F:
         default="auto",
         show_default=True,
         metavar="auto|required[:LAYERS]|off",
-        help="auto: the strongest there is; required: refuse with less than files, network, "
-        "processes and system-calls, or than the layers listed; off: no wall at all.",
+        help="auto: use every layer that this machine offers; required: refuse to run without "
+        "files, network, processes and system-calls, or without the layers listed; off: no "
+        "isolation.",
     )(command)
 
 
 def examples(*lines: str) -> str:
     """The epilog of a command's help: examples that can be copied."""
     return "\b\nExamples:\n" + "\n".join(f"  {line}" for line in lines)
+
+
+def warn(heading: str, errors: Sequence[Exception]) -> None:
+    """Writes the errors to stderr below a heading, on one screen."""
+    click.echo(f"grader: {heading}\n{one_screen(errors)}", err=True)
+
+
+def one_screen(errors: Sequence[Exception]) -> str:
+    """The errors one below the other, as many as fit on a screen."""
+    left = len(errors) - MOST_ERRORS
+    more = [f"… and {left} more"] if left > 0 else []
+    return "\n".join([*map(str, errors[:MOST_ERRORS]), *more])
 
 
 def print_json(data: object) -> None:
@@ -128,7 +141,7 @@ def release_or_pack(release: Path | None, pack: Path | None, key_file: Path | No
 
     if (release is None) == (pack is None):
         raise SetupError(
-            "grading needs one of --release and --pack",
+            "grading needs either --release or --pack",
             fix="name the release.json that `grader render` wrote, or a pack of it",
         )
     if key_file is not None:

@@ -4,17 +4,26 @@ from __future__ import annotations
 
 import click
 
-from grader.cli.options import examples, print_json
+from grader.cli.options import bank_option, examples, print_json
 
 
-@click.command("schema", epilog=examples("grader schema > problem.schema.json"))
-@click.option("--sets", is_flag=True, help="The schema of sets instead.")
-def command(sets: bool) -> None:
+@click.command(
+    "schema",
+    epilog=examples(
+        "grader schema > problem.schema.json",
+        "grader schema --bank . > problem.schema.json   # with the bank's own families",
+    ),
+)
+@click.option("--sets", is_flag=True, help="Print the schema of sets instead.")
+@bank_option
+def command(sets: bool, banks: tuple[str, ...]) -> None:
     """Print the JSON Schema of problems, or of sets.
 
-    In VS Code with the YAML extension, start a spec with the line
-    '# yaml-language-server: $schema=PATH' to get completion and checks while typing.
+    The schema allows the built-in families and those that the bank declares. In VS Code with the
+    YAML extension, start a spec with the line '# yaml-language-server: $schema=PATH' to get
+    completion and checks while typing.
     """
+    from grader.load import BankIndex
     from grader.load.schema import json_schema, set_schema
 
-    print_json(set_schema() if sets else json_schema())
+    print_json(set_schema() if sets else json_schema(BankIndex.open(banks).families))

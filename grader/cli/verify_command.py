@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from grader.cli.options import bank_option, examples, jobs_option, json_option, print_json, progress
+from grader.cli.verify_screen import all_hold, finding_data, lines_of
 
 
 @click.command(
@@ -20,9 +21,14 @@ from grader.cli.options import bank_option, examples, jobs_option, json_option, 
     default=50,
     show_default=True,
     metavar="N",
-    help="How many variants of each problem.",
+    help="Number of variants to check of each problem.",
 )
-@click.option("--kernel/--no-kernel", default=True, help="Also run the reference in a real kernel.")
+@click.option(
+    "--kernel/--no-kernel",
+    default=True,
+    show_default=True,
+    help="Also run the reference answers in a real kernel.",
+)
 @jobs_option
 @bank_option
 @json_option
@@ -34,9 +40,10 @@ def command(
     banks: tuple[str, ...],
     as_json: bool,
 ) -> int:
-    """Put problems through the gate: all of the bank, or those named.
+    """Check the named problems, or all problems of the bank: the gate before an exam.
 
-    Exits 1 when anything does not hold. Every finding names file, line, seed and numbers.
+    Exits 1 when anything does not hold, and when a file of the bank can't be read. Every finding
+    names file, line, seed and numbers.
     """
     from grader.load import Bank
     from grader.verify import verify
@@ -54,21 +61,16 @@ def command(
         print_json(_data(results, ran, holds))
         return 0 if holds else 1
     for result in results:
-        mark = "ok  " if result.holds else "FAIL"
-        click.echo(
-            f"{mark} {result.problem}  ({result.seeds} seeds, {result.distinct} different, "
-            f"hit rate {result.hit_rate:.0%}, {result.seconds:.1f} s)"
-        )
-        for line in (*result.unrun, *result.errors, *map(str, result.findings)):
-            click.echo("     " + line.replace("\n", "\n     "))
+        for line in lines_of(result):
+            click.echo(line)
     for line in ran:
         click.echo(f"FAIL {line}")
     unrun = sum(bool(r.unrun) for r in results)
     failed = sum(not r.holds for r in results) + len(ran)
     click.echo(
-        f"\n{len(results) - failed} of {len(results)} problems hold."
+        f"\n{len(results) - failed} of {len(results)} hold."
         if failed
-        else f"\nAll {len(results)} problems hold over {seeds} seeds."
+        else f"\n{all_hold(len(results), seeds)}"
         + (f" Of {unrun} some code was not run, see above." if unrun else "")
     )
     return 0 if holds else 1
@@ -88,19 +90,7 @@ def _data(results, ran, holds: bool) -> dict[str, object]:  # type: ignore[no-un
                 "seconds": round(r.seconds, 3),
                 "errors": list(r.errors),
                 "unrun": list(r.unrun),
-                "findings": [
-                    {
-                        "check": f.check,
-                        "file": f.where.file,
-                        "line": f.where.line,
-                        "column": f.where.column,
-                        "seed": f.seed,
-                        "values": f.values,
-                        "what": f.what,
-                        "fix": f.fix,
-                    }
-                    for f in r.findings
-                ],
+                "findings": [finding_data(f) for f in r.findings],
             }
             for r in results
         ],

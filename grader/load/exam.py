@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
 from pathlib import Path
 
 from grader.errors import SpecError, SpecErrors
@@ -16,10 +16,13 @@ _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 _ID = re.compile(r"[A-Za-z0-9]+(?:[-_.][A-Za-z0-9]+)*\Z")
 
 
-def load_exam(path: Path, known: Collection[str]) -> ExamSet:
-    """The set in the YAML file at *path*; raises SpecErrors."""
+def load_exam(path: Path, known: Collection[str], searched: str = "") -> ExamSet:
+    """The set in the YAML file at *path*; raises SpecErrors.
+
+    *known* are the ids of problems that exist, and *searched* names the banks they come from.
+    """
     source = read_yaml(path)
-    exam = exam_from(source, known)
+    exam = exam_from(source, known, searched)
     if exam.id != path.stem:
         error = SpecError(
             f"the id '{exam.id}' is not the file's name '{path.stem}'",
@@ -30,18 +33,20 @@ def load_exam(path: Path, known: Collection[str]) -> ExamSet:
     return exam
 
 
-def exam_from(source: Located, known: Collection[str]) -> ExamSet:
+def exam_from(source: Located, known: Collection[str], searched: str = "") -> ExamSet:
     """The set that *source* describes; *known* are the ids of problems that exist."""
     shaped = shape(ExamSet, source.data, source, ())
     exam, errors = shaped.record, list(shaped.errors)
     if exam is not None:
-        errors += _check(exam, source, known)
+        errors += _check(exam, source, known, searched)
     if errors or not isinstance(exam, ExamSet):
         raise SpecErrors(tuple(errors))
     return exam
 
 
-def _check(exam: ExamSet, source: Located, known: Collection[str]) -> list[SpecError]:
+def _check(
+    exam: ExamSet, source: Located, known: Collection[str], searched: str
+) -> list[SpecError]:
     errors: list[SpecError] = []
     if not _ID.match(exam.id):
         errors.append(
@@ -66,13 +71,26 @@ def _check(exam: ExamSet, source: Located, known: Collection[str]) -> list[SpecE
     ]
     seen: set[str] = set()
     for index, slot in enumerate(exam.slots):
-        errors += _check_slot(slot, source, ("problems", index), known, seen)
+        errors += _check_slot(slot, source, ("problems", index), seen)
+        errors += _unknown(slot, source, ("problems", index), known, searched)
     return errors
 
 
-def _check_slot(
-    slot: Slot, source: Located, at: Path_, known: Collection[str], seen: set[str]
-) -> list[SpecError]:
+def _unknown(
+    slot: Slot, source: Located, at: Path_, known: Collection[str], searched: str
+) -> Iterator[SpecError]:
+    for name in slot.pool or (slot.problem,):
+        if name is not None and name not in known:
+            close = nearest(name, known)
+            fix = "see `grader list`, or name another bank with --bank DIR or GRADER_BANK"
+            yield SpecError(
+                f"there is no problem '{name}'" + (f" in {searched}" if searched else ""),
+                where=source.at(at),
+                fix=f"did you mean '{close}'?" if close else fix,
+            )
+
+
+def _check_slot(slot: Slot, source: Located, at: Path_, seen: set[str]) -> list[SpecError]:
     if bool(slot.problem) == bool(slot.pool):
         return [
             SpecError(
@@ -91,10 +109,6 @@ def _check_slot(
             )
         )
     for name in (slot.problem,) if slot.problem else slot.pool:
-        if name not in known:
-            close = nearest(str(name), known)
-            fix = f"did you mean '{close}'?" if close else "see `grader list`"
-            errors.append(SpecError(f"there is no problem '{name}'", where=source.at(at), fix=fix))
         if name in seen:
             errors.append(
                 SpecError(

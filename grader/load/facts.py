@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
 from pathlib import Path
 
 from grader import units
@@ -14,27 +15,85 @@ from grader.quantity import Value
 _ABOUT = ("name", "source", "checked")
 
 
+class BankFacts(Mapping[str, Mapping[str, Value]]):
+    """The facts in several folders, read when the first one is looked up; a later folder's item
+    hides an earlier one's.
+
+    A file that can't be read concerns only those who need it: an item that is in no other file
+    raises its SpecErrors, and so does asking for all items.
+    """
+
+    def __init__(self, folders: Sequence[Path]):
+        self._folders = tuple(folders)
+
+    @cached_property
+    def _read(self) -> tuple[dict[str, Mapping[str, Value]], tuple[SpecError, ...]]:
+        merged: dict[str, Mapping[str, Value]] = {}
+        errors: list[SpecError] = []
+        for folder in self._folders:
+            facts, wrong = read_facts(folder)
+            merged.update(facts)
+            errors += wrong
+        return merged, tuple(errors)
+
+    @property
+    def errors(self) -> tuple[SpecError, ...]:
+        """What is wrong with the files."""
+        return self._read[1]
+
+    def __getitem__(self, item: str) -> Mapping[str, Value]:
+        facts, errors = self._read
+        if item not in facts and errors:
+            raise SpecErrors(errors)
+        return facts[item]
+
+    def _all(self) -> dict[str, Mapping[str, Value]]:
+        facts, errors = self._read
+        if errors:
+            raise SpecErrors(errors)
+        return facts
+
+    def __bool__(self) -> bool:
+        return True  # by its length, every file would be read
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._all())
+
+    def __len__(self) -> int:
+        return len(self._all())
+
+
 def load_facts(folder: Path) -> dict[str, Mapping[str, Value]]:
     """Every item of the YAML files in *folder*; raises SpecErrors."""
+    facts, errors = read_facts(folder)
+    if errors:
+        raise SpecErrors(errors)
+    return facts
+
+
+def read_facts(folder: Path) -> tuple[dict[str, Mapping[str, Value]], tuple[SpecError, ...]]:
+    """Every sound item of the YAML files in *folder*, and what is wrong with the others."""
     facts: dict[str, Mapping[str, Value]] = {}
     errors: list[SpecError] = []
     for path in sorted(folder.glob("*.yaml")):
-        source = read_yaml(path)
+        try:
+            source = read_yaml(path)
+        except SpecError as error:
+            errors.append(error)
+            continue
         if not isinstance(source.data, dict):
             what = f"expected items, saw {describe(source.data)}"
             errors.append(SpecError(what, where=source.at(()), fix="write 'h100-sxm:' and fields"))
             continue
         for item, fields in source.data.items():
             if item in facts:
-                what = f"the item '{item}' stands in another file already"
+                what = f"the item '{item}' is in another file already"
                 errors.append(SpecError(what, where=source.at((item,), key=True), fix="rename it"))
             wrong = list(_item_errors(item, fields, source))
             errors += wrong
             if not wrong:
                 facts[item] = facts_item(fields)
-    if errors:
-        raise SpecErrors(tuple(errors))
-    return facts
+    return facts, tuple(errors)
 
 
 def facts_item(fields: Mapping[str, object]) -> Mapping[str, Value]:

@@ -7,40 +7,50 @@ import hashlib
 import json
 import keyword
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 
 from grader.errors import SetupError, SpecError, SpecErrors
 from grader.kinds import kinds
+from grader.load.families import unknown_family
 from grader.load.names import check_names, check_parameters
 from grader.load.parts import check_part
 from grader.load.shape import Shaped, describe, shape
 from grader.load.yaml12 import Located, Path_, read_yaml
-from grader.model import Part, Problem
+from grader.model import FAMILIES, Part, Problem
 from grader.registry import nearest
 
 _PROBLEM_ID = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*\Z")
 _PART_ID = re.compile(r"[a-z][a-z0-9_]*\Z")
 
 
-def load_problem(path: Path) -> tuple[Problem, Located]:
+def load_problem(path: Path, families: Collection[str] = FAMILIES) -> tuple[Problem, Located]:
     """The problem in the YAML file at *path*, and where everything in it stands.
+
+    *families* are those that the problem may belong to.
 
     Raises SpecErrors with everything that is wrong with the file, in the order of its lines.
     """
     source = read_yaml(path)
-    problem = problem_from(source)
+    problem = problem_from(source, families=families)
     wrong = list(_home(problem, path, source))
     if wrong:
         raise SpecErrors(tuple(wrong))
     return problem, source
 
 
-def problem_from(source: Located, solution: str = "", *, checked: bool = False) -> Problem:
+def problem_from(
+    source: Located,
+    solution: str = "",
+    *,
+    checked: bool = False,
+    families: Collection[str] = FAMILIES,
+) -> Problem:
     """The problem that *source* describes; raises SpecErrors.
 
     *solution* is the text of its solution file, for problems with code. Of one that was *checked*
-    before, as each in a release was, only the shape is looked at: names and texts need a compiler.
+    before, as each in a release was, only the shape is looked at: names and texts need a compiler,
+    and families are declared in the bank it came from.
     """
     shaped = [*_parts(source)]
     data = source.data
@@ -63,7 +73,7 @@ def problem_from(source: Located, solution: str = "", *, checked: bool = False) 
         parts = tuple(one.record or _unread(source, n) for n, one in enumerate(shaped))
         problem = dataclasses.replace(problem, parts=parts, solution=solution)
         if not checked:
-            errors += _elsewhere(_check(problem, source), source, (whole, *shaped))
+            errors += _elsewhere(_check(problem, source, families), source, (whole, *shaped))
     if errors or not isinstance(problem, Problem):
         raise SpecErrors(tuple(sorted(errors, key=_by_line)))
     return problem
@@ -169,9 +179,11 @@ def _kind_names() -> str:
     return ", ".join(sorted(kinds))
 
 
-def _check(problem: Problem, source: Located) -> list[SpecError]:
+def _check(problem: Problem, source: Located, families: Collection[str]) -> list[SpecError]:
     """What the shapes alone can't show: names, expressions, texts, and references."""
     errors = list(_check_ids(problem, source))
+    if problem.family not in families:
+        errors.append(unknown_family(problem.family, families, source.at(("family",))))
     errors += check_parameters(problem, source)
     errors += check_names(problem, source)
     for index, part in enumerate(problem.parts):

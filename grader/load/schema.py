@@ -5,21 +5,24 @@ from __future__ import annotations
 import dataclasses
 import inspect
 import re
+from collections.abc import Collection
 from typing import Any
 
 from pydantic import TypeAdapter
 
 from grader.kinds import kinds
 from grader.load.shape import adapter
-from grader.model import ExamSet, Part, Problem
+from grader.model import FAMILIES, ExamSet, Part, Problem
 
 
-def json_schema() -> dict[str, Any]:
-    """The schema of a problem: one alternative for each kind of part, told apart by `kind`."""
+def json_schema(families: Collection[str] = FAMILIES) -> dict[str, Any]:
+    """The schema of a problem of one of *families*: one alternative for each kind of part, told
+    apart by `kind`."""
     schema = adapter(Problem).json_schema()
     definitions = schema.setdefault("$defs", {})
     definitions.pop("Part", None)
     schema["properties"].pop("solution", None)
+    schema["properties"]["family"]["enum"] = list(families)
     alternatives = []
     for name in sorted(kinds):
         part = TypeAdapter(kinds.find(name).spec).json_schema()

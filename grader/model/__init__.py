@@ -27,10 +27,10 @@ from grader.model.paper import (
     Variant,
 )
 from grader.model.spec import (
+    FAMILIES,
     Carry,
     ExamSet,
     Expr,
-    Family,
     Level,
     Mistake,
     Parameter,
@@ -44,6 +44,7 @@ from grader.model.spec import (
 )
 
 __all__ = [
+    "FAMILIES",
     "SAMPLE",
     "Answer",
     "Audience",
@@ -55,7 +56,6 @@ __all__ = [
     "ExamSet",
     "Expr",
     "Facts",
-    "Family",
     "Grade",
     "Job",
     "Judgement",

@@ -14,17 +14,18 @@ Text = Annotated[str, "text"]
 Share = Annotated[str | int | float, "share"]
 Scalar = str | int | float | bool
 
-Family = Literal[
-    "memory-math",
-    "runtime-sanity",
-    "parallelism",
-    "cuda-threading",
-    "numerics",
-    "compression",
-    "training",
-    "profiling",
-    "foundations",
-]
+FAMILIES: Mapping[str, str] = {
+    "memory-math": "Memory arithmetic",
+    "runtime-sanity": "Runtime estimates",
+    "parallelism": "Parallelism",
+    "cuda-threading": "CUDA and threads",
+    "numerics": "Numerics",
+    "compression": "Compression",
+    "training": "Training",
+    "profiling": "Profiling",
+    "foundations": "Foundations",
+}
+"""The built-in families with their titles; a bank declares others in problems/families.yaml."""
 Level = Literal["recall", "apply", "analyse", "create"]
 Need = Literal["loopback"]
 
@@ -135,7 +136,7 @@ class Problem:
 
     id: str
     title: str
-    family: Family
+    family: str
     prompt: Text
     parts: tuple[Part, ...]
     topics: tuple[str, ...] = ()

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from grader.load import Bank
+from grader.errors import SpecError
+from grader.load import BankIndex, read_heads
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -17,6 +18,8 @@ class Coverage:
     """Concept id to the problems that cite it."""
     unknown: Mapping[str, tuple[str, ...]]
     """Ids that problems cite and the inventory does not have."""
+    errors: tuple[SpecError, ...] = ()
+    """What is wrong with files of problems, which are not counted."""
 
     def by_family(self) -> dict[str, tuple[int, int]]:
         """Family to how many of its concepts are examined, and how many there are."""
@@ -38,15 +41,17 @@ class Coverage:
         }
 
 
-def coverage(bank: Bank) -> Coverage:
+def coverage(bank: BankIndex) -> Coverage:
     """The coverage of the banks' inventory by their problems."""
     concepts = bank.concepts()
     cited: dict[str, list[str]] = {}
-    for problem in bank.problems():
-        for name in problem.concepts:
-            cited.setdefault(name, []).append(problem.id)
+    heads, errors = read_heads(bank)
+    for head in heads:
+        for name in head.concepts:
+            cited.setdefault(name, []).append(head.id)
     return Coverage(
         concepts=concepts,
         examined={n: tuple(p) for n, p in sorted(cited.items()) if n in concepts},
         unknown={n: tuple(p) for n, p in sorted(cited.items()) if n not in concepts},
+        errors=errors,
     )

@@ -20,6 +20,7 @@ from grader.notebook import Cell, write
 from grader.pipeline.papers import Papers
 from grader.pipeline.versions import of_version, seated, versions_of
 from grader.render import metadata, render, solution
+from grader.words import counted
 
 _UNGUESSABLE = 22
 """Characters that a random text needs, of letters and digits, for 128 bits."""
@@ -97,7 +98,9 @@ def _grown(
     notes = []
     new = [s for s in students if s.id not in old.students]
     if new:
-        notes.append(f"{len(new)} students added to release {old.id}{_versions_told(old, new)}")
+        notes.append(
+            f"{counted(len(new), 'student')} added to release {old.id}{_versions_told(old, new)}"
+        )
     current = {name: bank.digest(name) for name in exam.wanted}
     moved = [n for n in current if current[n] != old.digests.get(n)]
     if moved or exam != old.exam:

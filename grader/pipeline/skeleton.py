@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import get_args
 
 from grader.errors import SetupError
 from grader.files import write_whole
-from grader.load import own_bank
-from grader.model import Family
-from grader.registry import nearest
+from grader.load import BankIndex, own_bank
+from grader.load.families import family_fix
 
 _NAME = re.compile(r"([a-z-]+)/([a-z0-9]+(?:-[a-z0-9]+)*)\Z")
 
@@ -18,19 +16,15 @@ _NAME = re.compile(r"([a-z-]+)/([a-z0-9]+(?:-[a-z0-9]+)*)\Z")
 def write_skeleton(name: str, into: Path) -> tuple[Path, Path]:
     """The paths of the new spec and its solution; raises SetupError and overwrites nothing."""
     match = _NAME.match(name)
-    families = get_args(Family)
     if not match:
         raise SetupError(
             f"'{name}' is not FAMILY/ID",
             fix="for example memory-math/kv-cache-offload: small letters, digits and hyphens",
         )
     family, problem_id = match.groups()
+    families = BankIndex((into,)).families
     if family not in families:
-        close = nearest(family, families)
-        raise SetupError(
-            f"there is no family '{family}'",
-            fix=f"did you mean '{close}'?" if close else "one of: " + ", ".join(families),
-        )
+        raise SetupError(f"there is no family '{family}'", fix=family_fix(family, families))
     problem = into / "problems" / family / f"{problem_id}.yaml"
     solution = into / "solutions" / family / f"{problem_id}.py"
     for path in (problem, solution):

@@ -29,10 +29,15 @@ class Finding:
     seed: int | None = None
     values: str = ""
     """The variant's numbers, so that the finding can be seen again."""
+    seeds: int = 1
+    """How many seeds it was made at; `seed` is the first of them."""
+    of: int = 1
+    """How many seeds were checked."""
 
     def __str__(self) -> str:
         numbers = f": {self.values}" if self.values else ""
-        seen = f"\n  seed {self.seed}{numbers}" if self.seed is not None else ""
+        count = f"{self.seeds} of {self.of} seeds; first: " if self.of > 1 else ""
+        seen = f"\n  {count}seed {self.seed}{numbers}" if self.seed is not None else ""
         return f"{self.where}: {self.what} [{self.check}]{seen}\n  fix: {self.fix}"
 
 

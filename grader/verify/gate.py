@@ -11,7 +11,7 @@ from pathlib import Path
 
 from grader import executors
 from grader.draw import MAX_DRAWS
-from grader.errors import GraderError, Location, SetupError, SpecErrors
+from grader.errors import GraderError, Location, SetupError, SpecError, SpecErrors
 from grader.kinds import kinds
 from grader.load import Bank
 from grader.model import Problem, Variant
@@ -19,13 +19,13 @@ from grader.quantity import Quantity
 from grader.verify.case import CODE_SEEDS, Case, Finding
 from grader.verify.checks import CHECKS, drawable
 from grader.verify.code import unrun
+from grader.verify.grouping import grouped
 from grader.verify.numbers import cells_of
 from grader.verify.solutions import Solve, load_solve
 
 # Fewer different variants than this, and neighbours in a room share their numbers.
 FEWEST_VARIANTS = 8
 LOWEST_HIT_RATE = 0.02
-MOST_OF_A_KIND = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,15 +62,32 @@ def verify(
     """The gate's result for each of the *wanted* problems, or for all of the banks."""
     bank = Bank.open(folders)
     names = tuple(wanted) or bank.listed
-    for name in names:
+    for name in wanted:
         bank.path(name)  # an unknown name is an error before anything runs
     jobs = min(jobs or os.cpu_count() or 1, len(names) or 1)
-    results: list[Verified] = []
+    results = [] if wanted else list(_broken_files(bank))
     for result in _mapped(tuple(str(f) for f in folders), names, seeds, jobs):
         results.append(result)
         if progress:
             progress(result)
     return tuple(results)
+
+
+def _broken_files(bank: Bank) -> Iterator[Verified]:
+    """A result for each folder, facts file and set that can't be read; every other file of a bank
+    is a problem, with a result of its own."""
+    for error in (*bank.faults(), *bank.facts.errors):
+        yield _broken(str(getattr(error.where, "file", error.where)), error)
+    for name in bank.listed_sets:
+        path = str(bank.set_paths[name])
+        try:
+            bank.exam(name)
+        except SpecError as error:
+            errors = error.errors if isinstance(error, SpecErrors) else (error,)
+            # A problem of the set that is broken has its own result.
+            own = tuple(e for e in errors if getattr(e.where, "file", None) == path)
+            if own:
+                yield _broken(path, SpecErrors(own))
 
 
 def _mapped(
@@ -98,24 +115,32 @@ def verify_problem(
     bank: Bank, name: str, seeds: int = 50, code_seeds: int = CODE_SEEDS
 ) -> Verified:
     """What the gate finds for one problem over *seeds* variants; code is run for fewer."""
-    started = time.perf_counter()
     try:
-        problem, source = bank.located(name)
-        facts = bank.facts
-    except SpecErrors as wrong:
-        errors = tuple(str(e) for e in wrong.errors)
-        return Verified(problem=name, seeds=0, findings=(), seconds=0.0, errors=errors)
+        return _verified(bank, name, seeds, code_seeds)
     except GraderError as wrong:
-        return Verified(problem=name, seeds=0, findings=(), seconds=0.0, errors=(str(wrong),))
+        return _broken(name, wrong)
+
+
+def _broken(name: str, wrong: GraderError) -> Verified:
+    """The result for what can't be loaded, drawn from, or listed."""
+    errors = wrong.errors if isinstance(wrong, SpecErrors) else (wrong,)
+    return Verified(problem=name, seeds=0, findings=(), seconds=0.0, errors=tuple(map(str, errors)))
+
+
+def _verified(bank: Bank, name: str, seeds: int, code_seeds: int) -> Verified:
+    started = time.perf_counter()
+    problem, source = bank.located(name)
     findings: list[Finding] = []
     has_answers = any(kinds.find(p.kind).by_solve for p in problem.parts)
     solve = _solve(bank, name, problem, findings) if has_answers else None
     cases = [
-        Case(problem, source, facts, number, solve, bank.templates, code_seeds)
+        Case(problem, source, bank.facts, number, solve, bank.templates, code_seeds)
         for number in range(seeds)
     ]
     variants: list[Variant] = []
+    checked = 0
     for case in cases:
+        checked += 1
         undrawable = list(drawable(case))
         findings += undrawable
         if undrawable:
@@ -133,7 +158,7 @@ def verify_problem(
     return Verified(
         problem=problem.id,
         seeds=seeds,
-        findings=_condensed(findings),
+        findings=grouped(findings, checked, code_seeds),
         seconds=time.perf_counter() - started,
         distinct=distinct,
         hit_rate=hit_rate,
@@ -222,15 +247,3 @@ def _general(case: Case, check: str, at: tuple[str, ...], what: str, fix: str) -
     return Finding(
         problem=case.problem.id, check=check, where=case.source.at(at), what=what, fix=fix
     )
-
-
-def _condensed(findings: Sequence[Finding]) -> tuple[Finding, ...]:
-    """The first few findings of each check at each place: fifty seeds say the same thing."""
-    kept: list[Finding] = []
-    counts: dict[tuple[str, Location], int] = {}
-    for finding in findings:
-        place = (finding.check, finding.where)
-        counts[place] = counts.get(place, 0) + 1
-        if counts[place] <= MOST_OF_A_KIND:
-            kept.append(finding)
-    return tuple(kept)

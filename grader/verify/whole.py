@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
 
 from grader.draw import draw, loose_paper, sample_seed
 from grader.execute import execute
@@ -25,13 +26,8 @@ def run_references(
     solution defines could be another's too.
     """
     there = set(sound)
-    problems = (bank.problem(name) for name in (wanted or bank.listed))
-    return tuple(
-        sentence
-        for problem in problems
-        if problem.id in there
-        for sentence in _run(bank, problem, seed)
-    )
+    names = (name for name in (wanted or bank.listed) if Path(name).stem in there)
+    return tuple(sentence for name in names for sentence in _run(bank, bank.problem(name), seed))
 
 
 def _run(bank: Bank, problem: Problem, seed: int) -> Iterator[str]:

@@ -126,7 +126,7 @@ def _open(batch: Batch) -> str:
 
 
 def _own_bank() -> Path:
-    from grader.load.bank import own_bank
+    from grader.load import own_bank
 
     return own_bank()
 

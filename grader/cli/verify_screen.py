@@ -1,0 +1,59 @@
+"""What `grader verify` prints for each problem, and its JSON."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from grader.words import counted
+
+if TYPE_CHECKING:
+    from grader.verify import Finding, Verified
+
+
+def lines_of(result: Verified) -> Iterator[str]:
+    """The result of one problem: a line with the verdict, and what was found below it."""
+    mark = "ok  " if result.holds else "FAIL"
+    yield f"{mark} {result.problem}  {_summary(result)}".rstrip()
+    for line in (*result.unrun, *result.errors, *map(str, result.findings)):
+        yield "     " + line.replace("\n", "\n     ")
+
+
+def _summary(result: Verified) -> str:
+    if result.errors:
+        return ""
+    seeds = counted(result.seeds, "seed")
+    if not result.distinct:
+        return f"({seeds}, no variant could be drawn, {result.seconds:.1f} s)"
+    return (
+        f"({seeds}, {counted(result.distinct, 'different variant')}, "
+        f"hit rate {result.hit_rate:.0%}, {result.seconds:.1f} s)"
+    )
+
+
+def all_hold(problems: int, seeds: int) -> str:
+    """The last line when nothing was found.
+
+    >>> all_hold(1, 50), all_hold(121, 1)
+    ('The problem holds over 50 seeds.', 'All 121 problems hold over 1 seed.')
+    """
+    if not problems:
+        return "There is no problem to verify."
+    who = "The problem holds" if problems == 1 else f"All {problems} problems hold"
+    return f"{who} over {counted(seeds, 'seed')}."
+
+
+def finding_data(finding: Finding) -> dict[str, object]:
+    """A finding in the JSON output."""
+    return {
+        "check": finding.check,
+        "file": finding.where.file,
+        "line": finding.where.line,
+        "column": finding.where.column,
+        "seed": finding.seed,
+        "seeds": finding.seeds,
+        "of": finding.of,
+        "values": finding.values,
+        "what": finding.what,
+        "fix": finding.fix,
+    }
