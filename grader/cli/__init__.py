@@ -9,30 +9,39 @@ import click
 
 from grader import __version__
 from grader.cli.lazy import LazyGroup
+from grader.cli.options import examples, one_screen
 from grader.errors import GraderError, SpecErrors
 
 # The sentences stand here so that `grader --help` loads none of the commands.
 _COMMANDS = {
     "list": "List the problems of the bank.",
     "show": "Show one problem as a student sees it.",
-    "verify": "Put problems through the gate.",
-    "coverage": "Say which concepts are examined, and by which problems.",
+    "verify": "Check problems, their keys and their solutions.",
+    "coverage": "Show which concepts are examined, and by which problems.",
     "new": "Write a commented skeleton of a problem and its solution.",
     "schema": "Print the JSON Schema of problems or sets, for editors.",
     "render": "Make a release: every student's notebook for a set.",
     "key": "Print one student's key.",
     "solve": "Write one student's notebook with every answer filled in.",
-    "check": "Check a notebook before it is handed in.",
+    "check": "Check a notebook before you hand it in.",
     "grade": "Execute and score submissions.",
-    "enter": "Score answers on paper, typed into a sheet.",
-    "score": "Score stored evidence again, without executing anything.",
+    "enter": "Score answers that were given on paper.",
+    "score": "Score stored answers again, without executing anything.",
     "mark": "Give points by hand, or list what waits for a person.",
     "report": "Write the class report and the feedback pages.",
     "export": "Write results or an exam for another system.",
     "classroom": "Set up and run a class on GitHub, Classroom 50 or Gradescope.",
-    "doctor": "Say what this machine offers.",
-    "calibrate": "Measure what this machine can do.",
+    "doctor": "Show what this machine can run, and test the sandbox.",
+    "calibrate": "Measure the performance of this machine.",
     "demo": "Run a whole exam on made-up submissions.",
+}
+
+_GROUPS = {
+    "Bank": ("list", "show", "verify", "coverage", "new", "schema"),
+    "Exam": ("render", "key", "solve", "check"),
+    "Grading": ("grade", "enter", "score", "mark", "audit", "report"),
+    "Exchange": ("export", "classroom"),
+    "Machine": ("doctor", "calibrate", "demo"),
 }
 
 
@@ -41,12 +50,13 @@ _COMMANDS = {
     sentences=_COMMANDS,
     module="grader.cli.{}_command",
     noun="command",
+    groups=_GROUPS,
     context_settings={"help_option_names": ["-h", "--help"]},
-    epilog="Start with `grader demo`, or see one problem with `grader show kv-cache-size`.",
+    epilog=examples("grader demo", "grader show kv-cache-size"),
 )
 @click.version_option(__version__, prog_name="grader")
 def grader() -> None:
-    """Grade machine-learning-systems exams: every student with numbers of their own."""
+    """Grade machine learning systems exams in which every student has individual numbers."""
 
 
 def main(arguments: list[str] | None = None) -> None:
@@ -84,15 +94,10 @@ def main(arguments: list[str] | None = None) -> None:
     sys.exit(code if isinstance(code, int) else 0)
 
 
-MOST_ERRORS = 12
-
-
 def _screen(error: GraderError) -> str:
     """The error on one screen."""
     if isinstance(error, SpecErrors):
-        shown = [str(e) for e in error.errors[:MOST_ERRORS]]
-        left = len(error.errors) - len(shown)
-        return "\n".join([*shown, *([f"… and {left} more"] if left else [])])
+        return one_screen(error.errors)
     return str(error)
 
 

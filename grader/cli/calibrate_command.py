@@ -28,21 +28,25 @@ if TYPE_CHECKING:
     default=Path("machine.json"),
     show_default=True,
     metavar="FILE",
-    help="Where the profile goes; an older profile there is replaced.",
+    help="File for the profile; an existing one is replaced.",
 )
 @click.option(
     "--device",
     type=click.Choice(["cpu", "cuda"]),
     default="cpu",
     show_default=True,
-    help="cuda measures the GPU too.",
+    help="cuda: also measure the GPU.",
 )
-@click.option("--quick", is_flag=True, help="A few seconds instead of most of a minute; less sure.")
+@click.option(
+    "--quick",
+    is_flag=True,
+    help="Take a few seconds instead of most of a minute, with less certain figures.",
+)
 @json_option
 def command(out: Path, device: str, quick: bool, as_json: bool) -> None:
     """Measure this machine: peak rates, bandwidths, overheads, thread scaling.
 
-    Leave it alone meanwhile: every other program that runs makes the figures worse.
+    Run nothing else meanwhile: every other program distorts the figures.
     """
     from grader.files import write_whole
     from grader.machine.calibrate import Settings, calibrate, planned

@@ -23,22 +23,27 @@ if TYPE_CHECKING:
 )
 @click.argument("notebook", metavar="NB", type=click.Path(path_type=Path))
 @click.option(
-    "--cell-seconds", type=click.FloatRange(min=0.1), default=60.0, show_default=True, metavar="S"
+    "--cell-seconds",
+    type=click.FloatRange(min=0.1),
+    default=60,
+    show_default=True,
+    metavar="SECONDS",
+    help="Time limit per cell, in seconds.",
 )
 @click.option(
     "--receipt",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="Also write what was found to FILE, with the notebook's hash and the time.",
+    help="Also write the result to FILE, with the notebook's hash and the time.",
 )
 @click.option(
     "--verify-receipt",
     type=click.Path(path_type=Path),
     metavar="RECEIPT",
-    help="Only say whether NB is the notebook of that receipt; nothing is run.",
+    help="Only report whether NB is the notebook of this receipt; nothing is run.",
 )
 @click.option(
-    "--github", is_flag=True, help="In GitHub Actions: annotations, and a summary of the step."
+    "--github", is_flag=True, help="In GitHub Actions: print annotations and write a step summary."
 )
 @json_option
 def command(

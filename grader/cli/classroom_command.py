@@ -8,15 +8,15 @@ from grader.cli.lazy import LazyGroup
 from grader.cli.options import examples
 
 _COMMANDS: dict[str, str] = {
-    "init": "Write the repositories of a class: students' and the instructor's.",
-    "handout": "Add to every student's repository what it lacks.",
-    "collect": "Collect every student's notebook out of their repository.",
+    "init": "Write the repositories of a class: the students' and the instructor's.",
+    "handout": "Add missing files to every student's repository.",
+    "collect": "Collect every student's notebook from the repositories.",
     "autograde": "Grade one checkout on a runner of Classroom 50.",
-    "publish": "Give students their feedback, on a branch of their repository.",
+    "publish": "Push feedback to a branch of each student's repository.",
     "gradescope": "Make the zip of a Gradescope autograder from a release.",
-    "gradescope-run": "Grade what Gradescope handed over; its autograder calls this.",
-    "seal": "Encrypt a release for a runner that holds the secret.",
-    "leaks": "Search what students would get for keys, hidden cases and their encodings.",
+    "gradescope-run": "Grade one submission inside Gradescope's autograder.",
+    "seal": "Encrypt a release for a runner that holds the key.",
+    "leaks": "Search what students get for keys and hidden cases.",
 }
 
 

@@ -15,13 +15,17 @@ from grader.cli.options import examples, jobs_option, table
     type=click.Path(path_type=Path, file_okay=False),
     default=Path("demo"),
     show_default=True,
+    metavar="DIR",
+    help="Folder for everything the demo writes.",
 )
-@click.option("--set", "exam", default="midterm", show_default=True, metavar="SET")
+@click.option(
+    "--set", "exam", default="midterm", show_default=True, metavar="SET", help="Set to use."
+)
 @jobs_option
 def command(out: Path, exam: str, jobs: int | None) -> None:
     """Render an exam for a sample class of 30, make up their submissions, grade and report.
 
-    Every step is one of the other commands, printed as it runs.
+    Each command is printed before it runs.
     """
     from grader import demo
     from grader.cli import grader

@@ -21,29 +21,41 @@ if TYPE_CHECKING:
         "grader doctor --attack --class escape --class survive --sandbox off",
     ),
 )
-@click.option("--kernel/--no-kernel", default=True, help="Start a kernel and time it.")
+@click.option(
+    "--kernel/--no-kernel",
+    default=True,
+    show_default=True,
+    help="Start a kernel and measure how long it takes.",
+)
 @click.option(
     "--attack",
     "attacked",
     is_flag=True,
-    help="Grade about two hundred hostile submissions beside honest ones, and say what held.",
+    help="Grade about two hundred hostile submissions beside honest ones, and report which "
+    "attacks were stopped.",
 )
-@click.option("--class", "classes", multiple=True, metavar="C", help="Only these attacks; again.")
+@click.option(
+    "--class",
+    "classes",
+    multiple=True,
+    metavar="CLASS",
+    help="Run only attacks of this class. Repeat for more classes.",
+)
 @click.option(
     "--sandbox",
     type=click.Choice(["auto", "required", "off"]),
     default="auto",
     show_default=True,
-    help="What the attacks run in.",
+    help="Sandbox that the attacks run in.",
 )
-@click.option("--quick", is_flag=True, help="Leave out attacks that take long.")
+@click.option("--quick", is_flag=True, help="Skip attacks that take long.")
 @json_option
 def command(
     kernel: bool, attacked: bool, classes: tuple[str, ...], sandbox: str, quick: bool, as_json: bool
 ) -> int:
-    """Say what this machine offers: interpreter, packages, kernels, sandbox layers, devices.
+    """Show what this machine can run: interpreter, packages, kernels, sandbox layers, devices.
 
-    Exits 1 when notebooks can't be graded here; with --attack, when an attack was not stopped.
+    Exits 1 when notebooks can't be graded here or, with --attack, when an attack was not stopped.
     """
     if attacked:
         return _attack(classes, sandbox, quick, as_json)

@@ -17,16 +17,28 @@ from grader.cli.options import bank_option, examples, json_option, print_json
     ),
 )
 @click.argument("sheet", metavar="ANSWERS.csv", type=click.Path(path_type=Path, dir_okay=False))
-@click.option("--release", required=True, type=click.Path(path_type=Path), metavar="FILE")
-@click.option("--out", required=True, type=click.Path(path_type=Path), metavar="RESULTS")
+@click.option(
+    "--release",
+    required=True,
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="The release.json that `grader render` wrote.",
+)
+@click.option(
+    "--out",
+    required=True,
+    type=click.Path(path_type=Path),
+    metavar="RESULTS",
+    help="Folder for grades, feedback and report.",
+)
 @bank_option
 @json_option
 def command(sheet: Path, release: Path, out: Path, banks: tuple[str, ...], as_json: bool) -> None:
-    """Score answers that were written on paper, and typed into the sheet of `grader render`.
+    """Score answers that were written on paper and typed into the answers.csv of `grader render`.
 
-    Type what stands in the box, such as 28 GB, B, A C or 1B 2A 3C, and leave empty what is empty.
-    Run it again after a correction: only lines that have changed are scored again. No notebook
-    and no kernel is needed; everything else is as after `grader grade`.
+    Type what is in each box, such as 28 GB, B, A C or 1B 2A 3C; if a box is empty, leave its cell
+    empty. Run the command again after a correction: only changed lines are scored again. It needs
+    no kernel, and writes the same files as `grader grade`.
     """
     from grader.load import Bank
     from grader.pipeline import write_results

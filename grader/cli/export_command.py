@@ -9,15 +9,15 @@ from grader.cli.options import examples
 
 _FORMATS: dict[str, str] = {
     "csv": "Totals with names and sections, for any spreadsheet.",
-    "github": "What GitHub Classroom's autograding reporter reads.",
-    "classroom50": "Classroom 50's result.json and the text of its release.",
+    "github": "Results for GitHub Classroom's autograding reporter.",
+    "classroom50": "Classroom 50's result.json and release text.",
     "gradescope": "Gradescope's results.json.",
-    "canvas": "A column of the gradebook that Canvas exported.",
-    "worksheet": "The grades of Moodle's worksheet for grading offline.",
+    "canvas": "Points in a gradebook that Canvas exported.",
+    "worksheet": "Points in Moodle's offline grading worksheet.",
     "moodle": "A set as questions for Moodle's question bank.",
     "qti": "A set as a quiz for Canvas (QTI 1.2).",
-    "nbgrader": "A set as an assignment of nbgrader, with hidden tests.",
-    "actions": "Annotations and a summary for a step of a GitHub workflow.",
+    "nbgrader": "A set as an nbgrader assignment with hidden tests.",
+    "actions": "Annotations and a summary for a GitHub workflow step.",
 }
 
 

@@ -38,18 +38,23 @@ if TYPE_CHECKING:
     ),
 )
 @click.argument("submissions", type=click.Path(path_type=Path))
-@click.option("--release", type=click.Path(path_type=Path), metavar="FILE")
+@click.option(
+    "--release",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="The release.json that `grader render` wrote, or its folder.",
+)
 @click.option(
     "--pack",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="In place of --release: a sealed pack, opened with the key in GRADER_PACK_KEY.",
+    help="Sealed pack to use instead of --release; opened with the key in GRADER_PACK_KEY.",
 )
 @click.option(
     "--pack-key-file",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="Where the pack's key is, when it is not in GRADER_PACK_KEY.",
+    help="File with the pack's key, if it is not in GRADER_PACK_KEY.",
 )
 @click.option(
     "--format",
@@ -57,7 +62,7 @@ if TYPE_CHECKING:
     type=click.Choice(["exam", "nbgrader"]),
     default="exam",
     show_default=True,
-    help="nbgrader: an assignment of nbgrader's as it is, by its own tests and rule.",
+    help="nbgrader: grade an existing nbgrader assignment with its own tests.",
 )
 @click.option(
     "--source",
@@ -69,43 +74,73 @@ if TYPE_CHECKING:
     "--names",
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="FILE",
-    help="For downloads from Canvas or Moodle: their gradebook or worksheet, which says whose "
-    "number is whose.",
+    help="For downloads from Canvas or Moodle: the gradebook or worksheet that maps their numbers "
+    "to students.",
 )
-@click.option("--out", required=True, type=click.Path(path_type=Path), metavar="RESULTS")
 @click.option(
-    "--student", "students", multiple=True, metavar="ID", help="Only this one; again for more."
+    "--out",
+    required=True,
+    type=click.Path(path_type=Path),
+    metavar="RESULTS",
+    help="Folder for grades, feedback and report. If it holds results already, they are updated.",
+)
+@click.option(
+    "--student",
+    "students",
+    multiple=True,
+    metavar="ID",
+    help="Grade this student only. Repeat for more students.",
 )
 @click.option(
     "--only",
     type=click.Choice(["deferred"]),
-    help="Fill in what other runners have put off: with --device cuda what needs a GPU, and what "
-    "needs a package that is installed here.",
+    help="Settle only what other runners deferred: parts that need a package installed here and, "
+    "with --device cuda, parts that need a GPU.",
 )
-@click.option("--device", type=click.Choice(["cpu", "cuda"]), default="cpu", show_default=True)
+@click.option(
+    "--device",
+    type=click.Choice(["cpu", "cuda"]),
+    default="cpu",
+    show_default=True,
+    help="cuda: also run parts that need a GPU.",
+)
 @click.option(
     "--machine",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="This machine's profile, from `grader calibrate`, for what is measured.",
+    help="Profile of this machine from `grader calibrate`, for parts that are measured.",
 )
 @sandbox_option
 @click.option(
     "--cell-seconds",
     type=click.FloatRange(min=0.1),
-    help="Most time of one cell.  [default: 60; 30 with --format nbgrader]",
+    metavar="SECONDS",
+    help="Time limit per cell, in seconds.  [default: 60; 30 with --format nbgrader]",
 )
-@click.option("--notebook-seconds", type=click.FloatRange(min=1), default=600.0, show_default=True)
+@click.option(
+    "--notebook-seconds",
+    type=click.FloatRange(min=1),
+    default=600,
+    show_default=True,
+    metavar="SECONDS",
+    help="Time limit per notebook, in seconds.",
+)
 @click.option(
     "--memory-gb",
     type=click.FloatRange(min=0.1),
-    default=4.0,
+    default=4,
     show_default=True,
-    help="Most memory of one notebook.",
+    metavar="GB",
+    help="Memory limit per notebook, in GB.",
 )
-@click.option("--again", is_flag=True, help="Execute even what was executed before.")
 @click.option(
-    "--executor", default="threads", show_default=True, help="threads, processes, inline."
+    "--again", is_flag=True, help="Execute notebooks again even if their results are stored."
+)
+@click.option(
+    "--executor",
+    default="threads",
+    show_default=True,
+    help="How notebooks are run in parallel: threads, processes or inline.",
 )
 @jobs_option
 @bank_option
@@ -135,8 +170,8 @@ def command(
 ) -> int:
     """Execute and score submissions: a folder or zip of STUDENT.ipynb or STUDENT/*.ipynb.
 
-    Run it again after Ctrl-C or with more submissions: what was executed is kept. Exits 1 when
-    a mark could not be settled for a fault of ours.
+    Run it again after Ctrl-C or with more submissions: stored results are kept. Exits 1 when an
+    internal error left a mark unsettled.
     """
     from grader.load import Bank
     from grader.machine import read_profile

@@ -15,10 +15,10 @@ from grader.words import points
     epilog=examples("grader key release --student ada", "grader key release --student ada --json"),
 )
 @release_argument
-@click.option("--student", required=True, metavar="ID")
+@click.option("--student", required=True, metavar="ID", help="Whose key to print.")
 @json_option
 def command(release: Path, student: str, as_json: bool) -> None:
-    """Print one student's key: every answer with its unit, points and kind. Secret."""
+    """Print one student's key: every answer with its unit, points and kind. Keep it secret."""
     from grader.load import load_release
     from grader.pipeline import key_data
 

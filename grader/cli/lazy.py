@@ -2,29 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
+from grader.cli.completion import complete_ids
 from grader.errors import GraderError
+
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
 
 
 class LazyGroup(click.Group):
     """Finds each command in a module of its own.
 
     *sentences* has each command with what `--help` says of it, *module* the name of a module with
-    a place for the command's, and *noun* is what a person calls a command of this group.
+    a place for the command's, *noun* is what a person calls a command of this group, and *groups*
+    has the headings of `--help` with the commands below each.
     """
 
     def __init__(
-        self, *args: Any, sentences: Mapping[str, str], module: str, noun: str, **others: Any
+        self,
+        *args: Any,
+        sentences: Mapping[str, str],
+        module: str,
+        noun: str,
+        groups: Mapping[str, Sequence[str]] | None = None,
+        **others: Any,
     ):
         super().__init__(*args, **others)
         self._sentences = sentences
         self._module = module
         self._noun = noun
+        self._groups = groups or {}
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
         """In the order of the sentences."""
@@ -36,7 +48,20 @@ class LazyGroup(click.Group):
             return None
         module = import_module(self._module.format(cmd_name.replace("-", "_")))
         command: click.Command = module.command
+        complete_ids(command)
         return command
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Names of commands from the sentences, so that no module is loaded for them."""
+        from click.shell_completion import CompletionItem
+
+        if incomplete.startswith("-"):
+            return super().shell_complete(ctx, incomplete)
+        return [
+            CompletionItem(name, help=self._sentences.get(name))
+            for name in self.list_commands(ctx)
+            if name.startswith(incomplete)
+        ]
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -54,6 +79,12 @@ class LazyGroup(click.Group):
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """From the sentences, so that no module is loaded for it."""
-        rows = [(name, self._sentences.get(name, "")) for name in self.list_commands(ctx)]
-        with formatter.section("Commands"):
-            formatter.write_dl(rows)
+        names = self.list_commands(ctx)
+        grouped = {name for group in self._groups.values() for name in group}
+        others = [name for name in names if name not in grouped]
+        width = max(map(len, names))
+        for title, group in {**self._groups, "Commands": others}.items():
+            rows = [(n.ljust(width), self._sentences.get(n, "")) for n in group if n in names]
+            if rows:
+                with formatter.section(title):
+                    formatter.write_dl(rows)

@@ -19,9 +19,9 @@ from grader.words import points as worth
     ),
 )
 @click.argument("results", type=click.Path(path_type=Path))
-@click.option("--student", metavar="ID")
+@click.option("--student", metavar="ID", help="Show this student's answers, or mark one of them.")
 @click.option("--answer", metavar="NAME", help="The answer's variable, such as q4_why.")
-@click.option("--points", type=click.FloatRange(min=0), metavar="P")
+@click.option("--points", type=click.FloatRange(min=0), metavar="P", help="Points for the answer.")
 @click.option("--why", default="", metavar="TEXT", help="The reason; the student reads it.")
 @click.option("--by", default="staff", show_default=True, metavar="NAME", help="Who decides.")
 @click.option("--withdraw", is_flag=True, help="Take points by hand back.")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import click
 
 from grader.cli.options import bank_option, examples, json_option, print_json, progress
+from grader.words import counted
 
 if TYPE_CHECKING:
     from grader.model import Release, Student
@@ -28,17 +29,30 @@ if TYPE_CHECKING:
 @click.option(
     "--roster",
     type=click.Path(path_type=Path),
-    help="CSV with a column 'id'; students with the same 'version' share their numbers.",
+    help="CSV file with a column 'id', one row per student. Students with the same 'version' "
+    "share their numbers.",
 )
 @click.option(
-    "--student", "students", multiple=True, metavar="ID", help="A student; again for more."
+    "--student",
+    "students",
+    multiple=True,
+    metavar="ID",
+    help="Render for this student. Repeat for more students.",
 )
-@click.option("--out", required=True, type=click.Path(path_type=Path), help="Where it goes.")
+@click.option(
+    "--out",
+    required=True,
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="Folder for the release. If it holds a release of this set already, students are added "
+    "to it.",
+)
 @click.option(
     "--private-key",
     metavar="TEXT",
-    help="Draws the same numbers in every release made with it; random by default. Whoever "
-    "guesses it has every answer, and can try on any notebook: make it long and random.",
+    help="Secret from which all numbers are drawn; random by default. Releases with the same key "
+    "have the same numbers. Anyone who guesses it has every answer and can test guesses against "
+    "any notebook, so make it long and random.",
 )
 @click.option(
     "--format",
@@ -46,20 +60,22 @@ if TYPE_CHECKING:
     type=click.Choice(["notebook", "html"]),
     default="notebook",
     show_default=True,
-    help="html: versions on paper, with keys and a sheet to type answers into.",
+    help="html: versions to print, with their keys and a sheet to type answers into.",
 )
 @click.option(
     "--versions",
     type=click.IntRange(min=1, max=26),
     metavar="N",
-    help="Students share N versions, from A on, evenly; those that the roster names stay. With "
-    "--format html: how many are printed, 6 by default.",
+    help="Distribute N versions (A, B, ...) evenly; versions that the roster names are kept. With "
+    "--format html: number of versions to print, 6 by default.",
 )
-@click.option("--shared", is_flag=True, help="All share one version, the same as --versions 1.")
+@click.option(
+    "--shared", is_flag=True, help="Give every student the same version; short for --versions 1."
+)
 @click.option(
     "--leave-out",
     is_flag=True,
-    help="With --format html: drop the parts that need a computer, and their points.",
+    help="With --format html: drop parts that need a computer, and their points.",
 )
 @bank_option
 @json_option
@@ -78,11 +94,11 @@ def command(
 ) -> None:
     """Make a release: DIR/notebooks/STUDENT.ipynb for everyone, and the private DIR/release.json.
 
-    Every student has numbers of their own, unless students share versions: by a column `version` of
-    the roster, --versions or --shared. Then DIR/versions/ has each once, under nobody's name.
-    Rendering into the same DIR again adds students; the release itself never changes. With
-    --format html it is versions on paper that are rendered, DIR/exam-A.html and so on, and every
-    student gets one of them: see `grader enter` for what comes back.
+    Every student gets individual numbers unless students share versions, by a column `version` of
+    the roster, --versions or --shared. DIR/versions/ then holds each version once, without a
+    student's name. If you render into the same DIR again, new students are added and nothing else
+    changes. With --format html, versions to print are written instead, DIR/exam-A.html and so on;
+    score what students write on them with `grader enter`.
     """
     from grader.errors import SetupError
     from grader.load import Bank, load_roster
@@ -96,7 +112,9 @@ def command(
         from grader.pipeline.printing import PRINTED, print_exam
 
         if students:
-            raise SetupError("versions on paper are for nobody in particular", fix="use --roster")
+            raise SetupError(
+                "printed versions do not belong to a single student", fix="use --roster"
+            )
         on_paper = print_exam(
             Bank.open(banks),
             exam,
@@ -128,10 +146,10 @@ def command(
         return
     for note in made.notes:
         click.echo(f"note: {note}", err=True)
-    click.echo(f"{len(written)} notebooks in {out / 'notebooks'}: hand these out.")
-    if counted := _versions(made.release):
-        told = ", ".join(f"{name} for {len(students)}" for name, students in counted.items())
-        click.echo(f"versions in {out / 'versions'}, under nobody's name: {told}")
+    click.echo(f"{counted(len(written), 'notebook')} in {out / 'notebooks'}: hand these out.")
+    if shares := _versions(made.release):
+        told = ", ".join(f"{name} for {len(students)}" for name, students in shares.items())
+        click.echo(f"versions in {out / 'versions'}, without names: {told}")
     click.echo(f"{out / 'release.json'} holds the answers: keep it private.")
 
 
@@ -176,5 +194,6 @@ def _say_printed(done: Printed, out: Path, *, as_json: bool) -> None:
         return
     for note in done.notes:
         click.echo(f"note: {note}", err=True)
-    click.echo(f"{len(done.files) // 2} versions in {out}: print the files exam-*.html.")
+    versions = counted(len(done.files) // 2, "version")
+    click.echo(f"{versions} in {out}: print the files exam-*.html.")
     click.echo(f"key-*.html and release.json in {out} hold the answers: keep them private.")

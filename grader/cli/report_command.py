@@ -21,7 +21,8 @@ from grader.cli.options import bank_option, examples, json_option, print_json
 @click.option(
     "--publish/--unpublish",
     default=None,
-    help="Whether the feedback pages show the accepted answers and worked solutions.",
+    help="Show or hide accepted answers and worked solutions on the feedback pages. Default: "
+    "unchanged.",
 )
 @bank_option
 @json_option

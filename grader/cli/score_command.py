@@ -28,16 +28,17 @@ if TYPE_CHECKING:
     type=click.Choice(["in-force", "current", "released"]),
     default="in-force",
     show_default=True,
-    help="Those that count already, as the bank has them now, or as they were released.",
+    help="Which specs to score by: those that count now (in-force), those in the bank (current), "
+    "or those in the release (released).",
 )
-@click.option("--dry-run", is_flag=True, help="Show what would change, and change nothing.")
-@click.option("--why", default="", metavar="TEXT", help="The reason, for the audit log.")
+@click.option("--dry-run", is_flag=True, help="Show what would change without changing anything.")
+@click.option("--why", default="", metavar="TEXT", help="Reason, for the audit log.")
 @bank_option
 @json_option
 def command(
     results: Path, specs: str, dry_run: bool, why: str, banks: tuple[str, ...], as_json: bool
 ) -> None:
-    """Score the stored evidence again, without a kernel, and show who changes and why."""
+    """Score stored answers again without running any notebook, and show whose marks change."""
     from grader.load import Bank
     from grader.pipeline import rescore, write_results
 

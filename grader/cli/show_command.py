@@ -18,12 +18,22 @@ from grader.cli.options import bank_option, examples, json_option, print_json
     ),
 )
 @click.argument("problem", metavar="ID")
-@click.option("--seed", type=click.IntRange(min=0), default=0, metavar="N", help="Which variant.")
-@click.option("--key", is_flag=True, help="With the key, for the instructor.")
+@click.option(
+    "--seed",
+    type=click.IntRange(min=0),
+    default=0,
+    show_default=True,
+    metavar="N",
+    help="Number of the variant to show.",
+)
+@click.option("--key", is_flag=True, help="Also show the answers, tolerances and mistakes.")
 @bank_option
 @json_option
 def command(problem: str, seed: int, key: bool, banks: tuple[str, ...], as_json: bool) -> None:
-    """Show one problem as a student sees it, with --key as the instructor does."""
+    """Show one variant of a problem as a student sees it.
+
+    ID is a problem's id or a path to its YAML file.
+    """
     from grader.load import Bank
     from grader.pipeline import preview
 

@@ -11,11 +11,17 @@ from grader.cli.options import bank_option, examples, release_argument
 
 @click.command("solve", epilog=examples("grader solve release --student ada --out ada.ipynb"))
 @release_argument
-@click.option("--student", required=True, metavar="ID")
-@click.option("--out", required=True, type=click.Path(path_type=Path), metavar="NB")
+@click.option("--student", required=True, metavar="ID", help="Whose notebook to fill in.")
+@click.option(
+    "--out",
+    required=True,
+    type=click.Path(path_type=Path),
+    metavar="NB",
+    help="Notebook file to write.",
+)
 @bank_option
 def command(release: Path, student: str, out: Path, banks: tuple[str, ...]) -> None:
-    """Write one student's notebook with every answer filled in; it scores full marks. Secret."""
+    """Write one student's notebook with every answer filled in, for full marks. Keep it secret."""
     from grader.load import Bank, load_release
     from grader.pipeline import solve
 

@@ -34,11 +34,32 @@ _PUBLIC = (
     "--pack",
     type=click.Path(path_type=Path, exists=True, dir_okay=False),
     metavar="FILE",
-    help="A sealed pack to grade by, opened with the key in GRADER_PACK_KEY.",
+    help="Sealed pack to grade with; opened with the key in GRADER_PACK_KEY.",
 )
-@click.option("--scale", type=click.IntRange(1, 10_000), default=100, show_default=True)
-@click.option("--cell-seconds", type=click.FloatRange(min=0.1), default=60.0, show_default=True)
-@click.option("--notebook-seconds", type=click.FloatRange(min=1), default=600.0, show_default=True)
+@click.option(
+    "--scale",
+    type=click.IntRange(1, 10_000),
+    default=100,
+    show_default=True,
+    metavar="N",
+    help="Classroom 50 points per exam point.",
+)
+@click.option(
+    "--cell-seconds",
+    type=click.FloatRange(min=0.1),
+    default=60,
+    show_default=True,
+    metavar="SECONDS",
+    help="Time limit per cell, in seconds.",
+)
+@click.option(
+    "--notebook-seconds",
+    type=click.FloatRange(min=1),
+    default=600,
+    show_default=True,
+    metavar="SECONDS",
+    help="Time limit per notebook, in seconds.",
+)
 @sandbox_option
 def command(
     notebook: Path,
@@ -50,9 +71,9 @@ def command(
 ) -> None:
     """Write Classroom 50's result.json and release-body.md for the checkout in this folder.
 
-    Whose it is, is read from the environment that its runner sets. With a pack the hidden tests
-    are run, and parts that nobody can settle here are left out of the points and named; without
-    one the public checks alone. Exits 0 whatever the student has earned.
+    The student is identified by the environment that its runner sets. With a pack, the hidden
+    tests are run, and parts that can't be settled here are left out of the points and listed.
+    Without a pack, only the public checks are run. Exits 0 whatever the score.
     """
     from grader.export.classroom50 import classroom50, identity, outputs
     from grader.model import Limits

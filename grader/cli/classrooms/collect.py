@@ -22,32 +22,75 @@ from grader.words import counted
 )
 @click.argument("roster", type=click.Path(path_type=Path))
 @click.option(
-    "--out", required=True, type=click.Path(path_type=Path, file_okay=False), metavar="SUBMISSIONS"
+    "--out",
+    required=True,
+    type=click.Path(path_type=Path, file_okay=False),
+    metavar="SUBMISSIONS",
+    help="Folder for the notebooks.",
 )
-@click.option("--url", default="", metavar="PATTERN", help="Each one's address, with {id} in it.")
+@click.option(
+    "--url", default="", metavar="PATTERN", help="URL of each repository, with {id} in it."
+)
 @click.option(
     "--clones",
     type=click.Path(path_type=Path, file_okay=False, exists=True),
     metavar="DIR",
-    help="A folder with a clone for each student, named after the id, instead of addresses.",
+    help="Folder with one clone per student, named by id, to use instead of URLs.",
 )
-@click.option("--branch", default="", metavar="NAME", help="Default: the one it opens with.")
-@click.option("--deadline", metavar="INSTANT", help="Such as 2026-12-01T23:59:00+01:00.")
+@click.option(
+    "--branch",
+    default="",
+    metavar="NAME",
+    help="Branch to collect. Default: each repository's default branch.",
+)
+@click.option(
+    "--deadline",
+    metavar="INSTANT",
+    help="Collect the last commit before this time, such as 2026-12-01T23:59:00+01:00.",
+)
 @click.option(
     "--notebook",
     default="",
     metavar="PATH",
-    help="In each repository; may hold {id}. Default: the only one in its top folder.",
+    help="Notebook's path in each repository; may contain {id}. Default: the only notebook at "
+    "the top.",
 )
 @click.option(
-    "--student", "students", multiple=True, metavar="ID", help="Only this one; again for more."
+    "--student",
+    "students",
+    multiple=True,
+    metavar="ID",
+    help="Collect for this student only. Repeat for more students.",
 )
-@click.option("--again", is_flag=True, help="Even what was collected after its deadline already.")
-@click.option("--seconds", type=click.FloatRange(min=1), default=120.0, show_default=True)
 @click.option(
-    "--most-mb", type=click.FloatRange(min=1), default=200.0, show_default=True, metavar="MB"
+    "--again",
+    is_flag=True,
+    help="Collect again even if a notebook was already collected after its deadline.",
 )
-@click.option("--jobs", type=click.IntRange(1, 64), default=8, show_default=True, metavar="N")
+@click.option(
+    "--seconds",
+    type=click.FloatRange(min=1),
+    default=120,
+    show_default=True,
+    metavar="SECONDS",
+    help="Time limit per repository, in seconds.",
+)
+@click.option(
+    "--most-mb",
+    type=click.FloatRange(min=1),
+    default=200,
+    show_default=True,
+    metavar="MB",
+    help="Size limit per repository, in MB.",
+)
+@click.option(
+    "--jobs",
+    type=click.IntRange(1, 64),
+    default=8,
+    show_default=True,
+    metavar="N",
+    help="Repositories to work on at once.",
+)
 @json_option
 def command(
     roster: Path,
@@ -66,9 +109,9 @@ def command(
 ) -> int:
     """Collect every student's notebook with git, as it stood at the deadline.
 
-    ROSTER is a CSV with a column `id`; columns `repository` and `deadline` hold what is different
-    for a student. A token in GITHUB_TOKEN lets it into private repositories. Nothing of a
-    repository is run or checked out. Exits 1 when a repository could not be read.
+    ROSTER is a CSV file with a column `id`; the columns `repository` and `deadline` override
+    --url and --deadline for a student. If repositories are private, set GITHUB_TOKEN. Nothing in
+    a repository is run or checked out. Exits 1 when a repository can't be read.
     """
     from grader.export.escape import inert
     from grader.git import Bounds

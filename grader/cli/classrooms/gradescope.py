@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     required=True,
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="ZIP",
-    help="What you upload as the assignment's autograder.",
+    help="File to write; upload it as the assignment's autograder.",
 )
 @click.option(
     "--wheels",
@@ -62,25 +62,28 @@ if TYPE_CHECKING:
     multiple=True,
     metavar="WHAT=WHEN",
     help="When students see marks, solutions or output: visible, after_due_date, "
-    "after_published or hidden; again for more. Solutions are left out unless named.  "
+    "after_published or hidden. Repeat for more. Solutions are omitted unless named.  "
     "[default: marks=visible, output=hidden]",
 )
 @click.option(
     "--rate",
     metavar="N/MINUTES",
-    help="At most N submissions within so many minutes; what failed by our fault does not count.",
+    help="Limit to N submissions within MINUTES; submissions that failed because of an internal "
+    "error do not count.",
 )
 @click.option(
     "--minutes",
     type=click.FloatRange(min=2, max=40),
-    default=10.0,
+    default=10,
     show_default=True,
-    help="The time limit that the assignment has at Gradescope.",
+    metavar="MINUTES",
+    help="Time limit of the assignment at Gradescope, in minutes.",
 )
 @click.option(
     "--memory-mb",
     type=click.IntRange(min=512),
-    help="The memory that its container has there.  [default: 768, or 1536 with torch]",
+    metavar="MB",
+    help="Memory of its container at Gradescope, in MB.  [default: 768, or 1536 with torch]",
 )
 @click.option(
     "--text",
@@ -88,14 +91,14 @@ if TYPE_CHECKING:
     type=click.Choice(("text", "md")),
     default="text",
     show_default=True,
-    help="How reasons are shown: as plain text, or as Markdown.",
+    help="Format of the reasons: plain text or Markdown.",
 )
 @click.option(
     "--sandbox",
     default="required:user",
     show_default=True,
     metavar="auto|required[:LAYERS]",
-    help="What student code must be kept in there.",
+    help="Isolation required for student code there.",
 )
 @click.option("--install", default="", metavar="TEXT", help="What pip installs; this version.")
 @bank_option
@@ -120,8 +123,8 @@ def command(
     """Make the zip of a Gradescope autograder from a release.
 
     The zip holds the release with every answer: upload it to your own assignment, and keep it
-    private. Students are known by their e-mail on the roster, or by an id that is their e-mail or
-    their number there.
+    private. Students are matched by the e-mail address on the roster, or by an id that is their
+    e-mail address or their number at Gradescope.
     """
     from grader.export.autograder import Autograder
     from grader.export.gradescope import TextFormat

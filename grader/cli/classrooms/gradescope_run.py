@@ -20,9 +20,9 @@ from grader.cli.options import examples
     default="/autograder",
 )
 def command(root: Path) -> None:
-    """Grade what Gradescope handed over in ROOT, and write ROOT/results/results.json.
+    """Grade the submission that Gradescope put into ROOT, and write ROOT/results/results.json.
 
-    Exits 0 whatever the student has earned; a fault of ours leaves a result without a score.
+    Exits 0 whatever the score; after an internal error, the result has no score.
     """
     from grader.pipeline.gradescope.grading import autograde
 

@@ -25,14 +25,29 @@ from grader.errors import SetupError
     required=True,
     type=click.Path(path_type=Path, file_okay=False, exists=True),
     metavar="STUDENTS",
-    help="The folder students/ that `grader classroom init` wrote.",
+    help="Folder students/ that `grader classroom init` wrote.",
 )
-@click.option("--url", default="", metavar="PATTERN", help="Each one's address, with {id} in it.")
-@click.option("--branch", default="main", show_default=True, metavar="NAME")
 @click.option(
-    "--student", "students", multiple=True, metavar="ID", help="Only this one; again for more."
+    "--url", default="", metavar="PATTERN", help="URL of each repository, with {id} in it."
 )
-@click.option("--jobs", type=click.IntRange(1, 64), default=8, show_default=True, metavar="N")
+@click.option(
+    "--branch", default="main", show_default=True, metavar="NAME", help="Branch to write to."
+)
+@click.option(
+    "--student",
+    "students",
+    multiple=True,
+    metavar="ID",
+    help="Hand out to this student only. Repeat for more students.",
+)
+@click.option(
+    "--jobs",
+    type=click.IntRange(1, 64),
+    default=8,
+    show_default=True,
+    metavar="N",
+    help="Repositories to work on at once.",
+)
 @json_option
 def command(
     roster: Path,
@@ -43,10 +58,10 @@ def command(
     jobs: int,
     as_json: bool,
 ) -> int:
-    """Add to every student's repository what it lacks: the notebook, or all of it when empty.
+    """Add missing files to every student's repository: the notebook, or everything if it is empty.
 
-    Nothing that is there is changed, so it can run again for those who join late. A token in
-    GITHUB_TOKEN lets it write. Exits 1 when a repository could not be written.
+    Existing files are never changed, so run it again when students join late. Set GITHUB_TOKEN to
+    a token with write access. Exits 1 when a repository can't be written.
     """
     from grader.load import load_roster
     from grader.pipeline.publishing import Sending, folder_files, send_all

@@ -20,36 +20,50 @@ from grader.words import counted
     ),
 )
 @click.argument("folder", metavar="DIR", type=click.Path(path_type=Path, file_okay=False))
-@click.option("--release", required=True, type=click.Path(path_type=Path), metavar="DIR")
 @click.option(
-    "--host", type=click.Choice(["github", "classroom50"]), help="Where they are; default: github."
+    "--release",
+    required=True,
+    type=click.Path(path_type=Path),
+    metavar="DIR",
+    help="Folder of the release that `grader render` wrote.",
 )
-@click.option("--owner", metavar="ORG", help="Whose the students' repositories are.")
-@click.option("--url", metavar="PATTERN", help="Their addresses, with {id} in it.")
-@click.option("--notebook", metavar="NAME", help="Default: SET.ipynb.")
-@click.option("--deadline", metavar="INSTANT", help="2026-12-01T23:59:00+01:00.")
-@click.option("--schedule", metavar="CRON", help="When to grade, in UTC.")
-@click.option("--branch", metavar="NAME", help="Default: main.")
+@click.option(
+    "--host",
+    type=click.Choice(["github", "classroom50"]),
+    help="Where the repositories are. Default: github.",
+)
+@click.option(
+    "--owner",
+    metavar="ORG",
+    help="GitHub organization or user that owns the students' repositories.",
+)
+@click.option("--url", metavar="PATTERN", help="URL of each repository, with {id} in it.")
+@click.option("--notebook", metavar="NAME", help="Name of the notebook file. Default: SET.ipynb.")
+@click.option("--deadline", metavar="INSTANT", help="Deadline, such as 2026-12-01T23:59:00+01:00.")
+@click.option("--schedule", metavar="CRON", help="When to grade, as a cron expression in UTC.")
+@click.option("--branch", metavar="NAME", help="Branch to collect. Default: main.")
 @click.option("--install", metavar="PACKAGE", help="What pip installs.")
-@click.option("--python", metavar="VERSION", help="Default: 3.12.")
-@click.option("--gpu-label", metavar="LABEL", help="Default: gpu.")
-@click.option("--classroom", metavar="NAME", help="Of Classroom 50.")
-@click.option("--assignment", metavar="NAME", help="Of Classroom 50.")
+@click.option("--python", metavar="VERSION", help="Python version of the workflows. Default: 3.12.")
+@click.option("--gpu-label", metavar="LABEL", help="Label of the runners with a GPU. Default: gpu.")
+@click.option("--classroom", metavar="NAME", help="Name of the classroom at Classroom 50.")
+@click.option("--assignment", metavar="NAME", help="Name of the assignment at Classroom 50.")
 @click.option(
     "--scale",
     type=click.IntRange(1, 10_000),
-    help="What points are multiplied by for Classroom 50; default: 100.",
+    metavar="N",
+    help="Classroom 50 points per exam point. Default: 100.",
 )
 @click.option(
     "--sample/--no-sample",
     default=None,
-    help="Whether the template has a notebook for practice, where everybody's numbers differ; "
-    "default: it has.",
+    help="If students have individual numbers, put a practice notebook into the template. "
+    "Default: --sample.",
 )
 @click.option(
     "--pack",
     type=click.Path(path_type=Path, exists=True, dir_okay=False),
-    help="A sealed pack for Classroom 50's bundle.",
+    metavar="FILE",
+    help="Sealed pack for Classroom 50's bundle.",
 )
 @bank_option
 @json_option
@@ -63,10 +77,10 @@ def command(
 ) -> None:
     """Write the repositories of a class into DIR.
 
-    student-template/ is what an assignment starts from, with the notebook when everybody shares a
-    version and with a sample for practice when not; students/ID/ is the same with that student's
-    notebook; instructor/ collects and grades, and alone holds the release. Run again, it keeps to
-    the options of the run before, and says so.
+    student-template/ is the starting point of an assignment: with the notebook if all students
+    share a version, else with a practice notebook. students/ID/ is the same with that student's
+    notebook. instructor/ collects and grades; it alone holds the release. If you run the command
+    again, options that you omit keep their values from before, which is reported.
     """
     from grader.load import Bank, load_release
     from grader.load.repositories import instant

@@ -23,20 +23,27 @@ if TYPE_CHECKING:
     ),
 )
 @click.argument("folder", metavar="DIR", type=click.Path(path_type=Path))
-@click.option("--release", required=True, type=click.Path(path_type=Path), metavar="FILE")
+@click.option(
+    "--release",
+    required=True,
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="The release.json or sealed pack whose secrets to search for.",
+)
 @click.option(
     "--student",
     "students",
     multiple=True,
     metavar="ID",
-    help="Search for the keys of this student alone; again for more. Default: of all.",
+    help="Search for this student's keys only. Repeat for more. Default: all students.",
 )
 @click.option(
     "--seconds",
     type=click.FloatRange(min=1),
-    default=1800.0,
+    default=1800,
     show_default=True,
-    help="Most time; what was not searched by then is named.",
+    metavar="SECONDS",
+    help="Time limit, in seconds; files that were not searched by then are listed.",
 )
 @bank_option
 @json_option
@@ -48,11 +55,11 @@ def command(
     banks: tuple[str, ...],
     as_json: bool,
 ) -> int:
-    """Search all that students would get for keys, hidden cases, solutions and seeds.
+    """Search what students get for keys, hidden cases, solutions and seeds.
 
-    Files of every type, archives, notebooks with outputs and attachments, and all of git's
-    history; plain, encoded, compressed or hashed. Exits 1 when something was found, or could not
-    be searched; secrets are masked in what is printed.
+    Searches files of every type, archives, notebooks with outputs and attachments, and the whole
+    git history for plain, encoded, compressed and hashed secrets. Exits 1 when something is found
+    or can't be searched. Secrets are masked in the output.
     """
     from grader.load import Bank
     from grader.pipeline.leaks import Bounds, find_leaks

@@ -19,14 +19,39 @@ from grader.cli.options import examples, json_option, print_json, progress
     ),
 )
 @click.argument("results", type=click.Path(path_type=Path))
-@click.option("--roster", type=click.Path(path_type=Path, exists=True), metavar="CSV")
-@click.option("--url", default="", metavar="PATTERN", help="Each one's address, with {id} in it.")
-@click.option("--branch", default="feedback", show_default=True, metavar="NAME")
-@click.option("--out", type=click.Path(path_type=Path, file_okay=False), metavar="DIR")
 @click.option(
-    "--student", "students", multiple=True, metavar="ID", help="Only this one; again for more."
+    "--roster",
+    type=click.Path(path_type=Path, exists=True),
+    metavar="CSV",
+    help="CSV file with a column `repository`, for students whose URL is different.",
 )
-@click.option("--jobs", type=click.IntRange(1, 64), default=8, show_default=True, metavar="N")
+@click.option(
+    "--url", default="", metavar="PATTERN", help="URL of each repository, with {id} in it."
+)
+@click.option(
+    "--branch", default="feedback", show_default=True, metavar="NAME", help="Branch to write to."
+)
+@click.option(
+    "--out",
+    type=click.Path(path_type=Path, file_okay=False),
+    metavar="DIR",
+    help="Write the files to DIR instead of pushing them.",
+)
+@click.option(
+    "--student",
+    "students",
+    multiple=True,
+    metavar="ID",
+    help="Publish for this student only. Repeat for more students.",
+)
+@click.option(
+    "--jobs",
+    type=click.IntRange(1, 64),
+    default=8,
+    show_default=True,
+    metavar="N",
+    help="Repositories to work on at once.",
+)
 @json_option
 def command(
     results: Path,
@@ -38,12 +63,12 @@ def command(
     jobs: int,
     as_json: bool,
 ) -> int:
-    """Give students their feedback, as they may see it, on a branch of their own repository.
+    """Push each student's feedback to a branch of the student's repository.
 
-    README.md and feedback.html are what `grader report` wrote: with accepted answers only once
-    published there. A token in GITHUB_TOKEN lets it write. Nobody else's branch is overwritten.
-    Exits 1 when a repository could not be written, and when there is nothing to send to a student
-    who was named with --student.
+    README.md and feedback.html have the state of the last `grader report`: accepted answers are
+    included only after --publish there. Set GITHUB_TOKEN to a token with write access. Branches
+    that other programs wrote are not overwritten. Exits 1 when a repository can't be written, or
+    when a student named with --student has nothing to send.
     """
     from grader.export.results import listed
     from grader.model.result import Standing

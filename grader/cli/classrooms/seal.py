@@ -18,20 +18,22 @@ from grader.cli.options import examples, json_option, print_json, release_argume
     ),
 )
 @release_argument
-@click.option("--out", required=True, type=click.Path(path_type=Path), metavar="PACK")
+@click.option(
+    "--out", required=True, type=click.Path(path_type=Path), metavar="PACK", help="File to write."
+)
 @click.option(
     "--key-file",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="Where the key goes, for your eyes only; a key that is there already is used again. "
-    "Without it, a new key is printed once.",
+    help="File for the key, readable by you alone. If it holds a key already, that key is used. "
+    "Default: print a new key once.",
 )
 @json_option
 def command(release: Path, out: Path, key_file: Path | None, as_json: bool) -> None:
-    """Encrypt a release, with its keys and hidden cases, for a runner that holds the secret.
+    """Encrypt a release, with its keys and hidden cases, for a runner that holds the key.
 
-    The pack may lie in a repository that students read. The key may not: store it as a secret of
-    the runner, under the name GRADER_PACK_KEY. Who loses it seals the release again.
+    Students may read the pack, but never the key: store the key as a secret of the runner named
+    GRADER_PACK_KEY. If you lose the key, seal the release again.
     """
     from grader.pipeline.sealing import seal_release
 

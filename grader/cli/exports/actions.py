@@ -19,23 +19,23 @@ from grader.cli.runner_files import append
     ),
 )
 @results_argument
-@click.option("--student", required=True, metavar="ID")
+@click.option("--student", required=True, metavar="ID", help="Whose result to print.")
 @click.option(
     "--notebook",
     type=click.Path(path_type=Path, dir_okay=False, exists=True),
     metavar="NB",
-    help="The file to point at, as it lies in the repository.",
+    help="Notebook that the annotations point to, by its path in the repository.",
 )
 @click.option(
     "--summary",
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="FILE",
-    help="Append the summary to FILE. Default: $GITHUB_STEP_SUMMARY, where that is set.",
+    help="Append the summary to FILE. Default: $GITHUB_STEP_SUMMARY, if it is set.",
 )
 def command(results: Path, student: str, notebook: Path | None, summary: Path | None) -> None:
-    """Print annotations for what went wrong, and append a summary to the step's.
+    """Print annotations for wrong answers, and append a summary to that of the workflow step.
 
-    Prints the commands of GitHub Actions, so that its log and the notebook's page show them.
+    The annotations are GitHub Actions commands, shown in the log and beside the notebook.
     """
     from grader.export.actions import annotation_lines, annotations_of, summary_of
     from grader.export.places import places

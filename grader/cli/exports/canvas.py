@@ -19,8 +19,8 @@ from grader.cli.options import examples, json_option
     ),
 )
 @results_argument
-@click.option("--column", required=True, metavar="TITLE", help="The assignment's column.")
-@gradebook_options("The CSV file that Canvas exported.")
+@click.option("--column", required=True, metavar="TITLE", help="Title of the assignment's column.")
+@gradebook_options("CSV file that Canvas exported.")
 @json_option
 def command(
     results: Path,
@@ -31,9 +31,9 @@ def command(
     out: Path | None,
     as_json: bool,
 ) -> None:
-    """Fill the points into the gradebook that Canvas exported; every other byte stays.
+    """Fill the points into the gradebook that Canvas exported, and change nothing else.
 
-    Cells of students whose points are still open stay as they were, and are named.
+    If a student's points are still open, the cell is left as it was, and the student is listed.
     """
     from grader.export.gradebooks import canvas
     from grader.pipeline.exporting import class_results

@@ -21,29 +21,31 @@ from grader.cli.runner_files import append_outputs, output_option
     ),
 )
 @results_argument
-@click.option("--student", required=True, metavar="ID")
+@click.option("--student", required=True, metavar="ID", help="Whose result to write.")
 @click.option(
     "--scale",
     type=click.IntRange(min=1, max=1_000_000),
     default=100,
     show_default=True,
     metavar="N",
-    help="Classroom 50's integer points for one of the exam's: the same for a whole class.",
+    help="Classroom 50 points per exam point, as it stores integers; use one value per class.",
 )
 @partial_option
 @click.option(
     "--submitted-at",
     metavar="TIME",
-    help="ISO 8601, such as the commit's date. Default: when the submission came in.",
+    help="Time of submission in ISO 8601, such as the commit's. Default: when it was received.",
 )
-@click.option("--graded-at", metavar="TIME", help="ISO 8601. Left out unless given.")
+@click.option(
+    "--graded-at", metavar="TIME", help="Time of grading in ISO 8601. Omitted by default."
+)
 @output_option
 @click.option(
     "--out",
     type=click.Path(path_type=Path, file_okay=False),
     default=".",
     metavar="DIR",
-    help="Where to write. Default: here, where Classroom 50's runner looks.",
+    help="Folder to write to. Default: the current one, where Classroom 50's runner looks.",
 )
 @json_option
 def command(
@@ -59,9 +61,9 @@ def command(
 ) -> None:
     """Write result.json and release-body.md for Classroom 50's runner.
 
-    Whose submission it is comes from the variables that the runner sets: CLASSROOM, ASSIGNMENT,
-    OWNER, SUBMISSION_TAG, COMMIT_URL, RELEASE_URL, REVIEW_URL and others. Exits with 0 however
-    many points there are; anything else means that there is no result, and nothing is published.
+    The submission is identified by the variables that the runner sets: CLASSROOM, ASSIGNMENT,
+    OWNER, SUBMISSION_TAG, COMMIT_URL, RELEASE_URL, REVIEW_URL and others. Exits 0 whatever the
+    score; any other code means that there is no result, and nothing is published.
     """
     from grader.export import classroom50
     from grader.pipeline.exporting import class_results

@@ -18,18 +18,24 @@ from grader.cli.options import examples, json_option
     ),
 )
 @results_argument
-@click.option("--student", "students", multiple=True, metavar="ID", help="May be given again.")
+@click.option(
+    "--student",
+    "students",
+    multiple=True,
+    metavar="ID",
+    help="Export this student only. Repeat for more.",
+)
 @click.option(
     "--out",
     type=click.Path(path_type=Path, file_okay=False),
     metavar="DIR",
-    help="Where to write results.csv. Default: RESULTS/exports.",
+    help="Folder for results.csv. Default: RESULTS/exports.",
 )
 @json_option
 def command(results: Path, students: tuple[str, ...], out: Path | None, as_json: bool) -> None:
-    """Write results.csv: names, sections, totals, points by problem and by part.
+    """Write results.csv: names, sections, totals, and points by problem and by part.
 
-    Where points are open, their cells and the total over them are empty.
+    If points are still open, their cells and the total are empty.
     """
     from grader.export.totals import totals
     from grader.pipeline.exporting import class_results

@@ -27,7 +27,9 @@ from grader.cli.runner_files import append_outputs, output_option
     ),
 )
 @results_argument
-@click.option("--student", metavar="ID", help="One student's files, without a folder.")
+@click.option(
+    "--student", metavar="ID", help="Write only this student's files, without a folder per student."
+)
 @partial_option
 @output_option
 @out_option
@@ -40,10 +42,10 @@ def command(
     out: Path | None,
     as_json: bool,
 ) -> None:
-    """Write the results that GitHub Classroom's autograding reporter reads, a file a problem.
+    """Write the results that GitHub Classroom's autograding reporter reads, one file per problem.
 
-    With --github-output one student's go where the reporter's step finds them: an output q1, q2,
-    ... for each problem, and `runners` with all of their names.
+    With --github-output, a student's results become outputs of the workflow step: q1, q2, ... for
+    the problems, and `runners` with all their names.
     """
     from grader.export import github
     from grader.pipeline.exporting import class_results

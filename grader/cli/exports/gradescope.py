@@ -21,7 +21,9 @@ _TIERS = ("visible", "after_due_date", "after_published", "hidden")
     ),
 )
 @results_argument
-@click.option("--student", metavar="ID", help="One student's file, without a folder.")
+@click.option(
+    "--student", metavar="ID", help="Write only this student's file, without a folder per student."
+)
 @click.option(
     "--marks",
     type=click.Choice(_TIERS),
@@ -34,7 +36,7 @@ _TIERS = ("visible", "after_due_date", "after_published", "hidden")
     type=click.Choice(_TIERS),
     default="after_published",
     show_default=True,
-    help="When they see accepted answers, once the exam's feedback is published.",
+    help="When students see accepted answers, once the exam's feedback is published.",
 )
 @click.option(
     "--text",
@@ -42,7 +44,7 @@ _TIERS = ("visible", "after_due_date", "after_published", "hidden")
     type=click.Choice(("text", "md")),
     default="text",
     show_default=True,
-    help="How reasons are shown: as plain text, or as Markdown.",
+    help="Format of the reasons: plain text or Markdown.",
 )
 @out_option
 @json_option
@@ -55,7 +57,7 @@ def command(
     out: Path | None,
     as_json: bool,
 ) -> None:
-    """Write results.json as Gradescope's autograder reads it, for everybody or for one."""
+    """Write Gradescope's results.json for every student, or for one."""
     from grader.export.gradescope import FILE, TextFormat, Tiers, Visible, notes, results_json
     from grader.model.exported import Exported, Result
     from grader.pipeline.exporting import class_results

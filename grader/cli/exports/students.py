@@ -27,7 +27,7 @@ def out_option(command: F) -> F:
         "--out",
         type=click.Path(path_type=Path, file_okay=False),
         metavar="DIR",
-        help="Where to write. Default: a folder of the format's name in RESULTS/exports.",
+        help="Folder to write to. Default: RESULTS/exports/FORMAT.",
     )(command)
 
 
@@ -36,7 +36,7 @@ def partial_option(command: F) -> F:
     return click.option(
         "--partial",
         is_flag=True,
-        help="Leave parts whose points are still open out, and out of the maximum, too.",
+        help="If points are still open, leave those parts out of the result and of its maximum.",
     )(command)
 
 
@@ -48,10 +48,10 @@ def gradebook_options(what: str) -> Callable[[F], F]:
         command = click.option(
             "--missing-as-zero",
             is_flag=True,
-            help="Write 0 for students who handed in nothing that can be read.",
+            help="Write 0 for students without a readable submission.",
         )(command)
         command = click.option(
-            "--scale", is_flag=True, help="Convert to the points that the column is out of."
+            "--scale", is_flag=True, help="Scale points to the column's maximum."
         )(command)
         return click.option(
             "--gradebook",

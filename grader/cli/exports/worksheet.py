@@ -16,7 +16,7 @@ from grader.cli.options import examples, json_option
     epilog=examples("grader export worksheet results --gradebook Grades-Midterm-1234.csv"),
 )
 @results_argument
-@gradebook_options("The worksheet that Moodle gave.")
+@gradebook_options("Grading worksheet downloaded from Moodle.")
 @json_option
 def command(
     results: Path,
@@ -26,9 +26,9 @@ def command(
     out: Path | None,
     as_json: bool,
 ) -> None:
-    """Fill the points into Moodle's worksheet for grading offline; every other byte stays.
+    """Fill the points into Moodle's offline grading worksheet, and change nothing else.
 
-    Cells of students whose points are still open stay as they were, and are named.
+    If a student's points are still open, the cell is left as it was, and the student is listed.
     """
     from grader.export.gradebooks import worksheet
     from grader.pipeline.exporting import class_results

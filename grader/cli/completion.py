@@ -1,0 +1,102 @@
+"""What the shell completes beside commands, options and files: ids, without loading a problem."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+# click's own module for completion is imported where a shell asks, so that no other start waits.
+if TYPE_CHECKING:
+    from click.shell_completion import CompletionItem
+
+    from grader.load import BankIndex
+
+Names = Callable[[click.Context], Iterable[str]]
+
+
+class Named(click.types.StringParamType):
+    """Text that the shell completes from *names*, or from files where none of them fits.
+
+    If *names* returns a mapping, zsh and fish show its values beside the names.
+    """
+
+    def __init__(self, names: Names, *, files: bool = False):
+        self._names = names
+        self._files = files
+
+    def shell_complete(
+        self, ctx: click.Context, param: click.Parameter, incomplete: str
+    ) -> list[CompletionItem]:
+        """The names that begin with *incomplete*; none after an error, which the command itself
+        reports once it runs."""
+        from click.shell_completion import CompletionItem
+
+        del param
+        try:
+            names = self._names(ctx)
+            fitting = sorted({n for n in names if n.startswith(incomplete)})
+        except Exception:  # noqa: BLE001 - a traceback must not land in somebody's prompt
+            names, fitting = (), []
+        if self._files and not fitting:
+            return [CompletionItem(incomplete, type="file")]
+        titles = names if isinstance(names, Mapping) else {}
+        return [CompletionItem(name, help=titles.get(name)) for name in fitting]
+
+
+def _bank(ctx: click.Context) -> BankIndex:
+    from grader.load import BankIndex
+
+    return BankIndex.open(ctx.params.get("banks") or ())
+
+
+def _prefixes(ctx: click.Context) -> Iterable[str]:
+    """The families of the bank that `grader new` writes into."""
+    from grader.load import BankIndex
+
+    return (f"{family}/" for family in BankIndex((ctx.params.get("into") or Path(),)).families)
+
+
+def _students(_ctx: click.Context) -> Iterable[str]:
+    """The students of the first release, results folder or roster that the line names.
+
+    Read from the line itself: an option that still lacks its value hides the arguments from click.
+    """
+    from click.shell_completion import split_arg_string
+
+    for word in split_arg_string(os.environ.get("COMP_WORDS", "")):
+        path = Path(word).expanduser()
+        file = path / "release.json" if path.is_dir() else path
+        if (path / "grades").is_dir():
+            return [grade.stem for grade in (path / "grades").glob("*.json")]
+        if file.suffix == ".json" and file.is_file():
+            return [student["id"] for student in json.loads(file.read_bytes())["students"]]
+        if file.suffix == ".csv" and file.is_file():
+            from grader.load import load_roster
+
+            return [student.id for student in load_roster(file)]
+    return []
+
+
+_PROBLEM = Named(lambda ctx: tuple(_bank(ctx).paths), files=True)
+_STUDENT = Named(_students)
+_TYPES: Mapping[str, Named] = {
+    "exam": Named(lambda ctx: tuple(_bank(ctx).set_paths), files=True),
+    "family": Named(lambda ctx: _bank(ctx).families),
+    "new_problem": Named(_prefixes),
+    "problem": _PROBLEM,
+    "problems": _PROBLEM,
+    "student": _STUDENT,
+    "students": _STUDENT,
+}
+
+
+def complete_ids(command: click.Command) -> None:
+    """Makes the shell complete the command's parameters that are ids, by the parameters' names."""
+    for param in command.params:
+        if param.name in _TYPES and param.type is click.STRING:
+            param.type = _TYPES[param.name]
