@@ -19,6 +19,10 @@ _QUICK = 0.25
 """The share of runs that are quicker than what is taken for undisturbed."""
 
 
+UNDISTURBED = "undisturbed"
+"""In a race: whether it was measured while no other notebook of the batch ran."""
+
+
 class NotMeasuredError(Exception):
     """Nothing can be concluded; says why. To be measured again."""
 
@@ -183,6 +187,29 @@ def counted(race: Mapping[str, object]) -> Estimate:
     """What was counted, the same every time or nearly so."""
     _made(race)
     return estimate(_numbers(race.get("counted")))
+
+
+def is_final(raw: Mapping[str, object] | None) -> bool:
+    """Whether the answer *raw* was measured while no other notebook of the batch ran."""
+    race = (raw or {}).get("race")
+    return isinstance(race, Mapping) and race.get(UNDISTURBED) is True
+
+
+def what_next(race: Mapping[str, object]) -> str:
+    """What follows from a measurement that settles nothing: another one, or a person."""
+    if race.get(UNDISTURBED) is not True:
+        return "It is measured again."
+    why = "No other notebook ran during the last measurement"
+    if _slowed(race):
+        why += ", and the baseline was slower while this code was running beside it"
+    return f"{why}; a person decides."
+
+
+def _slowed(race: Mapping[str, object]) -> bool:
+    try:
+        return busy(race)
+    except (NotMeasuredError, KeyError):
+        return False
 
 
 def _made(race: Mapping[str, object]) -> None:

@@ -35,6 +35,31 @@ def has_fault(grade: Grade) -> bool:
     return any(mark.points is None and mark.feedback.startswith(FAULT) for mark in grade.marks)
 
 
+def is_disturbed(grade: Grade, evidence: Evidence) -> bool:
+    """Whether any mark is open because of other work on the machine during the run."""
+    return any(mark.points is None and mark.name in evidence.disturbed for mark in grade.marks)
+
+
+def without_disturbance(mark: Mark, evidence: Evidence, name: str = "") -> Mark:
+    """*mark*, open where it has less than all points and other work may have cost them.
+
+    *name* is what the evidence calls the answer, where that is not the name of the mark.
+    """
+    if mark.points is None or mark.points >= mark.max_points:
+        return mark
+    why = evidence.disturbed.get(name or mark.name)
+    if why is not None:
+        again = " The same happened when the notebook ran alone." if evidence.rerun else ""
+        feedback = f"This mark is open, and nothing is deducted: {why}.{again} Grade it again."
+        return replace(
+            mark, points=None, verdict=Verdict.UNSETTLED, mistake=None, feedback=feedback
+        )
+    if evidence.rerun:
+        note = f"This mark is from a second run, alone, because in the first {evidence.rerun}."
+        return replace(mark, feedback=f"{mark.feedback} {note}".strip())
+    return mark
+
+
 def score(paper: Paper, evidence: Evidence) -> Grade:
     """The grade that *evidence* earns on *paper*. The same arguments give the same grade."""
     if evidence.outcome is Outcome.REFUSED:
@@ -42,7 +67,7 @@ def score(paper: Paper, evidence: Evidence) -> Grade:
         return _whole(paper, evidence.submission_sha256, Verdict.UNSETTLED, None, note)
     marks: list[Mark] = []
     for question in paper.questions:
-        marks += _marks(question, evidence.answers)
+        marks += (without_disturbance(m, evidence) for m in _marks(question, evidence.answers))
     return _grade(paper, evidence.submission_sha256, tuple(marks), evidence.environment)
 
 

@@ -84,6 +84,9 @@ class Puppet:
     def changed(self) -> asyncio.Future[None] | None:
         return None
 
+    def usage(self) -> None:
+        return None
+
     async def end(self) -> None:
         self._channels.close()
 

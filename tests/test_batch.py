@@ -115,7 +115,7 @@ def test_what_gets_stuck_is_left_behind_and_the_batch_goes_on(
     free = threading.Event()
     failing(lambda student: free.wait(60) if student == "bob" else None)
     monkeypatch.setattr(batch, "SLACK_SECONDS", 5.0)
-    quick = replace(settings("threads"), limits=Limits(notebook_seconds=10))
+    quick = replace(settings("threads"), limits=Limits(notebook_seconds=2.5))
     found = outcomes(handed_in(tmp_path, "ada", "bob", "cyd"), quick)
     free.set()
     assert found.pop("bob") == (

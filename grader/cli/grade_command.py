@@ -251,8 +251,8 @@ def _tell(done: _Done, written: Written, head: dict[str, object], *, as_json: bo
     click.echo(written.summary)
     if done.unsettled:
         click.echo(
-            f"{counted(done.unsettled, 'notebook')} could not be run because of a problem on our "
-            "side: nothing is deducted; run the same command again.",
+            f"{counted(done.unsettled, 'notebook')} could not be graded completely because of a "
+            "problem on this machine: no points are deducted; run the same command again.",
             err=True,
         )
     return status

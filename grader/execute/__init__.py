@@ -6,22 +6,27 @@ import contextlib
 import logging
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from grader import nbgrader, notebook
 from grader.errors import SubmissionError
 from grader.execute.files import placing
 from grader.execute.limits import phrases
 from grader.execute.outputs import put_out
-from grader.execute.races import raced
-from grader.execute.run import NotebookRun
+from grader.execute.races import raced, unclear
+from grader.execute.run import WHOLE, NotebookRun
 from grader.execute.waiting import standing_in, waits_for
-from grader.kernels import USUAL, LostError, NotStartedError, Session, Terms, kernels
+from grader.kernels import MOST_TIMES, USUAL, LostError, NotStartedError, Session, Terms, kernels
 from grader.machine import from_json
-from grader.model import Answer, Evidence, Job, Outcome, Trial
+from grader.model import Answer, Evidence, Job, Limits, Outcome, Trial
+from grader.model.evidence import DISTURBED, RERUN
 from grader.notebook import Cell
 from grader.sandbox import THREADS, Chosen, choose
 
-__all__ = ["execute"]
+__all__ = ["MOST_TIMES", "execute"]
+
+PROCESSES_WITH_RANKS = 64
+"""Processes and threads that a notebook with a loopback may have: eight ranks of gloo take 40."""
 
 log = logging.getLogger("grader.execute")
 
@@ -43,6 +48,7 @@ def execute(
         return _unreadable(job, error.what)
     handed_in = None if job.source is None else nbgrader.overwritten(cells, job.source)
     cells = cells if handed_in is None else handed_in.cells
+    job = replace(job, limits=_with_room(job))
     chosen = choose(job.sandbox)
     terms = Terms(
         limits=job.limits,
@@ -65,13 +71,14 @@ def execute(
             answers = put_out(job.source, handed_in, run.shown)
     except NotStartedError as error:
         return _refused(job, error, time.monotonic() - began)
+    disturbed = _disturbed(job, run, answers)
     return Evidence(
         submission_sha256=job.submission.sha256,
         outcome=run.outcome,
         answers=answers,
         cells=run.cells,
         seconds=round(time.monotonic() - began, 3),
-        note=run.note,
+        note=_note(job, run, disturbed),
         environment={
             **about,
             "kernel": kernel,
@@ -84,10 +91,13 @@ def execute(
                 "notebook_seconds": job.limits.notebook_seconds,
                 "memory_bytes": job.limits.memory_bytes,
                 "scratch_bytes": job.limits.scratch_bytes if chosen.bounded else None,
+                "processes": job.limits.processes,
                 "threads": THREADS,
             },
             "sandbox": chosen.describe(),
             **({"machine": from_json(job.machine).id} if job.machine else {}),
+            **({DISTURBED: disturbed} if disturbed else {}),
+            **({RERUN: job.rerun} if job.rerun else {}),
         },
     )
 
@@ -121,9 +131,38 @@ def _measured(
     here = (t for t in job.trials if not waits_for(t, job.device))
     races = {t.name: t for t in here if t.race is not None and t.name in answers}
     return {
-        name: raced(races[name], answer, code, start, terms, profile) if name in races else answer
+        name: raced(races[name], answer, code, start, terms, profile, alone=bool(job.rerun))
+        if name in races
+        else answer
         for name, answer in answers.items()
     }
+
+
+def _with_room(job: Job) -> Limits:
+    """The limits of *job*, with more processes where the notebook starts ranks that talk."""
+    most = max(job.limits.processes, PROCESSES_WITH_RANKS if job.loopback else 0)
+    return replace(job.limits, processes=most)
+
+
+def _disturbed(job: Job, run: NotebookRun, answers: Mapping[str, Answer]) -> Mapping[str, str]:
+    """What other work on the machine did, by the answer that it may have cost."""
+    found = dict(run.disturbed)
+    whole = found.pop(WHOLE, None)
+    if whole is not None:
+        found |= dict.fromkeys(answers, whole)
+    if not job.rerun:
+        measured = (t for t in job.trials if t.race is not None and t.name in answers)
+        for trial in measured:
+            why = unclear(trial, answers[trial.name])
+            if why is not None:
+                found.setdefault(trial.name, why)
+    return found
+
+
+def _note(job: Job, run: NotebookRun, disturbed: Mapping[str, str]) -> str | None:
+    """What was wrong with the run, what the machine did to it, and whether it was the second."""
+    again = f"this is a second run, alone: in the first, {job.rerun}" if job.rerun else None
+    return "; ".join(filter(None, (run.note, *dict.fromkeys(disturbed.values()), again))) or None
 
 
 # What a warm parent should have imported, by the words that make it likely to be needed: each

@@ -64,10 +64,13 @@ def raced(
     start: _START,
     terms: Terms,
     profile: MachineProfile | None = None,
+    *,
+    alone: bool = False,
 ) -> Answer:
     """*answer* with what was measured for it, in new kernels; *code* are the notebook's cells.
 
-    With the *profile* of this machine also the least time that it could take.
+    With the *profile* of this machine also the least time that it could take. *alone* says that
+    no other notebook of the batch runs meanwhile: what is not clear then is for a person.
     """
     race = trial.race
     if race is None or answer.raw is None or not (race.alone or _returns(answer.raw)):
@@ -82,12 +85,24 @@ def raced(
             break
     if profile is not None and "rounds" in found:
         found = {**found, "floor": _floor(race, profile)}
+    if alone:
+        found = {**found, measured.UNDISTURBED: True}
     raw: dict[str, object]
     if answer.raw.get("t") == "code":
         raw = {**answer.raw, "race": found}
     else:
         raw = {"t": "measured", "value": answer.raw, "race": found}
     return Answer(name=answer.name, raw=raw)
+
+
+def unclear(trial: Trial, answer: Answer) -> str | None:
+    """Why another measurement, alone, may say more than that in *answer*; None when it won't."""
+    race, found = trial.race, (answer.raw or {}).get("race")
+    if race is None or not isinstance(found, dict) or "uncounted" in found or "disturbed" in found:
+        return None
+    if _clear(race, found):
+        return None
+    return f"{ATTEMPTS} measurements of {trial.name} did not give a clear result"
 
 
 def _returns(raw: Raw) -> bool:
@@ -190,6 +205,8 @@ class _Race:
             seconds = min(self._trial.seconds + 2 * _OVERTIME_SECONDS, end - time.monotonic())
             ran = mine.run(cell, seconds=max(seconds, 0.1), keep=0)
             fine = ran.outcome is Outcome.FINISHED and ran.error is None
+            if ran.disturbed:
+                raise _UnmadeError(f"the code {ran.disturbed}")
             if not ran.alive or not (fine or len(cells) > 1):
                 raise _FailedError("the code could not be run by itself")
 
@@ -259,6 +276,8 @@ class _Race:
         if called.late and session is not self._clean:
             raise _LateError
         why = None
+        if called.disturbed:
+            raise _UnmadeError(f"a run {called.disturbed}")
         if called.late:
             why = f"one run took longer than {self._trial.seconds:g} s"
         elif not called.alive:

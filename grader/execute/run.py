@@ -11,8 +11,8 @@ from grader.execute.limits import named
 from grader.execute.reasons import Code, Reasons
 from grader.execute.trials import MOST_DEATHS, tried
 from grader.execute.waiting import waits_for
-from grader.kernels import NotStartedError, Ran, Said, Session
-from grader.model import Answer, CellRun, Job, Outcome, Raw
+from grader.kernels import MOST_TIMES, Called, NotStartedError, Ran, Said, Session
+from grader.model import Answer, CellRun, Job, Outcome, Raw, Trial
 from grader.notebook import Cell
 
 MAX_RESTARTS = 3
@@ -22,6 +22,10 @@ PREPARE_SECONDS = 60.0
 """For what runs before the first cell, each."""
 FREE_ASKING_SECONDS = 30.0
 """Of all the asking, so much is not counted against the notebook's time: it is ours."""
+
+WHOLE = ""
+"""Stands for every answer of a run."""
+BUSY_THROUGHOUT = "the notebook hit its time limit while the machine was busy with other work"
 
 _KEPT_CELLS = 16
 """The output of a whole notebook is kept up to this many times the output of a cell."""
@@ -59,6 +63,7 @@ class NotebookRun:
         self._found = _Found()
         self._end = time.monotonic() + job.limits.notebook_seconds
         self._free = FREE_ASKING_SECONDS
+        self._more = (MOST_TIMES - 1) * job.limits.notebook_seconds
         self._room = job.limits.output_bytes * _KEPT_CELLS
         self._alive = True
         self._whole = True
@@ -66,6 +71,8 @@ class NotebookRun:
         self._answers: dict[str, Answer] = {}
         self._deaths = 0
         self.restarts = 0
+        self.disturbed: dict[str, str] = {}
+        """What the machine did to the run, by the answer that it may have cost; WHOLE is all."""
         self.shown: dict[int, tuple[tuple[str, ...], ...]] = {}
         """By cell, counted from 0, what it put out, as `Ran.shown` has it."""
 
@@ -138,6 +145,19 @@ class NotebookRun:
     def _left(self) -> float:
         return self._end - time.monotonic()
 
+    def _account(self, step: Ran | Called, what: str, name: str = WHOLE) -> None:
+        """Takes note of what other work on the machine did to a step of the answer *name*.
+
+        The time for which it kept the kernel waiting is added to the notebook's.
+        """
+        more = min(step.waited, self._more)
+        self._more -= more
+        self._end += more
+        if step.disturbed:
+            self.disturbed.setdefault(name, f"{what} {step.disturbed}")
+        elif more < step.waited and self._left() <= 0:
+            self.disturbed.setdefault(name, BUSY_THROUGHOUT)
+
     def _allowed(self) -> str:
         return f"its {self._job.limits.notebook_seconds:g} s"
 
@@ -154,6 +174,7 @@ class NotebookRun:
             keep=keep,
             then_ask=mentioned,
         )
+        self._account(ran, f"code cell {code.number}")
         self._alive = ran.alive
         self._room -= len(ran.output)
         stopped = ran.outcome is not Outcome.FINISHED
@@ -171,7 +192,7 @@ class NotebookRun:
 
     def _what(self, ran: Ran, left: float) -> str | None:
         memory = self._job.limits.memory_bytes
-        if ran.outcome is Outcome.OUT_OF_MEMORY and memory is not None:
+        if ran.outcome is Outcome.OUT_OF_MEMORY and memory is not None and not ran.disturbed:
             return f"{ran.error} (at most {memory / 1e9:g} GB of memory may be used)"
         if ran.error is not None:
             return named(ran.error, self._phrases)
@@ -221,6 +242,7 @@ class NotebookRun:
                 continue
             seconds = min(self._job.limits.cell_seconds, self._left())
             ran = self._session.run(code.source, seconds=seconds, keep=0)
+            self._account(ran, f"code cell {code.number}")
             self._alive = ran.alive
             if ran.outcome is not Outcome.FINISHED:
                 self._unfit.add(code.number)
@@ -232,6 +254,7 @@ class NotebookRun:
     def _try(self) -> None:
         # A time of their own: a slow notebook must not keep its functions from being tried.
         self._end = time.monotonic() + self._job.limits.notebook_seconds
+        self._more = (MOST_TIMES - 1) * self._job.limits.notebook_seconds
         code = [each.source for each in self._code]
         for trial in self._job.trials:
             if trial.name in self._answers and not (trial.race and trial.race.alone):
@@ -258,6 +281,10 @@ class NotebookRun:
             self._deaths += not self._alive
         return self._alive
 
+    def account(self, trial: Trial, called: Called) -> None:
+        """Takes note of what other work on the machine did to a call."""
+        self._account(called, f"a call of {trial.name}", trial.name)
+
     def died(self) -> None:
         """Notes that a call has ended the kernel."""
         self._alive = False
@@ -268,6 +295,8 @@ class NotebookRun:
     def _said(self, names: tuple[str, ...]) -> Said:
         began = time.monotonic()
         said = self._session.ask(names, seconds=ASK_SECONDS)
+        if said.disturbed:
+            self.disturbed.setdefault(WHOLE, f"reading the answers {said.disturbed}")
         self._alive = said.alive
         free = min(time.monotonic() - began, self._free)
         self._free -= free

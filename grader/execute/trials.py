@@ -41,6 +41,9 @@ class Kernels(Protocol):
     def revived(self) -> bool:
         """Whether there is a kernel that has seen the whole notebook; makes one if it can."""
 
+    def account(self, trial: Trial, called: Called) -> None:
+        """To be told of every call, for what other work on the machine did to it."""
+
     def died(self) -> None:
         """To be told when a call has ended the kernel."""
 
@@ -117,6 +120,7 @@ class _Calls:
         called = self._session.call(
             _request(self._trial, call), seconds=self._trial.seconds + _OVERHEAD_SECONDS
         )
+        self._kernels.account(self._trial, called)
         if not called.alive:
             self._died()
         return self._told(called)
@@ -145,7 +149,8 @@ class _Calls:
         if self._room < 0:
             return {"is": "unfit", "type": "", "what": TOO_MUCH, **seconds}
         found = read_said(called.said)
-        if found["is"] == "returned" and called.seconds > self._trial.seconds + _OVERHEAD_SECONDS:
+        took = called.seconds - called.waited
+        if found["is"] == "returned" and took > self._trial.seconds + _OVERHEAD_SECONDS:
             self._late += 1
             return {"is": "late", **seconds}
         return {**found, **seconds}

@@ -24,6 +24,8 @@ from grader.inside.watch import HERE, Watch, proc_of, tell_of
 Kernel = Callable[[Start, int, Sequence[int]], None]
 """Called with its start, a descriptor to write a byte to when it is ready, and its sockets."""
 
+_NICE = 5
+"""By this a kernel, and all that it starts, comes after the grader and its guards."""
 _HEARING_MILLISECONDS = 2_000
 _OUT_OF_THE_WAY = 100
 # To interrupt and to end a kernel that is another user, and to see how much memory it uses.
@@ -166,6 +168,7 @@ def become(plan: Plan, start: Start, files: Sequence[int], kernel: Kernel) -> No
         linux.prctl(linux.PR_SET_PDEATHSIG, signal.SIGKILL)
         linux.prctl(linux.PR_SET_DUMPABLE, 1)
         os.umask(0o077)
+        os.nice(_NICE)
         with contextlib.suppress(OSError):  # who is to go first when the machine is out of memory
             Path("/proc/self/oom_score_adj").write_text("800")
         os.environ.clear()

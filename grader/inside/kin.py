@@ -115,6 +115,22 @@ def descendants(proc: str = PROC, *, also: int | None = None) -> tuple[list[int]
     return found[1:], threads - 1
 
 
+def below(roots: Iterable[int], proc: str = PROC) -> list[int]:
+    """The processes *roots* and all below them, by the numbers that *proc* shows."""
+    found = list(dict.fromkeys(roots))
+    for pid in found:
+        found += [child for child in _children(proc, pid)[0] if child not in found]
+    return found
+
+
+def threads(pid: int, proc: str = PROC) -> list[int]:
+    """The numbers of the threads of a process; none when it has ended."""
+    try:
+        return [int(name) for name in os.listdir(f"{proc}/{pid}/task")]  # noqa: PTH208
+    except OSError:
+        return []
+
+
 def _children(proc: str, pid: int) -> tuple[list[int], int]:
     """Those of all threads of a process, and how many threads it has."""
     found: list[int] = []

@@ -169,7 +169,8 @@ class Watch:
 def tell_ready(line: socket.socket, ready: int, pid: int) -> None:
     """Passes on what a kernel has written when it was ready, or why it never will be.
 
-    With the first goes a descriptor of the process: its number here says nothing outside.
+    With the first go descriptors of the process and of this guard: their numbers here say nothing
+    outside.
     """
     text = os.read(ready, 4096)
     if text[:1] == b"!":
@@ -178,6 +179,7 @@ def tell_ready(line: socket.socket, ready: int, pid: int) -> None:
         itself: list[int] = []
         with contextlib.suppress(OSError):  # Linux 5.3
             itself.append(os.pidfd_open(pid))
+            itself.append(os.pidfd_open(os.getpid()))
         tell_of(line, {"is": "ready", "key": text[1:].decode()}, itself)
         for file in itself:
             os.close(file)

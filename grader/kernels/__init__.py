@@ -15,8 +15,10 @@ from grader.kernels.base import (
     Terms,
     kernels,
 )
+from grader.kernels.contention import MOST_TIMES
 
 __all__ = [
+    "MOST_TIMES",
     "USUAL",
     "Called",
     "LostError",

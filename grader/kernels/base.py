@@ -55,6 +55,10 @@ class Ran:
     """What it raised, such as "NameError: ..."; or, when the kernel died, what the cell did."""
     line: int | None = None
     output: str = ""
+    waited: float = 0.0
+    """Seconds, of those that it took, for which other work kept the kernel from running."""
+    disturbed: str = ""
+    """What the machine did to it, such as that it was out of memory; empty for nothing."""
     shown: tuple[tuple[str, ...], ...] = ()
     """What it put out, in order, as far as a rule of nbgrader's asks: `("error",)`, `("stderr",)`
     and `("result", text)`."""
@@ -70,6 +74,8 @@ class Said:
     """Names whose answer had not the form that the probe gives."""
     alive: bool = True
     """False when the kernel died or had to be killed while it was asked."""
+    disturbed: str = ""
+    """As in `Ran`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,6 +92,9 @@ class Called:
     error: str | None = None
     """What the call did to the kernel, when that died of it."""
     outcome: Outcome = Outcome.FINISHED
+    waited: float = 0.0
+    disturbed: str = ""
+    """Both as in `Ran`."""
 
 
 class Session(Protocol):
@@ -94,6 +103,8 @@ class Session(Protocol):
     def run(self, source: str, *, seconds: float, keep: int, then_ask: tuple[str, ...] = ()) -> Ran:
         """Runs one cell for at most *seconds*, interrupts it then, and kills it if that fails.
 
+        Time for which other work on the machine keeps the kernel from running is added to all
+        limits, see `FairClock`.
         Of its output at most *keep* bytes are kept. With *then_ask* it is known what will be
         asked for next, which saves a question. Raises NotStartedError when the kernel was lost
         by no doing of its own.

@@ -15,6 +15,7 @@ from typing import Any
 
 from grader.inside import talk
 from grader.kernels import place
+from grader.kernels.contention import MACHINE, oom_kills
 from grader.sandbox import Group, Place
 
 ENDING_SECONDS = 60.0
@@ -46,17 +47,19 @@ class Born:
     lost: bool = False
     """The guard is gone without a word: not the kernel's doing."""
     _itself: list[int] = field(default_factory=list)
-    """A descriptor of the process, when it is ready."""
+    """Descriptors of the process and of its guard, when it is ready."""
+    _oom_kills: int = field(default_factory=oom_kills)
+    """Of the whole machine, when this kernel was forked."""
 
     @property
     def pid(self) -> int | None:
         """The number of the process, as it is known here; None before it is ready."""
-        for file in self._itself:
-            with contextlib.suppress(OSError, ValueError):
-                about = Path(f"/proc/self/fdinfo/{file}").read_text()
-                pid = int(about.partition("\nPid:")[2].split()[0])
-                return pid if pid > 0 else None  # 0 and -1: not to be seen here, or gone
-        return None
+        return _number(self._itself[0]) if self._itself else None
+
+    @property
+    def roots(self) -> list[int]:
+        """The kernel and its guard: all processes of the submission are below one of them."""
+        return [pid for file in self._itself if (pid := _number(file)) is not None]
 
     def listen(self) -> None:
         """Takes in what the guard has said, and waits for nothing."""
@@ -87,14 +90,18 @@ class Born:
             case "ended":
                 self.status = int(message.get("status", 1))
                 self.hit = message.get("hit")
-                if self.hit is None and self.status == -signal.SIGKILL and self.group is not None:
-                    self.hit = self.group.hit()
+                if self.hit is None and self.status == -signal.SIGKILL:
+                    self.hit = self._killed_for()
+
+    def _killed_for(self) -> str | None:
+        """The limit for which the system may have killed it; None if it was nobody's limit."""
+        hit = self.group.hit() if self.group is not None else None
+        return hit or (MACHINE if oom_kills() > self._oom_kills else None)
 
     def passed(self) -> str | None:
         """The limit for which it, or one of its processes, was ended."""
-        if self.hit is None and self.group is not None and self.group.hit() == "memory":
-            return "memory"
-        return self.hit
+        found = self.group.hit() if self.hit is None and self.group is not None else None
+        return found if found in ("memory", MACHINE) else self.hit
 
     def interrupt(self) -> None:
         """Asks the guard to interrupt what runs; `interrupted` counts when it has."""
@@ -129,6 +136,15 @@ class Born:
             self.group.kill()
             self.group.remove()
         place.remove(self.place)
+
+
+def _number(file: int) -> int | None:
+    """The number of the process that *file* is a descriptor of; None if it is gone or hidden."""
+    with contextlib.suppress(OSError, ValueError, IndexError):
+        about = Path(f"/proc/self/fdinfo/{file}").read_text()
+        pid = int(about.partition("\nPid:")[2].split()[0])
+        return pid if pid > 0 else None
+    return None
 
 
 def readable(line: socket.socket, seconds: float) -> bool:

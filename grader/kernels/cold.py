@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import signal
 import sys
 import uuid
 from collections.abc import Mapping
@@ -17,6 +18,7 @@ from jupyter_client.manager import AsyncKernelManager
 from grader.kernels import ask, boot, place
 from grader.kernels.base import Said, Terms
 from grader.kernels.client import CellClient, log, unpack
+from grader.kernels.contention import MACHINE, Usage, oom_kills, usage
 from grader.kernels.provisioner import ColdProvisioner
 from grader.kernels.session import tidying
 from grader.sandbox import Place
@@ -42,6 +44,7 @@ class ColdKernel:
 
     def __init__(self, terms: Terms):
         self._terms = terms
+        self._oom_kills = oom_kills()
         self.home = place.make()
         self.about: Mapping[str, object] = {}
         try:
@@ -118,7 +121,6 @@ class ColdKernel:
     def changed(self) -> asyncio.Future[None] | None:
         """The process has to be looked at."""
 
-    hit: str | None = None
     lost = False
 
     @property
@@ -132,10 +134,20 @@ class ColdKernel:
         process = self.provisioner.process
         return process.pid if process is not None else None
 
+    def usage(self) -> Usage | None:
+        """What its processes have had of the processors so far."""
+        return usage([self.pid]) if self.pid is not None else None
+
     @property
     def status(self) -> int | None:
         """How the process ended; None while it runs."""
         return self.provisioner.status
+
+    @property
+    def hit(self) -> str | None:
+        """Nobody watches its limits; but the system counts what it ends for lack of memory."""
+        killed = sys.platform == "linux" and self.status == -signal.SIGKILL
+        return MACHINE if killed and oom_kills() > self._oom_kills else None
 
     async def end(self) -> None:
         """Ends it with all its processes, and removes its folder."""

@@ -20,6 +20,7 @@ from grader.kernels.base import (
     Terms,
 )
 from grader.kernels.client import CellClient, log
+from grader.kernels.contention import BUSY, MACHINE, NO_MEMORY, FairClock, Usage
 from grader.kernels.words import died, plain, words
 from grader.model import Outcome
 from grader.sandbox import Place
@@ -59,6 +60,9 @@ class Kernel(Protocol):
 
     def changed(self) -> asyncio.Future[None] | None:
         """What is done when the process may have ended; None where that has to be looked at."""
+
+    def usage(self) -> Usage | None:
+        """What its processes have had of the processors so far; None where that is not known."""
 
     @property
     def pid(self) -> int | None:
@@ -154,7 +158,7 @@ class KernelSession:
     async def _within(self, coroutine: Coroutine[Any, Any, T], seconds: float) -> T:
         """What *coroutine* gives. Raises RuntimeError when the kernel dies or time runs out."""
         task = asyncio.create_task(coroutine)
-        if await self._settled(task, seconds):
+        if await self._settled(task, self._clock(seconds)):
             return task.result()
         status = self._status()
         task.cancel()
@@ -184,12 +188,15 @@ class KernelSession:
         """The exit status of the kernel; None while it runs."""
         return self._kernel.status if self._kernel else 0
 
-    async def _settled(self, task: asyncio.Task[Any], seconds: float) -> bool:
+    def _clock(self, seconds: float) -> FairClock:
+        """A limit on time for the kernel as it is now."""
+        kernel = self._kernel
+        return FairClock(seconds, kernel.usage if kernel is not None else lambda: None)
+
+    async def _settled(self, task: asyncio.Task[Any], clock: FairClock) -> bool:
         """Whether *task* is done; False as soon as time is up or the kernel is dead."""
-        loop = asyncio.get_running_loop()
-        end = loop.time() + seconds
         while not task.done():
-            left = end - loop.time()
+            left = clock.left()
             if left <= 0:
                 return False
             changed = self._kernel.changed() if self._kernel else None
@@ -211,7 +218,9 @@ class KernelSession:
         began = loop.time()
         self._told = asked = asked if kernel.foresees else ()
         task = asyncio.create_task(kernel.cells.run(source, keep, asked))
-        done = await self._settled(task, seconds)
+        clock = self._clock(seconds)
+        done = await self._settled(task, clock)
+        clock.stop()
         late = not done and self._status() is None
         if late:
             done = await self._interrupted(task)
@@ -219,7 +228,7 @@ class KernelSession:
         if not done and kernel.lost:
             await self._end()
             raise LostError("the kernel was ended from outside")
-        if late and kernel.hit == "memory":
+        if late and kernel.hit in ("memory", MACHINE):
             # Such as a pool that waits for ever for the worker that was ended.
             outcome, error = died(None, kernel.hit)
         elif late:
@@ -229,6 +238,7 @@ class KernelSession:
         else:
             outcome, error = died(self._status(), kernel.hit)
         alive = done and task.exception() is None and self._status() is None
+        disturbed = _disturbed(kernel, clock, late=late, failed=not alive or error is not None)
         output, line = kernel.cells.transcript.text(), kernel.cells.line
         if not alive:
             await self._end()
@@ -239,6 +249,8 @@ class KernelSession:
             error=error and _hidden(error, kernel),
             line=None if late else line,
             output=_hidden(output, kernel),
+            waited=round(clock.waited, 3),
+            disturbed=disturbed,
             shown=kernel.cells.shown,
         )
 
@@ -251,7 +263,7 @@ class KernelSession:
             await kernel.interrupt()
             await asyncio.wait({task})
 
-        return await self._settled(asyncio.create_task(stopped()), GRACE_SECONDS)
+        return await self._settled(asyncio.create_task(stopped()), self._clock(GRACE_SECONDS))
 
     async def _ask(self, names: tuple[str, ...], seconds: float) -> Said:
         kernel = self._kernel
@@ -261,16 +273,19 @@ class KernelSession:
         task = asyncio.create_task(
             kernel.cells.answered(names) if names and names == told else kernel.ask(names)
         )
-        done = await self._settled(task, seconds)
-        if not done and self._status() is None:
+        clock = self._clock(seconds)
+        done = await self._settled(task, clock)
+        late = not done and self._status() is None
+        if late:
             done = await self._interrupted(task)
         if done and task.exception() is None:
             return task.result()
+        disturbed = _disturbed(kernel, clock, late=late, failed=True)
         lost = kernel.lost
         await self._end()
         if lost:
             raise LostError("the kernel was ended from outside")
-        return Said(garbled=frozenset(names), alive=False)
+        return Said(garbled=frozenset(names), alive=False, disturbed=disturbed)
 
     async def _call(self, request: str, seconds: float) -> Called:
         kernel = self._living()
@@ -278,13 +293,18 @@ class KernelSession:
         loop = asyncio.get_running_loop()
         began = loop.time()
         task = asyncio.create_task(kernel.call(request))
-        done = await self._settled(task, seconds)
+        clock = self._clock(seconds)
+        done = await self._settled(task, clock)
+        clock.stop()
         took = loop.time() - began
         late = not done and self._status() is None
         if late:
             done = await self._interrupted(task)
-        if done and task.exception() is None:
-            return Called(said=task.result(), seconds=took, late=late)
+        alive = done and task.exception() is None
+        waited, disturbed = clock.waited, _disturbed(kernel, clock, late=late, failed=not alive)
+        if alive:
+            said = task.result()
+            return Called(said=said, seconds=took, late=late, waited=waited, disturbed=disturbed)
         if not done and kernel.lost:
             await self._end()
             raise LostError("the kernel was ended from outside")
@@ -294,7 +314,23 @@ class KernelSession:
         elif not late or kernel.hit is not None:
             outcome, error = died(self._status(), kernel.hit)
         await self._end()
-        return Called(said=None, seconds=took, late=late, alive=False, error=error, outcome=outcome)
+        return Called(
+            said=None,
+            seconds=took,
+            late=late,
+            alive=False,
+            error=error,
+            outcome=outcome,
+            waited=waited,
+            disturbed=disturbed,
+        )
+
+
+def _disturbed(kernel: Kernel, clock: FairClock, *, late: bool, failed: bool) -> str:
+    """What the machine did to a kernel that was *late* or *failed*; empty for nothing."""
+    if (late or failed) and kernel.hit == MACHINE:
+        return NO_MEMORY
+    return BUSY if late and clock.contended else ""
 
 
 def _hidden(text: str, kernel: Kernel) -> str:

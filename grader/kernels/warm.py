@@ -9,6 +9,7 @@ from grader.kernels.base import Said, Terms
 from grader.kernels.born import Born
 from grader.kernels.channels import Channels
 from grader.kernels.client import CellClient
+from grader.kernels.contention import Usage, usage
 from grader.kernels.nursery import nursery
 from grader.kernels.parent import Way
 from grader.kernels.session import tidying
@@ -75,6 +76,10 @@ class WarmKernel:
     def pid(self) -> int | None:
         """The number of the process, outside of its namespace."""
         return self._born.pid
+
+    def usage(self) -> Usage | None:
+        """What its processes have had of the processors so far."""
+        return usage(self._born.roots)
 
     @property
     def status(self) -> int | None:

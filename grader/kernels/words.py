@@ -6,6 +6,7 @@ import re
 import signal
 
 from grader.kernels.client import one_line
+from grader.kernels.contention import MACHINE, NO_MEMORY
 from grader.model import Outcome
 
 # In quotes, where it may hold spaces, or without.
@@ -29,11 +30,11 @@ def died(status: int | None, hit: str | None) -> tuple[Outcome, str]:
     how = words(status)
     if hit == "memory":
         return Outcome.OUT_OF_MEMORY, "used more memory than it may"
+    if hit == MACHINE:
+        return Outcome.OUT_OF_MEMORY, NO_MEMORY
     if hit is not None:
         did = {"processes": "started more processes", "files": "wrote more files"}.get(hit, hit)
         return Outcome.CRASHED, f"{did} than it may"
-    if how == "SIGKILL":
-        return Outcome.OUT_OF_MEMORY, "ended the kernel, most likely for lack of memory (SIGKILL)"
     if how == "SIGXCPU":
         return Outcome.TIMEOUT, "used up the CPU time of the notebook"
     return Outcome.CRASHED, f"ended the kernel ({how})"

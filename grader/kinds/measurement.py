@@ -180,7 +180,7 @@ def _timed(part: Measurement, race: Mapping[str, object], kept: float) -> Judgem
         note = f"All hidden cases pass, but {error}."
         return Judgement(share=0.0, verdict=Verdict.INCORRECT, note=note)
     except measured.NotMeasuredError as error:
-        return _unmeasured(part, error)
+        return _unmeasured(part, race, error)
     if part.by != "time":
         return _by_count(part, ratio, race, kept)
     if measured.too_fast(race):
@@ -188,10 +188,12 @@ def _timed(part: Measurement, race: Mapping[str, object], kept: float) -> Judgem
         return Judgement(
             share=None, verdict=Verdict.UNSETTLED, note=f"{note}; a person looks at it."
         )
-    return _by_speed(part, ratio, kept, busy=measured.busy(race))
+    return _by_speed(part, ratio, race, kept)
 
 
-def _unmeasured(part: Measurement, error: measured.NotMeasuredError) -> Judgement:
+def _unmeasured(
+    part: Measurement, race: Mapping[str, object], error: measured.NotMeasuredError
+) -> Judgement:
     """Nobody loses anything by what could not be concluded."""
     right = "All hidden cases pass."
     if isinstance(error, measured.ElsewhereError):
@@ -200,9 +202,9 @@ def _unmeasured(part: Measurement, error: measured.NotMeasuredError) -> Judgemen
     elif isinstance(error, measured.DisturbedError):
         note = f"{right} What was counted is not believed: {error}; a person looks at it."
     elif part.by == "time":
-        return _again(f"{right} The speed could not be measured: {error}.")
+        return _again(f"{right} The speed could not be measured: {error}.", race)
     else:
-        return _again(f"{right} The {_WORDS[part.by]} could not be counted: {error}.")
+        return _again(f"{right} The {_WORDS[part.by]} could not be counted: {error}.", race)
     return Judgement(share=None, verdict=Verdict.UNSETTLED, note=note)
 
 
@@ -214,16 +216,19 @@ def _by_count(
     told = f"It takes {mine:,.0f} {what} where the baseline takes {ours:,.0f}"
     if any(ratio.above(step.ratio) is None for step in part.speed):
         between = f"{ratio.low:.3g} to {ratio.high:.3g} times as few"
-        return _again(f"All hidden cases pass. {told} ({between}): too near to a mark.")
+        return _again(f"All hidden cases pass. {told} ({between}): too near to a mark.", race)
     return _earned(part, ratio, kept, told, "as few earns more")
 
 
-def _by_speed(part: Measurement, ratio: measured.Estimate, kept: float, *, busy: bool) -> Judgement:
+def _by_speed(
+    part: Measurement, ratio: measured.Estimate, race: Mapping[str, object], kept: float
+) -> Judgement:
     told = f"{ratio.middle:.3g} times as fast as the baseline"
     if any(ratio.above(step.ratio) is None for step in part.speed):
         between = f"between {ratio.low:.3g} and {ratio.high:.3g}"
+        busy = measured.busy(race)
         why = "the machine was busy with something else" if busy else "too near to a mark"
-        return _again(f"All hidden cases pass. It is {told} ({between}): {why}.")
+        return _again(f"All hidden cases pass. It is {told} ({between}): {why}.", race)
     return _earned(part, ratio, kept, f"It is {told}", "earns more")
 
 
@@ -255,10 +260,9 @@ def _right(earned: float, note: str) -> Judgement:
     return Judgement(share=round(earned, 6), verdict=verdict, note=note)
 
 
-def _again(note: str) -> Judgement:
-    return Judgement(
-        share=None, verdict=Verdict.UNSETTLED, note=f"{note} It is measured once more."
-    )
+def _again(note: str, race: Mapping[str, object]) -> Judgement:
+    note = f"{note} {measured.what_next(race)}"
+    return Judgement(share=None, verdict=Verdict.UNSETTLED, note=note)
 
 
 kinds.add("measurement")(MeasurementKind())

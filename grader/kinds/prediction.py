@@ -98,7 +98,7 @@ class PredictionKind(NumericKind):
         try:
             found = _measured(part, value.race)
         except (measured.NotMeasuredError, measured.RanWrongError) as error:
-            note = f"It could not be measured: {error}. It is measured once more."
+            note = f"It could not be measured: {error}. {measured.what_next(value.race)}"
             return Judgement(share=None, verdict=Verdict.UNSETTLED, note=note)
         close = _within(part.factor, value.value, found.middle)
         told = _told(part, close=close)

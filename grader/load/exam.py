@@ -13,6 +13,7 @@ from grader.model import ExamSet, Slot
 from grader.registry import nearest
 
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
+_MOST_PROCESSES = 4096
 _ID = re.compile(r"[A-Za-z0-9]+(?:[-_.][A-Za-z0-9]+)*\Z")
 
 
@@ -59,6 +60,14 @@ def _check(
     if not exam.problems:
         errors.append(
             SpecError("the set has no problems", where=source.at(("problems",)), fix="list some")
+        )
+    if exam.processes is not None and not 1 <= exam.processes <= _MOST_PROCESSES:
+        errors.append(
+            SpecError(
+                f"a notebook can't have {exam.processes} processes",
+                where=source.at(("processes",)),
+                fix=f"write a number from 1 to {_MOST_PROCESSES}, or leave 'processes:' out",
+            )
         )
     errors += [
         SpecError(

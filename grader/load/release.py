@@ -180,7 +180,7 @@ def _parse(data: Mapping[str, Any], file: Path) -> Release:
 
 # Fields of sets that came later. Where they have their default they are no part of a release's id,
 # so that releases from before still load.
-_SINCE_FIRST = ("variables",)
+_SINCE_FIRST = ("variables", "processes")
 
 
 def _pinned(exam: ExamSet) -> Any:

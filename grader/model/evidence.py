@@ -86,6 +86,10 @@ class Submission:
     """Why it can't be executed, in words for the student; None when it can."""
 
 
+DISTURBED = "disturbed"
+"""What the environment of evidence calls the answers that other work may have cost, with why."""
+RERUN = "rerun"
+"""What it calls the reason for which a notebook ran a second time, alone."""
 VERSION = "version"
 """What the environment of evidence from paper calls the version."""
 
@@ -109,6 +113,18 @@ class Evidence:
         """Whether nothing ran, as the answers were on paper, and somebody typed them in."""
         return VERSION in self.environment
 
+    @property
+    def disturbed(self) -> Mapping[str, str]:
+        """The answers that other work on the machine may have cost, and what it did."""
+        found = self.environment.get(DISTURBED)
+        return found if isinstance(found, Mapping) else {}
+
+    @property
+    def rerun(self) -> str | None:
+        """Why the notebook ran a second time, alone; None when it ran once."""
+        found = self.environment.get(RERUN)
+        return found if isinstance(found, str) else None
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Limits:
@@ -119,7 +135,7 @@ class Limits:
     memory_bytes: int | None = 4_000_000_000
     scratch_bytes: int = 500_000_000
     """Of all files that the notebook writes, where they are kept in a folder of bounded size."""
-    processes: int = 256
+    processes: int = 32
     """Processes and threads at a time."""
     output_bytes: int = 64_000
     """Kept per cell; the rest is counted and cut."""
@@ -224,3 +240,6 @@ class Job:
     """The profile of the machine that executes, as JSON; empty when it was not calibrated."""
     seed: int = 0
     """For random, numpy and torch in the kernel."""
+    rerun: str = ""
+    """What other work on the machine did to the first run of it, when this is the second and
+    nothing else of the batch runs meanwhile."""

@@ -189,6 +189,9 @@ class ExamSet:
     instructions: Text = ""
     variables: Mapping[str, str] = field(default_factory=dict)
     """Environment variables that every notebook of the set runs with."""
+    processes: int | None = None
+    """Processes and threads that one of its notebooks may have at a time; the usual number if
+    None."""
 
     @property
     def slots(self) -> tuple[Slot, ...]:

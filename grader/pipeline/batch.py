@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 from grader import executors
 from grader.collect import load as load_bytes
 from grader.errors import GraderError, SetupError
-from grader.execute import execute
+from grader.execute import MOST_TIMES, execute
 from grader.model import Evidence, Job, Outcome, Submission, Trial
 
 if TYPE_CHECKING:
@@ -24,8 +24,8 @@ MAX_DEAD = 20
 """Workers that may die one after the other, with no notebook run in between."""
 
 SLACK_SECONDS = 600.0
-"""For starting kernels and asking them, beyond twice what a notebook may take; all of that has
-limits of its own, so that only a bug of ours can use it up."""
+"""For starting kernels and asking them, beyond twice what a notebook may take on a busy machine;
+all of that has limits of its own, so that only a bug of ours can use it up."""
 
 _LOOK_SECONDS = 0.2
 """Between two looks at whether to stop."""
@@ -50,13 +50,15 @@ def execute_all(
 
     Never raises for one submission; SetupError for what would go wrong with all of them. What was
     in work when worker processes died is tried once more, one at a time, so that what kills its
-    worker can't take others with it.
+    worker can't take others with it. What other work on the machine may have cost a mark is run
+    once more when everything else is done, with nothing of the batch beside it.
     """
     if not todo:
         return
     batch = _Batch(names, settings, trials, stopped)
     yield from batch.run(todo)
     yield from batch.run_lost()
+    yield from batch.run_disturbed()
 
 
 class _Batch:
@@ -71,12 +73,15 @@ class _Batch:
     ):
         self.lost: list[Submission] = []
         """Those whose worker died before they were done."""
+        self.disturbed: dict[Submission, Evidence] = {}
+        """Those that other work on the machine disturbed, with what they left behind."""
         self._names = names
         self._settings = settings
         self._trials = trials
         self._stop = threading.Event()
         self._stopped = stopped
         self._dead = 0
+        self._reruns: dict[Submission, str] = {}
 
     def run(self, todo: Sequence[Submission]) -> Iterator[_Done]:
         """All of *todo*, in a new pool whenever one breaks."""
@@ -101,6 +106,22 @@ class _Batch:
         for submission in self.lost:
             yield submission, refused(submission.sha256, "the process that ran this notebook died")
 
+    def run_disturbed(self) -> Iterator[_Done]:
+        """Those that were disturbed, each once more and alone; what we can't run stays as it was.
+
+        Once only, so that a notebook can't be run for ever.
+        """
+        first, self.disturbed = self.disturbed, {}
+        self._reruns = {one: "; ".join(_reasons(found)) for one, found in first.items()}
+        self.lost = []
+        queue = deque(first)
+        while queue:
+            for submission, evidence in self._pass(queue, 1, ahead=1):
+                failed = evidence.outcome is Outcome.REFUSED
+                yield submission, first[submission] if failed else evidence
+        for submission in self.lost:
+            yield submission, first[submission]
+
     def _pass(self, queue: deque[Submission], jobs: int, *, ahead: int) -> Iterator[_Done]:
         with executors.open(_spec(self._settings.executor, jobs)) as pool:
             yield from self._through(pool, queue, ahead)
@@ -120,9 +141,13 @@ class _Batch:
                     if isinstance(future.exception(), BrokenExecutor):
                         broken = True
                         self._lose(submission)
+                        continue
+                    self._dead = 0
+                    evidence = _evidence(future, submission)
+                    if evidence.disturbed and submission not in self._reruns:
+                        self.disturbed[submission] = evidence
                     else:
-                        self._dead = 0
-                        yield submission, _evidence(future, submission)
+                        yield submission, evidence
         except BaseException:
             # Ctrl-C: what runs is given up, what is done has been filed.
             self._stop.set()
@@ -175,6 +200,7 @@ class _Batch:
             source=self._settings.source,
             files=self._settings.files,
             machine=self._settings.machine,
+            rerun=self._reruns.get(submission, ""),
         )
         # Other processes get Ctrl-C themselves, and an event can't be sent to them.
         if self._settings.executor.split(":")[0] == "threads":
@@ -200,7 +226,8 @@ def _run(job: Job, stop: Callable[[], bool] = bool) -> Evidence:
     how = (found, job, data, lambda: left.is_set() or stop())
     threading.Thread(target=_execute, args=how, name="grader", daemon=True).start()
     try:
-        wait([found], timeout=2 * job.limits.notebook_seconds + SLACK_SECONDS)
+        most = 2 * MOST_TIMES * job.limits.notebook_seconds + SLACK_SECONDS
+        wait([found], timeout=most)
     except BaseException:  # Ctrl-C reaches the main thread only
         left.set()
         wait([found], timeout=5)
@@ -243,6 +270,11 @@ def _evidence(future: Future[Evidence], submission: Submission) -> Evidence:
     # The name of the error alone: its text may hold paths of ours, and a student reads this.
     what = f"we could not run this notebook ({type(error).__name__})"
     return refused(submission.sha256, what)
+
+
+def _reasons(evidence: Evidence) -> tuple[str, ...]:
+    """What other work did to a run, each reason once."""
+    return tuple(dict.fromkeys(evidence.disturbed.values()))
 
 
 def refused(sha256: str, note: str) -> Evidence:

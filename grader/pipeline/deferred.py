@@ -7,7 +7,8 @@ from dataclasses import replace
 
 from grader.execute.waiting import waits_for
 from grader.kinds import kinds
-from grader.model import Answer, Evidence, Grade, Part, Trial, Verdict, packages
+from grader.measured import is_final
+from grader.model import Answer, Evidence, Grade, Mark, Part, Trial, packages
 
 
 def puts_off(evidence: Evidence, grade: Grade | None) -> frozenset[str]:
@@ -60,11 +61,17 @@ def filled(before: Evidence, new: Evidence, made: frozenset[str]) -> Evidence:
     return replace(before, answers=answers, environment=environment)
 
 
-def to_measure(grade: Grade) -> bool:
-    """Whether a mark is open that another measurement may settle."""
-    return any(
-        mark.verdict is Verdict.UNSETTLED
-        and mark.kind in kinds
-        and kinds.find(mark.kind).is_measured
-        for mark in grade.marks
-    )
+def to_run_again(grade: Grade, evidence: Evidence) -> bool:
+    """Whether a mark is open that another run may settle.
+
+    The machine may have disturbed the run, or a measurement was not clear and was not made alone.
+    """
+    return any(_may_settle(mark, evidence) for mark in grade.marks if mark.points is None)
+
+
+def _may_settle(mark: Mark, evidence: Evidence) -> bool:
+    if mark.name in evidence.disturbed:
+        return True
+    answer = evidence.answers.get(mark.name)
+    final = answer is not None and is_final(answer.raw)
+    return mark.kind in kinds and kinds.find(mark.kind).is_measured and not final

@@ -20,7 +20,7 @@ from grader.model import Evidence, Grade, Limits, Outcome, Paper, Release, Submi
 from grader.model.assignment import SourceNotebook
 from grader.pipeline import stopping
 from grader.pipeline.batch import execute_all, refused
-from grader.pipeline.deferred import fillable, filled, puts_off, to_measure, why_nothing
+from grader.pipeline.deferred import fillable, filled, puts_off, to_run_again, why_nothing
 from grader.pipeline.graded import NOTICES, require_release
 from grader.pipeline.misplaced import fits_in, looks_after
 from grader.pipeline.papers import (
@@ -31,7 +31,11 @@ from grader.pipeline.papers import (
     keep_correction,
     papers_of,
 )
-from grader.score import has_fault, score, score_refused
+from grader.score import has_fault, is_disturbed, score, score_refused
+
+_FIRST_PROCESSES = 256
+"""The usual limit on processes in the first releases. A fingerprint keeps it where the usual limit
+holds, so that what was executed before stays as it is."""
 
 WRITTEN_INTO = (".", "evidence", "corrected", "grades", "feedback", "report")
 """Folders of results in which a killed process may have left something."""
@@ -67,7 +71,10 @@ class Settings:
         """Stands for how a notebook is executed and what it is asked; another means once more."""
         # What is filled in belongs to the run that had put it off.
         device = "cpu" if self.deferred else self.device
-        how = [asdict(self.limits), device, sorted(names), self.loopback, self.variables]
+        limits = asdict(self.limits)
+        if self.limits.processes == Limits().processes:
+            limits["processes"] = _FIRST_PROCESSES
+        how = [limits, device, sorted(names), self.loopback, self.variables]
         if trials:
             how.append([[t.name, t.seconds, t.race and asdict(t.race), *t.digests] for t in trials])
         text = json.dumps(how, sort_keys=True)
@@ -139,6 +146,7 @@ def grade(
             settings,
             loopback=papers.needs("loopback"),
             variables=tuple(sorted(release.exam.variables.items())),
+            limits=_limits_of(release, settings.limits),
         )
         filing = _Filing(book, papers, settings, f"grade {submissions.name}")
         todo = filing.known(latest)
@@ -158,6 +166,11 @@ def grade(
         unsettled=filing.unsettled,
         notices=collected.notices,
     )
+
+
+def _limits_of(release: Release, limits: Limits) -> Limits:
+    """*limits*, with as many processes as the set asks for."""
+    return replace(limits, processes=release.exam.processes or limits.processes)
 
 
 class _Filing:
@@ -197,7 +210,9 @@ class _Filing:
             scored = (submission.sha256, self._papers.counts.id, __version__)
             if current.get(submission.student) != scored:
                 self._settle(submission, evidence)
-            elif to_measure(mine := grades[submission.student]) and not puts_off(evidence, mine):
+            elif to_run_again(mine := grades[submission.student], evidence) and not puts_off(
+                evidence, mine
+            ):
                 todo.append(submission)
         return todo
 
@@ -233,10 +248,11 @@ class _Filing:
         except Exception as error:  # noqa: BLE001 - one odd answer must not stop a batch
             evidence = _not_scored(evidence, error)
             grade = score(mine, evidence)
-        if evidence.outcome is not Outcome.REFUSED and not has_fault(grade):
+        ours = evidence.outcome is Outcome.REFUSED or has_fault(grade)
+        if not ours and not is_disturbed(grade, evidence):
             self._put(grade)
             return
-        # Our own fault is not evidence: the next run tries again.
+        # What we or the machine did is not evidence: the next run tries again.
         self.unsettled += 1
         if not loses(self._book, grade):
             self._put(grade)

@@ -1,5 +1,8 @@
 """Control groups: memory and processes of a submission, limited and counted by the kernel.
 
+Where the `cpu` controller can be had, each submission also gets an equal share of the processors,
+however many processes it starts: every group has the same weight.
+
 Version 2 where a subtree is this grader's to divide, version 1 where its folders can be written;
 otherwise there is none, `missing` says why, and nothing here raises.
 """
@@ -20,7 +23,7 @@ from pathlib import Path
 from grader.sandbox import hierarchies
 from grader.sandbox.hierarchies import PROCESSES, SHARED, read, words, write
 
-_WANTED = ("memory", "pids")
+_WANTED = ("memory", "pids", "cpu")
 _NUMBERS = itertools.count()
 _ADVICE = "start it as `systemd-run --user --scope -p Delegate=yes grader …`"
 
@@ -54,11 +57,22 @@ class Group:
         return []
 
     def hit(self) -> str | None:
-        """The limit that a process was killed for ("memory") or not started for ("processes")."""
+        """The limit that a process was killed for ("memory") or not started for ("processes").
+
+        It is "machine" when the system killed one for lack of memory though this group had not
+        reached its own limit.
+        """
         killed = "memory.events" if self.version == 2 else "memory.oom_control"
         if self._count("memory", killed, "oom_kill"):
-            return "memory"
+            return "memory" if self._reached() else "machine"
         return "processes" if self._count("pids", "pids.events", "max") else None
+
+    def _reached(self) -> bool:
+        """Whether memory was refused by the limit of this group."""
+        if self.version == 2:
+            return self._count("memory", "memory.events", "oom") > 0
+        names = ("memory.failcnt", "memory.memsw.failcnt")
+        return any(read(self.folders["memory"] / name).strip() not in ("", "0") for name in names)
 
     def peak(self) -> int | None:
         """The most memory that was ever used, in bytes, where the kernel keeps that."""
@@ -176,6 +190,12 @@ def find() -> Tree | None:
     return _found()[0]
 
 
+def shares_processors() -> bool:
+    """Whether each group has an equal share of the processors."""
+    found = find()
+    return found is not None and "cpu" in found.folders
+
+
 def missing() -> str:
     """Why there is no tree, and what to do; empty when there is one."""
     return _found()[1]
@@ -226,7 +246,8 @@ def _version_1() -> Tree | str:
             folders[name] = place[1]
     if "memory" not in folders:
         return "cgroup version 1 has no memory controller that this user may write"
-    for tried in (folders, {"memory": folders["memory"]}):
+    without_cpu = {name: folder for name, folder in folders.items() if name != "cpu"}
+    for tried in (folders, without_cpu, {"memory": folders["memory"]}):
         if _works(Tree(1, tried)):
             return Tree(1, tried)
     return "no group can be made in the memory controller of cgroup version 1"

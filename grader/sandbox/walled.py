@@ -28,6 +28,10 @@ container shares them out."""
 _BLOCKS = 2**15
 """Of as many numbers, one for each process that grades: two must not give the same at a time."""
 _LIBSECCOMP = "install libseccomp2 (Debian, Ubuntu), libseccomp (Fedora)"
+_GROUPED = {
+    True: "memory and processes are counted together, and each notebook has an equal share of CPU",
+    False: "memory and processes are counted together",
+}
 _NAMESPACES = ("mount", "pid", "net", "ipc", "uts")
 _SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib64", "/lib32", "/opt/nvidia")
 _SETTINGS = (
@@ -47,7 +51,7 @@ class Walled(Bare):
         """Every layer, found by trying it once in this process's life."""
         grouped = cgroups.find() is not None
         detail = (
-            "memory and processes are counted together"
+            _GROUPED[cgroups.shares_processors()]
             if grouped
             else (f"not there: {cgroups.missing()}; the guard of each kernel counts instead")
         )

@@ -163,7 +163,7 @@ class _Filing:
                 if self._settings.again
                 else self._book.find_evidence(submission.sha256, fingerprint)
             )
-            if evidence is None:
+            if evidence is None or evidence.disturbed:
                 self._todo[notebook.name].append(submission)
             else:
                 found[notebook.name] = evidence
@@ -202,7 +202,9 @@ class _Filing:
         """The evidence as it is kept; our own failure is not, so that the next run tries again."""
         if evidence.outcome is not Outcome.REFUSED:
             try:
-                return self._book.put_evidence(evidence, self._fingerprint(notebook))
+                kept = self._book.put_evidence(evidence, self._fingerprint(notebook))
+                self.unsettled += bool(kept.disturbed)
+                return kept
             except SetupError:
                 raise  # such as a full disk: true for the whole batch
             except GraderError as error:
@@ -213,7 +215,8 @@ class _Filing:
 
     def _settle(self, student: str) -> None:
         work = self._works[student]
-        failed = any(e.outcome is Outcome.REFUSED for e in work.evidence.values())
+        found = work.evidence.values()
+        failed = any(e.outcome is Outcome.REFUSED or e.disturbed for e in found)
         grade = score_assignment(self._assignment, work)
         if failed and loses(self._book, grade):
             return  # what an earlier run has settled for these very files stays

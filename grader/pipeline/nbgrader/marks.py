@@ -11,6 +11,7 @@ from grader.model.assignment import Assignment, SourceCell, SourceNotebook
 from grader.model.evidence import Raw
 from grader.nbgrader import STDERR, UndecidedError, earned, outputs_in
 from grader.pipeline.nbgrader.source import release_of
+from grader.score import without_disturbance
 from grader.words import points as shown
 
 TESTS, MANUAL, TASK = "tests", "manual", "task"
@@ -67,7 +68,7 @@ def _marks(assignment: Assignment, notebook: SourceNotebook, work: Work) -> Iter
         if not cell.is_marked:
             continue
         found = whole or _cell(cell, evidence)
-        yield Mark(
+        mark = Mark(
             problem=notebook.name,
             part=cell.grade_id,
             name=assignment.mark_name(notebook.name, cell.grade_id),
@@ -79,6 +80,7 @@ def _marks(assignment: Assignment, notebook: SourceNotebook, work: Work) -> Iter
             answer=found.answer,
             feedback=found.feedback,
         )
+        yield mark if evidence is None else without_disturbance(mark, evidence, cell.grade_id)
 
 
 def _whole(name: str, work: Work) -> _Found | None:
