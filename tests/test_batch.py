@@ -95,6 +95,39 @@ def test_a_fault_of_ours_that_stays_leaves_one_notebook_open(
         assert found == {"ada": FINE, "bob": (Outcome.REFUSED, said), "cyd": FINE}
 
 
+@pytest.mark.parametrize("executor", ["threads", "inline"])
+def test_what_other_work_disturbed_is_run_once_more_with_nothing_beside_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, executor: str
+) -> None:
+    real, running, lock = batch.execute, [], threading.Lock()
+    runs: list[tuple[str, str, int]] = []
+
+    def execute(job: Job, data: bytes, **more: object) -> Evidence:
+        student = job.submission.student
+        with lock:
+            running.append(student)
+            runs.append((student, job.rerun, len(running)))
+        found = real(job, data, **more)  # type: ignore[arg-type]
+        with lock:
+            running.remove(student)
+        why = dict.fromkeys(("q1_x", "q2_y"), "code cell 1 hit a time limit")
+        if student == "ada":
+            return found
+        return replace(found, environment={**found.environment, "disturbed": why})
+
+    monkeypatch.setattr(batch, "execute", execute)
+    found = list(
+        execute_all(handed_in(tmp_path, "bob", "ada", "cyd"), ("q1_x",), settings(executor))
+    )
+    assert [one.student for one, _ in found] == ["ada", "bob", "cyd"]
+    notes = {one.student: evidence.note for one, evidence in found}
+    said = "this is a second run, alone: in the first, code cell 1 hit a time limit"
+    assert notes == {"ada": None, "bob": said, "cyd": said}
+    # Each once, although the second run was disturbed too, and after all others had ended.
+    assert sorted(runs[:3])[0][0] == "ada"
+    assert runs[3:] == [(name, "code cell 1 hit a time limit", 1) for name in ("bob", "cyd")]
+
+
 @pytest.mark.parametrize("error", [KeyboardInterrupt, SetupError("no such sandbox")])
 def test_what_is_true_of_the_whole_batch_ends_it(
     tmp_path: Path, failing: Failing, error: BaseException | type[BaseException]

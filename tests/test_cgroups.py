@@ -93,6 +93,61 @@ def test_what_fits_hits_nothing(group: Group) -> None:
     assert peak is None or 20 * MB < peak < 60 * MB
 
 
+def test_memory_that_the_machine_lacks_is_not_the_limit_of_the_group(tmp_path: Path) -> None:
+    for version, files, hit in (
+        (2, {"memory.events": "oom 0\noom_kill 1\n"}, "machine"),
+        (2, {"memory.events": "oom 1\noom_kill 1\n"}, "memory"),
+        (2, {"memory.events": "oom 3\noom_kill 0\n"}, None),
+        (1, {"memory.oom_control": "oom_kill 1\n"} | in_use(20 * MB), "machine"),
+        (1, {"memory.oom_control": "oom_kill 1\n"} | in_use(60 * MB), "memory"),
+        (1, {"memory.oom_control": "oom_kill 0\n"} | in_use(60 * MB), None),
+    ):
+        for name, text in files.items():
+            (tmp_path / name).write_text(text)
+        assert Group(version, {"memory": tmp_path}).hit() == hit, (version, files)
+
+
+def in_use(most: int) -> dict[str, str]:
+    return {
+        "memory.max_usage_in_bytes": f"{most}\n",
+        "memory.limit_in_bytes": f"{60 * MB}\n",
+    }
+
+
+def test_many_processes_get_no_more_of_the_processors_than_one(tree: Tree) -> None:
+    if "cpu" not in tree.folders:
+        pytest.skip("no controller of processors here")
+    many, one = (tree.group(name, memory_bytes=None, processes=None) for name in ("many", "one"))
+    assert many is not None
+    assert one is not None
+    spin = f"os.sched_setaffinity(0, [{min(os.sched_getaffinity(0))}])\n"  # all on one processor
+    fork = "for _ in range(20):\n    if not os.fork(): break\nprint(flush=True)\n"
+    forever = "end = time.monotonic() + 60\nwhile time.monotonic() < end: pass\n"
+    busy = entering(many, spin + fork + forever)
+    try:
+        assert busy.stdout is not None
+        for _ in range(21):  # until all of them run
+            busy.stdout.readline()
+        before = used_by(many)
+        alone = entering(one, f"{spin}while time.process_time() < 0.5: pass")
+        assert alone.wait(60) == 0
+        # One of 21 without groups, and as much as all the others with them.
+        assert 0.5 / (used_by(many) - before) > 0.25
+    finally:
+        many.kill()
+        one.kill()
+        busy.communicate(timeout=10)
+        assert many.remove()
+        assert one.remove()
+
+
+def used_by(group: Group) -> float:
+    """Seconds of processor time that the processes in a group have had."""
+    pids = (int(pid) for path in group.paths() for pid in Path(path).read_text().split())
+    used = (int(Path(f"/proc/{pid}/schedstat").read_text().split()[0]) for pid in set(pids))
+    return sum(used) / 1e9
+
+
 def test_too_many_processes_are_refused_and_named(group: Group) -> None:
     if "pids" not in group.folders:
         pytest.skip("no controller of processes here")

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 
 from grader.errors import SetupError
 from grader.gradebook import Gradebook
-from grader.model import Grade, Mark, Verdict
-from grader.pipeline import Settings, grade, grading
+from grader.model import Evidence, Grade, Job, Mark, Verdict
+from grader.pipeline import Settings, batch, grade, grading
 from tests.builders import a_roster
 from tests.test_calibrate import a_roof
 from tests.test_commands import ok
@@ -147,15 +148,56 @@ def test_a_gpu_that_is_not_there_is_said(course: tuple[Path, Path, Path]) -> Non
             grade(handed, release, results, Settings(device="cuda", deferred=True))
 
 
-def test_a_measurement_that_came_to_nothing_is_made_again(tmp_path: Path) -> None:
+def test_a_measurement_that_stays_unclear_when_it_is_made_alone_is_for_a_person(
+    tmp_path: Path,
+) -> None:
     handed, release, results = handed_in(tmp_path, SPEC.format(kind="measurement", more=BUSY))
     (handed / "bo.ipynb").unlink()
-    for _ in range(2):
-        assert grade(handed, release, results, Settings()).executed == 1
-        ann = marks(results, "ann")
-        assert ann["here"].points == 1.0
-        assert ann["there"].verdict is Verdict.UNSETTLED
-        assert "the machine was busy" in ann["there"].feedback
+    assert grade(handed, release, results, Settings()).executed == 1
+    ann = marks(results, "ann")
+    assert ann["here"].points == 1.0
+    assert ann["there"].verdict is Verdict.UNSETTLED
+    assert "the machine was busy" in ann["there"].feedback
+    assert "the baseline was slower while this code was running" in ann["there"].feedback
+    assert ann["there"].feedback.endswith("a person decides.")
+    # Nobody can keep the grader measuring for ever.
+    assert grade(handed, release, results, Settings()).executed == 0
+    with Gradebook.open(results) as book:
+        found = book.find_evidence(next(book.grades()).submission_sha256 or "")
+    assert found is not None
+    assert found.rerun == "3 measurements of q1_there did not give a clear result"
+
+
+def test_what_other_work_may_have_cost_stays_open_and_is_run_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    handed, release, results = handed_in(tmp_path, SPEC.format(kind="code", more=""))
+    why = "a call of q1_there hit a time limit while the machine was busy with other work"
+    real, runs = batch.execute, []
+
+    def execute(job: Job, data: bytes, **more: object) -> Evidence:
+        runs.append((job.submission.student, job.rerun))
+        found = real(job, data, **more)  # type: ignore[arg-type]
+        if len(runs) > 4:  # the machine is free by now
+            return found
+        return replace(found, environment={**found.environment, "disturbed": {"q1_there": why}})
+
+    monkeypatch.setattr(batch, "execute", execute)
+    busy = grade(handed, release, results, Settings(jobs=1))
+    assert runs == [("ann", ""), ("bo", ""), ("ann", why), ("bo", why)]
+    # Ann has all points anyway. Bo handed in nothing, but that is not known for certain.
+    assert busy.unsettled == 1
+    assert marks(results, "ann")["there"].points == 1.0
+    bo = marks(results, "bo")
+    assert (bo["here"].points, bo["there"].points) == (0, None)
+    assert bo["there"].feedback == (
+        f"This mark is open, and nothing is deducted: {why}. The same happened when the notebook "
+        "ran alone. Grade it again."
+    )
+
+    later = grade(handed, release, results, Settings(jobs=1))
+    assert (runs[4:], later.unsettled) == ([("bo", "")], 0)
+    assert marks(results, "bo")["there"].verdict is Verdict.ABSENT
 
 
 FAST = """\

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from grader import probe
@@ -199,6 +201,29 @@ def test_our_own_fault_is_never_a_zero() -> None:
     grade = score(a_paper(), refused)
     assert {mark.verdict for mark in grade.marks} == {Verdict.UNSETTLED}
     assert all(mark.points is None for mark in grade.marks)
+
+
+def test_other_work_on_the_machine_costs_no_point() -> None:
+    why = "code cell 2 hit a time limit while the machine was busy with other work"
+    wrong = evidence(share=1.75, time=99.0)
+    disturbed = replace(wrong, environment={"disturbed": dict.fromkeys(wrong.answers, why)})
+    settled = {mark.part: mark for mark in score(a_paper(), wrong).marks}
+    marks = {mark.part: mark for mark in score(a_paper(), disturbed).marks}
+    assert marks["share"] == settled["share"]  # with all points it stands
+    assert settled["time"].points == 0
+    assert (marks["time"].points, marks["time"].verdict) == (None, Verdict.UNSETTLED)
+    assert why in marks["time"].feedback
+    # A part without an answer in the evidence was not affected.
+    assert marks["fits"] == settled["fits"]
+
+
+def test_a_mark_of_a_second_run_says_so_where_it_lost_points() -> None:
+    why = "code cell 2 hit a time limit while the machine was busy with other work"
+    again = replace(evidence(share=1.75, time=99.0), environment={"rerun": why})
+    marks = {mark.part: mark for mark in score(a_paper(), again).marks}
+    assert why not in marks["share"].feedback
+    assert marks["time"].points == 0
+    assert marks["time"].feedback.endswith(f"second run, alone, because in the first {why}.")
 
 
 def test_what_builds_on_a_part_that_we_failed_at_is_opened_only_where_that_may_earn_more(

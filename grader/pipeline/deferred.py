@@ -9,6 +9,7 @@ from grader.execute.waiting import waits_for
 from grader.kinds import kinds
 from grader.measured import is_final
 from grader.model import Answer, Evidence, Grade, Mark, Part, Trial, packages
+from grader.model.evidence import DISTURBED
 
 
 def puts_off(evidence: Evidence, grade: Grade | None) -> frozenset[str]:
@@ -58,6 +59,9 @@ def filled(before: Evidence, new: Evidence, made: frozenset[str]) -> Evidence:
         for name, answer in before.answers.items()
     }
     environment = {**before.environment, "filled_in": dict(new.environment)}
+    environment[DISTURBED] = {**before.disturbed} | {
+        name: why for name, why in new.disturbed.items() if name in made
+    }
     return replace(before, answers=answers, environment=environment)
 
 

@@ -24,6 +24,8 @@ from grader.sandbox import hierarchies
 from grader.sandbox.hierarchies import PROCESSES, SHARED, read, words, write
 
 _WANTED = ("memory", "pids", "cpu")
+_LARGEST_PAGE = 4 * 2**20
+"""So near to a limit the next page may not fit any more."""
 _NUMBERS = itertools.count()
 _ADVICE = "start it as `systemd-run --user --scope -p Delegate=yes grader …`"
 
@@ -71,8 +73,8 @@ class Group:
         """Whether memory was refused by the limit of this group."""
         if self.version == 2:
             return self._count("memory", "memory.events", "oom") > 0
-        names = ("memory.failcnt", "memory.memsw.failcnt")
-        return any(read(self.folders["memory"] / name).strip() not in ("", "0") for name in names)
+        most, limit = self.peak(), read(self.folders["memory"] / "memory.limit_in_bytes").strip()
+        return most is None or not limit.isdigit() or most + _LARGEST_PAGE >= int(limit)
 
     def peak(self) -> int | None:
         """The most memory that was ever used, in bytes, where the kernel keeps that."""
