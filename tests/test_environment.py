@@ -9,6 +9,8 @@ import pytest
 
 from grader.cli import main
 from grader.load import Bank
+from grader.model import Limits
+from grader.pipeline import Settings
 from grader.sandbox import choose
 from tests.builders_notebooks import run
 
@@ -28,6 +30,7 @@ id: net
 title: A set that needs the loopback
 problems: [rank]
 variables: {MY_SETTING: "5"}
+processes: 100
 """
 TALKS = """\
 import os, socket
@@ -70,8 +73,10 @@ def test_a_set_gets_the_loopback_and_the_variables_that_it_asks_for(bank: Path) 
     work.mkdir()
     (work / "ada.ipynb").write_text(json.dumps(notebook))
     grader("grade", work, "--release", release, "--out", out, "--bank", bank)
-    (mark,) = json.loads((out / "grades" / "ada.json").read_text())["marks"]
+    grade = json.loads((out / "grades" / "ada.json").read_text())
+    (mark,) = grade["marks"]
     assert mark["points"] == 1, mark
+    assert grade["environment"]["limits"]["processes"] == 100
 
 
 @pytest.mark.skipif(not WALLED, reason="without a network namespace there is no loopback either")
@@ -80,8 +85,23 @@ def test_nobody_else_has_a_loopback_and_nothing_leads_out_of_it() -> None:
     assert run(tries, asks="q1_a").cells[0].error is not None
     assert run(tries, asks="q1_a", loopback=True).cells[0].error is None
     out = "import socket\nsocket.create_connection(('192.0.2.1', 80), timeout=2)"
-    error = run(out, asks="", loopback=True).cells[0].error
-    assert "unreachable" in str(error)
+    evidence = run(out, asks="", loopback=True)
+    assert "unreachable" in str(evidence.cells[0].error)
+    assert evidence.environment["limits"]["processes"] == 64  # type: ignore[index]
+
+
+def test_a_number_of_processes_that_nothing_runs_with_is_an_error(bank: Path) -> None:
+    (bank / "problems/sets/net.yaml").write_text(EXAM.replace("processes: 100", "processes: 0"))
+    with pytest.raises(Exception, match="a notebook can't have 0 processes") as caught:
+        Bank.open((str(bank),)).exam("net")
+    assert "net.yaml:5:" in str(caught.value)
+
+
+def test_what_was_executed_before_the_limit_on_processes_changed_is_kept() -> None:
+    # By the first release.
+    assert Settings().fingerprint(("q1_x", "q2_y")) == "b51265970dca18a7"
+    more = Settings(limits=Limits(processes=100))
+    assert more.fingerprint(("q1_x", "q2_y")) != "b51265970dca18a7"
 
 
 def test_a_name_that_can_not_be_a_variable_is_an_error_with_its_place(bank: Path) -> None:

@@ -38,9 +38,12 @@ class Usage:
     """Of the thread of the grader that drives the kernel."""
 
 
-def usage(roots: Iterable[int], proc: str = kin.PROC) -> Usage | None:
+def usage(
+    roots: Iterable[int], proc: str = kin.PROC, *, cpu_seconds: float | None = None
+) -> Usage | None:
     """The usage of *roots* and of all processes below them.
 
+    *cpu_seconds* is what all of them have used, where it is known more exactly than by adding up.
     None where the system does not tell: on macOS and Windows, and on a Linux that keeps no
     scheduler statistics.
     """
@@ -53,7 +56,8 @@ def usage(roots: Iterable[int], proc: str = kin.PROC) -> Usage | None:
         return None
     known = {thread: each for thread, each in waits.items() if each is not None}
     own = _wait(f"{proc}/self/task/{threading.get_native_id()}/schedstat")
-    return Usage(time.monotonic(), cpu, known, own or 0.0)
+    used = cpu if cpu_seconds is None else cpu_seconds
+    return Usage(time.monotonic(), used, known, own or 0.0)
 
 
 def kept_waiting(before: Usage, after: Usage) -> float:

@@ -79,7 +79,8 @@ class WarmKernel:
 
     def usage(self) -> Usage | None:
         """What its processes have had of the processors so far."""
-        return usage(self._born.roots)
+        group = self._born.group
+        return usage(self._born.roots, cpu_seconds=group.cpu_seconds() if group else None)
 
     @property
     def status(self) -> int | None:

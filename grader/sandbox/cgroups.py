@@ -82,6 +82,15 @@ class Group:
         text = read(self.folders["memory"] / name).strip()
         return int(text) if text.isdigit() else None
 
+    def cpu_seconds(self) -> float | None:
+        """Processor time that all of it has used, also what has ended; None where not known."""
+        if self.version == 2:
+            used = self._count("memory", "cpu.stat", "usage_usec")
+            return used / 1e6 if used else None
+        folder = self.folders.get("cpu")  # most often mounted together with its accounts
+        text = read(folder / "cpuacct.usage").strip() if folder else ""
+        return int(text) / 1e9 if text.isdigit() else None
+
     def kill(self) -> None:
         """Ends every process in it, also those that start others as fast as they can."""
         self._set("pids", "pids.max", 0)
