@@ -443,6 +443,7 @@ def test_the_evidence_says_what_it_ran_on() -> None:
         "notebook_seconds": 30,
         "memory_bytes": 4_000_000_000,
         "scratch_bytes": 500_000_000,
+        "processes": 32,
         "threads": 1,
     }
     assert environment["sandbox"]["mode"] == "auto"
