@@ -21,6 +21,8 @@ NAMES = (
     "Yusuf Kaya", "Zoe Dubois", "Anton Berg", "Bella Rossi", "Chidi Eze", "Dana Weiss",
 )  # fmt: skip
 ENDLESS_SECONDS = 4.0
+PRIVATE_KEY = "made-up-for-the-demonstration"
+"""So that everybody's demonstration has the same numbers; no real exam may use it."""
 
 
 def students() -> tuple[Student, ...]:

@@ -65,6 +65,21 @@ def write_whole(path: Path, data: bytes, *, durable: bool = False, private: bool
         raise fault(error, path) from error
 
 
+def private_folder(folder: Path) -> None:
+    """Makes *folder*, with a `.gitignore` that keeps all that is written to it out of git.
+
+    A folder that has files already stays as it is.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        empty = next(folder.iterdir(), None) is None
+    except OSError as error:
+        raise fault(error, folder) from error
+    if empty:
+        text = "# Answers and students' work: keep this folder out of git.\n*\n"
+        write_whole(folder / ".gitignore", text.encode())
+
+
 def _made(folder: Path) -> list[Path]:
     """Makes *folder*; the folders whose lists of names have changed by that."""
     missing = list(takewhile(lambda one: not one.exists(), (folder, *folder.parents)))

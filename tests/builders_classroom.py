@@ -12,9 +12,11 @@ from typing import Any
 import yaml
 
 from grader.export.classroom import Course, instructor_files, student_files
+from grader.install import Source
 
 ROOT = Path(__file__).parent.parent
 TEMPLATES = (ROOT / "templates",)
+SOURCE = Source(f"git+https://example.org/teaching/grader@{'0123456789' * 4}")
 
 
 def a_course(**changes: Any) -> Course:
@@ -23,7 +25,7 @@ def a_course(**changes: Any) -> Course:
         "title": "Midterm: memory & time",
         "notebook": "midterm.ipynb",
         "url": "https://github.com/org/midterm-{id}.git",
-        "install": "systems-grader==0.1.0",
+        "source": SOURCE,
         "deadline": "2026-12-01T23:59:00+01:00",
         "cron": "5 23 * * *",
         "torch": True,

@@ -17,8 +17,8 @@ PACKAGE = Path(__file__).parent.parent / "grader"
 GROUND = ["words", "errors", "registry", "quantity", "model"]
 # A tool may import the ground and the tools that stand before it.
 TOOLS = [
-    "files", "sealed", "git", "spreadsheet", "markup", "units", "expressions", "probe", "trial",
-    "watch", "inputs", "statements", "source", "measured", "tools", "hidden", "analysis", "kinds",
+    "files", "sealed", "git", "install", "spreadsheet", "markup", "units", "expressions", "probe",
+    "trial", "watch", "inputs", "statements", "source", "measured", "tools", "hidden", "analysis", "kinds",
     "notebook", "nbgrader", "inside", "sandbox", "kernels", "executors", "gradebook", "machine",
 ]  # fmt: skip
 STAGES = [

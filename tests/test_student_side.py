@@ -370,7 +370,7 @@ class TestPytest:
         done = self.run(solved.parent, "-q", "-rs")
         assert done.returncode == 0
         assert f"1 passed, {len(NAMES)} skipped" in done.stdout
-        assert "`pip install systems-grader` to run these checks" in done.stdout
+        assert "`python -m pip install -r requirements.txt` installs what runs these" in done.stdout
 
     def test_collecting_runs_nothing_and_finds_the_parts_without_metadata(
         self, solved: Path

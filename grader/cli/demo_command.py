@@ -48,7 +48,8 @@ def command(out: Path, exam: str, jobs: int | None) -> None:
     roster = out / "roster.csv"
     write_whole(roster, demo.roster_csv().encode())
     release, results = out / "release", out / "results"
-    run("render", exam, "--roster", str(roster), "--out", str(release), "--private-key", "demo")
+    pinned_key = ("--private-key", demo.PRIVATE_KEY)
+    run("render", exam, "--roster", str(roster), "--out", str(release), *pinned_key)
     pinned = load_release(release)
     count = demo.write_submissions(pinned, Bank.open().templates, out / "submissions")
     click.echo(f"{count} submissions made up, and one of a stranger.")

@@ -107,7 +107,10 @@ def command(
     if shared and versions not in (None, 1):
         raise SetupError(f"--shared is one version, not {versions}", fix="give one of the two")
     versions = 1 if shared else versions
-    listed = list(load_roster(roster)) if roster else []
+    staff: list[str] = []
+    listed = list(load_roster(roster, staff.append)) if roster else []
+    for one in staff:
+        click.echo(f"note: {one} takes no exam, by the roster's column 'role'", err=True)
     if format_ == "html":
         from grader.pipeline.printing import PRINTED, print_exam
 

@@ -34,7 +34,7 @@ class Autograder:
 
     title: str
     install: str
-    """What pip installs."""
+    """The grader, as a line for pip; a path is that of a wheel in the zip."""
     torch: bool
     """Whether a part needs it."""
     tiers: Tiers
@@ -90,6 +90,7 @@ def autograder_zip(one: Autograder, release: bytes, templates: tuple[Path, ...])
         templates,
         title=" ".join(one.title.split()),
         install=one.install,
+        git="git+" in one.install,
         torch=one.torch,
         offline=one.offline,
         python=one.python,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
@@ -10,11 +9,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from grader.errors import SetupError, SpecError
+from grader.install import Source
 
 if TYPE_CHECKING:
     from jinja2 import Environment
 
-STUDENT, INSTRUCTOR, CLASSROOM50 = "student", "instructor", "classroom50"
+STUDENT, INSTRUCTOR = "student", "instructor"
 CHECK = ".github/workflows/check.yml"
 
 PINS: Mapping[str, str] = {
@@ -25,7 +25,6 @@ PINS: Mapping[str, str] = {
 }
 """A tag can be moved to other code; a commit can't."""
 
-_NAME = re.compile(r"[a-z0-9][a-z0-9-]{1,38}")
 _ODD = frozenset("\"'`$\\<>|;&*?[]()#!~\n\r\t")
 """What a shell or YAML would take for more than a letter."""
 
@@ -39,8 +38,8 @@ class Course:
     """The name of the notebook in every student's repository."""
     url: str
     """Where students' repositories are, with {id} in it."""
-    install: str
-    """What pip installs."""
+    source: Source
+    """Where the grader is installed from."""
     python: str = "3.12"
     branch: str = "main"
     deadline: str = ""
@@ -60,6 +59,16 @@ class Course:
     """The version that everybody has, so that the notebook is the same for all; else empty."""
     sample: str = ""
     """The path of the notebook for practice in the template; empty without one."""
+
+    @property
+    def install(self) -> str:
+        """The grader, as a line for pip."""
+        return self.source.requirement()
+
+    @property
+    def install_sealed(self) -> str:
+        """The grader with what opens sealed packs, as a line for pip."""
+        return self.source.requirement("classroom")
 
     @property
     def title_line(self) -> str:
@@ -97,19 +106,6 @@ def checked(course: Course) -> Course:
             f"--schedule '{course.cron}' is no schedule",
             fix="five fields as cron has them, in UTC, such as '30 22 * * *'",
         )
-    if any(not c.isprintable() for c in course.install):
-        raise SetupError("--install is more than one line", fix="name one package for pip")
-    return course
-
-
-def checked_for_classroom50(course: Course) -> Course:
-    """*course*; raises SetupError where a name is none for Classroom 50, which stops then."""
-    for option, name in (("--classroom", course.classroom), ("--assignment", course.assignment)):
-        if not _NAME.fullmatch(name):
-            raise SetupError(
-                f"{option} '{name}' is no name for Classroom 50",
-                fix="2 to 39 of a-z, 0-9 and -, not beginning with -, as it was named there",
-            )
     return course
 
 
@@ -135,13 +131,6 @@ def student_files(
 def instructor_files(course: Course, templates: tuple[Path, ...]) -> dict[str, bytes]:
     """The instructor's repository, without the release and the roster."""
     return dict(_files(INSTRUCTOR, templates, course=course))
-
-
-def classroom50_files(
-    course: Course, templates: tuple[Path, ...], *, pack: bool
-) -> dict[str, bytes]:
-    """The bundle of Classroom 50, without a pack; anybody can read it."""
-    return dict(_files(CLASSROOM50, templates, course=course, pack=pack))
 
 
 def _files(kind: str, templates: tuple[Path, ...], **names: object) -> Iterator[tuple[str, bytes]]:

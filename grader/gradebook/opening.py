@@ -10,7 +10,7 @@ from pathlib import Path
 from sqlalchemy import URL, Connection, Engine, event, insert, inspect, select
 
 from grader.errors import SetupError
-from grader.files import fault
+from grader.files import private_folder
 from grader.gradebook import schema
 from grader.gradebook.faults import explained, translator
 
@@ -27,10 +27,7 @@ def open_file(path: Path, *, create: bool) -> Engine:
                 where=str(path),
                 fix="name the folder that `grader grade ... --out` wrote",
             )
-        try:
-            path.parent.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise fault(error, path.parent) from error
+        private_folder(path.parent)
     engine = schema.open_engine(URL.create("sqlite", database=str(path)))
     event.listen(engine, "handle_error", translator(path))
     try:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Container, Iterable
+from collections.abc import Callable, Container, Iterable
 from pathlib import Path
 from typing import Any
 
@@ -19,15 +19,25 @@ _COLUMNS = {
     "email": ("email", "e-mail", "email address"),
     "section": ("section", "group", "class"),
     "version": ("version",),
+    # Read, and not kept.
+    "role": ("role",),
+    "first": ("first_name", "first name"),
+    "last": ("last_name", "last name"),
 }
+_STAFF = {
+    *("teacher", "instructor", "ta", "head ta", "teaching assistant", "grader", "staff"),
+    *("owner", "admin", "designer", "observer", "reader"),
+}
+"""Roles of people who take no exam, as Classroom 50, Canvas and Gradescope call them."""
 MAX_ID = 100
 
 
-def load_roster(path: Path) -> tuple[Student, ...]:
+def load_roster(path: Path, skipped: Callable[[str], None] = lambda _: None) -> tuple[Student, ...]:
     """The students in the CSV file at *path*, in its order; raises SpecErrors.
 
     The first row names the columns; only one for the id is needed. Commas or semicolons. Students
-    with the same text in the column `version` share their numbers.
+    with the same text in the column `version` share their numbers. Rows whose column `role` names
+    staff are left out, and *skipped* is called with who they are.
     """
     try:
         text = path.read_text(encoding="utf-8-sig", errors="strict")
@@ -41,23 +51,25 @@ def load_roster(path: Path) -> tuple[Student, ...]:
         raise SpecError(
             "the roster is not UTF-8", where=Location(str(path)), fix="save it as 'CSV UTF-8'"
         ) from None
-    return parse_roster(text, str(path))
+    return parse_roster(text, str(path), skipped)
 
 
-def parse_roster(text: str, file: str) -> tuple[Student, ...]:
+def parse_roster(
+    text: str, file: str, skipped: Callable[[str], None] = lambda _: None
+) -> tuple[Student, ...]:
     """The students in CSV text."""
     first = text.split("\n", 1)[0]
     delimiter = ";" if first.count(";") > first.count(",") else ","
     # Strict, as a quote that is never closed would take all lines below it into one cell.
     rows = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
     try:
-        return _read(rows, file)
+        return _read(rows, file, skipped)
     except csv.Error as error:
         where = Location(file, rows.line_num)
         raise SpecError(f"not CSV: {error}", where=where, fix="save it as CSV again") from None
 
 
-def _read(rows: Any, file: str) -> tuple[Student, ...]:
+def _read(rows: Any, file: str, skipped: Callable[[str], None]) -> tuple[Student, ...]:
     columns = _columns(next(rows, []), file)
     students: dict[str, Student] = {}
     folded: dict[str, str] = {}
@@ -67,7 +79,11 @@ def _read(rows: Any, file: str) -> tuple[Student, ...]:
             continue
         where = Location(file, rows.line_num)
         cells = {k: row[i].strip() for k, i in columns.items() if i < len(row)}
-        student = Student(**{"id": "", **cells})
+        role, first, last = (cells.pop(name, "") for name in ("role", "first", "last"))
+        student = Student(**{"id": "", "name": f"{first} {last}".strip(), **cells})
+        if _is_staff(role):
+            skipped(f"{student.id or student.name or student.email} ({role})")
+            continue
         problem = id_problem(student.id, folded)
         if problem:
             fix = "one id a student: letters, digits and signs that a file's name may have"
@@ -86,6 +102,16 @@ def _read(rows: Any, file: str) -> tuple[Student, ...]:
     if problem:
         raise SpecError(problem, where=Location(file), fix="name versions A, B, C, ...")
     return tuple(students.values())
+
+
+def _is_staff(role: str) -> bool:
+    """Whether somebody of that *role* takes no exam.
+
+    >>> _is_staff("head-ta"), _is_staff("TaEnrollment"), _is_staff("StudentEnrollment")
+    (True, True, False)
+    """
+    words = role.casefold().removesuffix("enrollment").replace("-", " ").replace("_", " ")
+    return words.strip() in _STAFF
 
 
 def id_problem(name: str, folded: Container[str]) -> str | None:

@@ -23,7 +23,7 @@ _TORCH_DTYPES = {
     "int8": "int8",
 }
 NUMPY_DTYPES = {"fp64": "float64", "fp32": "float32"}
-FIX = "pip install 'systems-grader[torch]'"
+FIX = "pip install torch"
 WITHOUT_TORCH = {
     "matmul.bf16, matmul.fp16, matmul.int8": "numpy multiplies no such matrices by a library",
     "dispatch.torch": "torch is not installed",

@@ -9,18 +9,23 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from grader import __version__
 from grader.draw import paper
 from grader.errors import SetupError
 from grader.export.classroom import (
     Course,
     checked,
-    checked_for_classroom50,
-    classroom50_files,
     instructor_files,
     student_files,
 )
+from grader.export.classroom50_setup import (
+    PACK,
+    checked_for_classroom50,
+    classroom50_files,
+    default_url,
+    setup_notes,
+)
 from grader.files import write_whole
+from grader.install import Source, chosen_source
 from grader.load import Bank, load_release, load_roster, own_bank, release_bytes
 from grader.model import Release
 from grader.pipeline.papers import trials_of
@@ -34,6 +39,8 @@ __all__ = ["Before", "Init", "Wishes", "before", "course_of", "init_classroom", 
 
 TEMPLATE, STUDENTS, INSTRUCTOR, BUNDLE = "student-template", "students", "instructor", "classroom50"
 ROSTER = "roster.csv"
+_NOBODY = "OWNER"
+"""In place of an organization that was not named."""
 _TORCH = re.compile(r"^\s*(import|from) torch\b", re.M)
 """In code; a text may mention it without anything that needs it."""
 
@@ -65,6 +72,7 @@ def init_classroom(
     """
     release = load_release(release_file)
     course = course_of(release, wishes)
+    _check_reachable(course.source, wishes)
     if out.exists() and (out / ".git").exists():
         raise SetupError(
             "this folder is a git repository, and it would hold the release",
@@ -72,6 +80,7 @@ def init_classroom(
             fix="name a folder outside of it; only instructor/, private, may hold the release",
         )
     check = wishes.host == "github"
+    bundle = {} if check else _bundle(course, wishes, bank, pack, out / BUNDLE)
     tests = {TEST_EXAM: test_exam_source(bank.templates).encode()}
     notebooks = Notebooks(release, bank)
     shown = _in_template(course, notebooks)
@@ -90,14 +99,21 @@ def init_classroom(
     instructor[KEPT] = kept_bytes(wishes, tuple(shown))
     _put(out / INSTRUCTOR, instructor)
     write_whole(out / INSTRUCTOR / "release" / "release.json", release_bytes(release), private=True)
-    if wishes.host == "classroom50":
-        there = (out / BUNDLE / "exam.pack").exists()  # of an earlier run
-        bundle = classroom50_files(course, bank.templates, pack=there or pack is not None)
-        if pack is not None:
-            bundle["exam.pack"] = _sealed(pack)
-        _put(out / BUNDLE, bundle)
+    _put(out / BUNDLE, bundle)
     notes = (*known_to_students(release), *_notes(course, wishes), *_of_versions(release, course))
     return Init(course=course, students=len(release.students), notes=(*notes, *stale, *unlisted))
+
+
+def _check_reachable(source: Source, wishes: Wishes) -> None:
+    """Raises SetupError where only this machine has the wheel that students are to install."""
+    if source.wheel is not None and not wishes.grader_source.startswith("file:"):
+        digest = source.url.rpartition("#")[2]
+        raise SetupError(
+            "students can't install a wheel that is on this machine alone",
+            where=str(source.wheel),
+            fix="upload it to where they can download it, such as a release of a repository, and "
+            f"name it with --grader-source https://HOST/{source.wheel.name}#{digest}",
+        )
 
 
 def _in_template(course: Course, notebooks: Notebooks) -> dict[str, bytes]:
@@ -134,12 +150,16 @@ def _unlisted(roster: Path, release: Release) -> list[str]:
 def course_of(release: Release, wishes: Wishes) -> Course:
     """What the files are filled in with."""
     exam = release.exam
-    owner = wishes.owner or "OWNER"
+    owner, assignment = wishes.owner or _NOBODY, wishes.assignment or exam.id
+    usual = f"https://github.com/{owner}/{exam.id}-{{id}}.git"
+    if wishes.host == "classroom50":
+        usual = default_url(owner, wishes.classroom, assignment)
+    source = chosen_source(wishes.grader_source)
     course = Course(
         title=" ".join(exam.title.split()),
         notebook=wishes.notebook or f"{exam.id}.ipynb",
-        url=wishes.url or f"https://github.com/{owner}/{exam.id}-{{id}}.git",
-        install=wishes.install or f"systems-grader=={__version__}",
+        url=wishes.url or usual,
+        source=source,
         python=wishes.python,
         branch=wishes.branch,
         deadline=wishes.deadline,
@@ -148,11 +168,11 @@ def course_of(release: Release, wishes: Wishes) -> Course:
         cuda=_needs_cuda(release),
         gpu_label=wishes.gpu_label,
         classroom=wishes.classroom,
-        assignment=wishes.assignment or exam.id,
+        assignment=assignment,
         scale=wishes.scale,
         shared=shared_version(release),
     )
-    course = replace(checked(course), again=again(wishes))
+    course = replace(checked(course), again=again(replace(wishes, grader_source=source.url)))
     if wishes.host == "classroom50":
         checked_for_classroom50(course)
     if course.shared or not wishes.sample:
@@ -190,6 +210,16 @@ def _roster(release: Release) -> bytes:
     return text.getvalue().encode()
 
 
+def _bundle(
+    course: Course, wishes: Wishes, bank: Bank, pack: Path | None, folder: Path
+) -> Mapping[str, bytes]:
+    """Classroom 50's files, with *pack* or the one that an earlier run put into *folder*."""
+    earlier = folder / PACK
+    kept = earlier.read_bytes() if pack is None and earlier.exists() else b""
+    sealed = kept if pack is None else _sealed(pack)
+    return classroom50_files(course, wishes.owner or _NOBODY, bank.templates, sealed)
+
+
 def _sealed(pack: Path) -> bytes:
     from grader import sealed
 
@@ -215,9 +245,11 @@ def known_to_students(release: Release) -> Iterator[str]:
 
 
 def _notes(course: Course, wishes: Wishes) -> list[str]:
-    notes = []
+    notes = [course.source.note] if course.source.note else []
     if not wishes.owner and not wishes.url:
-        notes.append(f"students' repositories are looked for at {course.url}; see --owner, --url")
+        notes.append(
+            f"students' repositories are looked for at {course.url}; see --owner and --url"
+        )
     if course.torch:
         notes.append("some part needs torch, so installing takes longer than a minute without it")
     if course.cuda:
@@ -225,10 +257,7 @@ def _notes(course: Course, wishes: Wishes) -> list[str]:
             f"some parts wait for a runner with the labels self-hosted and {course.gpu_label}"
         )
     if wishes.host == "classroom50":
-        notes.append(
-            "Classroom 50 has integer points, no late cut-off, and takes the latest submission; "
-            f"points are multiplied by {course.scale}"
-        )
+        notes += setup_notes(course)
     return notes
 
 

@@ -15,6 +15,7 @@ from importlib.metadata import PackageNotFoundError, version
 from grader import __version__
 from grader.errors import SetupError
 from grader.execute import execute
+from grader.install import chosen_source
 from grader.kernels import USUAL
 from grader.machine.counters import EVENTS, uncounted
 from grader.model import Job, Limits, Outcome, Submission, packages
@@ -51,6 +52,7 @@ def _findings(kernel: bool) -> Iterator[Finding]:
         seen=f"{__version__} on Python {platform.python_version()}, {platform.system()} "
         f"{platform.machine()}, {os.cpu_count()} CPUs",
     )
+    yield _source()
     missing = [p for p in _PACKAGES if _version(p) is None]
     yield Finding(
         what="packages",
@@ -80,6 +82,15 @@ def _findings(kernel: bool) -> Iterator[Finding]:
     )
     if kernel and not any(each.what == _UNTRIED for each in sandbox):
         yield _kernel()
+
+
+def _source() -> Finding:
+    """Where classes would install the grader from."""
+    try:
+        found = chosen_source("")
+    except SetupError as error:
+        return Finding(what="source", ok=None, seen=error.what, fix=error.fix or "")
+    return Finding(what="source", ok=True, seen=found.url + (f"; {found.note}" * bool(found.note)))
 
 
 def _optional() -> Iterator[Finding]:

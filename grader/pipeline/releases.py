@@ -12,7 +12,7 @@ from pathlib import Path
 from grader import units
 from grader.draw import DrawError, draw, loose_paper, paper, sample_seed
 from grader.errors import SetupError, SpecError
-from grader.files import write_whole
+from grader.files import private_folder, write_whole
 from grader.kinds import kinds
 from grader.load import Bank, extended, load_release, new_release, release_bytes
 from grader.model import ExamSet, Key, Paper, Question, Release, Student, Variant
@@ -65,7 +65,7 @@ def make_release(
         old = load_release(file)
         students = seated(students, versions, old.students)
         release, notes = _grown(old, bank, exam, students, key, file)
-    out.mkdir(parents=True, exist_ok=True)
+    private_folder(out)
     # It holds the answers, and the only copy of the key that draws everybody's numbers.
     write_whole(file, release_bytes(release), durable=True, private=True)
     return Made(release=release, notes=notes)

@@ -27,7 +27,8 @@ class Wishes:
     deadline: str = ""
     schedule: str = ""
     branch: str = "main"
-    install: str = ""
+    grader_source: str = ""
+    """What pip installs in students' and the instructor's repositories."""
     python: str = "3.12"
     gpu_label: str = "gpu"
     classroom: str = "CLASSROOM"
@@ -55,8 +56,10 @@ def before(instructor: Path) -> Before:
         data = json.loads(path.read_bytes())
         if data["schema"] != SCHEMA:
             raise ValueError("another schema")
+        # Earlier versions kept the name of a package, which may be anybody's on an index.
+        options = {n: v for n, v in data["options"].items() if n != "install"}
         return Before(
-            wishes=Wishes(**_checked(data["options"])),
+            wishes=Wishes(**_checked(options)),
             notebooks=tuple(str(name) for name in data["template_notebooks"]),
         )
     except FileNotFoundError:

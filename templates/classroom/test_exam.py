@@ -3,7 +3,7 @@
 Each says whether the answer is there, whether it can be read, and whether its visible examples
 pass. None knows what is right: passing all of them promises no points.
 
-Run `pytest` here, or use the test view of an editor. It needs the package `systems-grader`; without
+Run `pytest` here, or use the test view of an editor. It needs what requirements.txt names; without
 it the tests are skipped, and the notebook's last cell does most of the same.
 """
 
@@ -95,7 +95,10 @@ def _said(pytestconfig: pytest.Config) -> None:
 @pytest.fixture(scope="session")
 def checked(_said: None):
     """What the package says of the notebook, which it runs once for all tests."""
-    why = "`pip install systems-grader` to run these checks, or run the notebook's last cell"
+    why = (
+        "`python -m pip install -r requirements.txt` installs what runs these checks; or run the "
+        "notebook's last cell"
+    )
     pipeline = pytest.importorskip("grader.pipeline", reason=why)
     limits = pytest.importorskip("grader.model", reason=why).Limits(cell_seconds=SECONDS)
     errors = pytest.importorskip("grader.errors", reason=why)

@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 from grader.errors import SetupError
-from tests.builders_classroom import git
+from tests.builders_classroom import ROOT, git
 from tests.test_commands import ok, run
 
 IDENTITY = {
@@ -62,7 +62,9 @@ def checkout(made: Path, tmp_path: Path) -> Path:
     return folder
 
 
-def autograde(made: Path, checkout: Path, **more: str) -> subprocess.CompletedProcess[str]:
+def autograde(
+    made: Path, checkout: Path, python: str = sys.executable, **more: str
+) -> subprocess.CompletedProcess[str]:
     bundle = made / "course" / "classroom50"
     output = checkout.parent / "output"
     output.touch()
@@ -74,7 +76,7 @@ def autograde(made: Path, checkout: Path, **more: str) -> subprocess.CompletedPr
         **more,
     }
     return subprocess.run(
-        [sys.executable, str(bundle / "autograder.py")],
+        [python, str(bundle / "autograder.py")],
         cwd=checkout,
         env=environment,
         capture_output=True,
@@ -274,13 +276,115 @@ def test_files_of_the_student_are_not_taken_for_modules_of_ours(made: Path, chec
 def test_the_bundle_which_everybody_can_read_holds_nothing_secret(made: Path) -> None:
     bundle = made / "course" / "classroom50"
     names = {path.name for path in bundle.iterdir()}
-    assert names == {"README.md", "autograder.py", "exam.pack", "requirements.txt", "runtime.json"}
+    assert names == {
+        *("README.md", "autograder.py", "exam.pack", "requirements.txt", "assignment.json"),
+    }
     release = json.loads((made / "release" / "release.json").read_text())
     secrets = [release["private_key"], (made / "exam.key").read_text().strip()]
     for path in bundle.iterdir():
         assert not any(one.encode() in path.read_bytes() for one in secrets)
-    runtime = json.loads((bundle / "runtime.json").read_text())["runtime"]
+    runtime = json.loads((bundle / "assignment.json").read_text())["runtime"]
     assert re.fullmatch(r"3\.\d+", runtime["python"])
+
+
+ENTRY = {
+    "type": "object",
+    "required": ["slug", "name", "mode", "autograder"],
+    "properties": {
+        "slug": {"pattern": "^[a-z0-9][a-z0-9-]{1,38}$"},
+        "name": {"type": "string", "minLength": 1},
+        "template": {
+            "type": "object",
+            "additionalProperties": False,
+            "required": ["owner", "repo", "branch"],
+        },
+        "due": {"pattern": r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$"},
+        "mode": {"enum": ["individual", "group"]},
+        "submission_mode": {"enum": ["every-push", "tag"]},
+        "runtime": {
+            "type": "object",
+            "additionalProperties": False,
+            "properties": {"python": {"pattern": "^[A-Za-z0-9._+-]{1,32}$"}, "runs-on": {}},
+        },
+    },
+}
+"""What an entry of classroom50/assignments/v1 has to be, as far as ours has it."""
+
+
+def test_the_entry_of_the_assignment_and_where_its_repositories_are(
+    made: Path, tmp_path: Path
+) -> None:
+    import jsonschema
+
+    options = ["--host", "classroom50", "--classroom", "mlsys", "--owner", "org"]
+    options += ["--deadline", "2026-12-01T23:59:00+01:00", "--assignment", "mid-1"]
+    asked = ["--release", made / "release", *options, "--json"]
+    notes = json.loads(ok("classroom", "init", tmp_path / "c", *asked).output)["notes"]
+    entry = json.loads((tmp_path / "c/classroom50/assignment.json").read_text())
+    jsonschema.validate(entry, ENTRY)
+    assert (entry["slug"], entry["submission_mode"]) == ("mid-1", "tag")
+    assert entry["due"] == "2026-12-01T22:59:00Z"
+    assert entry["template"] == {"owner": "org", "repo": "mid-1-template", "branch": "main"}
+    workflow = (tmp_path / "c/instructor/.github/workflows/grade.yml").read_text()
+    # As Classroom 50 names them: <classroom>-<assignment>-<username>.
+    assert 'URL: "https://github.com/org/mlsys-mid-1-{id}.git"' in workflow
+    for said in ("submission_mode", "15 minutes", "integer points"):
+        assert any(said in note for note in notes)
+
+
+def test_our_limits_fit_into_the_jobs_time(made: Path) -> None:
+    text = (made / "course" / "classroom50" / "autograder.py").read_text()
+    limits = {
+        name: int(value) for name, value in re.findall(r'^(\w*SECONDS) = "?(\d+)"?$', text, re.M)
+    }
+    assert set(limits) == {"SECONDS", "INSTALL_SECONDS", "NOTEBOOK_SECONDS"}
+    assert limits["INSTALL_SECONDS"] + limits["NOTEBOOK_SECONDS"] < limits["SECONDS"] < 15 * 60
+
+
+def test_a_run_that_takes_too_long_ends_with_a_reason_and_no_result(
+    made: Path, checkout: Path, tmp_path: Path
+) -> None:
+    script = made / "course" / "classroom50" / "autograder.py"
+    kept = script.read_text()
+    try:
+        script.write_text(re.sub(r"^SECONDS = \d+$", "SECONDS = 0.01", kept, flags=re.M))
+        done = autograde(made, checkout)
+    finally:
+        script.write_text(kept)
+    assert done.returncode == 1
+    assert done.stderr.startswith("not graded: ")
+    assert "Traceback" not in done.stderr
+    assert not (checkout / "result.json").exists()
+
+
+def test_a_bundle_that_is_not_downloaded_is_refused(made: Path, tmp_path: Path) -> None:
+    pack = tmp_path / "exam.pack"
+    pack.write_bytes((made / "exam.pack").read_bytes() + bytes(10 * 2**20))
+    options = ["--host", "classroom50", "--classroom", "mlsys", "--pack", pack]
+    asked = ["--release", made / "release", *options]
+    error = run("classroom", "init", tmp_path / "course", *asked).exception
+    assert isinstance(error, SetupError)
+    assert "no more than 10" in error.what
+    assert not (tmp_path / "course").exists()
+
+
+def test_staff_of_its_roster_take_no_exam(tmp_path: Path) -> None:
+    roster = tmp_path / "roster.csv"
+    roster.write_text(
+        "username,first_name,last_name,email,section,github_id,role,status\n"
+        "ada,Ada,Okafor,ada@uni.example,1,7,student,\n"
+        "prof,Pia,Roth,,,8,teacher,\n"
+        "tim,Tim,Wu,,,9,head-ta,\n"
+        "bo,Bo,Lind,,,10,,\n"
+    )
+    done = ok("render", "midterm", "--roster", roster, "--out", tmp_path / "release")
+    release = json.loads((tmp_path / "release" / "release.json").read_text())
+    assert [(s["id"], s["name"]) for s in release["students"]] == [
+        ("ada", "Ada Okafor"),
+        ("bo", "Bo Lind"),
+    ]
+    assert "note: prof (teacher) takes no exam" in done.stderr
+    assert "tim (head-ta)" in done.stderr
 
 
 def test_only_a_sealed_pack_gets_into_it(made: Path, tmp_path: Path) -> None:
@@ -351,3 +455,41 @@ def test_a_name_that_classroom_50_stops_at_is_refused_before_it_is_given_out(
     assert isinstance(error, SetupError)
     assert f"{option} '{name}' is no name for Classroom 50" in str(error)
     assert not (tmp_path / "course").exists()
+
+
+def test_names_that_are_too_long_together_are_refused(made: Path, tmp_path: Path) -> None:
+    names = ["--classroom", "c" * 30, "--assignment", "a" * 30]
+    asked = ["--release", made / "release", "--host", "classroom50", *names]
+    error = run("classroom", "init", tmp_path / "course", *asked).exception
+    assert "more than 59 characters" in str(error)
+
+
+@pytest.mark.slow
+def test_what_the_bundle_installs_opens_a_sealed_pack(
+    made: Path, checkout: Path, tmp_path: Path
+) -> None:
+    """A wheel of this checkout in a new environment, by the bundle's own requirements."""
+    from grader.errors import GraderError
+    from grader.install import source_of
+    from grader.sandbox import choose
+
+    try:
+        choose("required")
+    except GraderError as error:
+        pytest.skip(f"the sandbox needs more than this machine offers: {error}")
+    pip = [sys.executable, "-m", "pip", "--quiet", "--disable-pip-version-check"]
+    subprocess.run([*pip, "wheel", "--no-deps", f"--wheel-dir={tmp_path}", str(ROOT)], check=True)
+    (wheel,) = tmp_path.glob("*.whl")
+    course = tmp_path / "course"
+    asked = ["--release", made / "release", "--host", "classroom50", "--classroom", "mlsys"]
+    asked += ["--pack", made / "exam.pack", "--grader-source", source_of(str(wheel)).url]
+    ok("classroom", "init", course, *asked)
+    venv = tmp_path / "venv"
+    subprocess.run([sys.executable, "-m", "venv", str(venv)], check=True)
+    key = (made / "exam.key").read_text().strip()
+    python = str(venv / "bin" / "python")
+    for _ in range(2):  # the second time it is installed already
+        done = autograde(tmp_path, checkout, GRADER_PACK_KEY=key, python=python)
+        assert done.returncode == 0, done.stderr
+        data = result_of(checkout)
+        assert data["score"] == data["max-score"] == 4400

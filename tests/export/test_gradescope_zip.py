@@ -201,7 +201,7 @@ def test_the_zip_has_its_scripts_at_the_root_with_unix_line_ends(course: Path) -
 def an_autograder(**changes: Any) -> Autograder:
     fields: dict[str, Any] = {
         "title": "Midterm",
-        "install": "systems-grader==0.1.0",
+        "install": "./wheels/systems_grader-0.1.0-py3-none-any.whl",
         "torch": False,
         "tiers": Tiers(),
         "solutions": False,
@@ -221,7 +221,7 @@ def files_of(one: Autograder) -> dict[str, bytes]:
 def test_packages_come_from_the_zip_alone_when_it_has_them_all() -> None:
     usual = files_of(an_autograder())
     assert b"--no-index" not in usual["setup.sh"]
-    assert usual["requirements.txt"] == b"systems-grader==0.1.0\n"
+    assert usual["requirements.txt"] == b"./wheels/systems_grader-0.1.0-py3-none-any.whl\n"
     offline = files_of(
         an_autograder(offline=True, torch=True, wheels={"a-1-py3-none-any.whl": b"x"})
     )

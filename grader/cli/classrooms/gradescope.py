@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     "--wheels",
     type=click.Path(path_type=Path),
     metavar="DIR",
-    help="Put the wheels of this folder in; they come before what PyPI has.",
+    help="Put the wheels in this folder into the zip; pip finds them before those of an index.",
 )
 @click.option(
     "--offline",
@@ -100,7 +100,13 @@ if TYPE_CHECKING:
     metavar="auto|required[:LAYERS]",
     help="Isolation required for student code there.",
 )
-@click.option("--install", default="", metavar="TEXT", help="What pip installs; this version.")
+@click.option(
+    "--grader-source",
+    default="",
+    metavar="URL@COMMIT|WHEEL",
+    help="What pip installs there: a repository's address at a commit, or a wheel. Default: this "
+    "package's wheel in --wheels, GRADER_SOURCE, or where this grader came from.",
+)
 @bank_option
 @json_option
 def command(
@@ -116,7 +122,7 @@ def command(
     memory_mb: int | None,
     text_format: str,
     sandbox: str,
-    install: str,
+    grader_source: str,
     banks: tuple[str, ...],
     as_json: bool,
 ) -> None:
@@ -134,7 +140,7 @@ def command(
     chosen, solutions = _tiers(tiers)
     wished = Autograder(
         title="",
-        install=install,
+        install="",
         torch=False,
         tiers=chosen,
         solutions=solutions,
@@ -151,6 +157,7 @@ def command(
         wished,
         Bank.open(banks),
         wheels=wheels,
+        grader_source=grader_source,
         interpreter=interpreter,
         offline=offline,
     )

@@ -42,7 +42,12 @@ from grader.words import counted
 @click.option("--deadline", metavar="INSTANT", help="Deadline, such as 2026-12-01T23:59:00+01:00.")
 @click.option("--schedule", metavar="CRON", help="When to grade, as a cron expression in UTC.")
 @click.option("--branch", metavar="NAME", help="Branch to collect. Default: main.")
-@click.option("--install", metavar="PACKAGE", help="What pip installs.")
+@click.option(
+    "--grader-source",
+    metavar="URL@COMMIT|WHEEL",
+    help="Where pip gets the grader: a repository's URL at a commit, or a wheel's URL with "
+    "#sha256=. Default: GRADER_SOURCE, or where this grader was installed from.",
+)
 @click.option("--python", metavar="VERSION", help="Python version of the workflows. Default: 3.12.")
 @click.option("--gpu-label", metavar="LABEL", help="Label of the runners with a GPU. Default: gpu.")
 @click.option("--classroom", metavar="NAME", help="Name of the classroom at Classroom 50.")

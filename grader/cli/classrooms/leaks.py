@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from grader.cli.options import bank_option, examples, json_option, print_json
+from grader.cli.options import bank_option, examples, json_option, print_json, progress
 from grader.words import counted
 
 if TYPE_CHECKING:
@@ -65,11 +65,13 @@ def command(
     from grader.pipeline.leaks import Bounds, find_leaks
 
     bounds = Bounds(seconds=seconds)
-    found = find_leaks(folder, release, Bank.open(banks), bounds, students)
+    total = sum(path.is_file() for path in folder.rglob("*")) if folder.is_dir() else 0
+    with progress("searching", total) as done:
+        found = find_leaks(folder, release, Bank.open(banks), bounds, students, done)
     if as_json:
         print_json(_data(found))
     else:
-        _print(found)
+        _print(found, seconds)
     return 0 if found.clean else 1
 
 
@@ -95,7 +97,7 @@ def _data(found: Searched) -> dict[str, object]:
     }
 
 
-def _print(found: Searched) -> None:
+def _print(found: Searched, seconds: float) -> None:
     from grader.errors import shown
 
     for one in found.findings:
@@ -115,7 +117,13 @@ def _print(found: Searched) -> None:
     click.echo(f"{counted(count, 'leak')} of release {found.release} in {read}{left}.", err=True)
     if count:
         click.echo(
-            "  fix: take them out; what is in git's history stays there until it is rewritten, "
-            "and what was pushed must be taken for known: render a new release",
+            "  fix: remove them; what is in git's history stays there until you rewrite it, and "
+            "anything pushed must be considered known: render a new release",
+            err=True,
+        )
+    if found.late:
+        click.echo(
+            f"  fix: the time limit of {seconds:g} s was reached; allow more with --seconds, or "
+            "search one folder at a time",
             err=True,
         )

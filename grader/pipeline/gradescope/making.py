@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-import re
 import subprocess
 import sys
 import tarfile
 import tempfile
 import zlib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 from grader.errors import SetupError
-from grader.export.autograder import TORCH_MB, Autograder, autograder_zip
+from grader.export.autograder import TORCH_MB, WHEELS, Autograder, autograder_zip
 from grader.export.gradescope import Visible
 from grader.files import write_whole
+from grader.install import OWN_WHEEL, Source, chosen_source, source_of
 from grader.load import Bank, load_release, release_bytes
 from grader.model import Release
 from grader.pipeline.classrooms import Wishes, course_of
@@ -24,7 +24,6 @@ from grader.words import counted
 
 _PLATFORMS = ("manylinux_2_28_x86_64", "manylinux_2_17_x86_64", "manylinux2014_x86_64")
 _LARGE = 100_000_000
-_OWN = re.compile(r"systems[_.-]grader-", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,21 +42,31 @@ def make_autograder(
     bank: Bank,
     *,
     wheels: Path | None = None,
+    grader_source: str = "",
     interpreter: Path | None = None,
     offline: bool = False,
 ) -> Made:
     """Writes the zip of the release in *release_file* to *out*.
 
     *wished* has what the instructor chose; title and packages are the release's. With *wheels*,
-    those in the folder are in it; with *interpreter*, so is the Python in that file; *offline*, so
-    is every other package that is needed, fetched now. Raises SetupError when one can't be had.
+    those in the folder are in it, and this package's is installed if it is among them; otherwise
+    *grader_source* says where it comes from. With *interpreter*, the Python in that file is in it;
+    *offline*, so is every other package that is needed, fetched now. Raises SetupError when one
+    can't be had.
     """
     release = load_release(release_file)
-    course = course_of(release, Wishes(install=wished.install))
     packages = dict(_wheels(wheels)) if wheels is not None else {}
-    one = replace(
-        wished, title=course.title, install=course.install, torch=course.torch, offline=offline
-    )
+    source = _own_wheel(wheels, packages) or chosen_source(grader_source)
+    if offline and source.wheel is None:
+        name, data = _built(source)
+        packages[name], install = data, f"./{WHEELS}/{name}"
+    elif source.wheel is not None:
+        packages[source.wheel.name] = source.wheel_bytes()
+        install = f"./{WHEELS}/{source.wheel.name}"
+    else:
+        install = source.requirement()
+    course = course_of(release, Wishes(grader_source=source.url))
+    one = replace(wished, title=course.title, install=install, torch=course.torch, offline=offline)
     if interpreter is not None:
         one = replace(one, interpreter=_interpreter(interpreter, one.python))
     if offline:
@@ -67,7 +76,10 @@ def make_autograder(
     return Made(
         release=release.id,
         bytes=len(data),
-        notes=tuple(_notes(release, replace(one, wheels=packages), len(data), course.cuda)),
+        notes=(
+            *([source.note] if source.note else []),
+            *_notes(release, replace(one, wheels=packages), len(data), course.cuda),
+        ),
     )
 
 
@@ -81,6 +93,46 @@ def _wheels(folder: Path) -> Iterator[tuple[str, bytes]]:
         )
     for path in found:
         yield path.name, path.read_bytes()
+
+
+def _own_wheel(folder: Path | None, names: Iterable[str]) -> Source | None:
+    """This package's own wheel among those in *folder*."""
+    own = [name for name in names if OWN_WHEEL.fullmatch(name)]
+    if folder is None or not own:
+        return None
+    if len(own) > 1:
+        raise SetupError(
+            f"there are {len(own)} wheels of this package here: {', '.join(own)}",
+            where=str(folder),
+            fix="leave the one that is to be installed",
+        )
+    return source_of(str(folder / own[0]))
+
+
+def _built(source: Source) -> tuple[str, bytes]:
+    """This package's wheel, downloaded or built from *source*: its name and its bytes."""
+    with tempfile.TemporaryDirectory(prefix="grader-wheel-") as folder:
+        _pip("wheel", "--no-deps", "--wheel-dir", folder, source.requirement())
+        (path,) = Path(folder).glob("*.whl")
+        return path.name, path.read_bytes()
+
+
+def _pip(command: str, *words: str) -> None:
+    """Runs pip; raises SetupError with its own reason."""
+    quiet = ("--quiet", "--disable-pip-version-check")
+    done = subprocess.run(  # noqa: S603
+        [sys.executable, "-m", "pip", command, *quiet, *words],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode:
+        last = [line for line in done.stderr.splitlines() if line.startswith("ERROR:")]
+        raise SetupError(
+            f"pip can't get every package: {last[0][7:] if last else f'see pip {command}'}",
+            fix="build this package's wheel with `pip wheel --no-deps` and name its folder "
+            "with --wheels, or leave --offline out",
+        )
 
 
 def _interpreter(path: Path, version: str) -> bytes:
@@ -110,30 +162,22 @@ def _completed(one: Autograder, packages: Mapping[str, bytes]) -> dict[str, byte
         for name, data in packages.items():
             (given / name).write_bytes(data)
         # With pip, an image needs nothing but a Python.
-        wanted = [one.install, "pip", *(["torch"] if one.torch else [])]
+        wanted = [str(given / Path(one.install).name), "pip", *(["torch"] if one.torch else [])]
         extra = ("--extra-index-url", "https://download.pytorch.org/whl/cpu") if one.torch else ()
-        command = [
-            *(sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check"),
+        _pip(
+            "download",
             *("--only-binary", ":all:", "--implementation", "cp"),
             *("--python-version", one.python, "--dest", str(target), "--find-links", str(given)),
             *(word for name in _PLATFORMS for word in ("--platform", name)),
             *extra,
             *wanted,
-        ]
-        done = subprocess.run(command, capture_output=True, text=True, check=False)  # noqa: S603
-        if done.returncode:
-            last = [line for line in done.stderr.splitlines() if line.startswith("ERROR:")]
-            raise SetupError(
-                f"pip can't get every package: {last[0][7:] if last else 'see pip download'}",
-                fix="build this package's wheel with `pip wheel --no-deps` and name its folder "
-                "with --wheels, or leave --offline out",
-            )
+        )
         return {path.name: path.read_bytes() for path in sorted(target.glob("*.whl"))}
 
 
 def _notes(release: Release, one: Autograder, size: int, cuda: bool) -> Iterator[str]:
-    if not any(_OWN.match(name) for name in one.wheels):
-        yield f"setup.sh installs {one.install} from PyPI; see --wheels where it is not there"
+    if not one.install.startswith("./"):
+        yield f"setup.sh installs {one.install}; where the image can't reach that, see --wheels"
     bare = [s.id for s in release.students.values() if "@" not in s.id + s.email]
     if bare:
         some = ", ".join(bare[:3]) + (", …" if len(bare) > 3 else "")

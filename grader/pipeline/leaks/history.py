@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import IO
 
 from grader.errors import SetupError
-from grader.pipeline.leaks.records import Budget, Piece
+from grader.pipeline.leaks.records import LATE, Budget, Piece
 
 _WAIT_SECONDS = 10.0
 _MOST_FAILURES = 20
@@ -151,7 +151,7 @@ class History:
             with _ended(self._git(environment, "--batch")) as (into, out):
                 for one in left:
                     if self._budget.late:
-                        self._budget.skip(f"{self._prefix}history", "the time was used up")
+                        self._budget.skip(f"{self._prefix}history", LATE)
                         return
                     if one.size > most:
                         self._budget.skip(f"{self._prefix}{one.id}", f"it has {one.size} bytes")

@@ -5,6 +5,9 @@ from __future__ import annotations
 import time
 from dataclasses import dataclass, field
 
+LATE = "the time was used up"
+"""Why something was not searched that more time would have reached."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bounds:

@@ -18,7 +18,7 @@ from grader.pipeline.leaks.digests import Digests
 from grader.pipeline.leaks.evidence import Evidence, Place, Search
 from grader.pipeline.leaks.named import Judge
 from grader.pipeline.leaks.needles import Needles
-from grader.pipeline.leaks.records import Bounds, Budget, Finding, Piece
+from grader.pipeline.leaks.records import LATE, Bounds, Budget, Finding, Piece
 from grader.pipeline.leaks.surface import Surface
 from grader.pipeline.leaks.unpacking import DAMAGED, texts, unpacked
 from grader.pipeline.leaks.views import View, views
@@ -47,6 +47,11 @@ class Searched:
     """Findings beyond those that are listed."""
 
     @property
+    def late(self) -> bool:
+        """Whether something was not searched for lack of time."""
+        return any(why == LATE for _, why in self.unread)
+
+    @property
     def clean(self) -> bool:
         """Whether everything was searched and nothing found."""
         return not self.findings and not self.unread
@@ -58,10 +63,12 @@ def find_leaks(
     bank: Bank,
     bounds: Bounds | None = None,
     students: tuple[str, ...] = (),
+    done: Callable[[str], None] = lambda _: None,
 ) -> Searched:
     """Searches *folder* for what is secret in the release at *source*.
 
-    For the keys of all its students, or of *students* alone when some are named.
+    For the keys of all its students, or of *students* alone when some are named. *done* is called
+    with the path of each file, and of each object of git, that was searched.
     """
     if not folder.is_dir():
         if folder.exists():
@@ -79,7 +86,7 @@ def find_leaks(
             raise SetupError(
                 f"the release has no student '{student}'", fix="see the ids in its roster"
             )
-    return search_folder(folder, prepare(release, bank, students), bounds)
+    return search_folder(folder, prepare(release, bank, students), bounds, done)
 
 
 def prepare(release: Release, bank: Bank, students: tuple[str, ...] = ()) -> Search:
@@ -103,9 +110,14 @@ def prepare(release: Release, bank: Bank, students: tuple[str, ...] = ()) -> Sea
     )
 
 
-def search_folder(folder: Path, search: Search, bounds: Bounds | None = None) -> Searched:
-    """Searches all that is in *folder*."""
-    return _Searcher(search, folder, bounds or Bounds()).run()
+def search_folder(
+    folder: Path,
+    search: Search,
+    bounds: Bounds | None = None,
+    done: Callable[[str], None] = lambda _: None,
+) -> Searched:
+    """Searches all that is in *folder*; *done* is called with each path that was searched."""
+    return _Searcher(search, folder, bounds or Bounds()).run(done)
 
 
 class _Searcher:
@@ -121,13 +133,15 @@ class _Searcher:
         self._here = self._owners()
         self._clean: set[tuple[bytes, frozenset[str]]] = set()
 
-    def run(self) -> Searched:
+    def run(self, done: Callable[[str], None]) -> Searched:
         """Everything in the folder."""
         found: dict[tuple[str, str, str], Finding] = {}
         for piece in self._surface.pieces():
             self._budget.bytes += len(piece.data)
             for one in self._of(piece):
                 found.setdefault((one.path, one.kind, one.detail), one)
+            if not piece.is_name:
+                done(piece.path)
         listed = sorted(map(self._placed, found.values()), key=_order)
         return Searched(
             release=self._search.release,
@@ -159,7 +173,7 @@ class _Searcher:
 
     def _look(self, piece: Piece, evidence: Evidence) -> None:
         if self._budget.late:
-            self._budget.skip(piece.path, "the time was used up")
+            self._budget.skip(piece.path, LATE)
             return
         if not piece.is_name:  # what is inside first, as its place says more
             for inner in unpacked(piece, self._budget):

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from grader.pipeline.leaks.history import History
-from grader.pipeline.leaks.records import Budget, Piece
+from grader.pipeline.leaks.records import LATE, Budget, Piece
 
 _MOST_NAMES = 4_000_000
 """Characters of the names of one folder."""
@@ -44,7 +44,7 @@ class Surface:
                 entries = [e for e in entries if not _is_read_by_git(Path(e.path), objects)]
             for entry in entries:
                 if self._budget.late:
-                    self._budget.skip(self._name(here), "the time was used up")
+                    self._budget.skip(self._name(here), LATE)
                     return
                 yield from self._entry(entry)
 

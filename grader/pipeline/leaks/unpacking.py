@@ -15,7 +15,7 @@ import zlib
 from collections.abc import Callable, Iterator
 from typing import Any, Protocol
 
-from grader.pipeline.leaks.records import Budget, Piece
+from grader.pipeline.leaks.records import LATE, Budget, Piece
 
 _MOST_STREAMS = 5_000
 """Compressed streams that are unpacked inside one file, such as a PDF."""
@@ -208,7 +208,7 @@ def _inside(piece: Piece, budget: Budget) -> Iterator[Piece]:
     whole, number = memoryview(piece.data), 0
     for found in _ZLIB.finditer(piece.data):
         if budget.late:
-            budget.skip(piece.path, "the time was used up")
+            budget.skip(piece.path, LATE)
             return
         stream = zlib.decompressobj(47)  # either header
         try:

@@ -10,11 +10,14 @@ import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 ROUNDS = 3
 """Encodings within encodings."""
 _MOST_BLOBS = 2_000
 _SMALLEST_BLOB = 8
+_REMEMBERED = 100
+"""Characters of a token whose meaning is kept for the next time that it is met."""
 _SHORT = 12_000
 """Characters of a text that is searched as a whole after every step."""
 _AROUND = 300
@@ -156,7 +159,7 @@ def _replaced(
     for found in pattern.finditer(view.text):
         blobs: _Blobs = []
         meant = meaning(found, blobs)
-        if len(made.blobs) < _MOST_BLOBS:
+        if blobs and len(made.blobs) < _MOST_BLOBS:
             place = view.origin(found.start())
             made.blobs += [(data, place, (*how, name)) for data, name in blobs]
         if meant is None:
@@ -183,7 +186,9 @@ def _token(found: re.Match[str], blobs: _Blobs) -> tuple[str, str] | None:
     """What a token is an encoding of, and of what kind."""
     kind, written = found.lastgroup or "", found[0]
     if kind == "run":
-        return _run(written, blobs)
+        meant, others = (_run if len(written) <= _REMEMBERED else _run.__wrapped__)(written)
+        blobs += others
+        return meant
     text = _SIMPLE[kind](written)
     return (text, _NAMES[kind]) if text else None
 
@@ -262,16 +267,20 @@ _HEX = re.compile(r"[0-9A-Fa-f]+")
 _BASE32 = re.compile(r"[A-Z2-7]+=*")
 
 
-def _run(written: str, blobs: _Blobs) -> tuple[str, str] | None:
+# Most tokens are words, which are the same in every notebook of an exam.
+@lru_cache(maxsize=50_000)
+def _run(written: str) -> tuple[tuple[str, str] | None, tuple[tuple[bytes, str], ...]]:
+    """What the token is an encoding of, and the bytes that are no text which it may stand for."""
+    blobs: _Blobs = []
     if _NAME.fullmatch(written):
-        return None  # the name of an answer, which is in the open anyway
+        return None, ()  # the name of an answer, which is in the open anyway
     for name, data in _readings(written):
         text = _printable(data)
         if text is not None and len(text) >= 3:
-            return text, name
+            return (text, name), tuple(blobs)
         if len(data) >= _SMALLEST_BLOB:
             blobs.append((data, name))
-    return None
+    return None, tuple(blobs)
 
 
 def _readings(written: str) -> Iterator[tuple[str, bytes]]:
