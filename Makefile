@@ -3,11 +3,17 @@
 # make lint   ruff and mypy
 # make slow   the longer tests
 # make bench  measure against other graders, into benchmarks/results (half an hour)
+#
+# The first of these sets up .venv; with PYTHON=python3.12 it sets it up for that Python.
 PYTHON ?= python3
 # Pinned: a newer release may bring gigabytes of CUDA packages that no test needs.
 TORCH ?= torch==2.13.0
 VENV ?= .venv
 BIN := $(VENV)/bin
+# The version is part of a file's name, so that with another PYTHON the environment is made again.
+VERSION_OF = -c 'import sys; print("%d.%d" % sys.version_info[:2])' 2>/dev/null
+VERSION := $(shell $(PYTHON) $(VERSION_OF))
+MADE := $(VENV)/.python-$(VERSION)
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
 .PHONY: demo test slow bench lint types format verify clean
@@ -32,12 +38,21 @@ lint: $(VENV)/.installed-dev
 verify: $(VENV)/.installed-dev
 	$(BIN)/grader verify
 
-$(VENV)/.installed: pyproject.toml
-	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(PIP) install --editable .
-	touch $@
+$(MADE):
+	@test -n "$(VERSION)" || { echo "$(PYTHON) can't be run; name Python 3.11 or newer, such as: make $(MAKECMDGOALS) PYTHON=python3.12" >&2; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "$(PYTHON) is Python $(VERSION), and 3.11 or newer is needed; name one, such as: make $(MAKECMDGOALS) PYTHON=python3.12" >&2; exit 1; }
+	@test ! -e $(VENV) || test -e $(VENV)/pyvenv.cfg || { echo "$(VENV) is not a virtual environment; move it away, or name another folder with VENV" >&2; exit 1; }
+	@test "`$(BIN)/python $(VERSION_OF)`" = "$(VERSION)" || $(PYTHON) -m venv --clear $(VENV)
+	@rm -f $(VENV)/.python-*
+	@touch $@
+
+$(VENV)/.installed: pyproject.toml $(MADE)
+	@echo "Installing the grader and what it needs into $(VENV), about a minute ..."
+	@$(PIP) install --editable .
+	@touch $@
 
 $(VENV)/.installed-dev: $(VENV)/.installed
+	@echo "Installing torch and the tools for development into $(VENV), a few minutes ..."
 	$(PIP) install "$(TORCH)" --editable ".[dev]"
 	touch $@
 

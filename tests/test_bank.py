@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import json
+import re
 import subprocess
 import sys
 from collections import Counter
@@ -129,7 +130,8 @@ def test_every_fact_has_a_source_and_a_date() -> None:
 
 @pytest.mark.slow
 def test_the_demonstration_runs(tmp_path: Path) -> None:
-    ok("demo", "--out", tmp_path / "demo")
+    done = ok("demo", "--out", tmp_path / "demo")
+    assert "private key is short" not in done.output + done.stderr
     grades = {
         p.stem: json.loads(p.read_text()) for p in (tmp_path / "demo/results/grades").glob("*.json")
     }
@@ -158,6 +160,12 @@ def test_the_wheel_brings_bank_and_templates(tmp_path: Path) -> None:
         check=True,
     )
     assert {p["id"] for p in json.loads(listed.stdout)} == set(IDS)
+    (about,) = (tmp_path / "site").glob("systems_grader-*.dist-info")
+    assert {p.name for p in (about / "licenses").iterdir()} == {"LICENSE", "CITATION.cff"}
+    # Neither images nor pages of the repository are there to link to on an index.
+    text = (about / "METADATA").read_text(encoding="utf-8")
+    assert "An automated grader for machine-learning-systems exams" in text
+    assert re.findall(r"\]\((?!https?:|#)[^)]*\)", text) == []
 
 
 def test_no_two_problems_give_a_name_of_their_notebook_two_meanings() -> None:

@@ -311,3 +311,12 @@ COMMANDS = [
 @pytest.mark.parametrize("name", COMMANDS)
 def test_every_command_has_help_with_examples(name: str) -> None:
     assert "Examples:" in run(name, "--help").output
+
+
+def test_git_keeps_releases_and_results_to_itself(exam: Path, tmp_path: Path) -> None:
+    for folder in ("release", "results"):
+        assert (exam / folder / ".gitignore").read_text().splitlines()[-1] == "*"
+    # A folder with something else in it may be a repository that is not ours to hide.
+    (tmp_path / "notes.txt").write_text("mine")
+    ok("render", "quiz", "--student", "ada", "--out", tmp_path, "--bank", exam / "bank")
+    assert not (tmp_path / ".gitignore").exists()

@@ -297,6 +297,7 @@ ENTRY = {
             "type": "object",
             "additionalProperties": False,
             "required": ["owner", "repo", "branch"],
+            "properties": {key: {"type": "string"} for key in ("owner", "repo", "branch")},
         },
         "due": {"pattern": r"^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$"},
         "mode": {"enum": ["individual", "group"]},

@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from grader.cli import main
+from grader.install import chosen_source, source_of
 from tests.builders_classroom import ROOT, Remote, git, parsed, run_step
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="its runners are Linux")
@@ -145,11 +146,15 @@ def test_the_whole_check_with_its_installation_takes_under_a_minute(
     source = str(tmp_path / "source")
     subprocess.run([*pip, "wheel", "--no-deps", f"--wheel-dir={wheels}", source], check=True)
     (wheel,) = (str(path) for path in Path(wheels).glob("*.whl"))
+    install = source_of(wheel).requirement()
     subprocess.run([sys.executable, "-m", "venv", str(tmp_path / "venv")], check=True)
     kept = {k: v for k, v in os.environ.items() if k.startswith("PIP_")}
     workspace, environment, workflow = student_check(course, tmp_path, **kept)
     path = f"{tmp_path / 'venv' / 'bin'}:{os.defpath}"
-    environment |= {"PATH": path, "vars_GRADER_SOURCE": wheel}
+    environment |= {"PATH": path}
+    wanted = workspace / "requirements.txt"
+    wanted.write_text(wanted.read_text().replace(chosen_source("").requirement(), install))
+    assert install in wanted.read_text()
     before, start = _cpu_seconds(), time.monotonic()
     done = run_job(workflow, "check", workspace, environment)
     cpu, wall = _cpu_seconds() - before, time.monotonic() - start

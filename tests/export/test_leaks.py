@@ -24,7 +24,7 @@ from grader.cli import main
 from grader.kinds import kinds
 from grader.load import Bank
 from grader.model import Release, Student
-from grader.pipeline.leaks import Searched, prepare, search_folder
+from grader.pipeline.leaks import Bounds, Searched, prepare, search_folder
 from grader.pipeline.releases import key_data, make_release, write_notebooks
 from tests.builders_leaks import (
     DIGESTS,
@@ -434,7 +434,7 @@ def test_the_command_says_where_and_masks_what(
     assert out.startswith("notes.md:2: key: the key of q2_stored_plain (ada), ")
     assert course.value(PLAIN, 5) not in out + err
     assert "1 leaks of release" in err
-    assert "fix: take them out" in err
+    assert "fix: remove them" in err
 
 
 def test_the_command_says_it_in_json(
@@ -507,3 +507,19 @@ def test_hidden_cases_that_cannot_be_made_are_named(tmp_path: Path) -> None:
     found = search_folder(folder, search)
     assert [path for path, _ in found.unread] == ["hidden cases of q1_row_stats"]
     assert not found.clean
+
+
+def test_the_search_says_how_far_it_is_and_what_to_do_when_the_time_is_up(
+    course: Course, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    from grader.cli.classrooms.leaks import _print
+
+    for number in range(3):
+        write(tmp_path, f"{number}.txt", "x")
+    seen: list[str] = []
+    assert search_folder(tmp_path, course.search, done=seen.append).clean
+    assert sorted(seen) == ["0.txt", "1.txt", "2.txt"]
+    late = search_folder(tmp_path, course.search, Bounds(seconds=0.0))
+    assert late.late
+    _print(late, 1.0)
+    assert "the time limit of 1 s was reached; allow more with --seconds" in capsys.readouterr().err

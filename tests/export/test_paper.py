@@ -211,7 +211,7 @@ def page(path: Path) -> Strict:
 
 def test_every_version_has_an_exam_and_a_key(bank: Bank, tmp_path: Path) -> None:
     release = made(bank, tmp_path / "out")
-    names = {path.name for path in (tmp_path / "out").iterdir()}
+    names = {path.name for path in (tmp_path / "out").iterdir()} - {".gitignore"}
     versions = {f"{what}-{letter}.html" for what in ("exam", "key") for letter in "ABC"}
     assert names == versions | {"answers.csv", "release.json"}
     assert list(release.students) == ["A", "B", "C"]
@@ -317,7 +317,7 @@ def test_a_release_of_notebooks_is_not_printed(tmp_path: Path, capsys: Any) -> N
     arguments = ("--out", str(out), "--leave-out", "--versions", "1")
     command("render", "lab", "--format", "html", *arguments, code=2)
     assert "has parts that need a computer" in capsys.readouterr().err
-    assert {path.name for path in out.iterdir()} == {"release.json", "notebooks"}
+    assert {path.name for path in out.iterdir()} == {".gitignore", "release.json", "notebooks"}
     assert (out / "release.json").read_bytes() == before
 
 
