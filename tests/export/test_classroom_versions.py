@@ -322,7 +322,7 @@ def test_students_who_would_not_be_collected_are_named(own: Class) -> None:
     own.roster.write_text("id\nada\nbo\ncy\n")
     ok("render", "quiz", "--roster", own.roster, "--out", own.release, "--bank", own.bank)
     notes = own.init()
-    assert "1 students have no line in instructor/roster.csv: cy" in notes
+    assert "1 student has no line in instructor/roster.csv: cy" in notes
     assert "cy" not in (own.made / "instructor" / "roster.csv").read_text()
 
 

@@ -433,7 +433,7 @@ def test_the_command_says_where_and_masks_what(
     assert code == 1
     assert out.startswith("notes.md:2: key: the key of q2_stored_plain (ada), ")
     assert course.value(PLAIN, 5) not in out + err
-    assert "1 leaks of release" in err
+    assert "1 leak of release" in err
     assert "fix: remove them" in err
 
 
