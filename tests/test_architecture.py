@@ -18,8 +18,9 @@ GROUND = ["words", "errors", "registry", "quantity", "model"]
 # A tool may import the ground and the tools that stand before it.
 TOOLS = [
     "files", "sealed", "git", "install", "spreadsheet", "markup", "units", "expressions", "probe",
-    "trial", "watch", "inputs", "statements", "source", "measured", "tools", "hidden", "analysis", "kinds",
-    "notebook", "nbgrader", "inside", "sandbox", "kernels", "executors", "gradebook", "machine",
+    "trial", "watch", "inputs", "statements", "source", "measured", "tools", "hidden", "analysis",
+    "kinds", "notebook", "nbgrader", "inside", "sandbox", "kernels", "executors", "gradebook",
+    "machine",
 ]  # fmt: skip
 STAGES = [
     "load", "draw", "render", "collect", "execute", "score", "tally", "reveal", "report", "export",
