@@ -93,6 +93,10 @@ class SetupError(GraderError):
     """For whoever runs the tool: something is missing on this machine or on the command line."""
 
 
+class PackageError(SetupError):
+    """For code that this machine can't run or judge: a package is missing, and named."""
+
+
 class SpecErrors(SpecError):  # noqa: N818 - several of them
     """Everything that is wrong with one file, or with several, at once."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import signal
 import threading
 from collections.abc import Callable
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
@@ -72,10 +73,16 @@ def _processes(argument: str) -> Executor:
 
 
 def _end_with_parent() -> None:
-    """Makes this worker end when the process that it works for is killed."""
+    """Makes this worker end when the process that it works for is killed, and quietly on Ctrl-C."""
+    signal.signal(signal.SIGINT, _end_quietly)
     parent = multiprocessing.parent_process()
     if parent is not None:
         threading.Thread(target=_follow, args=(parent,), daemon=True).start()
+
+
+def _end_quietly(*_: object) -> None:
+    # KeyboardInterrupt would print a traceback where a worker waits for work.
+    raise SystemExit(128 + signal.SIGINT)
 
 
 def _follow(parent: multiprocessing.process.BaseProcess) -> None:

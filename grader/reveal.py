@@ -57,7 +57,7 @@ def reveal(
         row=row,
         staff=staff,
         given=given if published or staff else None,
-        undefined=frozenset(n for n, a in evidence.answers.items() if a.raw is None)
+        undefined=frozenset(n for n, a in evidence.answers.items() if a.raw is None or a.never_ran)
         if evidence and not evidence.typed
         else frozenset(),
     )

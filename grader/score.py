@@ -24,10 +24,15 @@ from grader.model import (
     Submission,
     Verdict,
 )
+from grader.model.packages import waiting
 from grader.quantity import Quantity, Value
 
 FAULT = "By a fault of ours we could not judge an answer"
 """How the feedback on a mark begins that is open because judging it failed."""
+
+
+BUILDS = "This builds on an answer that could not be judged yet"
+"""How the feedback on a mark begins that is open because of an earlier one."""
 
 
 def has_fault(grade: Grade) -> bool:
@@ -120,6 +125,10 @@ def _marks(question: Question, answers: Mapping[str, Answer]) -> Iterator[Mark]:
     for part_id, key in question.keys.items():
         name = question.name(part_id)
         answer = answers.get(name)
+        if answer is not None and answer.never_ran:
+            failed.add(part_id)
+            yield _open(question, key, waiting(answer.waits_for))
+            continue
         if answer is None or answer.raw is None:
             why = (answer and answer.absent) or f"no cell sets {name}"
             yield _mark(question, key, verdict=Verdict.ABSENT, feedback=f"No answer: {why}.")
@@ -134,10 +143,10 @@ def _marks(question: Question, answers: Mapping[str, Answer]) -> Iterator[Mark]:
             mark = _open(question, key, why)
         if failed.intersection(key.part.uses) and _may_earn_more(mark):
             # What would be carried into it is not known, and may be worth more.
-            why = f"{FAULT} that this one builds on. The mark is open."
+            why = f"{BUILDS}. The mark is open, and nothing is deducted."
             unsettled = Verdict.UNSETTLED
             mark = replace(mark, points=None, verdict=unsettled, mistake=None, feedback=why)
-        if mark.points is None and mark.feedback.startswith(FAULT):
+        if mark.points is None and mark.feedback.startswith((FAULT, BUILDS)):
             failed.add(part_id)
         yield mark
 

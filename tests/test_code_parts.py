@@ -767,7 +767,10 @@ def test_with_other_cases_old_evidence_is_unsettled_and_made_again(course: Path)
     assert graded(course).points == 0
     fixed = SCALED.replace('"by": 3}', '"by": 2}').replace("rng.integers(2, 9)", "2")
     (course / "bank" / "solutions" / "training" / "twice.py").write_text(fixed)
-    ok("score", course / "results", "--specs", "current", "--bank", course / "bank")
+    ok(
+        "score", course / "results", "--specs", "current", "--bank", course / "bank",
+        "--unverified", "--why", "test",
+    )  # fmt: skip
     with Gradebook.open(course / "results") as book:
         (grade,) = book.grades()
     assert grade.marks[0].verdict is Verdict.UNSETTLED

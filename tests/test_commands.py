@@ -5,16 +5,19 @@ from __future__ import annotations
 import csv
 import json
 import re
+import shutil
 import subprocess
 import sys
 import zipfile
 from pathlib import Path
 
+import click
 import nbformat
 import pytest
 from click.testing import CliRunner, Result
 
 from grader.cli import grader, main
+from grader.gradebook import Gradebook
 from tests.builders import SPEC, a_bank, a_roster
 
 
@@ -179,12 +182,54 @@ def test_a_corrected_key_regrades_without_a_kernel(exam: Path, tmp_path: Path) -
     assert not dry["applied"]
     assert [(c["student"], c["before"], c["after"]) for c in dry["changes"]] == [("ada", 3, 1.5)]
     assert grade_of(exam, "ada")["score"] == 3
-    ok(*arguments, "--why", "the key was wrong")
+    # The second computation still says otherwise: the key is refused until somebody insists.
+    assert any("the key is" in fault for fault in dry["faults"])
+    refused = run(*arguments, "--why", "the key was wrong")
+    assert (refused.return_value, refused.exception) == (1, None)
+    assert "second-computation" in refused.stderr
+    assert "Nothing was applied" in refused.stderr
+    assert grade_of(exam, "ada")["score"] == 3
+    assert isinstance(run(*arguments, "--unverified").exception, click.UsageError)
+    ok(*arguments, "--why", "the key was wrong", "--unverified")
     assert grade_of(exam, "ada")["score"] == 1.5
+    with Gradebook.open(exam / "results") as book:
+        assert any("not verified: the key was wrong" in a.why for a in book.audit())
     ok("score", exam / "results", "--bank", exam / "bank")
     assert grade_of(exam, "ada")["score"] == 1.5, "a correction stays until it is taken back"
     ok("score", exam / "results", "--specs", "released", "--bank", exam / "bank")
     assert grade_of(exam, "ada")["score"] == 3
+
+
+def test_a_folder_without_notebooks_is_an_error(
+    exam: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "empty").mkdir()
+    text = fails(
+        capsys,
+        "grade",
+        tmp_path / "empty",
+        "--release",
+        exam / "release",
+        "--out",
+        tmp_path / "out",
+    )
+    assert "empty: there is no notebook here" in text
+    assert "fix: name the folder or zip that holds STUDENT.ipynb" in text
+    assert not (tmp_path / "out").exists()
+
+
+def test_one_student_is_told_of_that_students_files_alone(exam: Path, tmp_path: Path) -> None:
+    handed = tmp_path / "submissions"
+    shutil.copytree(exam / "submissions", handed)
+    (handed / "cy.ipynb").write_text("no notebook")
+    command = (
+        *("grade", handed, "--release", exam / "release", "--out", tmp_path / "out"),
+        *("--bank", exam / "bank", "--json"),
+    )
+    told = {n["path"] for n in json.loads(ok(*command, "--student", "cy").stdout)["notices"]}
+    assert told == {"cy.ipynb"}
+    everything = {n["path"] for n in json.loads(ok(*command).stdout)["notices"]}
+    assert everything >= {"cy.ipynb", "nobody.ipynb"}
 
 
 def test_feedback_shows_the_key_only_once_published(exam: Path) -> None:

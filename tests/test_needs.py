@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
 import importlib.util
 import json
+import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -11,12 +14,14 @@ import pytest
 from grader import tools
 from grader.errors import SetupError
 from grader.gradebook import Gradebook
+from grader.hidden.cases import solution_module
 from grader.model import Mark, Trial, Verdict, packages
 from grader.model.packages import PACKAGES
 from grader.pipeline import Settings, grade
-from tests.builders import a_roster
+from tests.builders import a_bank, a_roster
 from tests.builders_notebooks import run
-from tests.test_commands import ok
+from tests.test_commands import fails, ok
+from tests.test_commands import run as run_command
 
 SPEC = """\
 id: two-parts
@@ -103,14 +108,22 @@ def q1_there(x):
 
 
 @pytest.fixture
-def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+def installed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """A package that is missing at first; where it is installed when it is written there."""
     rare = packages.Optional(title="Rare", module="nowhere_package", tools=())
     monkeypatch.setitem(PACKAGES, "triton", rare)  # type: ignore[misc]
     site = tmp_path / "site"
     site.mkdir()
     monkeypatch.syspath_prepend(str(site))
-    return site / "nowhere_package.py"
+    yield site / "nowhere_package.py"
+    forgotten()
+
+
+def forgotten() -> None:
+    """Takes the package, and what has imported it, out of this process."""
+    sys.modules.pop("nowhere_package", None)
+    importlib.invalidate_caches()
+    solution_module.cache_clear()
 
 
 def handed_in(tmp_path: Path, kind: str = "code", more: str = "") -> tuple[Path, Path, Path]:
@@ -229,6 +242,153 @@ def test_what_waits_for_a_gpu_goes_on_waiting_when_a_package_is_there(
     assert grade(handed, release, results, Settings(deferred=True)).executed == 0
 
 
+def imported_at_the_top(tmp_path: Path) -> tuple[Path, Path, Path, Path]:
+    """What `handed_in` makes, of a problem whose solution and notebooks import the package.
+
+    The second problem has a number alone, and needs nothing.
+    """
+    bank = a_bank(tmp_path / "bank")
+    folder = bank / "problems/training"
+    folder.mkdir()
+    (folder / "two-parts.yaml").write_text(
+        SPEC.format(kind="code", more="").replace("    needs: [triton]\n", "")
+    )
+    (bank / "solutions/training").mkdir()
+    (bank / "solutions/training/two-parts.py").write_text(f"import nowhere_package\n{SOLUTION}")
+    (bank / "problems/sets/lab.yaml").write_text(
+        "id: lab\ntitle: Lab\nproblems: [two-parts, sample]\n"
+    )
+    release, handed = tmp_path / "release", tmp_path / "submissions"
+    roster = a_roster(tmp_path, "id\nann\nbo\n")
+    ok("render", "lab", "--roster", roster, "--out", release, "--bank", bank)
+    for student in ("ann", "bo"):
+        ok("solve", release, "--student", student, "--out", handed / f"{student}.ipynb")
+    # Bo needs the package for a number, too; and the rest of his notebook uses what it gave him.
+    number, letter = (answer_cell(handed / "bo.ipynb", f"q2-{one}") for one in ("share", "bound"))
+    first = f"import nowhere_package\nnowhere_package.load()\n{number}"
+    changed(handed / "bo.ipynb", "q2-share", f"{first}\n{letter.replace('q2_bound', 'bound')}")
+    changed(handed / "bo.ipynb", "q2-bound", "q2_bound = bound")
+    return handed, release, tmp_path / "results", bank
+
+
+def answer_cell(path: Path, cell: str) -> str:
+    (found,) = (c for c in json.loads(path.read_text())["cells"] if c["id"] == cell)
+    return "".join(found["source"])
+
+
+def test_a_solution_that_imports_what_is_missing_defers_its_parts(
+    tmp_path: Path, installed: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    handed, release, results, bank = imported_at_the_top(tmp_path)
+    command = ("grade", handed, "--release", release, "--out", results, "--bank", bank)
+    said = ok(*command)
+    assert "Rare is not installed here" in said.stderr
+    assert "two-parts" in said.stderr
+    assert "pip install triton" in said.stderr
+    ann, bo = marks(results, "ann"), marks(results, "bo")
+    assert (ann["share"].points, ann["bound"].points) == (2.0, 1.0)
+    for mark in (ann["here"], ann["there"], bo["share"], bo["bound"], bo["here"]):
+        assert (mark.points, mark.verdict) == (None, Verdict.UNSETTLED), mark
+        assert "was not installed where it was run" in mark.feedback
+        assert "nothing is deducted" in mark.feedback
+    assert grade(handed, release, results, Settings()).executed == 0
+    with pytest.raises(SetupError, match="needs triton, which this machine lacks"):
+        grade(handed, release, results, Settings(deferred=True))
+    # A correction of what needs nothing is scored here.
+    assert ok("score", results, "--dry-run", "--bank", bank).exception is None
+
+    installed.write_text("def load():\n    pass\n")
+    assert grade(handed, release, results, Settings(deferred=True)).executed == 2
+    whole, bo = marks(results, "ann"), marks(results, "bo")
+    assert all(m.points == m.max_points for m in whole.values())
+    assert (bo["here"].points, bo["there"].points) == (1.0, 1.0)
+    # His numbers were run again too; kernels do not see what this process takes for installed.
+    assert "ModuleNotFoundError" in bo["share"].feedback
+
+    # What was judged there stays, on a machine that lacks it, and is not judged again there.
+    installed.unlink()
+    forgotten()
+    for settings in (Settings(), Settings(deferred=True)):
+        with contextlib.suppress(SetupError):
+            assert grade(handed, release, results, settings).executed == 0
+        assert marks(results, "ann") == whole
+    text = fails(capsys, "score", results, "--bank", bank)
+    assert "can't be judged here: its solution needs triton" in text
+    assert marks(results, "ann") == whole
+
+
+def test_a_machine_that_has_it_grades_all_of_it_at_once(tmp_path: Path, installed: Path) -> None:
+    """Without --only deferred, too: the hidden cases are part of how a notebook is executed."""
+    handed, release, results, _ = imported_at_the_top(tmp_path)
+    (handed / "bo.ipynb").unlink()
+    grade(handed, release, results, Settings())
+    assert marks(results, "ann")["here"].points is None
+    installed.write_text("")
+    assert grade(handed, release, results, Settings()).executed == 1
+    assert all(m.points == m.max_points for m in marks(results, "ann").values())
+
+
+def test_a_solution_that_fails_stops_the_batch_with_its_line(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setitem(globals(), "SOLUTION", f"{SOLUTION}1 / 0\n")
+    handed, release, results = handed_in(tmp_path)
+    text = fails(capsys, "grade", handed, "--release", release, "--out", results)
+    line = len(SOLUTION.splitlines())
+    assert f"the solution can't be loaded (line {line}): ZeroDivisionError" in text
+    assert "the hidden cases of 'q1_here' can't be made" in text
+
+
+def test_the_gate_skips_what_it_can_not_load_and_checks_the_rest(
+    tmp_path: Path, installed: Path
+) -> None:
+    bank = imported_at_the_top(tmp_path)[3]
+    everything = run_command("verify", "--bank", bank, "--no-kernel", "--seeds", 20, "--jobs", 1)
+    assert everything.return_value == 0
+    assert "skip two-parts  needs triton" in everything.output
+    assert "ok   sample" in everything.output
+    assert "All 1 problems hold" in everything.output
+    assert "1 problem was skipped" in everything.output
+    assert "pip install triton" in everything.output
+    for more in (["--strict"], ["two-parts"]):
+        result = run_command(
+            "verify", *more, "--bank", bank, "--no-kernel", "--seeds", 20, "--jobs", 1
+        )
+        assert result.return_value == 1
+    data = json.loads(
+        run_command(
+            "verify", "--bank", bank, "--no-kernel", "--seeds", 20, "--jobs", 1, "--json"
+        ).stdout
+    )
+    assert data["holds"] is True
+    assert {p["id"]: (p["holds"], p["skipped"]) for p in data["problems"]} == {
+        "sample": (True, []),
+        "two-parts": (None, ["triton"]),
+    }
+    # A file that is broken otherwise is no file that lacks a package.
+    solution = bank / "solutions/training/two-parts.py"
+    solution.write_text(solution.read_text().replace("nowhere_package", "nothing_anybody_knows"))
+    failed = run_command("verify", "--bank", bank, "--no-kernel", "--seeds", 20, "--jobs", 1)
+    assert failed.return_value == 1
+    assert f"{solution}:1: the solution can't be loaded: ModuleNotFoundError" in failed.output
+
+
+@pytest.mark.parametrize(
+    ("source", "at_load", "anywhere"),
+    [
+        ("import torch", True, True),
+        ("import math, torch.nn as nn", True, True),
+        ("from torch import nn", True, True),
+        ("def f():\n    import torch", False, True),
+        ("import torchlike\nfrom torches import nn\nx = 'import torch'", False, False),
+        ("{{ n }}\nimport torch", True, True),
+    ],
+)
+def test_imports_are_found_in_the_text(source: str, at_load: bool, anywhere: bool) -> None:
+    assert packages.imported_by(source, at_load=True) == (("torch",) if at_load else ())
+    assert packages.imported_by(source) == (("torch",) if anywhere else ())
+
+
 def test_only_the_notebook_sees_what_stands_in(installed: Path) -> None:
     """Libraries that ask for the package must go on without it, as torch does."""
     from grader.execute.waiting import standing_in
@@ -280,7 +440,7 @@ def test_doctor_names_what_is_missing(installed: Path) -> None:
     found = json.loads(ok("doctor", "--json").output)
     (triton,) = (f for f in found if f["what"] == "triton")
     assert triton["ok"] is None
-    assert "parts that need Rare are put off here" in triton["seen"]
+    assert "parts that need Rare stay open" in triton["seen"]
     assert "pip install triton" in triton["fix"]
 
 
@@ -302,4 +462,4 @@ def test_a_package_is_found_by_what_is_imported(name: str) -> None:
     assert one.is_here == (importlib.util.find_spec(one.module) is not None)
     assert packages.missing([name]) == (() if one.is_here else (name,))
     assert all(tool in tools.known() for tool in one.tools)
-    assert packages.needed_by(one.tools) == (name,)
+    assert packages.needed_by(one.tools) == ((name,) if one.tools else ())

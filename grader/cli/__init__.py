@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import os
 import sys
+from typing import TextIO
 
 import click
 
 from grader import __version__
+from grader.cli.crash import crashed, say, watch_threads
 from grader.cli.lazy import LazyGroup
 from grader.cli.options import examples, one_screen
 from grader.errors import GraderError, SpecErrors
@@ -60,38 +64,80 @@ def grader() -> None:
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Runs the command; exits 0 on success, 1 when something did not hold, 2 for wrong use."""
+    """Runs the command and exits.
+
+    The status is 0 on success, 1 when something did not hold, 2 for wrong use and for a bug of the
+    grader's own, and 130 after Ctrl-C. Nothing ends in a traceback.
+    """
+    given = sys.argv[1:] if arguments is None else arguments
+    watch_threads(given)
     if "GRADER_PACK_KEY" in os.environ:  # whatever the command is, no child of it needs the key
         from grader.sealed import take
 
         take()
     try:
-        code = grader.main(args=arguments, prog_name="grader", standalone_mode=False)
-    except click.exceptions.Exit as stop:
-        sys.exit(stop.exit_code)
-    except click.UsageError as error:
-        error.show()
-        sys.exit(2)
+        sys.exit(_run(arguments))
     except click.ClickException as error:
         error.show()
         sys.exit(2)
     except (click.Abort, KeyboardInterrupt):
-        _say("stopped; what was finished is kept")
+        say("stopped; what was finished is kept")
         sys.exit(130)
     except GraderError as error:
-        _say(_screen(error))
+        say(_screen(error))
         sys.exit(2)
     except OSError as error:
-        if isinstance(error, BrokenPipeError):
-            sys.stderr.close()  # whoever reads our output has seen enough, as in `| head`
-            sys.exit(0)
-        where = f"{error.filename}: " if error.filename else ""
-        _say(
-            f"{where}{(error.strerror or str(error)).lower()}\n  fix: check the path, its "
-            "permissions and the free space"
-        )
+        sys.exit(_failed(error, given))
+    except Exception as error:  # noqa: BLE001 - nothing ends in a traceback
+        crashed(error, given)
         sys.exit(2)
-    sys.exit(code if isinstance(code, int) else 0)
+
+
+def _run(arguments: list[str] | None) -> int:
+    """The exit status of the command."""
+    try:
+        code = grader.main(args=arguments, prog_name="grader", standalone_mode=False)
+    except click.exceptions.Exit as stop:
+        code = stop.exit_code
+    except SystemExit as error:
+        if _is_gone(sys.stdout):  # click exits where a pipe is broken
+            raise BrokenPipeError from error
+        raise RuntimeError("something called exit(), or a pipe of ours broke") from error
+    sys.stdout.flush()  # a disk may be full, and a reader gone, as late as here
+    return code if isinstance(code, int) else 0
+
+
+def _failed(error: OSError, given: list[str]) -> int:
+    """The exit status after *error*, which has been said."""
+    if _is_gone(sys.stdout):
+        # A reader such as `| head` has seen enough. Python would complain when it writes the rest.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        if isinstance(error, BrokenPipeError):
+            return 0
+    if error.errno is None or isinstance(error, BrokenPipeError):
+        crashed(error, given)
+        return 2
+    if error.errno in (errno.ENOSPC, errno.EDQUOT) and error.filename is None:
+        with contextlib.suppress(OSError, ValueError):  # what is left for stdout would fail again
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    where = f"{error.filename}: " if error.filename else ""
+    say(
+        f"{where}{(error.strerror or str(error)).lower()}\n  fix: check the path, its "
+        "permissions and the free space"
+    )
+    return 2
+
+
+def _is_gone(stream: TextIO) -> bool:
+    """Whether nobody reads what is written there any more."""
+    import select
+
+    try:
+        poll = select.poll()
+        poll.register(stream.fileno(), 0)
+        return any(event & select.POLLERR for _, event in poll.poll(0))
+    except (OSError, ValueError, AttributeError):
+        return False
 
 
 def _screen(error: GraderError) -> str:
@@ -99,7 +145,3 @@ def _screen(error: GraderError) -> str:
     if isinstance(error, SpecErrors):
         return one_screen(error.errors)
     return str(error)
-
-
-def _say(text: str) -> None:
-    click.echo(f"grader: {text}" if "\n" not in text else f"grader:\n{text}", err=True)

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from grader.cli.options import examples, json_option, progress
+from grader.cli.options import examples, json_option
+from grader.cli.progress import progress
 
 if TYPE_CHECKING:
     from grader.machine import MachineProfile

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
@@ -15,10 +14,10 @@ from grader.cli.options import (
     jobs_option,
     json_option,
     print_json,
-    progress,
     release_or_pack,
     sandbox_option,
 )
+from grader.cli.progress import Tracker, progress
 from grader.words import counted
 
 if TYPE_CHECKING:
@@ -202,11 +201,13 @@ def command(
     )
     with ExitStack() as stack:
 
-        def started(total: int) -> Callable[[str], None]:
+        def started(total: int) -> Tracker:
             return stack.enter_context(progress("executing", total))
 
         if foreign is None:
-            run = grade(submissions, exam, out, settings, only=students, started=started)
+            run = grade(
+                submissions, exam, out, settings, only=students, started=started, warn=_warn
+            )
             more: dict[str, object] = {"missing": list(run.collected.missing)}
             done = _Done(run.executed, run.kept, run.unsettled, run.notices)
         else:
@@ -217,6 +218,10 @@ def command(
             done = _Done(theirs.executed, theirs.kept, theirs.unsettled, theirs.notices)
     written = write_results(out, Bank.open(banks))
     return _tell(done, written, {"results": str(out), **more}, as_json=as_json)
+
+
+def _warn(note: str) -> None:
+    click.echo(f"note: {note}.", err=True)
 
 
 class _Done(NamedTuple):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,6 +14,7 @@ from grader.words import counted, points
 if TYPE_CHECKING:
     from grader.gradebook import Difference
     from grader.model import Grade
+    from grader.verify import Verified
 
 
 @click.command(
@@ -33,16 +35,42 @@ if TYPE_CHECKING:
 )
 @click.option("--dry-run", is_flag=True, help="Show what would change without changing anything.")
 @click.option("--why", default="", metavar="TEXT", help="Reason, for the audit log.")
+@click.option(
+    "--unverified",
+    is_flag=True,
+    help="With --specs current and --why, apply specs even if they fail `grader verify`.",
+)
 @bank_option
 @json_option
 def command(
-    results: Path, specs: str, dry_run: bool, why: str, banks: tuple[str, ...], as_json: bool
-) -> None:
-    """Score stored answers again without running any notebook, and show whose marks change."""
-    from grader.load import Bank
-    from grader.pipeline import rescore, write_results
+    results: Path,
+    specs: str,
+    dry_run: bool,
+    why: str,
+    unverified: bool,
+    banks: tuple[str, ...],
+    as_json: bool,
+) -> int:
+    """Score stored answers again without running any notebook, and show whose marks change.
 
+    With --specs current, the specs that have changed are verified first, with a few variants. If
+    one does not hold, nothing is applied, and the command exits 1.
+    """
+    from grader.load import Bank
+    from grader.pipeline import rescore, verify_changed, write_results
+
+    if unverified and not why.strip():
+        raise click.UsageError("--unverified needs a reason: add --why TEXT")
     bank = Bank.open(banks)
+    checked = verify_changed(results, bank) if specs == "current" else ()
+    faults = [line for r in checked if not r.skipped for line in (*r.errors, *map(str, r.findings))]
+    status = 1 if faults and not unverified else 0
+    if not as_json:
+        _say_checked(checked, faults)
+    is_refused = bool(status) and not dry_run
+    dry_run = dry_run or is_refused
+    if faults:
+        why = f"not verified: {why}"
     done = rescore(
         results,
         current=bank if specs == "current" else None,
@@ -56,12 +84,13 @@ def command(
         print_json(
             {
                 "applied": done.applied,
+                "faults": faults,
                 "scored": done.scored,
                 "skipped": list(done.skipped),
                 "changes": [_data(d) for d in done.changes],
             }
         )
-        return
+        return status
     rows = [
         (
             d.student,
@@ -79,6 +108,27 @@ def command(
     click.echo(f"{len(rows)} of {counted(done.scored, 'grade')} {verb}: {up} up, {down} down.")
     if done.skipped:
         click.echo(f"no usable evidence, left as they were: {', '.join(done.skipped)}", err=True)
+    if is_refused:
+        click.echo(
+            "Nothing was applied: a spec that has changed does not hold. Correct it, or apply it "
+            "anyway with --unverified --why TEXT.",
+            err=True,
+        )
+    return status
+
+
+def _say_checked(checked: Sequence[Verified], faults: Sequence[str]) -> None:
+    for line in faults[:_MOST_FAULTS]:
+        click.echo(line, err=True)
+    if len(faults) > _MOST_FAULTS:
+        click.echo(f"… and {len(faults) - _MOST_FAULTS} more: see `grader verify`", err=True)
+    for result in checked:
+        if result.skipped:
+            what = f"{result.problem} was not verified: {' and '.join(result.skipped)} is missing"
+            click.echo(f"note: {what} here", err=True)
+
+
+_MOST_FAULTS = 6
 
 
 def _data(change: Difference) -> dict[str, object]:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import click
 
-from grader.cli.options import bank_option, examples, jobs_option, json_option, print_json, progress
-from grader.cli.verify_screen import all_hold, finding_data, lines_of
+from grader.cli.options import bank_option, examples, jobs_option, json_option, print_json
+from grader.cli.progress import progress
+from grader.cli.verify_screen import all_hold, finding_data, lines_of, said_of_skipped
 
 
 @click.command(
@@ -29,6 +30,9 @@ from grader.cli.verify_screen import all_hold, finding_data, lines_of
     show_default=True,
     help="Also run the reference answers in a real kernel.",
 )
+@click.option(
+    "--strict", is_flag=True, help="Exit 1 if a problem was skipped for a missing package."
+)
 @jobs_option
 @bank_option
 @json_option
@@ -36,6 +40,7 @@ def command(
     problems: tuple[str, ...],
     seeds: int,
     kernel: bool,
+    strict: bool,
     jobs: int | None,
     banks: tuple[str, ...],
     as_json: bool,
@@ -43,7 +48,8 @@ def command(
     """Check the named problems, or all problems of the bank: the gate before an exam.
 
     Exits 1 when anything does not hold, and when a file of the bank can't be read. Every finding
-    names file, line, seed and numbers.
+    names file, line, seed and numbers. A problem that needs a package that is not installed here is
+    skipped; that exits 1 for a problem that you named, and with --strict.
     """
     from grader.load import Bank
     from grader.verify import verify
@@ -51,29 +57,33 @@ def command(
 
     total = len(problems) or len(Bank.open(banks).listed)
     with progress("verifying", total) as done:
-        results = verify(
-            banks, problems, seeds=seeds, jobs=jobs, progress=lambda r: done(r.problem)
-        )
-    sound = [r.problem for r in results if r.holds]
-    ran = run_references(Bank.open(banks), problems or None, sound) if kernel and sound else ()
-    holds = all(r.holds for r in results) and not ran
+        results = verify(banks, problems, seeds=seeds, jobs=jobs, done=done, running=done.running)
+    sound = [r.problem for r in results if r.holds] if kernel else []
+    with progress("running right answers", len(sound)) as done:
+        ran = run_references(Bank.open(banks), problems or None, sound, done=done)
+    checked = [r for r in results if not r.skipped]
+    holds = all(r.holds for r in checked) and not ran
+    is_short = len(checked) < len(results) and (strict or bool(problems))
+    status = 0 if holds and not is_short else 1
     if as_json:
         print_json(_data(results, ran, holds))
-        return 0 if holds else 1
+        return status
     for result in results:
         for line in lines_of(result):
             click.echo(line)
     for line in ran:
         click.echo(f"FAIL {line}")
     unrun = sum(bool(r.unrun) for r in results)
-    failed = sum(not r.holds for r in results) + len(ran)
+    failed = sum(not r.holds for r in checked) + len(ran)
     click.echo(
-        f"\n{len(results) - failed} of {len(results)} hold."
+        f"\n{len(checked) - failed} of {len(checked)} hold."
         if failed
-        else f"\n{all_hold(len(results), seeds)}"
+        else f"\n{all_hold(len(checked), seeds)}"
         + (f" Of {unrun} some code was not run, see above." if unrun else "")
     )
-    return 0 if holds else 1
+    if len(checked) < len(results):
+        click.echo(said_of_skipped(results))
+    return status
 
 
 def _data(results, ran, holds: bool) -> dict[str, object]:  # type: ignore[no-untyped-def]
@@ -83,7 +93,8 @@ def _data(results, ran, holds: bool) -> dict[str, object]:  # type: ignore[no-un
         "problems": [
             {
                 "id": r.problem,
-                "holds": r.holds,
+                "holds": None if r.skipped else r.holds,
+                "skipped": list(r.skipped),
                 "seeds": r.seeds,
                 "different": r.distinct,
                 "hit_rate": r.hit_rate,

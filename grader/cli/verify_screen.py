@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from grader.words import counted
@@ -13,6 +13,9 @@ if TYPE_CHECKING:
 
 def lines_of(result: Verified) -> Iterator[str]:
     """The result of one problem: a line with the verdict, and what was found below it."""
+    if result.skipped:
+        yield f"skip {result.problem}  needs {' and '.join(result.skipped)}"
+        return
     mark = "ok  " if result.holds else "FAIL"
     yield f"{mark} {result.problem}  {_summary(result)}".rstrip()
     for line in (*result.unrun, *result.errors, *map(str, result.findings)):
@@ -38,9 +41,19 @@ def all_hold(problems: int, seeds: int) -> str:
     ('The problem holds over 50 seeds.', 'All 121 problems hold over 1 seed.')
     """
     if not problems:
-        return "There is no problem to verify."
+        return "No problem was verified."
     who = "The problem holds" if problems == 1 else f"All {problems} problems hold"
     return f"{who} over {counted(seeds, 'seed')}."
+
+
+def said_of_skipped(results: Sequence[Verified]) -> str:
+    """The line about problems that were skipped, and how to verify them."""
+    from grader.model.packages import install
+
+    skipped = [r for r in results if r.skipped]
+    lacking = dict.fromkeys(name for r in skipped for name in r.skipped)
+    were = "was" if len(skipped) == 1 else "were"
+    return f"{counted(len(skipped), 'problem')} {were} skipped. To verify all: {install(lacking)}"
 
 
 def finding_data(finding: Finding) -> dict[str, object]:

@@ -15,7 +15,7 @@ from grader.execute.limits import phrases
 from grader.execute.outputs import put_out
 from grader.execute.races import raced, unclear
 from grader.execute.run import WHOLE, NotebookRun
-from grader.execute.waiting import standing_in, waits_for
+from grader.execute.waiting import put_off, standing_in, unmeasured, waits_for
 from grader.kernels import MOST_TIMES, USUAL, LostError, NotStartedError, Session, Terms, kernels
 from grader.machine import from_json
 from grader.model import Answer, Evidence, Job, Limits, Outcome, Trial
@@ -67,6 +67,7 @@ def execute(
         except LostError:
             run, about = _run(job, cells, chosen, start, terms)
         answers = _measured(job, cells, run.answers(), start, terms)
+        answers = put_off(answers, run.cells)
         if job.source is not None and handed_in is not None:
             answers = put_out(job.source, handed_in, run.shown)
     except NotStartedError as error:
@@ -128,14 +129,17 @@ def _measured(
     """*answers* with what was measured, now that no process of the notebook is left."""
     code = [cell.source for cell in cells if cell.type == "code"]
     profile = from_json(job.machine) if job.machine else None
-    here = (t for t in job.trials if not waits_for(t, job.device))
-    races = {t.name: t for t in here if t.race is not None and t.name in answers}
-    return {
-        name: raced(races[name], answer, code, start, terms, profile, alone=bool(job.rerun))
-        if name in races
-        else answer
-        for name, answer in answers.items()
-    }
+    found = dict(answers)
+    for trial in job.trials:
+        if trial.race is None or trial.name not in found:
+            continue
+        answer = found[trial.name]
+        found[trial.name] = (
+            unmeasured(trial, answer, job.device)
+            if waits_for(trial, job.device)
+            else raced(trial, answer, code, start, terms, profile, alone=bool(job.rerun))
+        )
+    return found
 
 
 def _with_room(job: Job) -> Limits:

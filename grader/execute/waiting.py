@@ -7,9 +7,11 @@ the cell, and with it whatever else the cell defines.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import re
+from collections.abc import Iterable, Mapping, Sequence
 
-from grader.model import Trial, packages
+from grader.model import Answer, CellRun, Trial, packages
+from grader.model.evidence import WAITS
 
 
 def waits_for(trial: Trial, device: str) -> str:
@@ -26,6 +28,42 @@ def standing_in(trials: Iterable[Trial]) -> Sequence[str]:
     return [_STANDS_IN.format(modules=modules)] if modules else []
 
 
+def put_off(answers: Mapping[str, Answer], cells: Iterable[CellRun]) -> dict[str, Answer]:
+    """*answers*, of which those that are missing wait where a cell stopped for want of a package.
+
+    What a cell would have set may be used in any later one, so that all of them wait.
+    """
+    stopped = [match[1] for cell in cells if (match := _LACKED.match(cell.error or ""))]
+    named = (name for name, one in packages.PACKAGES.items() if one.module in stopped)
+    lacking = next(iter(packages.missing(named)), "")
+    if not lacking:
+        return dict(answers)
+    return {name: _put_off(answer, lacking) for name, answer in answers.items()}
+
+
+def unmeasured(trial: Trial, answer: Answer, device: str) -> Answer:
+    """*answer*, marked as one whose measurement waits for what is missing here, if it does."""
+    package = waits_for(trial, device)
+    if not package or answer.raw is None or trial.race is None or not trial.race.alone:
+        return answer
+    raw = {"t": "measured", "value": answer.raw, "race": {}, "deferred": package}
+    return Answer(name=answer.name, raw=raw)
+
+
+# As Python says it, and as what stands in for a package does.
+_LACKED = re.compile(r"(?:ModuleNotFoundError: No module named '|MissingPackageError: )(\w+)")
+
+
+def _put_off(answer: Answer, package: str) -> Answer:
+    is_missing = answer.raw is None or answer.raw.get("type") == _NOTHING
+    if not is_missing:
+        return answer
+    return Answer(name=answer.name, raw={"t": WAITS, "deferred": package}, absent=answer.absent)
+
+
+_NOTHING = "MissingPackageValue"
+"""The type of what stands in for what a missing package holds."""
+
 # Only what the notebook itself imports: torch asks for Triton too, and must not find it. What
 # stands in has every attribute; kernels are decorated and annotated with it, to compute raises.
 _STANDS_IN = """\
@@ -38,14 +76,17 @@ def _stands_in(modules):
     class MissingPackageError(ImportError):
         pass
 
-    class Nothing:
+    class MissingPackageValue:
         def __init__(self, name):
             self.__name__ = name
+
+        def __mro_entries__(self, bases):
+            return ()  # what is derived from it is a class, with nothing of the package's
 
         def __getattr__(self, name):
             if name.startswith("__"):
                 raise AttributeError(name)
-            return Nothing(self.__name__ + "." + name)
+            return MissingPackageValue(self.__name__ + "." + name)
 
         def __call__(self, *arguments, **named):
             if arguments and isinstance(arguments[0], types.FunctionType):
@@ -61,7 +102,7 @@ def _stands_in(modules):
         def __getattr__(self, name):
             if name.startswith("__"):
                 raise AttributeError(name)
-            return Nothing(self.__name__ + "." + name)
+            return MissingPackageValue(self.__name__ + "." + name)
 
     made = {{}}
 

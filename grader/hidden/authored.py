@@ -15,3 +15,14 @@ def run_authored(text: str, space: dict[str, Any], where: str = "") -> None:
     where = where or f"<solution {hashlib.sha256(text.encode()).hexdigest()[:12]}>"
     linecache.cache[where] = (len(text), None, text.splitlines(keepends=True), where)
     exec(compile(text, where, "exec"), space)  # noqa: S102
+
+
+def line_raised(error: BaseException, file: str) -> int | None:
+    """The last line of *file* that *error* came through; None when it came through none."""
+    line = error.lineno if isinstance(error, SyntaxError) and error.filename == file else None
+    trace = error.__traceback__
+    while trace is not None:
+        if trace.tb_frame.f_code.co_filename == file:
+            line = trace.tb_lineno
+        trace = trace.tb_next
+    return line

@@ -15,12 +15,13 @@ from functools import cached_property, lru_cache
 from typing import Any
 
 from grader import trial, watch
-from grader.hidden.authored import run_authored
+from grader.errors import PackageError
+from grader.hidden.authored import line_raised, run_authored
 from grader.hidden.compare import Closeness
 from grader.hidden.form import deformed
 from grader.hidden.given import Given
 from grader.hidden.values import read
-from grader.model import Call, Draw, Trial
+from grader.model import Call, Draw, Trial, packages
 from grader.source import definitions
 
 REPEATED = 2
@@ -118,7 +119,8 @@ class Hidden:
             found = list(self._made(make(rng, given), seed))
         except ValueError:
             raise
-        except Exception as error:
+        except (Exception, SystemExit) as error:
+            _require_packages(self.part, error)
             raise ValueError(
                 f"'{self.part}_cases' raised {type(error).__name__}: {error}"
             ) from error
@@ -144,11 +146,16 @@ class Hidden:
         """What is right for *case*, as `values.read` returns it; or Raises, or UNCOMPARED."""
         function = self.get("expected")
         if function is None:
-            return _settled(self.said(case))
+            said = self.said(case)
+            if said.get("type") == ModuleNotFoundError.__name__:
+                # No student is asked to raise that: the reference lacks a package here.
+                raise PackageError(f"'{self.part}' can't be judged here: {said.get('what')}")
+            return _settled(said)
         inputs = {name: trial.decode(raw) for name, raw in json.loads(case.call.inputs).items()}
         try:
             value = function(**inputs)
-        except Exception as error:  # noqa: BLE001  # what it raises is what is right
+        except (Exception, SystemExit) as error:  # noqa: BLE001  # what it raises is what is right
+            _require_packages(self.part, error)
             return Raises(type(error).__name__)
         return UNCOMPARED if value is UNCOMPARED else read(trial.encode(value))
 
@@ -197,7 +204,7 @@ class Hidden:
         inputs = {name: trial.decode(one) for name, one in json.loads(case.call.inputs).items()}
         try:
             found = next(iter(function(inputs, trial.decode(raw))), None)
-        except Exception:  # noqa: BLE001  # the result is not what properties can be asked of
+        except (Exception, SystemExit):  # noqa: BLE001  # the result is not what it can be asked of
             return "the result is not of the kind that is asked for"
         return None if found is None else _NUMBER.sub("…", str(found))
 
@@ -259,24 +266,46 @@ def perform(one: Trial, space: Mapping[str, Any]) -> Mapping[str, Any]:
 @lru_cache(maxsize=256)
 def solution_module(text: str) -> types.ModuleType:
     """The module of a solution's text. Runs it: an author's code, as trusted as ours."""
-    name = "grader_solution_" + hashlib.sha256(text.encode()).hexdigest()[:12]
-    module = types.ModuleType(name)
-    module.__dict__["__file__"] = f"<{name}>"
-    run_authored(text, module.__dict__, f"<{name}>")
+    file = _file_of(text)
+    module = types.ModuleType(file.strip("<>"))
+    module.__dict__["__file__"] = file
+    run_authored(text, module.__dict__, file)
     return module
+
+
+def _file_of(text: str) -> str:
+    """What tracebacks call the module of a solution's text."""
+    return f"<grader_solution_{hashlib.sha256(text.encode()).hexdigest()[:12]}>"
 
 
 def hidden(
     part: str, draw: Draw, near: Closeness, driver: str = "", tools: tuple[str, ...] = ()
 ) -> Hidden:
-    """The hidden side of *part*; raises ValueError when its solution file can't be used."""
+    """The hidden side of *part*.
+
+    Raises ValueError when its solution file can't be used, and PackageError when that is for a
+    package that is missing here.
+    """
     if not draw.solution:
         raise ValueError("there is no solution file, so there are no hidden cases")
     try:
         return Hidden(part, draw, near, driver, tools)
-    except Exception as error:
+    except (Exception, SystemExit) as error:
+        _require_packages(part, error)
+        line = line_raised(error, _file_of(draw.solution))
         raise ValueError(
-            f"the solution can't be loaded: {type(error).__name__}: {error}"
+            f"the solution can't be loaded{f' (line {line})' if line else ''}: "
+            f"{type(error).__name__}: {error}"
+        ) from error
+
+
+def _require_packages(part: str, error: BaseException) -> None:
+    """Raises PackageError if *error* comes of a package that is missing here."""
+    lacking = packages.lacking_for(error) if isinstance(error, ImportError) else ""
+    if lacking:
+        raise PackageError(
+            f"'{part}' can't be judged here: its solution needs {lacking}, which is not installed",
+            fix=packages.install([lacking]),
         ) from error
 
 

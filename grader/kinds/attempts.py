@@ -8,12 +8,13 @@ from functools import cached_property
 from typing import ClassVar, Literal
 
 from grader import tools, trial
+from grader.errors import PackageError
 from grader.hidden import Case, Closeness, Hidden, difference, hidden, raised, read
 from grader.hidden.cases import UNCOMPARED, Raises
 from grader.hidden.compare import numbers_in, shown, without_names
 from grader.hidden.values import UnknownError
 from grader.kinds.shares import share
-from grader.model import Call, Draw, Judgement, Key, Part, Text, Trial, Verdict
+from grader.model import Call, Draw, Judgement, Key, Part, Text, Trial, Verdict, packages
 from grader.model.packages import Package
 from grader.model.spec import STRICT, Share
 from grader.source import OUT_OF_TIME
@@ -57,7 +58,8 @@ class Code(Part):
     device: Literal["cpu", "cuda"] = "cpu"
     """`cuda` for what only a GPU can run: on other runners it is put off, see `grader grade`."""
     needs: tuple[Package, ...] = ()
-    """Packages beyond numpy and torch: where one is missing it is put off, see `grader grade`."""
+    """Packages that it needs, beside those that its code imports: where one is missing it is put
+    off, see `grader grade`."""
     forbid: tuple[str, ...] = ()
     """What the code must not use: `loops`, or dotted names such as `torch.softmax`."""
     mutates: bool = False
@@ -75,7 +77,7 @@ class CodeKey(Key):
 
     @cached_property
     def hidden(self) -> Hidden:
-        """The solution's side of it. Raises ValueError."""
+        """The solution's side of it. Raises ValueError, and PackageError as `hidden` does."""
         part = self.part
         return hidden(part.id, self.draw, part.closeness, part.driver, self.tools)
 
@@ -84,10 +86,22 @@ class CodeKey(Key):
         """The sources of the tools."""
         return tuple(tools.source(name) for name in self.part.tools)
 
+    @property
+    def needs(self) -> tuple[str, ...]:
+        """The packages without which a machine can't run what a student wrote."""
+        return needs_of(self.part, self.draw.solution)
+
     def trial(self, name: str) -> Trial:
-        """What to call, with the visible examples first."""
+        """What to call, with the visible examples first.
+
+        The hidden cases are left out where a package is missing that the solution needs: then it
+        is put off anyway.
+        """
         shown = tuple(Call(example=example) for example in self.examples)
-        cases = tuple(c.call for c in self.hidden.cases) if self.draw.solution else ()
+        try:
+            cases = tuple(c.call for c in self.hidden.cases) if self.draw.solution else ()
+        except PackageError:
+            cases = ()
         return Trial(
             name=name,
             alias=self.part.id,
@@ -96,10 +110,29 @@ class CodeKey(Key):
             calls=(*shown, *cases),
             seconds=self.part.seconds,
             device=self.part.device,
-            needs=self.part.needs,
+            needs=self.needs,
             as_read=bool(self.part.forbid),
             forbid=self.part.forbid,
         )
+
+
+def needs_of(part: Part, solution: str) -> tuple[str, ...]:
+    """The packages without which a machine can't run or judge *part* of that solution file.
+
+    Those that the part declares, and those that its own code or the solution imports; not what
+    functions of the solution import that nothing but the gate calls.
+    """
+    run = packages.imported_by(*(getattr(part, name, "") for name in _RUN))
+    ours = (tools.source(name) for name in getattr(part, "tools", ()))
+    loaded = packages.imported_by(
+        *ours, *([solution] if isinstance(part, Code) else []), at_load=True
+    )
+    wanted = {*getattr(part, "needs", ()), *run, *loaded}
+    return tuple(name for name in packages.PACKAGES if name in wanted)
+
+
+_RUN = ("starter", "driver", "setup")
+"""The fields of parts that hold Python."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

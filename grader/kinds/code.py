@@ -119,7 +119,7 @@ class CodeKind(Usual[CodeKey, Attempt]):
 
         What needs a package that is missing here can't be run, and is left out.
         """
-        here = not packages.missing(key.part.needs)
+        here = not packages.missing(key.needs)
         right = [key.part.id, *(f"{key.part.id}_right_{n}" for n in key.hidden.named("right"))]
         ran = (
             Example(raw=self.raw(key, function), share=1.0, why=f"{function} of the solution")
@@ -151,7 +151,7 @@ class CodeKind(Usual[CodeKey, Attempt]):
 
         *function* is the one of the solution file that the source was made of, if it was.
         """
-        waits = packages.missing(key.part.needs)
+        waits = packages.missing(key.needs)
         if waits:
             raw = {"t": "code", "source": source, "name": name, "value": {"t": "object"}}
             return {**raw, "calls": [], "deferred": waits[0]}
@@ -284,11 +284,7 @@ _WANTED = "a function or class"
 
 _WAITS = {
     "cuda": "This needs a GPU and waits for a machine that has one; nothing is deducted.",
-    **{
-        name: f"This needs {one.title}, which was not installed where it was run. It waits for a "
-        "machine that has it; nothing is deducted."
-        for name, one in packages.PACKAGES.items()
-    },
+    **{name: packages.waiting(name) for name in packages.PACKAGES},
 }
 """What is said of a part that was put off, by what it waits for."""
 

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from grader import measured, tools, units
+from grader.kinds.attempts import needs_of
 from grader.kinds.base import CORRECT, Example, kinds
 from grader.kinds.numeric import NumberPart, NumericKey, NumericKind, judge, shown
 from grader.kinds.scalars import refusal
 from grader.kinds.shares import share
-from grader.model import Draw, Judgement, Race, Raw, Trial, Verdict
+from grader.model import Draw, Judgement, Race, Raw, Trial, Verdict, packages
 from grader.model.item import Item
 from grader.model.spec import STRICT, Share
 from grader.quantity import Value
@@ -45,6 +46,8 @@ class Predicted:
 
     value: int | float
     race: Mapping[str, object]
+    deferred: str = ""
+    """The package that the measurement waits for."""
 
 
 class PredictionKind(NumericKind):
@@ -63,6 +66,7 @@ class PredictionKind(NumericKind):
             name=name,
             alias=part.id,
             tools=tuple(tools.source(one) for one in part.tools),
+            needs=needs_of(part, ""),
             seconds=part.seconds,
             race=race,
         )
@@ -78,14 +82,17 @@ class PredictionKind(NumericKind):
 
     def read(self, raw: Raw, key: NumericKey) -> Predicted:  # type: ignore[override]
         """The number, and what was measured."""
-        value, race = raw, raw.get("race")
+        value, race, deferred = raw, raw.get("race"), ""
         if raw.get("t") == "measured":
+            deferred = str(raw.get("deferred", ""))
             inner = raw.get("value")
             value = inner if isinstance(inner, dict) else {}
         if not isinstance(value.get("t"), str):
             raise refusal(raw, self.wanted(key.unit))
         return Predicted(
-            value=NumericKind.read(self, value, key), race=race if isinstance(race, dict) else {}
+            value=NumericKind.read(self, value, key),
+            race=race if isinstance(race, dict) else {},
+            deferred=deferred if deferred in packages.PACKAGES else "",
         )
 
     def judge(self, value: Predicted, key: NumericKey) -> Judgement:  # type: ignore[override]
@@ -95,6 +102,9 @@ class PredictionKind(NumericKind):
         by_model, most = judge(value.value, key), share(part.model)
         if by_model.share is None:
             return by_model
+        if value.deferred:
+            note = packages.waiting(value.deferred)
+            return Judgement(share=None, verdict=Verdict.UNSETTLED, note=note)
         try:
             found = _measured(part, value.race)
         except (measured.NotMeasuredError, measured.RanWrongError) as error:

@@ -15,6 +15,10 @@ from grader.model.assignment import SourceNotebook
 Raw = Mapping[str, object]
 
 
+WAITS = "waits"
+"""The tag, which no kernel can send, of an answer that a missing package kept from being set."""
+
+
 class Outcome(StrEnum):
     """Did it run?"""
 
@@ -70,6 +74,17 @@ class Answer:
     """None when the name was not defined."""
     absent: str | None = None
     """Why it was not defined, in words for the student, such as "cell 4 stopped ..."."""
+
+    @property
+    def waits_for(self) -> str:
+        """The device or the package that it waits for; empty when it waits for none."""
+        found = self.raw.get("deferred", "") if self.raw else ""
+        return found if isinstance(found, str) else ""
+
+    @property
+    def never_ran(self) -> bool:
+        """Whether there is no answer because a cell needs a package that was missing."""
+        return self.raw is not None and self.raw.get("t") == WAITS
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from importlib.machinery import PathFinder
 from typing import Literal
 
-Package = Literal["triton", "numba-cuda"]
+Package = Literal["torch", "triton", "numba-cuda"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,7 +20,7 @@ class Optional:
     module: str
     """What is imported."""
     tools: tuple[str, ...]
-    """The tools that can do nothing without it."""
+    """The tools that can do nothing without it, where a part must declare the package for them."""
 
     @property
     def is_here(self) -> bool:
@@ -28,6 +29,7 @@ class Optional:
 
 
 PACKAGES: Mapping[str, Optional] = {
+    "torch": Optional(title="PyTorch", module="torch", tools=()),
     "triton": Optional(title="Triton", module="triton", tools=("triton_blocks",)),
     "numba-cuda": Optional(title="numba's CUDA", module="numba_cuda", tools=("numba_cuda",)),
 }
@@ -42,3 +44,47 @@ def needed_by(tools: Iterable[str]) -> tuple[str, ...]:
     """The packages without which one of *tools* can do nothing."""
     asked = set(tools)
     return tuple(name for name, one in PACKAGES.items() if asked & set(one.tools))
+
+
+def imported_by(*sources: str, at_load: bool = False) -> tuple[str, ...]:
+    """The packages that *sources* import; with *at_load*, only as soon as a file is loaded.
+
+    By the text of the lines, so that sources that are templates, or have syntax errors, count too.
+
+    >>> imported_by("import math, torch", "def f():\\n    import triton")
+    ('torch', 'triton')
+    >>> imported_by("def f():\\n    import triton", at_load=True)
+    ()
+    """
+    return tuple(
+        name
+        for name, one in PACKAGES.items()
+        if any(
+            one.module in text and re.search(_importing(one.module, at_load), text, re.M)
+            for text in sources
+        )
+    )
+
+
+def _importing(module: str, at_load: bool) -> str:
+    indent = "" if at_load else r"[ \t]*"
+    return rf"^{indent}(?:from +|import +(?:[\w.]+(?: +as +\w+)? *, *)*){re.escape(module)}\b"
+
+
+def lacking_for(error: ImportError) -> str:
+    """The package whose absence *error* is about; empty when it is about something else."""
+    first = (error.name or "").split(".")[0]
+    return next((n for n, one in PACKAGES.items() if one.module == first and not one.is_here), "")
+
+
+def waiting(name: str) -> str:
+    """What a student reads of a mark that waits for a package."""
+    return (
+        f"This needs {PACKAGES[name].title}, which was not installed where it was run. It waits "
+        "for a machine that has it; nothing is deducted."
+    )
+
+
+def install(needed: Iterable[str]) -> str:
+    """The command that installs packages of those names."""
+    return f"pip install {' '.join(needed)}"

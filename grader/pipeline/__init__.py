@@ -9,7 +9,7 @@ from grader.pipeline.coverage import Coverage, coverage
 if TYPE_CHECKING:
     from grader.pipeline.by_hand import give_points, waiting, withdraw_points
     from grader.pipeline.checking import Checked, check
-    from grader.pipeline.grading import Rescored, Run, Settings, grade, rescore
+    from grader.pipeline.grading import Run, Settings, grade
     from grader.pipeline.releases import (
         Made,
         Preview,
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
         solve,
         write_notebooks,
     )
+    from grader.pipeline.rescoring import Rescored, rescore, verify_changed
     from grader.pipeline.results import Written, set_published, write_results
 
 __all__ = [
@@ -40,6 +41,7 @@ __all__ = [
     "rescore",
     "set_published",
     "solve",
+    "verify_changed",
     "waiting",
     "withdraw_points",
     "write_notebooks",
@@ -50,11 +52,12 @@ __all__ = [
 _MODULES = {
     "by_hand": ("give_points", "waiting", "withdraw_points"),
     "checking": ("Checked", "check"),
-    "grading": ("Rescored", "Run", "Settings", "grade", "rescore"),
+    "grading": ("Run", "Settings", "grade"),
     "releases": (
         *("Made", "Preview", "key_data", "make_release", "preview", "solve"),
         "write_notebooks",
     ),
+    "rescoring": ("Rescored", "rescore", "verify_changed"),
     "results": ("Written", "set_published", "write_results"),
 }
 _HOMES = {name: module for module, names in _MODULES.items() for name in names}

@@ -42,10 +42,12 @@ def execute_all(
     settings: Settings,
     trials: Callable[[str], tuple[Trial, ...]] = lambda _: (),
     stopped: Callable[[], bool] = bool,
+    running: Callable[[Sequence[str]], None] = lambda _: None,
 ) -> Generator[_Done]:
     """Each submission with its evidence, as they get done; few wait in memory.
 
-    *trials* are those of a student, by id. Raises KeyboardInterrupt soon after *stopped* has said
+    *trials* are those of a student, by id. *running* is told several times a second which students'
+    notebooks are being executed. Raises KeyboardInterrupt soon after *stopped* has said
     True, when nothing runs any more.
 
     Never raises for one submission; SetupError for what would go wrong with all of them. What was
@@ -55,7 +57,7 @@ def execute_all(
     """
     if not todo:
         return
-    batch = _Batch(names, settings, trials, stopped)
+    batch = _Batch(names, settings, trials, stopped, running)
     yield from batch.run(todo)
     yield from batch.run_lost()
     yield from batch.run_disturbed()
@@ -70,6 +72,7 @@ class _Batch:
         settings: Settings,
         trials: Callable[[str], tuple[Trial, ...]],
         stopped: Callable[[], bool],
+        running: Callable[[Sequence[str]], None],
     ):
         self.lost: list[Submission] = []
         """Those whose worker died before they were done."""
@@ -80,6 +83,7 @@ class _Batch:
         self._trials = trials
         self._stop = threading.Event()
         self._stopped = stopped
+        self._running = running
         self._dead = 0
         self._reruns: dict[Submission, str] = {}
 
@@ -136,6 +140,7 @@ class _Batch:
                 finished, _ = wait(waiting, _LOOK_SECONDS, return_when=FIRST_COMPLETED)
                 if self._stopped():
                     raise KeyboardInterrupt
+                self._running([s.student for future, s in waiting.items() if future.running()])
                 for future in [f for f in waiting if f in finished]:  # in the order of the queue
                     submission = waiting.pop(future)
                     if isinstance(future.exception(), BrokenExecutor):

@@ -12,6 +12,7 @@ from grader.errors import Location, SetupError, SubmissionError
 from grader.execute import execute
 from grader.kinds import Kind, Tried, Unreadable, kinds
 from grader.model import Answer, CellRun, Evidence, Job, Limits, Raw, Submission, Trial
+from grader.model.packages import install
 from grader.notebook import Notebook, read
 from grader.pipeline.sheets import About, Sheet, about
 
@@ -175,8 +176,10 @@ def _trials(sheets: Mapping[str, Sheet | None]) -> Iterator[Trial]:
 
 def _line(name: str, sheet: Sheet | None, answer: Answer | None) -> Line:
     how = str(sheet.get("how") or "") if sheet else ""
-    if answer is None or answer.raw is None:
+    if answer is None or answer.raw is None or answer.never_ran:
         why = answer.absent if answer and answer.absent else f"no cell sets {name}"
+        if answer is not None and answer.never_ran:
+            why += f" (to run it here: {install([answer.waits_for])})"
         return Line(name=name, found=Found.MISSING, text=why, how=how)
     kind = _kind(sheet)
     if kind is None or sheet is None:

@@ -60,13 +60,6 @@ def _findings(kernel: bool) -> Iterator[Finding]:
         seen=", ".join(f"{p} {_version(p) or 'missing'}" for p in _PACKAGES),
         fix=f"pip install {' '.join(missing)}" if missing else "",
     )
-    torch = _version("torch")
-    yield Finding(
-        what="torch",
-        ok=True if torch else None,
-        seen=torch or "not installed: notebooks that import torch will fail here",
-        fix="" if torch else "pip install torch, when a set needs it",
-    )
     yield from _optional()
     yield _cuda()
     yield _warm()
@@ -97,13 +90,16 @@ def _optional() -> Iterator[Finding]:
     for name, one in packages.PACKAGES.items():
         here = one.is_here
         waits = (
-            f"not installed: parts that need {one.title} are put off here, at no cost to anybody"
+            f"not installed: the marks of parts that need {one.title} stay open when they are "
+            "graded here, and nothing is deducted"
         )
         yield Finding(
             what=name,
             ok=True if here else None,
             seen=_version(name) or "installed" if here else waits,
-            fix="" if here else f"pip install {name}, and `grader grade --only deferred` fills in",
+            fix=""
+            if here
+            else f"{packages.install([name])}; `grader grade --only deferred` then fills them in",
         )
 
 

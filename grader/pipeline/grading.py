@@ -5,32 +5,40 @@ from __future__ import annotations
 import hashlib
 import json
 import shutil
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import closing, nullcontext
+from collections.abc import Callable, Mapping
+from contextlib import closing
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 
 from grader import __version__
 from grader.collect import Collected, Notice, collect
-from grader.errors import GraderError, SetupError
+from grader.errors import GraderError, PackageError, SetupError
 from grader.files import alone, sweep
-from grader.gradebook import Difference, Gradebook, differences
-from grader.load import Bank, load_numbers, load_release
+from grader.gradebook import Gradebook
+from grader.load import load_numbers, load_release
 from grader.model import Evidence, Grade, Limits, Outcome, Paper, Release, Submission, Trial
 from grader.model.assignment import SourceNotebook
 from grader.pipeline import stopping
 from grader.pipeline.batch import execute_all, refused
-from grader.pipeline.deferred import fillable, filled, puts_off, to_run_again, why_nothing
-from grader.pipeline.graded import NOTICES, require_release
+from grader.pipeline.deferred import (
+    can_fill,
+    did_more,
+    fillable,
+    filled,
+    lacking_notes,
+    puts_off,
+    to_run_again,
+    why_nothing,
+)
+from grader.pipeline.graded import NOTICES
 from grader.pipeline.misplaced import fits_in, looks_after
 from grader.pipeline.papers import (
     SEATS,
     Papers,
     bind,
-    current_specs,
-    keep_correction,
     papers_of,
 )
+from grader.pipeline.progress import Started, silent
 from grader.score import has_fault, is_disturbed, score, score_refused
 
 _FIRST_PROCESSES = 256
@@ -101,13 +109,15 @@ def grade(
     settings: Settings,
     *,
     only: tuple[str, ...] = (),
-    started: Callable[[int], Callable[[str], None]] = lambda _total: lambda _note: None,
+    started: Started = silent,
+    warn: Callable[[str], None] = lambda _note: None,
 ) -> Run:
     """Executes and scores *submissions* into the results folder *out*.
 
     What was executed in the same way before is not executed again, so a run that was stopped
-    goes on where it was. *started* is told how many will be executed, and returns what is called
-    after each.
+    goes on where it was. *started* is told how many will be executed, and gives what is told of
+    each. *warn* gets a sentence for each package that this machine lacks, before anything
+    runs: what needs it is put off.
     """
     if settings.device == "cuda" and not cuda_here():
         raise SetupError(
@@ -115,15 +125,16 @@ def grade(
             fix="leave --device out; what needs CUDA can be graded on another machine later",
         )
     release = load_release(release_file)
-    if settings.deferred:
-        parts = (part for problem in release.problems.values() for part in problem.parts)
-        nothing = why_nothing(parts, settings.device)
-        if nothing is not None:
-            raise SetupError(nothing[0], fix=nothing[1])
     users = load_numbers(settings.names, release.students) if settings.names else None
     collected = collect(
         submissions, release.students, users, looks_after(release), fits_in(release)
     )
+    if not collected.submissions and not collected.notices:
+        raise SetupError(
+            "there is no notebook here",
+            where=str(submissions),
+            fix="name the folder or zip that holds STUDENT.ipynb or STUDENT/*.ipynb",
+        )
     with Gradebook.open(out, create=True) as book, alone(out):
         for folder in WRITTEN_INTO:
             sweep(out / folder)
@@ -150,10 +161,16 @@ def grade(
         )
         filing = _Filing(book, papers, settings, f"grade {submissions.name}")
         todo = filing.known(latest)
+        if settings.deferred and not todo:
+            _require_something(release, settings.device)
+        for note in lacking_notes(release.problems):
+            warn(note)
         done = started(len(todo))
         with (
             stopping.noted() as stopped,
-            closing(execute_all(todo, filing.names, settings, filing.trials, stopped)) as results,
+            closing(
+                execute_all(todo, filing.names, settings, filing.trials, stopped, done.running)
+            ) as results,
         ):
             for submission, evidence in results:
                 filing.new(submission, evidence)
@@ -164,13 +181,20 @@ def grade(
         executed=len(todo),
         kept=len(latest) - len(todo),
         unsettled=filing.unsettled,
-        notices=collected.notices,
+        notices=tuple(n for n in collected.notices if not only or n.student in only),
     )
 
 
 def _limits_of(release: Release, limits: Limits) -> Limits:
     """*limits*, with as many processes as the set asks for."""
     return replace(limits, processes=release.exam.processes or limits.processes)
+
+
+def _require_something(release: Release, device: str) -> None:
+    """Raises SetupError where nothing could ever be filled in on this machine."""
+    nothing = why_nothing(release.problems.values(), device)
+    if nothing is not None:
+        raise SetupError(nothing[0], fix=nothing[1])
 
 
 class _Filing:
@@ -220,7 +244,7 @@ class _Filing:
         self, submission: Submission, evidence: Evidence, grades: Mapping[str, Grade]
     ) -> bool:
         waiting = puts_off(evidence, grades.get(submission.student))
-        return any(trial.name in waiting for trial in self.trials(submission.student))
+        return can_fill(waiting, evidence, self.trials(submission.student))
 
     def new(self, submission: Submission, evidence: Evidence) -> None:
         """Files what an execution left behind, and the grade that it earns."""
@@ -243,6 +267,9 @@ class _Filing:
         mine = self._papers.of(submission.student)
         try:
             grade = score(mine, evidence)
+        except PackageError:
+            self.unsettled += 1  # what was judged where the package is installed stays
+            return
         except SetupError:
             raise
         except Exception as error:  # noqa: BLE001 - one odd answer must not stop a batch
@@ -261,7 +288,20 @@ class _Filing:
         self._book.put_grade(new, run=self._run)
 
     def _stored(self, submission: Submission) -> Evidence | None:
-        return self._book.find_evidence(submission.sha256, self._fingerprint(submission))
+        """The evidence of this file, if it was executed in the same way.
+
+        The hidden cases, which are part of how, are not known where a package is missing. Evidence
+        from a machine with another set of packages then takes its place: here, where that has it
+        did more than this machine can; in a run that fills in, where that lacked it.
+        """
+        found = self._book.find_evidence(submission.sha256, self._fingerprint(submission))
+        trials = self._papers.trials(submission.student)
+        if found is not None or not any(trial.needs for trial in trials):
+            return found
+        other = self._book.find_evidence(submission.sha256)
+        if other is None or self._deferred or did_more(other, trials, self._settings.device):
+            return other
+        return None
 
     def trials(self, student: str) -> tuple[Trial, ...]:
         """What is to be done with a student's functions in this run."""
@@ -279,9 +319,14 @@ def loses(book: Gradebook, new: Grade) -> bool:
 
 
 def settle(mine: Paper, evidence: Evidence) -> Grade:
-    """The grade; open throughout when scoring itself fails, which is our fault and no zero."""
+    """The grade; open throughout when scoring itself fails, which is our fault and no zero.
+
+    Raises SetupError for what would be true of every grade, such as a package that is missing.
+    """
     try:
         return score(mine, evidence)
+    except SetupError:
+        raise
     except Exception as error:  # noqa: BLE001 - one odd answer must not stop a batch
         return score(mine, _not_scored(evidence, error))
 
@@ -295,65 +340,3 @@ def _not_scored(evidence: Evidence, error: Exception) -> Evidence:
 def cuda_here() -> bool:
     """Whether this machine has an NVIDIA device; without importing what would use it."""
     return Path("/dev/nvidiactl").exists() or shutil.which("nvidia-smi") is not None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Rescored:
-    """What scoring the stored evidence again would change, or has changed."""
-
-    changes: tuple[Difference, ...]
-    applied: bool
-    scored: int
-    skipped: tuple[str, ...]
-    """Students whose evidence is missing or damaged: `grader grade` makes it again."""
-
-
-def rescore(
-    out: Path,
-    *,
-    current: Bank | None = None,
-    released: bool = False,
-    dry_run: bool = False,
-    why: str = "",
-) -> Rescored:
-    """Scores all stored evidence again, without a kernel.
-
-    With *current*, by the specs as that bank has them now rather than as the release pinned them,
-    on the numbers that the students' notebooks show; later runs of `grader grade` then use them
-    too. With *released*, by the specs as released. Otherwise by those that count already.
-    """
-    with Gradebook.open(out) as book, nullcontext() if dry_run else alone(out):
-        require_release(book)
-        papers = papers_of(book)
-        if current is not None:
-            corrected = current_specs(papers.release, current)
-            papers = replace(papers, corrected=corrected)
-        elif released:
-            papers = replace(papers, corrected=None)
-        before = list(book.grades())
-        after = {g.student: again for g in before if (again := _again(book, papers, g))}
-        changes = tuple(differences((g for g in before if g.student in after), after.values()))
-        if not dry_run:
-            keep_correction(book, papers.corrected, why)
-            book.put_grades(after.values(), why=why or "score again")
-    return Rescored(
-        changes=changes,
-        applied=not dry_run,
-        scored=len(after),
-        skipped=tuple(g.student for g in before if g.student not in after),
-    )
-
-
-def _again(book: Gradebook, papers: Papers, old: Grade) -> Grade | None:
-    mine = papers.of(old.student)
-    refusal = next(_refusals(book, old), None)
-    if refusal is not None:
-        return score_refused(mine, refusal)
-    evidence = book.find_evidence(old.submission_sha256 or "")
-    return settle(mine, evidence) if evidence is not None else None
-
-
-def _refusals(book: Gradebook, old: Grade) -> Iterator[Submission]:
-    for submission in book.submissions(old.student):
-        if submission.sha256 == old.submission_sha256 and submission.refusal is not None:
-            yield submission

@@ -114,10 +114,22 @@ class Papers:
 
 
 def trials_of(paper: Paper) -> tuple[Trial, ...]:
-    """What is to be done with the functions of *paper*."""
-    asked = ((name, kinds.find(key.part.kind), key) for name, key in paper.named_keys())
-    found = (kind.trial(name, key) for name, kind, key in asked)
+    """What is to be done with the functions of *paper*.
+
+    Raises SetupError where a solution file can't be used.
+    """
+    found = (_trial_of(name, key) for name, key in paper.named_keys())
     return tuple(trial for trial in found if trial is not None)
+
+
+def _trial_of(name: str, key: Key) -> Trial | None:
+    try:
+        return kinds.find(key.part.kind).trial(name, key)
+    except ValueError as error:
+        raise SetupError(
+            f"the hidden cases of '{name}' can't be made: {error}",
+            fix="correct the solution file of the problem, run `grader verify`, and render again",
+        ) from error
 
 
 def _corrected(given: Paper, current: Release) -> Paper:

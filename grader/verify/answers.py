@@ -12,6 +12,7 @@ from grader import probe
 from grader.expressions import ExpressionError, TextError, holds
 from grader.hidden import Given
 from grader.kinds import Example, Unreadable, kinds, share
+from grader.kinds.attempts import needs_of
 from grader.kinds.numeric import NumericKey
 from grader.kinds.prediction import Predicted, Prediction
 from grader.model import (
@@ -130,7 +131,7 @@ def full_marks(case: Case) -> Iterator[Finding]:
 def _lacks(case: Case, part_id: str) -> bool:
     """Whether a part needs a package that this machine does not have."""
     part = case.variant.keys[part_id].part
-    return bool(packages.missing(getattr(part, "needs", ())))
+    return bool(packages.missing(needs_of(part, case.problem.solution)))
 
 
 def _skips(case: Case) -> bool:

@@ -9,7 +9,7 @@ from grader.hidden import difference, read
 from grader.hidden.authored import run_authored
 from grader.hidden.cases import UNCOMPARED, Raises, perform
 from grader.kinds import Unreadable, kinds
-from grader.kinds.attempts import CodeKey
+from grader.kinds.attempts import CodeKey, needs_of
 from grader.kinds.code import CodeKind
 from grader.model import Judgement, Key, Problem, Raw, Trial, Verdict, packages
 from grader.verify.case import Case, Finding
@@ -27,9 +27,9 @@ def runs(case: Case) -> bool:
 def unrun(problem: Problem) -> Iterator[str]:
     """For each part whose code can't be run on this machine, what it lacks."""
     for part in problem.parts:
-        lacking = packages.missing(getattr(part, "needs", ()))
+        lacking = packages.missing(needs_of(part, problem.solution))
         if lacking:
-            what = f"'{part.id}' needs {' and '.join(lacking)} (pip install {' '.join(lacking)})"
+            what = f"'{part.id}' needs {' and '.join(lacking)} ({packages.install(lacking)})"
             yield f"not run here: {what}"
 
 
@@ -47,13 +47,13 @@ def implementations(case: Case) -> Iterator[Finding]:
         kind = kinds.find(key.part.kind)
         if not isinstance(key, CodeKey) or not isinstance(kind, CodeKind) or not runs(case):
             continue
-        if packages.missing(key.part.needs):
+        if packages.missing(key.needs):
             continue  # which `unrun` tells
         at = case.part_path(part_id)
         try:
             for what, fix in _faults(kind, key):
                 yield case.finding("implementations", at, f"part '{part_id}': {what}", fix)
-        except Exception as error:  # noqa: BLE001 - an author's code may raise anything
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - an author's code may raise anything
             yield case.finding(
                 "implementations",
                 at,

@@ -35,11 +35,11 @@ Place = tuple[Step, ...]
 def properties(case: Case) -> Iterator[Finding]:
     """Where properties alone decide, the reference's results are refused once they are forged."""
     for part_id, key in case.variant.keys.items():
-        if not isinstance(key, CodeKey) or not runs(case) or packages.missing(key.part.needs):
+        if not isinstance(key, CodeKey) or not runs(case) or packages.missing(key.needs):
             continue
         try:
             cases = _chosen(key.hidden.uncompared) if key.hidden.get() else ()
-        except Exception:  # noqa: BLE001, S112 - which the check of implementations tells
+        except (Exception, SystemExit):  # noqa: BLE001, S112 - which the check of implementations tells
             continue
         for what, fix in _passing(key.hidden, cases):
             at = case.part_path(part_id)

@@ -4,28 +4,34 @@ from __future__ import annotations
 
 import os
 import time
+import traceback
 from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, wait
 from dataclasses import dataclass
-from functools import lru_cache, partial
+from functools import lru_cache
 from pathlib import Path
 
 from grader import executors
 from grader.draw import MAX_DRAWS
 from grader.errors import GraderError, Location, SetupError, SpecError, SpecErrors
 from grader.kinds import kinds
+from grader.kinds.attempts import Code, needs_of
 from grader.load import Bank
-from grader.model import Problem, Variant
+from grader.model import Problem, Variant, packages
 from grader.quantity import Quantity
 from grader.verify.case import CODE_SEEDS, Case, Finding
 from grader.verify.checks import CHECKS, drawable
 from grader.verify.code import unrun
 from grader.verify.grouping import grouped
 from grader.verify.numbers import cells_of
-from grader.verify.solutions import Solve, load_solve
+from grader.verify.solutions import Solve, load_file, load_solve
 
 # Fewer different variants than this, and neighbours in a room share their numbers.
 FEWEST_VARIANTS = 8
+OF_VARIANTS = frozenset(["variants-differ", "hit-rate"])
+"""The checks of how variants are drawn, rather than of keys and marks."""
 LOWEST_HIT_RATE = 0.02
+_LOOK_SECONDS = 0.5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,11 +50,13 @@ class Verified:
     """Errors of the spec itself, ready to print; nothing else was checked then."""
     unrun: tuple[str, ...] = ()
     """Parts whose code this machine can't run, and what it lacks."""
+    skipped: tuple[str, ...] = ()
+    """The packages that are missing here, for want of which nothing at all was checked."""
 
     @property
     def holds(self) -> bool:
-        """Whether nothing was found."""
-        return not self.findings and not self.errors
+        """Whether it was checked, and nothing was found."""
+        return not self.findings and not self.errors and not self.skipped
 
 
 def verify(
@@ -57,20 +65,25 @@ def verify(
     *,
     seeds: int = 50,
     jobs: int | None = None,
-    progress: Callable[[Verified], None] | None = None,
+    done: Callable[[str], None] = lambda _: None,
+    running: Callable[[Sequence[str]], None] = lambda _: None,
 ) -> tuple[Verified, ...]:
-    """The gate's result for each of the *wanted* problems, or for all of the banks."""
+    """The gate's result for each of the *wanted* problems, or for all of the banks.
+
+    *done* is called with the id of each that is checked, and *running* with those that are being
+    checked at a moment.
+    """
     bank = Bank.open(folders)
     names = tuple(wanted) or bank.listed
     for name in wanted:
         bank.path(name)  # an unknown name is an error before anything runs
     jobs = min(jobs or os.cpu_count() or 1, len(names) or 1)
-    results = [] if wanted else list(_broken_files(bank))
-    for result in _mapped(tuple(str(f) for f in folders), names, seeds, jobs):
-        results.append(result)
-        if progress:
-            progress(result)
-    return tuple(results)
+    broken = [] if wanted else list(_broken_files(bank))
+    results: dict[str, Verified] = {}
+    for name, result in _results(tuple(str(f) for f in folders), names, seeds, jobs, running):
+        results[name] = result
+        done(name)
+    return (*broken, *(results[name] for name in names))
 
 
 def _broken_files(bank: Bank) -> Iterator[Verified]:
@@ -90,15 +103,37 @@ def _broken_files(bank: Bank) -> Iterator[Verified]:
                 yield _broken(path, SpecErrors(own))
 
 
-def _mapped(
-    folders: tuple[str, ...], names: tuple[str, ...], seeds: int, jobs: int
-) -> Iterator[Verified]:
+def _results(
+    folders: tuple[str, ...],
+    names: tuple[str, ...],
+    seeds: int,
+    jobs: int,
+    running: Callable[[Sequence[str]], None],
+) -> Iterator[tuple[str, Verified]]:
+    """Each as it gets done."""
     if jobs == 1:
         bank = Bank.open(folders)
-        yield from (verify_problem(bank, name, seeds) for name in names)
+        for name in names:
+            running([name])
+            yield name, verify_problem(bank, name, seeds)
         return
-    with executors.open(f"processes:{jobs}") as pool:
-        yield from pool.map(partial(_verify_one, folders, seeds), names)
+    try:
+        with executors.open(f"processes:{jobs}") as pool:
+            waiting = {pool.submit(_verify_one, folders, seeds, name): name for name in names}
+            try:
+                while waiting:
+                    finished, _ = wait(waiting, _LOOK_SECONDS, return_when=FIRST_COMPLETED)
+                    for future in finished:
+                        yield waiting.pop(future), future.result()
+                    running([name for future, name in waiting.items() if future.running()])
+            except BaseException:
+                pool.shutdown(wait=False, cancel_futures=True)
+                raise
+    except BrokenExecutor:
+        raise SetupError(
+            "a worker process ended before it was done, most likely for lack of memory",
+            fix="verify with --jobs 1, or name a few problems at a time",
+        ) from None
 
 
 @lru_cache(maxsize=1)
@@ -114,11 +149,18 @@ def _verify_one(folders: tuple[str, ...], seeds: int, name: str) -> Verified:
 def verify_problem(
     bank: Bank, name: str, seeds: int = 50, code_seeds: int = CODE_SEEDS
 ) -> Verified:
-    """What the gate finds for one problem over *seeds* variants; code is run for fewer."""
+    """What the gate finds for one problem over *seeds* variants; code is run for fewer.
+
+    Whatever an author's code makes a check raise is an error of that problem alone.
+    """
     try:
         return _verified(bank, name, seeds, code_seeds)
     except GraderError as wrong:
         return _broken(name, wrong)
+    except (Exception, SystemExit) as error:  # noqa: BLE001
+        frame = traceback.extract_tb(error.__traceback__)[-1]
+        said = f"a check raised {type(error).__name__}: {error} ({frame.filename}:{frame.lineno})"
+        return _broken(name, GraderError(said, where=Location(str(bank.path(name)))))
 
 
 def _broken(name: str, wrong: GraderError) -> Verified:
@@ -130,9 +172,15 @@ def _broken(name: str, wrong: GraderError) -> Verified:
 def _verified(bank: Bank, name: str, seeds: int, code_seeds: int) -> Verified:
     started = time.perf_counter()
     problem, source = bank.located(name)
+    path = bank.solution(name)
+    if lacking := _lacking(problem, path):
+        return Verified(problem=problem.id, seeds=0, findings=(), seconds=0.0, skipped=lacking)
     findings: list[Finding] = []
     has_answers = any(kinds.find(p.kind).by_solve for p in problem.parts)
     solve = _solve(bank, name, problem, findings) if has_answers else None
+    if path is not None and (broken := _unloadable(problem, path)):
+        # What is checked of code is found in the file.
+        return Verified(problem=problem.id, seeds=0, findings=(broken,), seconds=0.0)
     cases = [
         Case(problem, source, bank.facts, number, solve, bank.templates, code_seeds)
         for number in range(seeds)
@@ -166,6 +214,20 @@ def _verified(bank: Bank, name: str, seeds: int, code_seeds: int) -> Verified:
     )
 
 
+def _lacking(problem: Problem, solution: Path | None) -> tuple[str, ...]:
+    """The packages that are missing here, and without which the problem can't be checked.
+
+    A part that declares what it needs is left out by itself, and the rest is checked.
+    """
+    text = solution.read_text(encoding="utf-8", errors="replace") if solution else ""
+    code = (part for part in problem.parts if isinstance(part, Code))
+    parts = (name for part in code for name in needs_of(part, text))
+    declared = {name for part in problem.parts for name in getattr(part, "needs", ())}
+    wanted = {*packages.imported_by(text), *parts} - declared
+    wanted.update(packages.imported_by(text, at_load=True))
+    return packages.missing(name for name in packages.PACKAGES if name in wanted)
+
+
 def _solve(bank: Bank, name: str, problem: Problem, findings: list[Finding]) -> Solve | None:
     path = bank.solution(name)
     if path is None:
@@ -182,16 +244,29 @@ def _solve(bank: Bank, name: str, problem: Problem, findings: list[Finding]) -> 
     try:
         return load_solve(path)
     except SetupError as error:
-        findings.append(
-            Finding(
-                problem=problem.id,
-                check="second-computation",
-                where=error.where if isinstance(error.where, Location) else Location(str(path)),
-                what=error.what,
-                fix=error.fix or "mend the file",
-            )
-        )
+        findings.append(_of_file(problem, path, error))
         return None
+
+
+def _unloadable(problem: Problem, path: Path) -> Finding | None:
+    """Why the file can't be loaded that a problem with code has its hidden cases in."""
+    if not problem.solution:
+        return None
+    try:
+        load_file(path)
+    except SetupError as error:
+        return _of_file(problem, path, error)
+    return None
+
+
+def _of_file(problem: Problem, path: Path, error: SetupError) -> Finding:
+    return Finding(
+        problem=problem.id,
+        check="second-computation",
+        where=error.where if isinstance(error.where, Location) else Location(str(path)),
+        what=error.what,
+        fix=error.fix or "correct the file",
+    )
 
 
 def _plain(value: object) -> object:

@@ -11,10 +11,11 @@ import sys
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from types import FrameType
+from types import FrameType, ModuleType
 
 from grader.errors import Location, SetupError
 from grader.hidden import Given
+from grader.hidden.authored import line_raised
 
 SOLVE_SECONDS = 10.0
 """For one call: a hundred times what fifty variants of a bank can afford."""
@@ -25,6 +26,18 @@ Solve = Callable[[Given], Mapping[str, object]]
 
 def load_solve(path: Path) -> Solve:
     """The function `solve` of a solution file; raises SetupError. Runs the file."""
+    solve = getattr(load_file(path), "solve", None)
+    if not callable(solve):
+        raise SetupError(
+            "the solution has no function 'solve(given)'",
+            where=Location(str(path)),
+            fix="see `grader new` for a commented example",
+        )
+    return solve  # type: ignore[no-any-return]
+
+
+def load_file(path: Path) -> ModuleType:
+    """A solution file as a module; raises SetupError. Runs the file."""
     import importlib.util
 
     name = "grader_solution_" + hashlib.sha256(str(path).encode()).hexdigest()[:12]
@@ -42,14 +55,7 @@ def load_solve(path: Path) -> Solve:
             where=failure_line(error, path),
             fix="run the file with python to see the traceback",
         ) from None
-    solve = getattr(module, "solve", None)
-    if not callable(solve):
-        raise SetupError(
-            "the solution has no function 'solve(given)'",
-            where=Location(str(path)),
-            fix="see `grader new` for a commented example",
-        )
-    return solve  # type: ignore[no-any-return]
+    return module
 
 
 def _import_what_takes_long(path: Path) -> None:
@@ -98,16 +104,6 @@ def _bounded() -> Iterator[None]:
             signal.signal(signal.SIGALRM, before)
 
 
-def _line_of(error: BaseException, path: Path) -> int | None:
-    line = error.lineno if isinstance(error, SyntaxError) else None
-    trace = error.__traceback__
-    while trace is not None:
-        if trace.tb_frame.f_code.co_filename == str(path):
-            line = trace.tb_lineno
-        trace = trace.tb_next
-    return line
-
-
 def failure_line(error: BaseException, path: Path) -> Location:
     """Where in the solution file an exception came from."""
-    return Location(str(path), _line_of(error, path))
+    return Location(str(path), line_raised(error, str(path)))

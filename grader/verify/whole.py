@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
 from grader.draw import draw, loose_paper, sample_seed
 from grader.execute import execute
 from grader.kinds import kinds
+from grader.kinds.attempts import needs_of
 from grader.load import Bank
 from grader.machine.counters import EVENTS, uncounted
 from grader.model import Job, Limits, Mark, Problem, Submission, Verdict, packages
@@ -17,17 +18,25 @@ from grader.score import score
 
 
 def run_references(
-    bank: Bank, wanted: Sequence[str] | None, sound: Iterable[str], seed: int = 0
+    bank: Bank,
+    wanted: Sequence[str] | None,
+    sound: Iterable[str],
+    seed: int = 0,
+    done: Callable[[str], None] = lambda _: None,
 ) -> tuple[str, ...]:
     """What does not hold when a notebook with each of the *sound* problems, solved, is really run.
 
     Only the first variant of each: what differs between variants needs no kernel and is checked
     over all seeds. One notebook for all would be longer than students' are, and what one problem's
-    solution defines could be another's too.
+    solution defines could be another's too. *done* is called with the id of each.
     """
     there = set(sound)
-    names = (name for name in (wanted or bank.listed) if Path(name).stem in there)
-    return tuple(sentence for name in names for sentence in _run(bank, bank.problem(name), seed))
+    names = [name for name in (wanted or bank.listed) if Path(name).stem in there]
+    found: list[str] = []
+    for name in names:
+        found += _run(bank, bank.problem(name), seed)
+        done(name)
+    return tuple(found)
 
 
 def _run(bank: Bank, problem: Problem, seed: int) -> Iterator[str]:
@@ -52,7 +61,7 @@ def _run(bank: Bank, problem: Problem, seed: int) -> Iterator[str]:
         by = getattr(part, "by", "")
         if by in EVENTS and uncounted(by) is not None:
             return True
-        return bool(packages.missing(getattr(part, "needs", ())))
+        return bool(packages.missing(needs_of(part, keys[mark.name].draw.solution)))
 
     for mark in grade.marks:
         waits = mark.kind == "explanation" or lacks(mark)

@@ -7,7 +7,8 @@ from pathlib import Path
 import click
 
 from grader.cli.classrooms import access, chosen
-from grader.cli.options import examples, json_option, print_json, progress, table
+from grader.cli.options import examples, json_option, print_json, table
+from grader.cli.progress import progress
 from grader.words import counted
 
 

@@ -7,7 +7,8 @@ from pathlib import Path
 import click
 
 from grader.cli.classrooms import access, chosen, place, say_sent
-from grader.cli.options import examples, json_option, progress
+from grader.cli.options import examples, json_option
+from grader.cli.progress import progress
 from grader.errors import SetupError
 
 

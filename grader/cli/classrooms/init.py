@@ -6,7 +6,8 @@ from pathlib import Path
 
 import click
 
-from grader.cli.options import bank_option, examples, json_option, print_json, progress
+from grader.cli.options import bank_option, examples, json_option, print_json
+from grader.cli.progress import progress
 from grader.words import counted
 
 

@@ -7,7 +7,8 @@ from pathlib import Path
 import click
 
 from grader.cli.classrooms import access, place, say_sent
-from grader.cli.options import examples, json_option, print_json, progress
+from grader.cli.options import examples, json_option, print_json
+from grader.cli.progress import progress
 
 
 @click.command(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import closing
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
@@ -23,6 +23,7 @@ from grader.pipeline.grading import WRITTEN_INTO, Settings, loses
 from grader.pipeline.nbgrader.marks import Work, score_assignment
 from grader.pipeline.nbgrader.source import files_digest, keep, load_assignment
 from grader.pipeline.papers import RELEASE
+from grader.pipeline.progress import Progress, Started, silent
 from grader.registry import nearest
 
 CELL_SECONDS = 30.0
@@ -51,7 +52,7 @@ def grade_assignment(
     settings: Settings,
     *,
     only: tuple[str, ...] = (),
-    started: Callable[[int], Callable[[str], None]] = lambda _total: lambda _note: None,
+    started: Started = silent,
 ) -> AssignmentRun:
     """Executes and marks *submissions* into the results folder *out*.
 
@@ -79,7 +80,7 @@ def grade_assignment(
         executed=filing.executed,
         kept=filing.kept,
         unsettled=filing.unsettled,
-        notices=found.notices,
+        notices=tuple(n for n in found.notices if not only or n.student in only),
     )
 
 
@@ -169,14 +170,14 @@ class _Filing:
                 found[notebook.name] = evidence
                 self.kept += 1
 
-    def run(self, started: Callable[[int], Callable[[str], None]]) -> None:
+    def run(self, started: Started) -> None:
         """Executes what has to be, and files the grade of every student."""
         self.executed = sum(map(len, self._todo.values()))
         waiting = {s: self._awaited(s) for s in self._works}
         for student in [s for s, awaited in waiting.items() if not awaited]:
             self._settle(student)
         done = started(self.executed)
-        for notebook, submission, evidence in self._executed():
+        for notebook, submission, evidence in self._executed(done):
             student = submission.student
             self._evidence[student][notebook] = evidence
             waiting[student].discard(notebook)
@@ -187,13 +188,15 @@ class _Filing:
     def _awaited(self, student: str) -> set[str]:
         return {n for n, todo in self._todo.items() if any(s.student == student for s in todo)}
 
-    def _executed(self) -> Iterator[tuple[str, Submission, Evidence]]:
+    def _executed(self, done: Progress) -> Iterator[tuple[str, Submission, Evidence]]:
         for notebook in self._assignment.notebooks:
             settings = replace(self._settings, source=notebook)
             todo = self._todo[notebook.name]
             with (
                 stopping.noted() as stopped,
-                closing(execute_all(todo, (), settings, stopped=stopped)) as results,
+                closing(
+                    execute_all(todo, (), settings, stopped=stopped, running=done.running)
+                ) as results,
             ):
                 for submission, evidence in results:
                     yield notebook.name, submission, self._filed(notebook, evidence)

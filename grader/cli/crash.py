@@ -1,0 +1,134 @@
+"""What becomes of an exception that nobody expected: one sentence, and a report to send."""
+
+from __future__ import annotations
+
+import re
+import sys
+import threading
+from collections.abc import Iterator, Sequence
+from types import TracebackType
+
+import click
+
+_SECRET = re.compile(r"key|token|secret|password", re.I)
+"""Options of which the value is left out of reports."""
+_IN_URL = re.compile(r"(?<=://)[^/@\s]+@")
+_HIDDEN = "***"
+
+
+def crashed(error: BaseException, arguments: Sequence[str]) -> None:
+    """Writes a report on *error*, and says on stderr what happened and where the report is.
+
+    Never raises: where no file can be written, the message says so.
+    """
+    what = f"unexpected {type(error).__name__}{_place(error)}"
+    try:
+        path = _written(_report(error, arguments))
+    except Exception as why:  # noqa: BLE001 - such as a full disk, or no memory
+        say(f"{what}\n  fix: try again; the crash report could not be written: {why}")
+        return
+    say(f"{what}\n  fix: report this bug with {path}; first remove what is private from it")
+
+
+def watch_threads(arguments: Sequence[str]) -> None:
+    """Makes exceptions that end a thread, or that Python can't raise, end in a report as well."""
+
+    def in_thread(one: threading.ExceptHookArgs) -> None:
+        if one.exc_value is not None and not isinstance(one.exc_value, SystemExit):
+            crashed(one.exc_value, arguments)
+
+    def unraisable(one: sys.UnraisableHookArgs) -> None:
+        if isinstance(one.exc_value, Exception) and not isinstance(one.exc_value, OSError):
+            crashed(one.exc_value, arguments)
+
+    def uncaught(
+        _type: type[BaseException], error: BaseException, _trace: TracebackType | None
+    ) -> None:
+        crashed(error, arguments)
+
+    threading.excepthook = in_thread
+    sys.unraisablehook = unraisable
+    sys.excepthook = uncaught
+
+
+def say(text: str) -> None:
+    """Writes a message to stderr; does nothing where stderr is closed."""
+    try:
+        click.echo(f"grader: {text}" if "\n" not in text else f"grader:\n{text}", err=True)
+    except (OSError, ValueError):
+        return
+
+
+def _place(error: BaseException) -> str:
+    """The innermost line of this package that *error* came through, such as " at score.py:12"."""
+    from pathlib import Path
+
+    package = Path(__file__).parents[1]
+    place, trace = "", error.__traceback__
+    while trace is not None:
+        file = Path(trace.tb_frame.f_code.co_filename)
+        if file.is_relative_to(package):
+            place = f" at {file.relative_to(package.parent)}:{trace.tb_lineno}"
+        trace = trace.tb_next
+    return place
+
+
+def _report(error: BaseException, arguments: Sequence[str]) -> str:
+    import platform
+    import traceback
+    from pathlib import Path
+
+    from grader import __version__
+
+    secrets = [value for value in _secrets(arguments) if value]
+    text = "\n".join(
+        [
+            f"grader {__version__}, Python {platform.python_version()}, {platform.platform()}",
+            f"command: grader {' '.join(_shown(arguments))}",
+            "",
+            "".join(traceback.format_exception(error)),
+        ]
+    )
+    for secret in secrets:
+        text = text.replace(secret, _HIDDEN)
+    return _IN_URL.sub(f"{_HIDDEN}@", text).replace(str(Path.home()), "~")
+
+
+def _is_secret(option: str) -> bool:
+    return option.startswith("--") and _SECRET.search(option) is not None
+
+
+def _secrets(arguments: Sequence[str]) -> Iterator[str]:
+    """The values of options that hold secrets."""
+    for before, one in zip(["", *arguments], arguments, strict=False):
+        name, equals, value = one.partition("=")
+        if equals and _is_secret(name):
+            yield value
+        elif _is_secret(before) and "=" not in before:
+            yield one
+
+
+def _shown(arguments: Sequence[str]) -> Iterator[str]:
+    """*arguments* as a report has them, each quoted as a shell needs it."""
+    import shlex
+
+    hidden = set(_secrets(arguments))
+    for one in arguments:
+        name, _, value = one.partition("=")
+        if one in hidden:
+            yield _HIDDEN
+        elif value and value in hidden:
+            yield f"{name}={_HIDDEN}"
+        else:
+            yield shlex.quote(one)
+
+
+def _written(text: str) -> str:
+    """The path of a new file with *text*, which its owner alone may read."""
+    import os
+    import tempfile
+
+    descriptor, path = tempfile.mkstemp(prefix="grader-crash-", suffix=".txt")
+    with os.fdopen(descriptor, "w", encoding="utf-8", errors="backslashreplace") as file:
+        file.write(text)
+    return path
