@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 import click
 
-from grader.cli.options import bank_option, examples, json_option, print_json, progress
+from grader.cli.options import bank_option, examples, json_option, print_json
+from grader.cli.progress import progress
 from grader.words import counted
 
 if TYPE_CHECKING:
