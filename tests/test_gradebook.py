@@ -256,6 +256,12 @@ class TestStudentsAndSubmissions:
             "bob": Student(id="bob", name="Bob", section="B"),
         }
 
+    def test_adding_a_student_by_id_alone_keeps_what_is_known(self, book):
+        known = Student(id="bob", name="Bob", email="bob@example.edu", section="B")
+        book.add_students([known])
+        book.add_students([Student(id="bob")])
+        assert book.students()["bob"] == known
+
     def test_every_attempt_is_kept_and_the_latest_is_last(self, book):
         first = Submission(student="ada", path="a.ipynb", sha256="1" * 64)
         second = Submission(student="ada", path="a.ipynb", sha256="2" * 64, received="now")

@@ -143,6 +143,25 @@ def test_render_again_keeps_what_was_handed_out(
     )
 
 
+def test_render_again_keeps_what_a_shorter_roster_leaves_out(bank: Path, tmp_path: Path) -> None:
+    out = tmp_path / "release"
+    full = "id,name,email,section,version\nada,Ada,ada@example.edu,1,A\nbo,Bo,bo@example.edu,2,\n"
+    command = ("render", "quiz", "--out", out, "--bank", bank, "--json")
+    ok(*command, "--roster", a_roster(tmp_path, full))
+    before = load_release(out).students
+    shorter = a_roster(tmp_path, "id,section\nbo,\nada\n")
+    for again in (("--student", "ada"), ("--roster", shorter)):
+        assert json.loads(ok(*command, *again).output)["notes"] == []
+        assert load_release(out).students == before
+    later = a_roster(tmp_path, "id,email,section\nada,a@new.edu,\nbo,,3\n")
+    (note,) = json.loads(ok(*command, "--roster", later).output)["notes"]
+    assert "ada (email from 'ada@example.edu' to 'a@new.edu'), bo (section from '2' to '3')" in note
+    assert load_release(out).students == {
+        "ada": Student(id="ada", name="Ada", email="a@new.edu", section="1", version="A"),
+        "bo": Student(id="bo", name="Bo", email="bo@example.edu", section="3"),
+    }
+
+
 @pytest.mark.parametrize(
     ("text", "said"),
     [

@@ -18,10 +18,11 @@ _CHUNK = 500
 
 
 def put(connection: Connection, students: Iterable[Student]) -> tuple[int, int]:
-    """How many were added, and how many changed."""
+    """How many were added, and how many changed; an empty field changes nothing."""
     known = {student.id: student for student in read(connection)}
     new, changed = [], []
-    for one in {student.id: student for student in students}.values():
+    for given in {student.id: student for student in students}.values():
+        one = known.get(given.id, given).updated(given)
         line = {"id": one.id, "name": one.name, "email": one.email, "section": one.section}
         if one.id not in known:
             new.append(line)

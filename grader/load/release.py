@@ -47,7 +47,9 @@ def _asks_for_facts(sources: Mapping[str, Any]) -> bool:
 
 
 def extended(release: Release, students: tuple[Student, ...]) -> Release:
-    """The release with more students; nobody's numbers change who is in it already.
+    """The release with *students* added, and those it has updated by `Student.updated`.
+
+    Nobody's numbers change who is in it already.
 
     Raises SetupError for a student who would come by other numbers, or whose id or version is too
     like another one's.
@@ -68,7 +70,9 @@ def extended(release: Release, students: tuple[Student, ...]) -> Release:
                 fix="what was handed out stays: take the version out of the roster, or render into "
                 "another folder",
             )
-    merged = {**release.students, **{s.id: s for s in students}}
+    merged = dict(release.students)
+    for student in students:
+        merged[student.id] = merged.get(student.id, student).updated(student)
     problem = seats_problem(merged.values())
     if problem:
         raise SetupError(problem, fix="name versions A, B, C, ..., and nobody like one of them")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, replace
 
 from grader.model.spec import ExamSet, Part, Problem
 from grader.quantity import Value
@@ -31,6 +31,15 @@ class Student:
         nobody's.
         """
         return f"/{SAMPLE}" if self.version == SAMPLE else self.version or self.id
+
+    def updated(self, latest: Student) -> Student:
+        """This student with the fields that *latest* fills in; its empty fields change nothing.
+
+        >>> Student(id="ada", name="Ada", email="a@x.edu").updated(Student(id="ada", name="Ada L."))
+        Student(id='ada', name='Ada L.', email='a@x.edu', section='', version='')
+        """
+        filled = {f.name: value for f in fields(latest) if (value := getattr(latest, f.name))}
+        return replace(self, **filled)
 
 
 # Item, such as "h100-sxm", to field, such as "memory_bandwidth", to what is known.

@@ -6,7 +6,7 @@ import hashlib
 import secrets
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from pathlib import Path
 
 from grader import units
@@ -24,6 +24,8 @@ from grader.words import counted
 
 _UNGUESSABLE = 22
 """Characters that a random text needs, of letters and digits, for 128 bits."""
+_NAMED = 5
+"""Students whose changes a note spells out."""
 _GUESSABLE = (
     "this private key is short: whoever guesses it has every student's answers, and guesses can be "
     "tried on any notebook; make it of 22 random characters, or leave it out"
@@ -109,7 +111,30 @@ def _grown(
             f"changed since this release was made, and left as it was here: {what}; "
             "render into another folder to use the change"
         )
-    return extended(old, students), tuple(notes)
+    grown = extended(old, students)
+    return grown, (*notes, *_changes_note(old, grown))
+
+
+def _changes_note(old: Release, grown: Release) -> list[str]:
+    """A note about students whose name, e-mail or section changed, with the first few changes."""
+    changed = [
+        f"{name} ({', '.join(_differences(before, grown.students[name]))})"
+        for name, before in old.students.items()
+        if before != grown.students[name]
+    ]
+    if not changed:
+        return []
+    more = f", and {len(changed) - _NAMED} more" if len(changed) > _NAMED else ""
+    return [f"updated in release {old.id}: {', '.join(changed[:_NAMED])}{more}"]
+
+
+def _differences(before: Student, after: Student) -> list[str]:
+    pairs = ((f.name, getattr(before, f.name), getattr(after, f.name)) for f in fields(Student))
+    return [
+        f"{field} from '{old}' to '{new}'" if old else f"{field} '{new}'"
+        for field, old, new in pairs
+        if old != new
+    ]
 
 
 def _versions_told(old: Release, new: Sequence[Student]) -> str:
