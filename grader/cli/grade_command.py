@@ -176,7 +176,7 @@ def command(
     from grader.machine import read_profile
     from grader.model import Limits
     from grader.pipeline import Settings, grade, write_results
-    from grader.pipeline.nbgrader.grading import CELL_SECONDS, grade_assignment
+    from grader.pipeline.nbgrader.grading import grade_assignment
     from grader.sandbox import choose
 
     foreign = _foreign(format_, source, release or pack)
@@ -186,7 +186,7 @@ def command(
         click.echo(f"warning: {chosen.warning}", err=True)
     settings = Settings(
         limits=Limits(
-            cell_seconds=cell_seconds or (CELL_SECONDS if foreign else Limits().cell_seconds),
+            cell_seconds=cell_seconds or Limits().cell_seconds,
             notebook_seconds=notebook_seconds,
             memory_bytes=int(memory_gb * 1e9),
         ),
@@ -212,7 +212,13 @@ def command(
             done = _Done(run.executed, run.kept, run.unsettled, run.notices)
         else:
             theirs = grade_assignment(
-                submissions, foreign, out, settings, only=students, started=started
+                submissions,
+                foreign,
+                out,
+                settings,
+                cell_seconds=cell_seconds,
+                only=students,
+                started=started,
             )
             more = {"assignment": theirs.assignment.name}
             done = _Done(theirs.executed, theirs.kept, theirs.unsettled, theirs.notices)

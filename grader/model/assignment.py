@@ -12,6 +12,22 @@ from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class CourseConfig:
+    """The settings of an nbgrader course that affect marks; the defaults are nbgrader's."""
+
+    code_stub: str = "# YOUR CODE HERE\nraise NotImplementedError()"
+    text_stub: str = "YOUR ANSWER HERE"
+    solution: tuple[str, str] = ("BEGIN SOLUTION", "END SOLUTION")
+    """What the first and the last line of such a region contain; likewise below."""
+    hidden: tuple[str, str] = ("BEGIN HIDDEN TESTS", "END HIDDEN TESTS")
+    scheme: tuple[str, str] = ("BEGIN MARK SCHEME", "END MARK SCHEME")
+    require_solution_cells: bool = True
+    """Whether a solution region in a cell that is not for answers is an error."""
+    cell_seconds: float | None = 30.0
+    """Time limit per cell; None for no limit."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SourceCell:
     """A cell that nbgrader knows by its id, with solutions cleared and hidden tests in place."""
 
@@ -69,6 +85,12 @@ class Assignment:
     """In order of their names."""
     files: Mapping[str, bytes] = field(default_factory=dict)
     """What lies beside them, such as data; by path, with `/` between folders."""
+    config: CourseConfig = field(default_factory=CourseConfig)
+    """Not kept with the results: it only says how to clear the cells and how long they may run."""
+    notes: tuple[str, ...] = ()
+    """Settings of the course that are not applied here and may change marks."""
+    config_file: str = ""
+    """Where the settings come from; empty for nbgrader's defaults."""
 
     @property
     def max_points(self) -> float:

@@ -1,11 +1,7 @@
 """nbgrader's format: cell metadata, the regions it clears, what it overwrites, and its rule."""
 
-from grader.nbgrader.markers import (
-    CODE_STUB,
-    TEXT_STUB,
-    as_released,
-    with_answers_cleared,
-)
+from grader.nbgrader.config import Setting, parsed_json, parsed_python, understood
+from grader.nbgrader.markers import TEXT_STUB, as_released, with_answers_cleared
 from grader.nbgrader.metadata import checksum, grade_id, metadata, source_cell
 from grader.nbgrader.overwriting import Overwritten, is_untouched, overwritten
 from grader.nbgrader.rule import (
@@ -20,7 +16,6 @@ from grader.nbgrader.rule import (
 )
 
 __all__ = [
-    "CODE_STUB",
     "ERROR",
     "OUTPUTS",
     "RESULT",
@@ -28,6 +23,7 @@ __all__ = [
     "TEXT_STUB",
     "WRITTEN",
     "Overwritten",
+    "Setting",
     "UndecidedError",
     "as_released",
     "checksum",
@@ -37,6 +33,9 @@ __all__ = [
     "metadata",
     "outputs_in",
     "overwritten",
+    "parsed_json",
+    "parsed_python",
     "source_cell",
+    "understood",
     "with_answers_cleared",
 ]

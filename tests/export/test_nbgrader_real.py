@@ -272,3 +272,63 @@ def test_notebooks_that_do_odd_things_earn_the_same_here(real: Nbgrader, tmp_pat
     assert mine["zoe"] == {**mine["right"], "half": [0.25, False]}
     for student, found in by_nbgrader.items():
         assert mine[student] == found, student
+
+
+_MARKERS = """
+c = get_config()
+c.ClearSolutions.code_stub = {"python": "# TODO: your turn\\n..."}
+c.ClearSolutions.text_stub = "WRITE HERE"
+c.ClearSolutions.begin_solution_delimeter = "SOLUTION STARTS"
+c.ClearSolutions.end_solution_delimeter = "SOLUTION ENDS"
+c.ClearHiddenTests.begin_test_delimeter = "SECRET STARTS"
+c.ClearHiddenTests.end_test_delimeter = "SECRET ENDS"
+c.ClearMarkScheme.begin_mark_scheme_delimeter = "SCHEME STARTS"
+c.ClearMarkScheme.end_mark_scheme_delimeter = "SCHEME ENDS"
+"""
+_TIME = """
+c.ExecutePreprocessor.timeout = 60
+c.Execute.timeout = 2
+"""
+
+
+@pytest.mark.parametrize("text", [_MARKERS, _TIME], ids=["markers", "time"])
+def test_courses_with_settings_earn_the_same_here(
+    real: Nbgrader, tmp_path: Path, text: str
+) -> None:
+    """Nobody who handed back what they were given, and nobody slow, is judged differently."""
+    (tmp_path / "nbgrader_config.py").write_text(text, "utf-8")
+    manual = {"grade": True, "solution": True, "points": 3.0}
+    marked = "SOLUTION" if "STARTS" in text else "BEGIN SOLUTION"
+    begin = "# SOLUTION STARTS" if "STARTS" in text else "### BEGIN SOLUTION"
+    end = "# SOLUTION ENDS" if "STARTS" in text else "### END SOLUTION"
+    assert marked in begin
+    hidden = "# SECRET STARTS\nassert f(3) == 9\n# SECRET ENDS" if "STARTS" in text else "f(3);"
+    cells = [
+        an_answer(f"def f(x):\n    {begin}\n    return x * x\n    {end}\n\nready = True"),
+        a_test(f"assert f(2) == 4\n{hidden}", "tests"),
+        a_test("import time\ntime.sleep(getattr(f, 'slow', 0))\nassert ready", "slow"),
+        a_cell("x = 1", "code", **manual),
+        a_cell("Because.", "essay", "markdown", **manual),
+        a_cell("Draw it.", "task", "markdown", locked=True, task=True, points=1.0),
+    ]
+    sourced(tmp_path, *cells)
+    real.run(tmp_path, "generate_assignment", "ps1", "--create")
+    given = (tmp_path / "release" / "ps1" / "p1.ipynb").read_bytes()
+    right = "f = lambda x: x * x\nready = True"
+    filed(
+        tmp_path,
+        {
+            "untouched": given,
+            "right": with_sources(given, {"answer": right, "code": "x = 2", "essay": "As it is."}),
+            "half": with_sources(given, {"answer": "f = lambda x: 4\nready = True"}),
+            "slow": with_sources(given, {"answer": f"{right}\nf.slow = 4"}),
+        },
+    )
+    by_nbgrader = theirs(real, tmp_path, "ps1")
+    assert by_nbgrader["untouched"]["essay"] == [0, False]
+    assert by_nbgrader["slow"]["slow"] == ([0, False] if "timeout" in text else [2, False])
+    mine = ours(tmp_path, "ps1")
+    assert {s: {n: c for n, c in m.items() if n != "task"} for s, m in mine.items()} == {
+        s: {n: c for n, c in m.items() if n != "task"} for s, m in by_nbgrader.items()
+    }
+    assert len(by_nbgrader) == 4

@@ -56,8 +56,10 @@ def command(
     from grader.errors import SetupError
     from grader.export.nbgrader import nbgrader
     from grader.load import Bank
+    from grader.pipeline.nbgrader.course import require_usual_regions
     from grader.pipeline.nbgrader.version import make_version
 
+    require_usual_regions(out)
     quiz = make_version(Bank.open(banks), exam, version, private_key)
     there = out / "source" / f"{quiz.id}-{version}"
     if private_key is None and there.exists():

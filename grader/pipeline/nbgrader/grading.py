@@ -7,14 +7,15 @@ import json
 from collections.abc import Iterator, Mapping
 from contextlib import closing
 from dataclasses import asdict, dataclass, replace
-from pathlib import Path
+from pathlib import Path, PurePath, PurePosixPath
 
 from grader.collect import Notice
 from grader.collect.assignment import CollectedAssignment, collect_assignment
+from grader.collect.names import notice
 from grader.errors import GraderError, SetupError
 from grader.files import alone, sweep
 from grader.gradebook import Gradebook
-from grader.model import Evidence, Outcome, Student, Submission
+from grader.model import Evidence, Limits, Outcome, Student, Submission
 from grader.model.assignment import Assignment, SourceNotebook
 from grader.pipeline import stopping
 from grader.pipeline.batch import execute_all, refused
@@ -26,8 +27,6 @@ from grader.pipeline.papers import RELEASE
 from grader.pipeline.progress import Progress, Started, silent
 from grader.registry import nearest
 
-CELL_SECONDS = 30.0
-"""nbgrader's own limit."""
 _VARIABLES = (("NBGRADER_EXECUTION", "autograde"),)
 
 
@@ -51,15 +50,18 @@ def grade_assignment(
     out: Path,
     settings: Settings,
     *,
+    cell_seconds: float | None = None,
     only: tuple[str, ...] = (),
     started: Started = silent,
 ) -> AssignmentRun:
     """Executes and marks *submissions* into the results folder *out*.
 
     What was executed with the same cells is not executed again; points and the order of cells
-    may change in between. *started* is told how many will be executed.
+    may change in between. A cell has *cell_seconds*, or what the course's configuration says.
+    *started* is told how many will be executed.
     """
     assignment = load_assignment(source)
+    settings = replace(settings, limits=_limits(assignment, settings.limits, cell_seconds))
     found = collect_assignment(submissions, assignment.name, [n.name for n in assignment.notebooks])
     _require_students(found, only, submissions)
     with Gradebook.open(out, create=True) as book, alone(out):
@@ -80,8 +82,29 @@ def grade_assignment(
         executed=filing.executed,
         kept=filing.kept,
         unsettled=filing.unsettled,
-        notices=tuple(n for n in found.notices if not only or n.student in only),
+        notices=(
+            *_unsupported(assignment),
+            *(n for n in found.notices if not only or n.student in only),
+        ),
     )
+
+
+def _limits(assignment: Assignment, limits: Limits, cell_seconds: float | None) -> Limits:
+    """*limits* with the time per cell that was asked for, or else that of the course.
+
+    A course that gives a cell more time than a notebook has here gives the notebook as much.
+    """
+    if cell_seconds is not None:
+        return replace(limits, cell_seconds=cell_seconds)
+    whole = limits.notebook_seconds
+    seconds = assignment.config.cell_seconds or whole
+    return replace(limits, cell_seconds=seconds, notebook_seconds=max(seconds, whole))
+
+
+def _unsupported(assignment: Assignment) -> list[Notice]:
+    """A notice for each setting of the course that is not applied."""
+    file = PurePath(assignment.config_file)
+    return [notice("warning", PurePosixPath(file.name), text) for text in assignment.notes]
 
 
 def _require_students(found: CollectedAssignment, only: tuple[str, ...], submissions: Path) -> None:

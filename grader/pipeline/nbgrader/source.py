@@ -13,9 +13,10 @@ from grader import notebook
 from grader.errors import SetupError, SubmissionError
 from grader.files import write_whole
 from grader.gradebook import Gradebook
-from grader.model.assignment import Assignment, SourceCell, SourceNotebook
+from grader.model.assignment import Assignment, CourseConfig, SourceCell, SourceNotebook
 from grader.nbgrader import source_cell, with_answers_cleared
 from grader.notebook import Notebook
+from grader.pipeline.nbgrader.course import load_course
 
 FILE = "assignment.json"
 """What results keep of the assignment. **Secret**: hidden tests are in it."""
@@ -44,14 +45,22 @@ def load_assignment(path: Path) -> Assignment:
             where=str(path),
             fix="name the folder source/ASSIGNMENT of the course, or one notebook",
         )
-    notebooks = tuple(_notebook(file) for file in files)
+    course = load_course(path.parent if path.suffix == ".ipynb" else path)
+    notebooks = tuple(_notebook(file, course.config) for file in files)
     if not any(cell.is_marked for each in notebooks for cell in each.cells):
         raise SetupError(
             "no cell of these notebooks has points for nbgrader",
             where=str(path),
             fix="name the notebooks in which its cells are marked, those in source/",
         )
-    return Assignment(name=name, notebooks=notebooks, files=others)
+    return Assignment(
+        name=name,
+        notebooks=notebooks,
+        files=others,
+        config=course.config,
+        notes=course.notes,
+        config_file=course.file,
+    )
 
 
 def _others(folder: Path) -> Iterator[tuple[str, bytes]]:
@@ -71,35 +80,35 @@ def _others(folder: Path) -> Iterator[tuple[str, bytes]]:
         yield inside.as_posix(), path.read_bytes()
 
 
-def _notebook(file: Path) -> SourceNotebook:
+def _notebook(file: Path, config: CourseConfig) -> SourceNotebook:
     where = str(file)
     try:
         read = notebook.read(file.read_bytes())
     except SubmissionError as error:
         raise SetupError(error.what, where=where, fix="save it again in Jupyter") from None
     _require_python(read, where)
-    cells = tuple(_cells(read, where))
+    cells = tuple(_cells(read, where, config))
     twice = [name for name, n in Counter(c.grade_id for c in cells).items() if n > 1]
     if twice:
         raise SetupError(
             f"more than one cell has the grade_id '{twice[0]}'",
             where=where,
-            fix="give every cell an id of its own",
+            fix="give every cell its own id",
         )
     return SourceNotebook(name=file.stem, cells=cells)
 
 
-def _cells(read: Notebook, where: str) -> Iterator[SourceCell]:
+def _cells(read: Notebook, where: str, config: CourseConfig) -> Iterator[SourceCell]:
     for cell in read.cells:
         known = source_cell(cell, where)
         if cell.type == "code" and "AUTOTEST" in cell.source:
             raise SetupError(
-                "a cell has '### AUTOTEST', which nbgrader fills in with a kernel of its own",
+                "a cell has '### AUTOTEST', which nbgrader fills in with its own kernel",
                 where=where,
                 fix="write the tests out, such as from the source that it makes",
             )
         if known is not None:
-            yield with_answers_cleared(known, where)
+            yield with_answers_cleared(known, where, config)
 
 
 def _require_python(read: Notebook, where: str) -> None:
