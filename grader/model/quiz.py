@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from grader.model.item import Item
 from grader.model.result import GivenValue
@@ -47,6 +47,12 @@ class Asked:
         """Of all its parts."""
         return round(sum(field.points for field in self.fields), 4)
 
+    def scaled(self, points: float) -> Asked:
+        """The same question, worth *points*: those of its parts keep their ratio."""
+        factor = points / self.points
+        fields = tuple(replace(f, points=f.points * factor) for f in self.fields)
+        return replace(self, fields=fields)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pool:
@@ -72,6 +78,21 @@ class Pool:
         """Of each of its questions."""
         return self.questions[0].points
 
+    @property
+    def worth(self) -> dict[str, float]:
+        """What each problem is worth, by its id."""
+        return {asked.problem: asked.points for asked in self.questions}
+
+    @property
+    def is_uneven(self) -> bool:
+        """Whether its problems are worth different points."""
+        return len(set(self.worth.values())) > 1
+
+    def evened(self) -> Pool:
+        """The pool with every question worth as much as the one that is worth most."""
+        most = max(asked.points for asked in self.questions)
+        return replace(self, questions=tuple(asked.scaled(most) for asked in self.questions))
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Quiz:
@@ -84,4 +105,6 @@ class Quiz:
     minutes: float | None
     pools: tuple[Pool, ...]
     notes: tuple[str, ...] = ()
-    """What whoever uses it should know of how it was drawn."""
+    """What the person who uses it should know of how it was drawn."""
+    even_points: bool = False
+    """Whether the problems of a pool may be scaled to be worth the same."""

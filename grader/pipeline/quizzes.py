@@ -9,6 +9,7 @@ from itertools import count
 
 from grader.draw import DrawError, draw, order, points_of, seed_for
 from grader.errors import SetupError, SpecError
+from grader.export.quizzes.fit import evened_note, worth_of
 from grader.kinds import kinds
 from grader.load import Bank
 from grader.model import ExamSet, Slot, Variant
@@ -16,23 +17,39 @@ from grader.model.quiz import Asked, Field, Pool, Quiz
 from grader.model.result import GivenValue
 from grader.pipeline.releases import private_key_of
 from grader.render import given, letter_of
-from grader.words import points
 
 TRIES = 20
 """Seeds are tried for each variant that is wanted, until one has other numbers."""
 
 
-def make_quiz(bank: Bank, wanted: str, variants: int, private_key: str | None = None) -> Quiz:
+def make_quiz(
+    bank: Bank,
+    wanted: str,
+    variants: int,
+    private_key: str | None = None,
+    *,
+    even_points: bool = False,
+) -> Quiz:
     """The quiz of the set *wanted*, with as many variants of each problem as there are, at most.
 
     The same set, key and number give the same quiz. Raises SpecError for what can't be drawn, and
-    SetupError when a pool's problems are not worth the same.
+    SetupError when a pool's problems are not worth the same, unless *even_points* scales them.
     """
     exam = bank.exam(wanted)
     key = private_key_of(private_key) or secrets.token_bytes(32)
     drawing = _Drawing(bank=bank, key=key, variants=variants)
     pools = tuple(_pools(exam, drawing))
-    notes = list(_shortages(pools, variants))
+    uneven = [pool for pool in pools if pool.is_uneven]
+    if uneven and not even_points:
+        raise SetupError(
+            f"the problems of the pool at number {uneven[0].number} are not worth the same: "
+            f"{worth_of(uneven[0])}",
+            fix="pass --even-points to scale them, or give the pool 'points:' in the set; other "
+            "systems have one number of points per pool",
+        )
+    notes = [evened_note(pool) for pool in uneven]
+    pools = tuple(pool.evened() if pool in uneven else pool for pool in pools)
+    notes += _shortages(pools, variants)
     if any(slot.pool and 1 < slot.choose < len(slot.pool) for slot in exam.slots):
         notes.append(
             "where a set draws several problems from a pool, the pool was parted once, by the "
@@ -47,6 +64,7 @@ def make_quiz(bank: Bank, wanted: str, variants: int, private_key: str | None = 
         minutes=exam.minutes,
         pools=pools,
         notes=tuple(notes),
+        even_points=even_points,
     )
 
 
@@ -91,19 +109,7 @@ def _pools(exam: ExamSet, drawing: _Drawing) -> Iterator[Pool]:
     for slot in exam.slots:
         for group in drawing.parted(slot):
             questions = tuple(one for name in group for one in drawing.asked(name, slot))
-            pool = Pool(number=next(numbers), questions=questions)
-            _equal(pool, questions)
-            yield pool
-
-
-def _equal(pool: Pool, questions: Sequence[Asked]) -> None:
-    worth = {asked.problem: asked.points for asked in questions}
-    if len(set(worth.values())) > 1:
-        said = ", ".join(f"{name} {points(most)}" for name, most in worth.items())
-        raise SetupError(
-            f"the problems of the pool at number {pool.number} are not worth the same: {said}",
-            fix="give the pool 'points:' in the set; other systems know one number for a pool",
-        )
+            yield Pool(number=next(numbers), questions=questions)
 
 
 def _shortages(pools: Sequence[Pool], variants: int) -> Iterator[str]:

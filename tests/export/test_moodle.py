@@ -6,6 +6,7 @@ import json
 import random
 import re
 import xml.etree.ElementTree as ET
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -410,7 +411,15 @@ def test_a_pool_of_unequal_problems_is_refused(
     a_bank(tmp_path / "bank", spec=other, exam=exam)
     said = fails(capsys, "export", "moodle", "quiz", "--bank", bank, "--out", tmp_path / "q.xml")
     assert "not worth the same: sample 3, other 6" in said
+    assert "pass --even-points" in said
     assert "give the pool 'points:'" in said
+    command = ("export", "moodle", "quiz", "--bank", bank, "--private-key", "k", "--even-points")
+    done = ok(*command, "--out", tmp_path / "q.xml", "--json")
+    notes = json.loads(done.output)["notes"]
+    assert "number 1: each problem is worth 6 points; before: sample 3, other 6" in notes
+    categories = read((tmp_path / "q.xml").read_bytes())
+    assert "maximum mark is 6" in categories[0].info
+    assert {q.mark for q in categories[0].questions} == {6}
 
 
 def test_the_whole_midterm_can_be_asked_in_moodle(tmp_path: Path) -> None:
@@ -493,8 +502,13 @@ def test_pools_whose_problems_lose_unlike_parts_are_refused() -> None:
         an_asked(number, code, problem="one"),
         an_asked(a_field(a_key(a_numeric()), 3), more, problem="two"),
     ]
-    with pytest.raises(SetupError, match="number 1 are not worth the same"):
+    with pytest.raises(SetupError, match="number 1 are not worth the same") as caught:
         moodle(a_quiz(pool), leave_out=True)
+    assert "--even-points" in (caught.value.fix or "")
+    quiz = replace(a_quiz(pool), even_points=True)
+    categories, notes = exported(quiz, leave_out=True)
+    assert {q.mark for q in categories[0].questions} == {3}
+    assert "number 1: each problem is worth 3 points; before: one 2, two 3" in notes
 
 
 def test_of_a_pool_the_problems_that_are_one_question_stay() -> None:

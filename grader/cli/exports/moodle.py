@@ -24,6 +24,7 @@ def command(
     out: Path,
     private_key: str | None,
     leave_out: bool,
+    even_points: bool,
     banks: tuple[str, ...],
     as_json: bool,
 ) -> None:
@@ -36,5 +37,5 @@ def command(
     from grader.load import Bank
     from grader.pipeline.quizzes import make_quiz
 
-    quiz = make_quiz(Bank.open(banks), exam, variants, private_key)
+    quiz = make_quiz(Bank.open(banks), exam, variants, private_key, even_points=even_points)
     finish_file(moodle(quiz, leave_out=leave_out), out, as_json=as_json)

@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from grader.cli.exports import finish
+from grader.cli.exports.quiz_options import even_points_option
 from grader.cli.exports.students import of_everybody, only, results_argument
 from grader.cli.options import bank_option, json_option
 from grader.errors import SetupError
@@ -76,12 +77,14 @@ def _quiz(name: str, make: Make) -> click.Command:
         help="How many variants of each problem; a student gets one of them.",
     )
     @click.option("--private-key", metavar="TEXT", help="Draws the same numbers every time.")
+    @even_points_option
     @bank_option
     @_shared
     def command(
         exam: str,
         variants: int,
         private_key: str | None,
+        even_points: bool,
         banks: tuple[str, ...],
         settings: tuple[str, ...],
         leave_out: bool,
@@ -92,7 +95,7 @@ def _quiz(name: str, make: Make) -> click.Command:
         from grader.pipeline.quizzes import make_quiz
 
         exporter = made(name, make, settings)
-        quiz = make_quiz(Bank.open(banks), exam, variants, private_key)
+        quiz = make_quiz(Bank.open(banks), exam, variants, private_key, even_points=even_points)
         finish(exporter.export(quiz, leave_out=leave_out), out or Path(), as_json=as_json)
 
     return command

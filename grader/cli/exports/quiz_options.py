@@ -16,6 +16,13 @@ from grader.model.exported import Exported
 F = TypeVar("F", bound=Callable[..., Any])
 
 
+even_points_option = click.option(
+    "--even-points",
+    is_flag=True,
+    help="Where a pool's problems are worth different points, scale all to the highest.",
+)
+
+
 def quiz_options(default: str) -> Callable[[F], F]:
     """SET and everything that decides what is drawn; the file is *default* unless given."""
 
@@ -56,6 +63,7 @@ def _options(default: str) -> list[Callable[[F], F]]:
             is_flag=True,
             help="Drop the parts that can't be asked there, and their points, and name each.",
         ),
+        even_points_option,
     ]
 
 

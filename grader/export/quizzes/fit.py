@@ -40,7 +40,7 @@ def fitting(quiz: Quiz, system: str, unfit: Unfit, *, leave_out: bool) -> Quiz:
         raise SetupError(_refusal(quiz, system, lost), fix=_FIX)
     pools, notes = [], []
     for pool in quiz.pools:
-        left, told = _without(pool, lost)
+        left, told = _without(pool, lost, even_points=quiz.even_points)
         pools += [left] if left.questions else []
         notes += told
     if not pools:
@@ -108,7 +108,9 @@ def _why(field: Field, unfit: Unfit) -> str | None:
     return next((why for why in reasons if why is not None), None)
 
 
-def _without(pool: Pool, lost: Mapping[Place, _Part]) -> tuple[Pool, list[str]]:
+def _without(
+    pool: Pool, lost: Mapping[Place, _Part], *, even_points: bool
+) -> tuple[Pool, list[str]]:
     """The pool without what is lost, and a note for each.
 
     Of several problems those that lose nothing stay, and the points with them; only where every
@@ -127,14 +129,28 @@ def _without(pool: Pool, lost: Mapping[Place, _Part]) -> tuple[Pool, list[str]]:
         fields = tuple(f for f in asked.fields if (pool.number, asked.problem, f.id) not in lost)
         if fields:
             questions.append(replace(asked, fields=fields))
-    if len({asked.points for asked in questions}) > 1:
+    notes = [f"left out, {points(p.points)} points: {p.name}, as {p.why}" for p in mine.values()]
+    left = replace(pool, questions=tuple(questions))
+    if not left.is_uneven:
+        return left, notes
+    if not even_points:
         raise SetupError(
             f"without the parts that are left out, the problems of the pool at number "
-            f"{pool.number} are not worth the same",
-            fix="take the problems that lose parts out of the pool",
+            f"{pool.number} are not worth the same: {worth_of(left)}",
+            fix="pass --even-points to scale them, or take problems out of the pool",
         )
-    notes = [f"left out, {points(p.points)} points: {p.name}, as {p.why}" for p in mine.values()]
-    return replace(pool, questions=tuple(questions)), notes
+    return left.evened(), [*notes, evened_note(left)]
+
+
+def worth_of(pool: Pool) -> str:
+    """What each problem of *pool* is worth, such as `a 2, b 3`."""
+    return ", ".join(f"{name} {points(worth)}" for name, worth in pool.worth.items())
+
+
+def evened_note(pool: Pool) -> str:
+    """What `Pool.evened` changes about *pool*, for the person who exports the quiz."""
+    most = points(max(pool.worth.values()))
+    return f"number {pool.number}: each problem is worth {most} points; before: {worth_of(pool)}"
 
 
 def _said(lost: Mapping[Place, _Part], problem: str) -> Iterator[str]:
