@@ -1,21 +1,32 @@
-"""`grader mark`: points by hand."""
+"""`grader mark`: manual grading."""
 
 from __future__ import annotations
 
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 
 from grader.cli.options import bank_option, examples, json_option, print_json, table
+from grader.words import counted
 from grader.words import points as worth
+
+if TYPE_CHECKING:
+    from grader.pipeline.by_hand import ToRead
+
+_SHOWN = 70
+"""Characters of an answer in the list."""
 
 
 @click.command(
     "mark",
     epilog=examples(
         "grader mark results                       # what waits for a person",
+        "grader mark results --student ada         # her answers, with question and rubric",
         "grader mark results --student ada --answer q4_why --points 1.5 --why 'names the cause'",
         "grader mark results --student ada --answer q4_why --withdraw --why 'wrong student'",
+        "grader mark results --table marks.csv     # what waits, as a table to fill in",
+        "grader mark results --from marks.csv --by lin",
     ),
 )
 @click.argument("results", type=click.Path(path_type=Path))
@@ -24,7 +35,21 @@ from grader.words import points as worth
 @click.option("--points", type=click.FloatRange(min=0), metavar="P", help="Points for the answer.")
 @click.option("--why", default="", metavar="TEXT", help="The reason; the student reads it.")
 @click.option("--by", default="staff", show_default=True, metavar="NAME", help="Who decides.")
-@click.option("--withdraw", is_flag=True, help="Take points by hand back.")
+@click.option("--withdraw", is_flag=True, help="Take back points that a person gave.")
+@click.option(
+    "--table",
+    "table_file",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Write what waits to a CSV table: one row per student and part.",
+)
+@click.option(
+    "--from",
+    "from_file",
+    type=click.Path(path_type=Path, dir_okay=False),
+    metavar="FILE",
+    help="Enter the points in such a table; if one row is wrong, nothing is entered.",
+)
 @bank_option
 @json_option
 def command(
@@ -35,20 +60,139 @@ def command(
     why: str,
     by: str,
     withdraw: bool,
+    table_file: Path | None,
+    from_file: Path | None,
     banks: tuple[str, ...],
     as_json: bool,
 ) -> None:
-    """Give points by hand; without --student, list the answers that wait for a person.
+    """Grade manually: list what waits for a person, show it with its rubric, and enter points.
 
-    Points by hand are kept apart from the engine's and survive every regrade.
+    Points that a person gives are kept apart from the engine's and survive every regrade. Each
+    change goes into the audit log: see `grader audit`.
     """
+    if table_file is not None or from_file is not None:
+        _tables(results, table_file, from_file, by, banks, as_json=as_json, alone=student is None)
+    elif student is None:
+        _list(results, as_json)
+    elif points is None and not withdraw:
+        _show(results, student, answer, as_json)
+    else:
+        _change(results, student, answer, points, why, by, withdraw, banks, as_json)
+
+
+def _tables(
+    results: Path,
+    table_file: Path | None,
+    from_file: Path | None,
+    by: str,
+    banks: tuple[str, ...],
+    *,
+    as_json: bool,
+    alone: bool,
+) -> None:
     from grader.errors import SetupError
     from grader.load import Bank
-    from grader.pipeline import give_points, waiting, withdraw_points, write_results
+    from grader.pipeline.by_hand import enter_points, write_table
+    from grader.pipeline.results import write_results
 
-    if student is None:
-        _list(waiting(results), as_json)
+    if not alone or (table_file and from_file):
+        raise SetupError("--table, --from and --student are three ways to mark", fix="give one")
+    if table_file is not None:
+        count = write_table(results, table_file)
+        if as_json:
+            print_json({"table": str(table_file), "rows": count})
+        else:
+            click.echo(f"{table_file}: {count} to mark. Fill in `points` and `why`, then run")
+            click.echo(f"grader mark {results} --from {table_file}")
         return
+    assert from_file is not None  # noqa: S101 - one of the two is given
+    count = enter_points(results, from_file, by=by)
+    write_results(results, Bank.open(banks))
+    if as_json:
+        print_json({"table": str(from_file), "entered": count})
+    else:
+        click.echo(f"{counted(count, 'mark')} entered or changed.")
+
+
+def _list(results: Path, as_json: bool) -> None:
+    from grader.pipeline.by_hand import waiting
+
+    lines = waiting(results)
+    if as_json:
+        print_json(lines)
+        return
+    if not lines:
+        click.echo("Nothing waits for a person.")
+        return
+    rows = [
+        (student, _named([x["answer"] for x in mine]), mine[0]["points"], _cut(text))
+        for (student, text), mine in _grouped(lines).items()
+    ]
+    click.echo(table(("student", "answer", "of", "what they wrote"), rows, right=(2,)))
+
+
+def _grouped(lines: list[dict[str, str]]) -> dict[tuple[str, str], list[dict[str, str]]]:
+    """The lines by student and text: those of a file that can't be read are all the same."""
+    found: dict[tuple[str, str], list[dict[str, str]]] = {}
+    for line in lines:
+        found.setdefault((line["student"], line["text"]), []).append(line)
+    return found
+
+
+def _named(answers: list[str]) -> str:
+    return answers[0] if len(answers) == 1 else f"{answers[0]} and {len(answers) - 1} more"
+
+
+def _cut(text: str) -> str:
+    """The beginning of *text*; `--student` shows all of it."""
+    return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 1]}…"
+
+
+def _show(results: Path, student: str, answer: str | None, as_json: bool) -> None:
+    from grader.pipeline.by_hand import to_read
+
+    found = to_read(results, student, answer)
+    if as_json:
+        print_json([one.as_data() for one in found])
+        return
+    if not found:
+        click.echo(f"Nothing of '{student}' waits for a person.")
+    for one in found:
+        name = f"--student {one.student} --answer {one.answer}"
+        click.echo("\n".join(_lines(one)))
+        click.echo(f"\ngrader mark {results} {name} --points P --why TEXT\n")
+
+
+def _lines(one: ToRead) -> list[str]:
+    from grader.errors import shown
+
+    lines = [f"{one.student}, {one.answer}: {worth(one.max_points)} points"]
+    if one.given:
+        given = one.given
+        lines[0] += shown(f"; {given.by} gave {worth(given.points)}: {given.reason}")
+    for head, said in (("Question", one.ask), ("Rubric or key", one.rubric), ("Answer", one.text)):
+        if said:
+            # Some of it is what a student wrote, which a terminal must not take for commands.
+            lines += ["", head, *(f"  {shown(row)}" for row in said.splitlines())]
+    return lines
+
+
+def _change(
+    results: Path,
+    student: str,
+    answer: str | None,
+    points: float | None,
+    why: str,
+    by: str,
+    withdraw: bool,
+    banks: tuple[str, ...],
+    as_json: bool,
+) -> None:
+    from grader.errors import SetupError
+    from grader.load import Bank
+    from grader.pipeline.by_hand import give_points, withdraw_points
+    from grader.pipeline.results import write_results
+
     if answer is None or (points is None) == (not withdraw):
         raise SetupError(
             "a mark by hand needs a student, an answer, and either points or --withdraw",
@@ -65,29 +209,3 @@ def command(
         return
     state = "" if line["complete"] else ", still open"
     click.echo(f"{student}: {worth(line['score'])} of {worth(line['max_score'])} points{state}")
-
-
-def _list(lines: list[dict[str, str]], as_json: bool) -> None:
-    if as_json:
-        print_json(lines)
-        return
-    if not lines:
-        click.echo("Nothing waits for a person.")
-        return
-    rows = [
-        (student, _named([x["answer"] for x in mine]), mine[0]["points"], text)
-        for (student, text), mine in _grouped(lines).items()
-    ]
-    click.echo(table(("student", "answer", "of", "what they wrote"), rows, right=(2,)))
-
-
-def _grouped(lines: list[dict[str, str]]) -> dict[tuple[str, str], list[dict[str, str]]]:
-    """The lines by student and text: those of a file that can't be read are all the same."""
-    found: dict[tuple[str, str], list[dict[str, str]]] = {}
-    for line in lines:
-        found.setdefault((line["student"], line["text"]), []).append(line)
-    return found
-
-
-def _named(answers: list[str]) -> str:
-    return answers[0] if len(answers) == 1 else f"{answers[0]} and {len(answers) - 1} more"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -313,22 +313,24 @@ class Gradebook:
 
     # What a person changed by hand
 
-    def put_override(self, override: Override) -> None:
-        """Keeps points that a person gave; one given before for the same mark is replaced."""
-        if not math.isfinite(override.points) or override.points < 0:
-            raise SetupError(
-                f"{override.points} points can't be given for '{override.name}'",
-                fix="give a number of at least 0",
-            )
+    def put_overrides(self, batch: Sequence[Override]) -> None:
+        """Keeps points that a person gave, all or none; they replace earlier ones for the mark."""
+        for one in batch:
+            if not math.isfinite(one.points) or one.points < 0:
+                raise SetupError(
+                    f"{one.points} points can't be given for '{one.name}'",
+                    fix="give a number of at least 0",
+                )
         with self._writing() as connection:
-            before = overrides.put(connection, override)
-            detail = {
-                "student": override.student,
-                "name": override.name,
-                "points": override.points,
-                "before": before,
-            }
-            self._note(connection, "override set", override.by, override.reason, detail)
+            for one in batch:
+                before = overrides.put(connection, one)
+                detail: dict[str, object] = {"student": one.student, "name": one.name}
+                detail |= {"points": one.points, "before": before}
+                self._note(connection, "override set", one.by, one.reason, detail)
+
+    def put_override(self, override: Override) -> None:
+        """Keeps points that a person gave for one mark."""
+        self.put_overrides((override,))
 
     def withdraw_override(self, student: str, name: str, *, by: str, why: str) -> bool:
         """Whether there was an override to take back; the engine's points count again."""

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from grader.errors import Location, SpecError, SpecErrors
+from grader.load.csv_table import table_rows
 from grader.load.roster import id_problem
 from grader.model import Student
 from grader.model.printed import POINTS, Form, Place
@@ -38,32 +37,11 @@ def load_typed(
     Raises SpecErrors with everything that can't be right: an unknown version, a code that is not
     the version's, an answer to what the version does not ask.
     """
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-    except OSError as error:
-        raise SpecError(
-            f"can't read the sheet: {(error.strerror or '').lower()}",
-            where=Location(str(path)),
-            fix="name the answers.csv that was typed into",
-        ) from None
-    except UnicodeDecodeError:
-        raise SpecError(
-            "the sheet is not UTF-8", where=Location(str(path)), fix="save it as 'CSV UTF-8'"
-        ) from None
-    first = text.split("\n", 1)[0]
-    delimiter = max(",;\t", key=first.count)
-    # Strict, as a quote that is never closed would take all lines below it into one cell.
-    rows = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
     sheet = _Sheet(str(path), codes, places)
-    try:
-        sheet.head([cell.strip() for cell in next(rows, [])])
-        for row in rows:
-            if any(cell.strip() for cell in row):
-                sheet.take(row, rows.line_num)
-    except csv.Error as error:
-        where = Location(str(path), rows.line_num)
-        fix = "look at the quotes in this line and above it, and save it as CSV again"
-        raise SpecError(f"not CSV: {error}", where=where, fix=fix) from None
+    first, *rows = table_rows(path, "the sheet", fix="name the answers.csv that was typed into")
+    sheet.head([cell.strip() for cell in first[1]])
+    for line, row in rows:
+        sheet.take(row, line)
     return sheet.done()
 
 

@@ -1,0 +1,42 @@
+"""A table that a person saved from a spreadsheet."""
+
+from __future__ import annotations
+
+import csv
+import io
+from pathlib import Path
+
+from grader.errors import Location, SpecError
+
+
+def table_rows(path: Path, what: str, *, fix: str) -> list[tuple[int, list[str]]]:
+    """The rows of the CSV file at *path*, each with its line number; the header comes first.
+
+    Commas, semicolons or tabs; rows without text are left out, but the header is always there.
+    Raises SpecError, which calls the file *what*, and says *fix* where it can't be opened.
+    """
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except OSError as error:
+        raise SpecError(
+            f"can't read {what}: {(error.strerror or '').lower()}",
+            where=Location(str(path)),
+            fix=fix,
+        ) from None
+    except UnicodeDecodeError:
+        raise SpecError(
+            f"{what} is not UTF-8", where=Location(str(path)), fix="save it as 'CSV UTF-8'"
+        ) from None
+    first = text.split("\n", 1)[0]
+    delimiter = max(",;\t", key=first.count)
+    # Strict, as a quote that is never closed would take all lines below it into one cell.
+    rows = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
+    found: list[tuple[int, list[str]]] = []
+    try:
+        found.append((1, next(rows, [])))
+        found.extend((rows.line_num, row) for row in rows if any(map(str.strip, row)))
+    except csv.Error as error:
+        where = Location(str(path), rows.line_num)
+        fix = "look at the quotes in this line and above it, and save it as CSV again"
+        raise SpecError(f"not CSV: {error}", where=where, fix=fix) from None
+    return found

@@ -1,0 +1,34 @@
+"""The audit log of a results folder, of everybody or of one student."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from grader.errors import SetupError
+from grader.gradebook import AuditLine, Gradebook
+from grader.registry import nearest
+
+
+def audit(out: Path, student: str | None = None) -> tuple[AuditLine, ...]:
+    """The entries, the oldest first; of *student*, with what was done to their submissions.
+
+    Raises SetupError for a student who is not in the gradebook.
+    """
+    with Gradebook.open(out) as book:
+        lines = book.audit()
+        if student is None:
+            return lines
+        known = book.students()
+        if student not in known:
+            close = nearest(student, known)
+            raise SetupError(
+                f"student '{student}' is not in the gradebook",
+                where=str(out),
+                fix=f"did you mean '{close}'?" if close else "see the ids in grades.csv",
+            )
+        files = {one.sha256 for one in book.submissions(student)}
+    return tuple(
+        line
+        for line in lines
+        if line.detail.get("student") == student or line.detail.get("submission_sha256") in files
+    )
