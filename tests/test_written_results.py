@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import shutil
 import threading
@@ -19,7 +20,7 @@ from grader.pipeline.graded import NOTICES
 from grader.pipeline.stamps import KEPT
 from grader.report import pages
 from tests.builders import a_bank, a_roster
-from tests.test_commands import ok
+from tests.test_commands import fails, ok
 from tests.test_regrade import ESSAY
 
 Change = Callable[[Path], object]
@@ -29,7 +30,7 @@ Change = Callable[[Path], object]
 def course(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """An exam of three students, two of whom have a grade with a mark that waits for a person."""
     home = tmp_path_factory.mktemp("course")
-    bank = a_bank(home / "bank", ESSAY)
+    bank = a_bank(home / "bank", ESSAY.replace("points: 4}", "points: 4, rubric: The cause.}"))
     ok("render", "quiz", "--roster", a_roster(home), "--out", home / "release", "--bank", bank)
     for student in ("ada", "bo"):
         ok(
@@ -329,3 +330,117 @@ def test_who_waits_for_a_person_is_read_without_the_other_marks(
     assert [w["student"] for w in waiting(home / "results")] == ["bo"]
     kept = json.loads((home / "results" / KEPT).read_text())
     assert set(kept["students"]) == {"ada", "bo", "cy"}
+
+
+# Manual grading
+
+
+def the_table(home: Path) -> tuple[Path, list[dict[str, str]]]:
+    file = home / "marks.csv"
+    ok("mark", home / "results", "--table", file)
+    return file, list(csv.DictReader(file.open(encoding="utf-8-sig", newline="")))
+
+
+def filled_in(home: Path, **columns: list[str]) -> Path:
+    """The table of what waits, with other cells in these columns; one for each row."""
+    file, rows = the_table(home)
+    for name, cells in columns.items():
+        for row, cell in zip(rows, cells, strict=True):
+            row[name] = cell
+    with file.open("w", encoding="utf-8", newline="") as out:
+        writer = csv.DictWriter(out, rows[0], delimiter=";")  # as a German spreadsheet saves it
+        writer.writeheader()
+        writer.writerows(rows)
+    return file
+
+
+def overrides(home: Path) -> dict[str, tuple[float, str, str]]:
+    with Gradebook.open(home / "results") as book:
+        return {o.student: (o.points, o.reason, o.by) for o in book.overrides()}
+
+
+def test_what_waits_is_shown_with_its_question_and_rubric(home: Path) -> None:
+    for extra in ((), ("--answer", "q1_why")):
+        said = ok("mark", home / "results", "--student", "ada", *extra).output
+        for text in ("ada, q1_why: 4 points", "Why?", "The cause.", "--answer q1_why --points P"):
+            assert text in said
+    (one,) = json.loads(ok("mark", home / "results", "--student", "ada", "--json").output)
+    assert (one["rubric"], one["max_points"], one["points"]) == ("The cause.", 4, None)
+    given(3, "nearly")(home)
+    assert (
+        "staff gave 3: nearly"
+        in ok("mark", home / "results", "--student", "ada", "--answer", "q1_why").output
+    )
+    assert "Nothing of 'ada' waits" in ok("mark", home / "results", "--student", "ada").output
+
+
+def test_a_table_of_what_waits_is_filled_in_and_entered(home: Path) -> None:
+    _, rows = the_table(home)
+    assert [(r["student"], r["answer"], r["max_points"], r["points"]) for r in rows] == [
+        ("ada", "q1_why", "4", ""), ("bo", "q1_why", "4", ""),
+    ]  # fmt: skip
+    assert rows[0]["rubric"] == "The cause."
+    assert rows[0]["text"]
+    file = filled_in(home, points=["2,5", ""], why=["=names the cause", ""])
+    assert "1 mark entered" in ok("mark", home / "results", "--from", file, "--by", "lin").output
+    assert overrides(home) == {"ada": (2.5, "=names the cause", "lin")}
+    assert [row["student"] for row in the_table(home)[1]] == ["bo"]
+    grade = json.loads((home / "results" / "grades" / "ada.json").read_text())
+    assert grade["complete"]
+    # The same table again is no change, and so no line in the log.
+    ok("mark", home / "results", "--from", file, "--by", "kim")
+    lines = json.loads(ok("audit", home / "results", "--student", "ada", "--json").output)
+    sets = [line for line in lines if line["what"] == "override set"]
+    assert [(line["who"], line["why"]) for line in sets] == [("lin", "=names the cause")]
+    assert sets[0]["detail"]["points"] == 2.5
+
+
+@pytest.mark.parametrize(
+    ("column", "cell", "said"),
+    [
+        ("points", "five", "'five' is not a number of points"),
+        ("points", "-1", "'-1' is not a number of points"),
+        ("points", "inf", "'inf' is not a number of points"),
+        ("points", "4.5", "4.5 is more than the 4 points of 'q1_why'"),
+        ("student", "bob", "did you mean 'bo'?"),
+        ("student", "ada", "'ada' has points for 'q1_why' in line 2"),
+        ("answer", "q1_what", "did you mean 'q1_why'?"),
+        ("submission", "sha256:0", "handed in again"),
+    ],
+)
+def test_if_one_row_is_wrong_nothing_is_entered(
+    home: Path, capsys: pytest.CaptureFixture[str], column: str, cell: str, said: str
+) -> None:
+    columns = {"points": ["1", "1"]}
+    first = the_table(home)[1][0][column]
+    columns[column] = [columns.get(column, [first])[0], cell]
+    file = filled_in(home, **columns)
+    told = fails(capsys, "mark", home / "results", "--from", file)
+    assert f"{file}:3: " in told
+    assert said in told
+    assert overrides(home) == {}
+
+
+def test_a_table_without_its_columns_is_refused(
+    home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = home / "marks.csv"
+    file.write_text("student,answer,point\nada,q1_why,1\n")
+    told = fails(capsys, "mark", home / "results", "--from", file)
+    assert f"{file}:1: there is no column 'points'" in told
+    assert "rename 'point'" in told
+    assert "three ways" in fails(
+        capsys, "mark", home / "results", "--from", file, "--table", home / "x.csv"
+    )
+
+
+def test_the_audit_log_is_printed_for_all_and_for_one(
+    home: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    given(3, "nearly")(home)
+    said = ok("audit", home / "results").output
+    for text in ("students added", "submission executed", "grading run", "override set", "nearly"):
+        assert text in said
+    of_bo = json.loads(ok("audit", home / "results", "--student", "bo", "--json").output)
+    assert [line["what"] for line in of_bo] == ["submission executed"]
+    assert "did you mean 'bo'?" in fails(capsys, "audit", home / "results", "--student", "bob")
