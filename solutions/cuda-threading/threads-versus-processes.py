@@ -33,6 +33,13 @@ METHODS = {
     "none": {"shared_lock"},
 }
 
+WHY = (
+    "A thread that waits for the network releases the interpreter lock, so other threads can send "
+    "their requests meanwhile. A thread that runs Python bytecode holds the lock, so only one job "
+    "computes at a time, whatever the number of threads. If the jobs spent their time in NumPy, "
+    "which releases the lock, the threads would run on several cores."
+)
+
 
 def solve(given):
     """Return each part's answer, found by simulation."""
@@ -48,4 +55,5 @@ def solve(given):
         ),
         "loader_workers": workers,
         "start_methods": {item: name for name, items in METHODS.items() for item in items},
+        "why_threads": WHY,
     }
