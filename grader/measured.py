@@ -45,7 +45,7 @@ class TooSlowError(RanWrongError):
 
 @dataclass(frozen=True, slots=True)
 class Estimate:
-    """A value with an interval of about 95 %."""
+    """A value with an interval of about 95%."""
 
     low: float
     middle: float

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -55,13 +56,26 @@ def base_unit(dimension: Dimension) -> str:
     return "/".join(["*".join(over) or "1", *under])
 
 
+_RAISED = str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")
+
+
+def printed_unit(text: str) -> str:
+    """A unit as it is printed; `us` and `bit^2/s` are how it is typed.
+
+    >>> printed_unit("us"), printed_unit("bit^2/s"), printed_unit("W*s")
+    ('µs', 'bit²/s', 'W·s')
+    """
+    micro = re.sub(r"(?<![A-Za-z])u(?=[sJW]\b)", "µ", text.replace("*", "·"))
+    return re.sub(r"\^(-?\d)", lambda power: power[1].translate(_RAISED), micro)
+
+
 def describe(dimension: Dimension) -> str:
     """What a quantity of *dimension* is called in a sentence, such as "a size".
 
     >>> describe((0, 0, 0, 0, 0, 1, 0, 0))
     'a time'
     """
-    return _DESCRIPTIONS.get(dimension) or f"a quantity in {base_unit(dimension)}"
+    return _DESCRIPTIONS.get(dimension) or f"a quantity in {printed_unit(base_unit(dimension))}"
 
 
 def dimension_of(value: object) -> Dimension:

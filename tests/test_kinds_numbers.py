@@ -246,8 +246,21 @@ def test_a_wrong_answer_hears_neither_how_far_nor_in_which_direction() -> None:
 def test_the_explanation_gives_interval_and_reason() -> None:
     part = a_numeric(answer="28 * GB", tolerance=Tolerance(relative="1%", because="It varies."))
     assert NUMERIC.explain(a_key(part)) == (
-        "**28 GB**; accepted from 27.72 to 28.28 GB (within 1 % of the key; It varies)"
+        "**28 GB**; accepted from 27.72 to 28.28 GB (within 1% of the key; It varies)"
     )
+
+
+def test_an_explanation_in_percent_has_no_more_digits_than_it_needs() -> None:
+    explained = NUMERIC.explain(a_key(a_numeric(answer="1 / 9", unit="%")))
+    assert explained == "**11.11%**; accepted from 11 to 11.22% (within 1% of the key)"
+
+
+def test_units_are_printed_as_people_write_them() -> None:
+    key = a_key(a_numeric(answer="3 * us", unit="us"))
+    assert NUMERIC.wanted(key.unit) == "a number in µs"
+    assert NUMERIC.explain(key).startswith("**3 µs**; ")
+    for written in ("3 us", "3 µs", "3 μs"):
+        assert judged(key, NUMERIC.read({"t": "str", "v": written}, key)).verdict is Verdict.CORRECT
 
 
 def test_the_explanation_has_enough_digits_to_tell_the_ends_apart() -> None:

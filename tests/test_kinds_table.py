@@ -203,7 +203,7 @@ def test_the_explanation_is_a_table_of_intervals() -> None:
     lines = TABLE.explain(KEY).splitlines()
     assert lines[2:4] == ["| n | weights | time |", "|---|---|---|"]
     assert lines[4].startswith(
-        "| 2 | **7 GB**; accepted from 6.93 to 7.07 GB (within 1 % of the key) |"
+        "| 2 | **7 GB**; accepted from 6.93 to 7.07 GB (within 1% of the key) |"
     )
 
 

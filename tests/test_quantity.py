@@ -183,6 +183,6 @@ def test_dimensions_are_described_in_words() -> None:
     assert describe(SIZE) == "a size"
     assert describe(ONE) == "a plain number"
     odd = (1, 0, -1, 0, 0, 2, 0, -2)
-    assert describe(odd) == "a quantity in bit*s^2/token/USD^2"
+    assert describe(odd) == "a quantity in bit·s²/token/USD²"
     assert base_unit(ONE) == ""
     assert base_unit((0, 0, 0, 0, 0, -1, 0, 0)) == "1/s"

@@ -131,7 +131,7 @@ def test_an_interval_keeps_its_relative_width_around_another_value(
 @pytest.mark.parametrize(
     ("rule", "reason"),
     [
-        ({"relative": "2.5%"}, "within 2.5 % of the key"),
+        ({"relative": "2.5%"}, "within 2.5% of the key"),
         ({"absolute": "500 * MB"}, "within 0.5 GB of the key"),
         ({"significant_figures": 3}, "the key to 3 significant figures"),
         ({"factor": 2}, "within a factor of 2 of the key"),
@@ -139,7 +139,7 @@ def test_an_interval_keeps_its_relative_width_around_another_value(
         ({"relative": "1%", "absolute": 2}, "within 2 GB of the key"),
         (
             {"relative": "5%", "because": "kernels vary between drivers."},
-            "within 5 % of the key; kernels vary between drivers",
+            "within 5% of the key; kernels vary between drivers",
         ),
     ],
 )

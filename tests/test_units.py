@@ -133,7 +133,7 @@ class TestUnits:
         for name, value in NAMED.items():
             assert name.isidentifier()
             assert units.magnitude(value, name) == 1
-            assert units.show(value) == f"1 {name}"
+            assert units.show(value) == f"1 {units.printed_unit(name)}"
 
     def test_every_unit_that_values_are_printed_in_is_of_that_dimension(self) -> None:
         for dimension, candidates in FITTING.items():
@@ -234,9 +234,9 @@ class TestPrinting:
             (4 * NAMED["bit"], "4 bit"),
             (0 * NAMED["GB"], "0 B"),
             (312 * NAMED["TFLOP"] / NAMED["s"], "312 TFLOP/s"),
-            (2.5e-5 * NAMED["s"], "25 us"),
+            (2.5e-5 * NAMED["s"], "25 µs"),
             (90 * NAMED["s"], "90 s"),
-            (NAMED["GB"] * NAMED["s"], "8000000000 bit*s"),
+            (NAMED["GB"] * NAMED["s"], "8000000000 bit·s"),
             (1e-15 * NAMED["s"], "0.001 ps"),
             (-5 * NAMED["GB"] / 2, "-2.5 GB"),
             (24.0, "24"),
@@ -247,9 +247,28 @@ class TestPrinting:
     def test_a_value_is_shown_with_a_unit_that_fits(self, value, text) -> None:
         assert units.show(value) == text
 
+    @pytest.mark.parametrize(
+        ("typed", "printed"),
+        [
+            ("us", "µs"),
+            ("us/token", "µs/token"),
+            ("token/us", "token/µs"),
+            ("uJ", "µJ"),
+            ("bit^2/s", "bit²/s"),
+            ("GB*s^-1", "GB·s⁻¹"),
+            ("USD/h", "USD/h"),
+        ],
+    )
+    def test_what_is_printed_can_be_typed_again(self, typed: str, printed: str) -> None:
+        assert units.with_unit(12.5, typed) == f"12.5 {printed}"
+        for sign in (typed, printed, printed.replace("µ", "μ")):
+            assert units.read(f"12.5 {sign}", typed).value == 12.5
+
     def test_a_value_is_shown_in_the_unit_asked_for(self) -> None:
         assert units.show(112e9 * NAMED["byte"], "GiB", 4) == "104.3 GiB"
         assert units.show(0.25, "%") == "25%"
+        assert units.show(1 / 9, "%") == "11.11%"
+        assert units.show(1 / 9, "%", 6) == "11.1111%"
         assert units.show(28, "") == "28"
         with pytest.raises(DimensionError):
             units.show(28, "GB")
@@ -344,7 +363,7 @@ class TestReading:
             ("100 GPU hours", "GPU-h", 100, "100 GPU-h"),
             ("5 1/s", "Hz", 5, "5 Hz"),
             ("5 /s", "1/s", 5, "5 1/s"),
-            ("0.1 ms", "us", 100, "0.1 ms = 100 us"),
+            ("0.1 ms", "us", 100, "0.1 ms = 100 µs"),
         ],
     )
     def test_what_students_write_is_read(self, text, unit, value, shown) -> None:

@@ -50,10 +50,10 @@ def _digits(digits: object) -> int:
     return digits
 
 
-def _unit(value: Value, unit: object, digits: object = 6) -> str:
+def _unit(value: Value, unit: object, digits: object = None) -> str:
     if not isinstance(unit, str):
         raise ExpressionError("'unit' needs a unit in quotes", fix='write | unit("GB")')
-    return units.show(value, unit, _digits(digits))
+    return units.show(value, unit, None if digits is None else _digits(digits))
 
 
 def _number(value: Value, digits: object = 6) -> str:
@@ -67,9 +67,9 @@ def _thousands(value: Value, digits: object = 6) -> str:
     return f"{int(whole):,}{point}{rest}" if whole.lstrip("-").isdigit() else text
 
 
-def _percent(value: Value, digits: object = 6) -> str:
+def _percent(value: Value, digits: object = 4) -> str:
     share = units.magnitude(_plain(value, "percent"), "%")
-    return units.number(share, _digits(digits)) + "%"
+    return units.with_unit(share, "%", _digits(digits))
 
 
 _RAISED = str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")

@@ -44,7 +44,7 @@ def _lost(key: NumericKey, *, whole: bool) -> Iterator[str]:
     slips = key.part.slips
     if slips is not False and key.value != 0:
         credit = share(slips.credit)
-        kept = f" and no longer keep {100 * credit:g} % of the points" if credit else ""
+        kept = f" and no longer keep {100 * credit:g}% of the points" if credit else ""
         yield f"unit slips, such as GiB for GB, are not recognised{kept}"
     if whole:
         yield "a number that is not whole is accepted where it lies between two that are"

@@ -43,7 +43,7 @@ class NumberPart(Part):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Numeric(NumberPart):
-    """A number with a unit, accepted within 1 % of the key unless `tolerance` says otherwise."""
+    """A number with a unit, accepted within 1% of the key unless `tolerance` says otherwise."""
 
     kind: Literal["numeric"] = "numeric"
 
@@ -184,7 +184,7 @@ def _slipped(value: float, key: NumericKey) -> Judgement | None:
     )
 
 
-def shown(value: float, unit: str, digits: int = 6) -> str:
+def shown(value: float, unit: str, digits: int | None = None) -> str:
     """A number and its unit, such as "28 GB"; a whole number has all its digits."""
     if isinstance(value, int) and abs(value) < 10**40:
         return with_unit(0, unit).replace("0", str(value), 1)
@@ -197,7 +197,8 @@ def enough_digits(key: NumericKey) -> int:
     relative = width / abs(float(key.value)) if key.value else 0.0
     if not 0 < relative < math.inf:
         return 6
-    return min(15, max(6, 3 - math.floor(math.log10(relative))))
+    least, more = (4, 2) if key.unit == "%" else (6, 3)
+    return min(15, max(least, more - math.floor(math.log10(relative))))
 
 
 def explain(key: NumericKey) -> str:

@@ -44,7 +44,7 @@ def number_in(unit: str) -> str:
     """A number in *unit*, in words."""
     if unit == "%":
         return "a percentage"
-    return f"a number in {unit}" if unit else "a plain number"
+    return f"a number in {units.printed_unit(unit)}" if unit else "a plain number"
 
 
 def _from_text(raw: Raw, unit: str, wanted: str) -> int | float:

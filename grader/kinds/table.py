@@ -36,7 +36,7 @@ class Column:
     unit: str = ""
     """The unit that a bare number is read in; empty for a plain number."""
     tolerance: Tolerance = tolerance.DEFAULT
-    """How far from the key a cell may lie; 1 % of the key unless given."""
+    """How far from the key a cell may lie; 1% of the key unless given."""
     mistakes: tuple[Mistake, ...] = ()
     """Wrong answers that students really give."""
     slips: Slips | Literal[False] = field(default_factory=Slips)
@@ -297,7 +297,9 @@ def _said(cell: Cell, unit: str) -> str:
 
 def _heads(key: TableKey) -> str:
     pairs = zip(key.titles, key.units, strict=True)
-    return ", ".join(f"{title} in {unit}" if unit else title for title, unit in pairs)
+    return ", ".join(
+        f"{title} in {units.printed_unit(unit)}" if unit else title for title, unit in pairs
+    )
 
 
 def _python(label: str) -> str:

@@ -119,7 +119,7 @@ def _relative(key: float, width: float) -> Interval:
 
 @lru_cache(maxsize=256)
 def _within(width: float) -> str:
-    return f"within {units.number(100 * width)} % of the key"
+    return f"within {units.number(100 * width)}% of the key"
 
 
 def _absolute(key: float, distance: float, unit: str) -> Interval:

@@ -29,7 +29,7 @@ from grader.model.result import GivenValue
 from grader.pipeline.releases import make_release
 from grader.pipeline.versions import LETTERS
 from grader.render import given, letter_of
-from grader.units.convert import with_unit
+from grader.units import printed_unit, with_unit
 
 PRINTED = 6
 """Versions, where nobody says how many."""
@@ -245,9 +245,14 @@ def place_of(name: str, kind: Kind, key: Key) -> Place:
             form=form,
             corner=str(sheet["row"]),
             rows=tuple(rows),
-            columns=tuple(Column(title=title, unit=unit) for title, unit in columns),
+            columns=tuple(Column(title=t, unit=printed_unit(unit)) for t, unit in columns),
         )
-    return Place(name=name, form=form, unit=getattr(key.part, "unit", ""), count=_count(key, form))
+    return Place(
+        name=name,
+        form=form,
+        unit=printed_unit(getattr(key.part, "unit", "")),
+        count=_count(key, form),
+    )
 
 
 def _count(key: Key, form: Form) -> int:

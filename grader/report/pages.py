@@ -76,7 +76,7 @@ def _for_a_person(part: ShownPart) -> bool:
 
 def percent(share: float | None) -> str:
     """A share as a whole percentage; "n/a" when there is none."""
-    return "n/a" if share is None else f"{100 * share:.0f}\N{NO-BREAK SPACE}%"
+    return "n/a" if share is None else f"{100 * share:.0f}%"
 
 
 def coefficient(number: float | None) -> str:

@@ -1,6 +1,6 @@
 """Units of machine-learning systems: read, converted, printed, and kept apart by dimension."""
 
-from grader.quantity import DimensionError, describe
+from grader.quantity import DimensionError, describe, printed_unit
 from grader.units.convert import magnitude, names, number, quantity, same_dimension, show, with_unit
 from grader.units.parse import Unit, UnitError, unit
 from grader.units.read import ReadError, Reading, read
@@ -15,6 +15,7 @@ __all__ = [
     "magnitude",
     "names",
     "number",
+    "printed_unit",
     "quantity",
     "read",
     "same_dimension",

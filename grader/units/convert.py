@@ -16,12 +16,14 @@ from grader.quantity import (
     base_unit,
     describe,
     dimension_of,
+    printed_unit,
 )
 from grader.quantity import quantity as quick_quantity
 from grader.units.parse import Unit, unit
 from grader.units.table import FITTING, NAMES, SYMBOLS
 
 _MAX_POSITIONAL = 10**15
+_DIGITS = 6
 
 
 @lru_cache(maxsize=1)
@@ -50,7 +52,7 @@ def magnitude(value: Value, unit_text: str) -> int | float:
         raise DimensionError(f"expected {describe(one.dimension)}, got {seen}")
     if dimension_of(value) != one.dimension and value:
         wanted, seen = describe(one.dimension), describe(dimension_of(value))
-        inside = f" in {one.text}" if one.text else ""
+        inside = f" in {printed_unit(one.text)}" if one.text else ""
         raise DimensionError(f"expected {wanted}{inside}, got {seen}")
     base = value.magnitude if isinstance(value, Quantity) else value
     return _exactly(base, one)
@@ -105,7 +107,7 @@ def _huge(x: float, digits: int) -> str:
         return f"about {'-' if x < 0 else ''}10^{int(math.log10(abs(x)))}"
 
 
-def show(value: Value, unit_text: str | None = None, digits: int = 6) -> str:
+def show(value: Value, unit_text: str | None = None, digits: int | None = None) -> str:
     """*value* for a person, such as "28 GB".
 
     Without a unit a quantity is printed in the one it was written in, or in one that fits its size.
@@ -114,16 +116,22 @@ def show(value: Value, unit_text: str | None = None, digits: int = 6) -> str:
         return str(value)
     if unit_text is None:
         if not isinstance(value, Quantity):
-            return number(value, digits)
+            return number(value, digits or _DIGITS)
         unit_text = _own_unit(value)
     return with_unit(magnitude(value, unit_text), unit_text, digits)
 
 
-def with_unit(x: float, unit_text: str, digits: int = 6) -> str:
-    """The number with its unit behind it, such as "28 GB", "25%" or "28"."""
-    text = unit(unit_text).text
+def with_unit(x: float, unit_text: str, digits: int | None = None) -> str:
+    """The number with its unit behind it, such as "28 GB", "25%" or "28".
+
+    It has 6 significant digits unless *digits* says otherwise, and a percentage 4.
+
+    >>> with_unit(1 / 3, "us"), with_unit(100 / 9, "%")
+    ('0.333333 µs', '11.11%')
+    """
+    text = printed_unit(unit(unit_text).text)
     space = "" if text in {"", "%"} else " "
-    return f"{number(x, digits)}{space}{text}"
+    return f"{number(x, digits or (4 if text == '%' else _DIGITS))}{space}{text}"
 
 
 def _own_unit(value: Quantity) -> str:

@@ -6,7 +6,7 @@ import math
 import re
 from dataclasses import dataclass
 
-from grader.quantity import ONE, describe
+from grader.quantity import ONE, describe, printed_unit
 from grader.registry import nearest
 from grader.units.convert import number, scaled, with_unit
 from grader.units.parse import Flops, Unit, UnitError, quoted, unit
@@ -62,7 +62,7 @@ def read(text: str, unit_text: str) -> Reading:
     value = _converted(found, given, asked, cleaned)
     shown = with_unit(value, unit_text)
     if (given.numerator, given.denominator) != (asked.numerator, asked.denominator):
-        shown = f"{number(found)} {given.text} = {shown}"
+        shown = f"{number(found)} {printed_unit(given.text)} = {shown}"
     return Reading(value, shown)
 
 

@@ -78,8 +78,8 @@ _FAMILIES = (
     _Family("h hr hrs hour hours GPU-h GPU-hour GPU-hours", Measure(3600, 1, TIME)),
     _Family("day days GPU-day GPU-days", Measure(86400, 1, TIME)),
     _Family("Hz hertz", Measure(1, 1, FREQUENCY), "k M G T", "hertz"),
-    _Family("J joule joules", Measure(1, 1, ENERGY), "k M G T m u n p", "joule joules"),
-    _Family("W watt watts", Measure(1, 1, POWER), "k M G m u n", "watt watts"),
+    _Family("J joule joules", Measure(1, 1, ENERGY), "k M G T m u µ μ n p", "joule joules"),
+    _Family("W watt watts", Measure(1, 1, POWER), "k M G m u µ μ n", "watt watts"),
     _Family(
         "Wh watt-hour watt-hours",
         Measure(3600, 1, ENERGY),

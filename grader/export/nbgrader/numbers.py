@@ -8,7 +8,7 @@ from grader.model.item import NumberItem
 _PREFIXED = {
     "B": "B kB MB GB TB PB KiB MiB GiB TiB bytes",
     "bit": "bit kbit Mbit Gbit Tbit",
-    "s": "s ms us ns min h",
+    "s": "s ms us µs μs ns min h",
     "FLOP": "FLOP MFLOP GFLOP TFLOP PFLOP EFLOP ZFLOP",
     "token": "token tokens",
     "W": "W kW MW mW",
@@ -52,5 +52,5 @@ def how(item: NumberItem) -> str:
     what = "a whole number" if item.whole else "a number"
     if not item.unit:
         return what
-    space = "" if item.unit == "%" else " "
-    return f'{what} in {item.unit}, or text with a unit such as "12.5{space}{item.unit}"'
+    unit = units.printed_unit(item.unit)
+    return f'{what} in {unit}, or text with a unit such as "{units.with_unit(12.5, item.unit)}"'

@@ -8,6 +8,7 @@ from html import escape
 from grader.markup import inline, typeset_text
 from grader.model.item import NumberItem
 from grader.model.quiz import Asked, Field
+from grader.units import printed_unit
 from grader.words import points
 
 
@@ -60,7 +61,7 @@ def unit_of(item: NumberItem) -> str:
     what = "a whole number" if item.whole else "a number"
     if item.unit == "%":
         return "a percentage, as a number without the sign"
-    return f"{what} in {item.unit}, without the unit" if item.unit else what
+    return f"{what} in {printed_unit(item.unit)}, without the unit" if item.unit else what
 
 
 def solution(asked: Asked) -> str:
