@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import re
 from importlib import import_module
 from pathlib import Path
 
@@ -16,6 +17,7 @@ from grader.load import json_schema
 from grader.load.schema import set_schema
 from grader.model import Parameter, Problem
 from grader.verify import checks
+from tests.test_commands import ok
 
 ROOT = Path(__file__).parent.parent
 REFERENCE = ROOT / "docs" / "reference"
@@ -74,3 +76,22 @@ def test_links_between_pages_lead_somewhere() -> None:
         for target in re.findall(r"\]\(([^)#]+?)\)", page.read_text(encoding="utf-8")):
             if "://" not in target:
                 assert (page.parent / target).exists(), f"{page.name}: {target}"
+
+
+def test_the_sheet_of_the_paper_exam_can_be_entered(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = (ROOT / "docs/how-to/print-an-exam.md").read_text(encoding="utf-8")
+    blocks = dict(re.findall(r"```(yaml|csv)\n(.*?)```", text, re.DOTALL))
+    monkeypatch.chdir(tmp_path)
+    Path("paper-quiz.yaml").write_text(blocks["yaml"], encoding="utf-8")
+    ok("render", "paper-quiz.yaml", "--format", "html", "--versions", "3", "--out", "paper")
+    sheet = Path("paper/answers.csv")
+    columns = sheet.read_text(encoding="utf-8-sig").splitlines()[0]
+    assert blocks["csv"].splitlines()[0] == columns
+    sheet.write_text(blocks["csv"], encoding="utf-8")
+    done = ok("enter", sheet, "--release", "paper/release.json", "--out", "results", "--json")
+    entered = json.loads(done.stdout)
+    assert entered["scored"] == 2
+    assert entered["absent"] == ["cy"]
+    assert entered["unreadable"] == []

@@ -114,7 +114,8 @@ if TYPE_CHECKING:
     "--cell-seconds",
     type=click.FloatRange(min=0.1),
     metavar="SECONDS",
-    help="Time limit per cell, in seconds.  [default: 60; 30 with --format nbgrader]",
+    help="Time limit per cell, in seconds.  [default: 60; with --format "
+    "nbgrader, the course's own limit]",
 )
 @click.option(
     "--notebook-seconds",
