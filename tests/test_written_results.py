@@ -421,6 +421,17 @@ def test_if_one_row_is_wrong_nothing_is_entered(
     assert overrides(home) == {}
 
 
+def test_the_maximum_as_it_is_shown_is_the_maximum(home: Path) -> None:
+    with Gradebook.open(home / "results") as book:
+        grade = book.grade("ada")
+        assert grade is not None
+        marks = [replace(m, max_points=20 / 3) if m.name == "q1_why" else m for m in grade.marks]
+        book.put_grades([replace(grade, marks=tuple(marks))], why="test")
+    file = filled_in(home, points=["6.67", ""])
+    ok("mark", home / "results", "--from", file)
+    assert overrides(home)["ada"][0] == 20 / 3
+
+
 def test_a_table_without_its_columns_is_refused(
     home: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
