@@ -137,6 +137,15 @@ class KindOf(Protocol[P, K, V]):
         It stands there beside the kind's name, in a word or two; nothing of the key.
         """
 
+    def form(self, key: K) -> object:
+        """What else that check must know, as plain data of Python; None for nothing.
+
+        It stands in the student's notebook: nothing that is not printed there anyway.
+        """
+
+    def imports(self, key: K) -> tuple[str, ...]:
+        """The modules without which no right answer can be defined, such as `torch`."""
+
     def lacks(self, value: V, key: K) -> str:
         """What is missing in an answer that was read, such as "2 of 6 cells"; empty when nothing.
 
@@ -215,6 +224,14 @@ class Usual(Generic[K, V]):
     def brief(self, key: K) -> str:  # noqa: ARG002
         """Nothing."""
         return ""
+
+    def form(self, key: K) -> object:  # noqa: ARG002
+        """None: the kind and `brief` say it all."""
+        return None
+
+    def imports(self, key: K) -> tuple[str, ...]:  # noqa: ARG002
+        """None: the answer is a value."""
+        return ()
 
     def lacks(self, value: V, key: K) -> str:  # noqa: ARG002
         """Nothing: it is one thing, and was read."""

@@ -130,6 +130,10 @@ class ChoiceKind(Usual[ChoiceKey, str]):
         """Its letters."""
         return lettered.ends(key.choices)
 
+    def form(self, key: ChoiceKey) -> object:
+        """The texts to choose from."""
+        return [lettered.folded(choice.text) for choice in key.choices]
+
     def literal(self, key: ChoiceKey) -> str:
         """The letter in quotes."""
         return f'"{key.right}"'

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import re
+import sys
 import tokenize
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
@@ -180,6 +181,15 @@ class CodeKind(Usual[CodeKey, Attempt]):
             mine = _renamed(call, key.part.id, name)
             lines.append(f"print({mine})\n# expected: {' '.join(gives.split())}")
         return "\n".join(lines)
+
+    def form(self, key: CodeKey) -> object:
+        """The modules that it needs."""
+        return list(self.imports(key)) or None
+
+    def imports(self, key: CodeKey) -> tuple[str, ...]:
+        """What the starter imports at its top, beyond the standard library."""
+        found = re.findall(r"^(?:import|from) +(\w+)", key.starter, re.M)
+        return tuple(name for name in dict.fromkeys(found) if name not in sys.stdlib_module_names)
 
     def around(self, key: CodeKey) -> Mapping[str, str]:
         """The tools, as cells of the notebook."""

@@ -7,6 +7,7 @@ import string
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import product
 from typing import ClassVar
 
 from grader.kinds.base import Unreadable
@@ -47,7 +48,7 @@ def lettered(things: tuple[tuple[str, str], ...], order: tuple[int, ...]) -> tup
     if not 2 <= len(things) <= len(LETTERS):
         raise ValueError(f"{len(things)} is no number of things to choose from; give 2 to 26")
     _check_apart([i for i, _ in things], "have the id")
-    _check_apart([_folded(t) for _, t in things], "read")
+    _check_apart([folded(t) for _, t in things], "read")
     for _, written in things:
         if len(written.strip()) == 1 and written.strip().upper() in LETTERS[: len(things)]:
             raise ValueError(f"the text '{written.strip()}' can be taken for a letter to choose by")
@@ -138,40 +139,33 @@ def one_line(written: str, limit: int = 60) -> str:
 
 
 _LETTER = re.compile(r"\b[A-Z]\b")
-_MARKED = re.compile(r"\(?\s*([A-Za-z])\s*[).:]?\s*(.*)", re.DOTALL)
-_LABEL = re.compile(
-    r"(?:the\s+)?(?:option|answer|choice)(?:\s+is)?(?:\s*[:=]\s*|\s+)", re.IGNORECASE
-)
-_BARE = re.compile(r"\(?\s*[A-Za-z]\s*[).:]?")
+LABELS = ("", r"(?:the )?(?:option|answer|choice)(?: is)?(?: ?[:=] ?| )")
+"""What may stand before a choice."""
+CHOICES = (r"\(? ?{0} ?[).:]?", "{1}", r"\(? ?{0} ?[).:]? ?{1}")
+"""How one is chosen: by its letter, by its text, or by both; patterns for a folded text."""
+_BARE = re.compile(r"\(? ?([a-z]) ?[).:]?")
 
 
 def letter_in(written: str, things: Sequence[Lettered]) -> str | None:
     """The letter that is meant by "B", "b", "(B)", "option B", "B) its text" or its text."""
-    written = written.strip()
-    label = _LABEL.match(written)
-    plain = _plain_letter(written, things)
-    return plain or (_plain_letter(written[label.end() :], things) if label else None)
-
-
-def _plain_letter(written: str, things: Sequence[Lettered]) -> str | None:
-    letters = {t.letter for t in things}
-    folded = _folded(written)
-    if _BARE.fullmatch(written):
-        letter = written.strip("(). :\t").upper()
-        if letter in letters:
-            return letter
-    for thing in things:
-        if folded == _folded(thing.text):
+    line = folded(written)
+    bare = _BARE.fullmatch(line)  # as nearly all are
+    if bare and bare[1].upper() in [thing.letter for thing in things]:
+        return bare[1].upper()
+    for label, form, thing in product(LABELS, CHOICES, things):
+        pattern = label + form.format(thing.letter.lower(), re.escape(folded(thing.text)))
+        if re.fullmatch(pattern, line):
             return thing.letter
-    marked = _MARKED.fullmatch(written)
-    if marked is None or marked[1].upper() not in letters:
-        return None
-    named = by_letter(things, marked[1].upper())
-    return named.letter if _folded(marked[2]) == _folded(named.text) else None
+    return None
 
 
 @lru_cache(maxsize=4096)
-def _folded(written: str) -> str:
+def folded(written: str) -> str:
+    """A text in lower case with single spaces, without the marks of Markdown.
+
+    >>> folded("the `KV`  cache")
+    'the kv cache'
+    """
     return " ".join(re.sub(r"[`*$]", "", written).casefold().split())
 
 
@@ -184,7 +178,8 @@ def read_letter(raw: Raw, things: Sequence[Lettered], wanted: str) -> str:
     return letter
 
 
-_BETWEEN = re.compile(r"\s*(?:,|;|->|→|>|<|&|\+|/|\band\b|\bthen\b|\s)\s*", re.IGNORECASE)
+BETWEEN = r"\s*(?:,|;|->|→|>|<|&|\+|/|\band\b|\bthen\b|\s)\s*"
+"""What stands between letters in a text; IGNORECASE."""
 
 
 def read_letters(raw: Raw, things: Sequence[Lettered], wanted: str) -> list[str]:
@@ -202,7 +197,7 @@ def read_letters(raw: Raw, things: Sequence[Lettered], wanted: str) -> list[str]
     if len(written) > MAX_TEXT:
         raise Unreadable(f"The text has {len(written)} characters; give {wanted}.")
     found: list[str] = []
-    for piece in filter(None, _BETWEEN.split(written)):
+    for piece in filter(None, re.split(BETWEEN, written, flags=re.IGNORECASE)):
         letter = letter_in(piece, things)
         if letter is None and not _all_letters(piece, things):
             inside = "" if piece == written else f" in {quoted(written)}"

@@ -167,6 +167,10 @@ class MatchingKind(Usual[MatchingKey, Matched]):
         """How many items, and the letters."""
         return f"{len(key.items)} of {lettered.ends(key.choices)}"
 
+    def form(self, key: MatchingKey) -> object:
+        """The texts to choose from."""
+        return [lettered.folded(choice.text) for choice in key.choices]
+
     def lacks(self, value: Matched, key: MatchingKey) -> str:  # noqa: ARG002
         """How many items have no letter."""
         return lacking(value, "items")
@@ -227,7 +231,9 @@ def _index(name: Raw, key: MatchingKey) -> int:
     )
 
 
-_PAIR = re.compile(r"\(?\s*(\d{1,3})\s*(?:[).:=→-]|->)*\s*([A-Za-z])\s*\)?[\s,;]*")
+PAIR = r"\(?\s*(\d{1,3})\s*(?:[).:=→-]|->)*\s*([A-Za-z])\s*\)?[\s,;]*"
+"""An item and its letter, in a text of several."""
+_PAIR = re.compile(PAIR)
 
 
 def _from_text(written: str, key: MatchingKey) -> Iterator[tuple[int, Raw]]:

@@ -173,6 +173,10 @@ class MultiChoiceKind(Usual[MultiChoiceKey, frozenset[str]]):
         """Its letters."""
         return lettered.ends(key.choices)
 
+    def form(self, key: MultiChoiceKey) -> object:
+        """The texts to choose from."""
+        return [lettered.folded(choice.text) for choice in key.choices]
+
     def literal(self, key: MultiChoiceKey) -> str:
         """The letters as a list."""
         return "[" + ", ".join(f'"{letter}"' for letter in sorted(key.right)) + "]"
@@ -202,7 +206,8 @@ _SCORES: Mapping[Rule, str] = {
     "each-option": "every option counts",
     "net-correct": "wrong letters cost what right ones earn",
 }
-_NONE = re.compile(r"none(\s+of\s+(them|these|the\s+(above|options)))?\.?", re.IGNORECASE)
+NONE = r"none(\s+of\s+(them|these|the\s+(above|options)))?\.?"
+"""How it is said that nothing is chosen; IGNORECASE."""
 
 
 def _none(raw: Raw, key: MultiChoiceKey) -> bool:
@@ -214,7 +219,7 @@ def _none(raw: Raw, key: MultiChoiceKey) -> bool:
     if (
         raw.get("t") != "str"
         or not isinstance(written, str)
-        or not _NONE.fullmatch(written.strip())
+        or not re.fullmatch(NONE, written.strip(), re.IGNORECASE)
     ):
         return False
     return lettered.letter_in(written, key.choices) is None

@@ -198,6 +198,10 @@ class OrderingKind(Usual[OrderingKey, tuple[str, ...]]):
         """Its letters."""
         return lettered.ends(key.choices)
 
+    def form(self, key: OrderingKey) -> object:
+        """The texts to choose from."""
+        return [lettered.folded(choice.text) for choice in key.choices]
+
     def literal(self, key: OrderingKey) -> str:
         """The letters as a list."""
         return "[" + ", ".join(f'"{letter}"' for letter in key.right) + "]"

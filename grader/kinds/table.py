@@ -210,6 +210,10 @@ class TableKind(Usual[TableKey, Grid]):
         """Its size."""
         return f"{len(key.rows)} x {len(key.titles)}"
 
+    def form(self, key: TableKey) -> object:
+        """The labels of the rows, and the units of the columns."""
+        return {"rows": [folded(label) for label in key.rows], "columns": list(key.units)}
+
     def lacks(self, value: Grid, key: TableKey) -> str:  # noqa: ARG002
         """How many cells have no number."""
         return lacking([cell for row in value for cell in row], "cells")

@@ -38,7 +38,7 @@ class TrueFalseKey(Key):
     right: bool
 
 
-_WORDS = {
+WORDS = {
     "true": True,
     "t": True,
     "yes": True,
@@ -70,7 +70,7 @@ class TrueFalseKind(Usual[TrueFalseKey, bool]):
         if raw.get("t") != "str":
             raise refusal(raw, _WANTED)
         written = text(raw, _WANTED)
-        word = _WORDS.get(written.rstrip(".!").casefold())
+        word = WORDS.get(written.rstrip(".!").casefold())
         if word is None:
             raise Unreadable(f"{quoted(written)} is neither true nor false; give {_WANTED}.")
         return word

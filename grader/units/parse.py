@@ -9,6 +9,7 @@ from functools import lru_cache
 
 from grader.quantity import ONE, Dimension
 from grader.registry import nearest
+from grader.units import notation
 from grader.units.table import INFORMATION, SUGGESTED, SYMBOLS, TIME, Measure
 
 MAX_LENGTH = 40
@@ -82,7 +83,7 @@ def unit(text: str, flops: Flops = Flops.REFUSED) -> Unit:
     return Unit("" if written == "1" else written, top, bottom, tuple(dimension))  # type: ignore[arg-type]
 
 
-_PER = re.compile(r"\s+per\s+", re.IGNORECASE)
+_PER = re.compile(notation.PER, re.IGNORECASE)
 _SEPARATOR = re.compile(r"\s*([*·⋅/])\s*")
 _FACTOR = re.compile(r"([^\d^*/]+|1)(?:\^([+-]?\d))?")
 
@@ -107,7 +108,7 @@ def _factors(written: str) -> list[tuple[int, str, int]]:
     return factors
 
 
-_LOOSE_PREFIX = re.compile(r"\b([kMGT])\s+(?=[^\W\d_])")
+_LOOSE_PREFIX = re.compile(notation.LOOSE_PREFIX)
 
 
 def _apart(piece: str) -> list[str]:
@@ -124,7 +125,7 @@ def _known(symbol: str) -> bool:
     return symbol in SYMBOLS or _word(symbol) is not None
 
 
-_FLOPS = re.compile(r"[kmgtpez]?flops?|(?-i:[kKMGTPEZ]?(?:OPS|OPs))", re.IGNORECASE)
+_FLOPS = re.compile(notation.FLOPS)
 _FLOPS_WORD = re.compile(r"(kilo|mega|giga|tera|peta|exa|zetta)flops", re.IGNORECASE)
 
 
@@ -134,8 +135,7 @@ def _measure(symbol: str, flops: Flops) -> Measure:
     known = SYMBOLS.get(symbol) or SYMBOLS.get(joined) or _word(joined)
     if known:
         return known
-    ambiguous = _FLOPS.fullmatch(symbol) or _FLOPS_WORD.fullmatch(symbol)
-    if ambiguous:
+    if _FLOPS.fullmatch(symbol):
         return _read_flops(symbol, flops)
     if symbol.endswith("ps") and SYMBOLS.get(symbol[:-2], Measure(1, 1, ONE))[2] == INFORMATION:
         top, bottom, _ = SYMBOLS[symbol[:-2]]
@@ -145,7 +145,8 @@ def _measure(symbol: str, flops: Flops) -> Measure:
 
 def _word(symbol: str) -> Measure | None:
     lower = symbol.lower()
-    return SYMBOLS.get(lower) if len(lower) > 4 and symbol[1:] == lower[1:] else None
+    is_word = len(lower) > notation.LONGEST_SYMBOL and symbol[1:] == lower[1:]
+    return SYMBOLS.get(lower) if is_word else None
 
 
 def _read_flops(symbol: str, flops: Flops) -> Measure:

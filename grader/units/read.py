@@ -8,11 +8,13 @@ from dataclasses import dataclass
 
 from grader.quantity import ONE, describe, printed_unit
 from grader.registry import nearest
+from grader.units import notation
 from grader.units.convert import number, scaled, with_unit
+from grader.units.notation import cleaned
 from grader.units.parse import Flops, Unit, UnitError, quoted, unit
 from grader.units.table import FITTING, SUGGESTED, SYMBOLS
 
-MAX_LENGTH = 100
+MAX_LENGTH = notation.LONGEST_TEXT
 
 
 class ReadError(ValueError):
@@ -45,10 +47,10 @@ def read(text: str, unit_text: str) -> Reading:
     example = f"'{with_unit(12.5, unit_text)}'"
     if len(text) > MAX_LENGTH:
         raise ReadError(f"the text is {len(text)} characters long; write a number like {example}")
-    cleaned = _cleaned(text)
-    if not cleaned:
+    written = cleaned(text)
+    if not written:
         raise ReadError(f"the text is empty; write a number like {example}")
-    found, rest = _split(cleaned, example)
+    found, rest = _split(written, example)
     if not rest:
         return Reading(found, with_unit(found, unit_text))
     if asked.dimension == ONE:
@@ -57,9 +59,9 @@ def read(text: str, unit_text: str) -> Reading:
     if given.dimension != asked.dimension:
         raise ReadError(
             f"expected {describe(asked.dimension)} such as {example}, "
-            f"got '{quoted(cleaned)}', which is {_what_else(rest, given)}"
+            f"got '{quoted(written)}', which is {_what_else(rest, given)}"
         )
-    value = _converted(found, given, asked, cleaned)
+    value = _converted(found, given, asked, written)
     shown = with_unit(value, unit_text)
     if (given.numerator, given.denominator) != (asked.numerator, asked.denominator):
         shown = f"{number(found)} {printed_unit(given.text)} = {shown}"
@@ -81,66 +83,29 @@ def _read_plain(found: float, rest: str, asked: Unit) -> Reading:
     return Reading(value, f"{number(found)}% = {number(value)}")
 
 
-_SUPERSCRIPTS = str.maketrans("⁰¹²³⁴⁵⁶⁷⁸⁹⁻⁺", "0123456789-+")
-_LOOKALIKES = str.maketrans(
-    {"−": "-", "–": "-", "×": "x", "·": "*", "⋅": "*", "∗": "*", "\u00a0": " ", "\u202f": " "}
-)
-
-
-def _cleaned(text: str) -> str:
-    raised = re.sub(r"[⁻⁺⁰¹²³⁴⁵⁶⁷⁸⁹]+", lambda m: "^" + m[0].translate(_SUPERSCRIPTS), text)
-    joined = " ".join(raised.translate(_LOOKALIKES).split())
-    # "$12/h" and "USD 1200": the currency belongs behind the number.
-    joined = _MONEY.sub(r"\1 USD", joined, count=1)
-    # A sentence's full stop, but not "28."
-    return joined[:-1] if joined.endswith(".") and joined[-2:-1].isalpha() else joined
-
-
-_SCALES = {"thousand": 10**3, "million": 10**6, "billion": 10**9, "trillion": 10**12}
-_WORDS = "|".join(_SCALES)
-_MONEY = re.compile(
-    rf"^(?:\$|USD)\s?([-+]?[\d.](?:[\d.,_]|[eE][-+]?(?=\d)|\s(?=\d\d\d))*(?:\s?(?:{_WORDS})s?\b)?)",
-    re.ASCII | re.IGNORECASE,
-)
-_DIGITS = r"\d+(?:_\d+)*"
-_NUMBER = re.compile(
-    rf"""(?P<sign>[-+]?)\s?
-    (?P<mantissa> \d{{1,3}}(?:,\d{{3}})+(?![\d,])(?:\.\d*)?      # 1,200.5
-      | [1-9]\d{{0,2}}(?:[ ]\d{{3}})+(?![\d,])(?:\.\d*)?         # 28 000
-      | {_DIGITS}(?:\.(?:{_DIGITS})?)? | \.{_DIGITS} )            # 1_200.5  28.  .5
-    (?P<exponent>[eE][-+]?\d+)?
-    (?: \s?(?:x|\*)\s?10\s?(?:\^|\*\*)\s?(?P<ten>[-+]?\d+) )?     # x 10^9
-    """,
-    re.VERBOSE | re.ASCII,
-)
-_POWER = re.compile(r"(?P<sign>[-+]?)(?P<base>10|2)\s?(?:\^|\*\*)\s?(?P<power>[-+]?\d+)", re.ASCII)
-_FRACTION = re.compile(rf"\s?/\s?({_DIGITS}(?:\.\d+)?)(?![\d.,_^*/eE])", re.ASCII)
-_SCALE = re.compile(rf"\s?({_WORDS})s?\b", re.IGNORECASE)
+_NUMBER = re.compile(notation.NUMBER, re.ASCII)
+_CALCULATION = re.compile(notation.CALCULATION)
+_SEVERAL = re.compile(notation.SEVERAL)
 
 
 def _split(text: str, example: str) -> tuple[int | float, str]:
     """The number at the start of *text*, and what follows it."""
-    power = _POWER.match(text)
-    if power:
-        found: int | float = _raised(int(power["base"]), power["power"], text)
-        found, end = (-found if power["sign"] == "-" else found), power.end()
-    else:
-        match = _NUMBER.match(text)
-        if not match:
-            raise ReadError(_why_no_number(text, example))
-        found, end = _value(match, text), match.end()
-        divided = _FRACTION.match(text, end)
-        if divided:
-            found, end = _quotient(found, divided[1], text), divided.end()
-    word = _SCALE.match(text, end)
-    if word:
-        found, end = found * _SCALES[word[1].lower()], word.end()
+    match = _NUMBER.match(text)
+    if not match:
+        raise ReadError(_why_no_number(text, example))
+    found = _value(match, text)
+    if match["scale"]:
+        found *= notation.SCALES[match["scale"].lower()]
+    end = match.end()
     rest = text[end:].strip()
     _refuse_more(text, end, rest, example)
     return _finite(found, text), rest
 
 
 def _value(match: re.Match[str], text: str) -> int | float:
+    if match["base"]:
+        found = _raised(int(match["base"]), match["power"], text)
+        return -found if match["minus"] == "-" else found
     mantissa = match["mantissa"]
     if mantissa.startswith("0,"):
         raise ReadError(_decimal_comma(text))
@@ -149,7 +114,8 @@ def _value(match: re.Match[str], text: str) -> int | float:
     if match["ten"]:
         exponent = f"e{int(exponent[1:] or '0') + _power(match['ten'], text)}"
     # From its text at once: rounded once, never slow, and infinite where it is too large.
-    return float(plain + exponent) if exponent or "." in plain else int(plain)
+    found = float(plain + exponent) if exponent or "." in plain else int(plain)
+    return _quotient(found, match["divisor"], text) if match["divisor"] else found
 
 
 def _power(written: str, text: str) -> int:
@@ -191,11 +157,11 @@ def _refuse_more(text: str, end: int, rest: str, example: str) -> None:
         raise ReadError(f"'{quoted(text)}' has digits other than 0 to 9")
     if rest.startswith(",") or (text[:end][-1:].isdigit() and re.match(r",\s?\d", rest)):
         raise ReadError(_decimal_comma(text))
-    if re.match(r"[*^+(x-]\s*[\d(.]|/\s*[\d(.]|\*\*", rest) or re.search(r"\s[-+*]\s", rest):
+    if _CALCULATION.match(rest):
         raise ReadError(
             f"'{quoted(text)}' is a calculation; write its result as a number like {example}"
         )
-    if re.match(r"\d(?!/)|\d/\d|[._]|['’]\d", rest):
+    if _SEVERAL.match(rest):
         raise ReadError(
             f"'{quoted(text)}' is not one number; write it without spaces, like {example}"
         )

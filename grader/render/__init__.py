@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from pathlib import Path
-from textwrap import shorten
 from typing import TYPE_CHECKING
 
 from grader import units
 from grader.errors import SpecError
 from grader.expressions import evaluate
 from grader.kinds import kinds
-from grader.model import SAMPLE, Key, Paper, Question, Student, Variant
+from grader.model import SAMPLE, Key, Paper, Question, Variant
 from grader.notebook import Cell
+from grader.render.closing import check_of, literal, whose
+from grader.render.heading import how_to_answer
 from grader.words import points
 
 if TYPE_CHECKING:
     from jinja2 import Environment, Template
 
 SCHEMA = "systems-grader/notebook/v1"
+
+_GOES_ON = {"tags": ["raises-exception"]}
+"""Metadata of a cell whose error does not keep "Run All" from the check, in Jupyter and VS Code."""
+_FOLDED = {"cellView": "form", "jupyter": {"source_hidden": True}}
+"""Metadata of a cell whose code is hidden at first: in Colab, and in Jupyter."""
 
 
 def render(
@@ -87,41 +93,17 @@ def _cells(
     for question in paper.questions:
         yield from _question(question, templates, answers)
     yield Cell(type="markdown", id="closing", source=_again(templates["closing.md"]))
-    about = (paper.exam.id, paper.release, *_whose(paper.student))
-    keys = tuple(paper.named_keys())
-    names = "\n".join(name for name, _ in keys)
-    lines = [_form(name, key) for name, key in keys]
-    code = _fill(templates["closing.py"], about=repr(about), lines=lines, names=names)
-    yield Cell(type="code", id="closing-check", source=code)
+    about = (paper.exam.id, paper.release, *whose(paper.student))
+    code = _fill(templates["closing.py"], **check_of(dict(paper.named_keys()), about))
+    yield Cell(type="code", id="closing-check", source=code, metadata=_FOLDED)
 
 
-def _whose(student: Student) -> tuple[str, ...]:
-    """Whose notebook it is, as it is printed; of a version also its name alone, to be read again.
-
-    >>> _whose(Student(id="ada", version="B"))
-    ('version B', 'B')
-    """
-    if student.version == SAMPLE:
-        return f"practice ({SAMPLE}, not graded)", SAMPLE
-    return (f"version {student.version}", student.version) if student.version else (student.id,)
-
-
-_WIDE = 72
-"""Characters of what is asked, in the notebook's own check."""
-
-
-def _form(name: str, key: Key) -> str:
-    """A line of what the notebook's own check knows of an answer, as Python."""
-    kind = kinds.find(key.part.kind)
-    # What earns how much stands in the answer's own cell, behind a semicolon.
-    asked = kind.how(key).split(";")[0]
-    if len(asked) > _WIDE:
-        asked = shorten(asked, _WIDE, placeholder=" …")
-    return repr((name, f"{key.part.kind} {kind.brief(key)}".strip(), asked))
+def check(keys: Mapping[str, Key], about: Sequence[str], templates: tuple[Path, ...]) -> str:
+    """The source of the check in a notebook's last cell, for the answers of these names."""
+    return _fill(_templates(templates)["closing.py"], **check_of(keys, about))
 
 
 def _title(paper: Paper, templates: Mapping[str, Template]) -> str:
-    first = paper.questions[0] if paper.questions else None
     return _fill(
         templates["title.md"],
         exam=paper.exam,
@@ -130,7 +112,7 @@ def _title(paper: Paper, templates: Mapping[str, Template]) -> str:
         instructions=paper.exam.instructions.strip(),
         questions=len(paper.questions),
         points=points(paper.max_points),
-        first_part=next(iter(first.keys)) if first else "answer",
+        **how_to_answer(paper),
     )
 
 
@@ -171,6 +153,7 @@ def _question(
         yield Cell(
             type="code",
             id=name[:64].replace("_", "-"),
+            metadata=_GOES_ON,
             source=_again(
                 templates["answer.py"],
                 number=number,
@@ -183,7 +166,8 @@ def _question(
         )
         shown = kind.try_out(name, key)
         if shown:
-            yield Cell(type="code", id=f"try-{name}"[:64].replace("_", "-"), source=shown)
+            cell = f"try-{name}"[:64].replace("_", "-")
+            yield Cell(type="code", id=cell, source=shown, metadata=_GOES_ON)
 
 
 def _around(question: Question) -> Iterator[Cell]:
@@ -193,7 +177,7 @@ def _around(question: Question) -> Iterator[Cell]:
         around.update(kinds.find(key.part.kind).around(key))
     for name, source in around.items():
         cell = f"q{question.number}-{name}"[:64].replace("_", "-")
-        yield Cell(type="code", id=cell, source=source.strip("\n"))
+        yield Cell(type="code", id=cell, source=source.strip("\n"), metadata=_GOES_ON)
 
 
 def letter_of(index: int) -> str:
@@ -266,4 +250,5 @@ def _environment(folders: tuple[Path, ...]) -> Environment:
         autoescape=False,  # noqa: S701 - what comes out is Markdown and Python, never HTML
     )
     environment.filters["plain"] = units.number
+    environment.filters["literal"] = literal
     return environment

@@ -1,0 +1,49 @@
+"""What the first cell of a notebook says about how to answer, as far as this paper needs it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from grader import units
+from grader.kinds import share
+from grader.kinds.code import Code
+from grader.kinds.integer import Integer
+from grader.kinds.numeric import NumberPart, Numeric
+from grader.kinds.table import Table
+from grader.kinds.tolerance import EXACT
+from grader.model import Paper, Part, Tolerance
+
+
+def how_to_answer(paper: Paper) -> dict[str, object]:
+    """What the template needs: an answer's name for the example, and which advice applies."""
+    parts = {name: key.part for name, key in paper.named_keys()}
+    values = [name for name, part in parts.items() if not isinstance(part, Code)]
+    computed = [name for name, part in parts.items() if isinstance(part, Numeric)]
+    return {
+        "variable": (computed or values or [""])[0],
+        "computed": bool(computed),
+        "has_code": len(values) < len(parts),
+        "has_numbers": any(isinstance(part, NumberPart | Table) for part in parts.values()),
+        "tolerance": _tolerance(list(parts.values())),
+    }
+
+
+def _tolerance(parts: list[Part]) -> str:
+    """How near a number must come, if that can be said in one sentence of all; otherwise empty."""
+    whole = {part.tolerance for part in parts if isinstance(part, Integer)}
+    rules = {replace(rule, because=None) for part in parts for rule in _rules(part)}
+    if len(rules) != 1 or whole - {EXACT}:
+        return ""
+    (rule,) = rules
+    if rule.relative is None or rule != Tolerance(relative=rule.relative):
+        return ""
+    near = f"A number is accepted within {units.number(100 * share(rule.relative))}% of the key"
+    return f"{near}; a whole number must be exact." if whole else f"{near}."
+
+
+def _rules(part: Part) -> Iterator[Tolerance]:
+    if isinstance(part, Table):
+        yield from (column.tolerance for column in part.columns)
+    elif isinstance(part, NumberPart) and not isinstance(part, Integer):
+        yield part.tolerance
