@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from decimal import Decimal
 from fractions import Fraction
 
@@ -45,6 +46,23 @@ WORDS = (
     "it is so\n...", "\n...\n", "…", "ﬁ", "x" * 500, "x" * 501,
 )  # fmt: skip
 """Letters, words and sentences."""
+PIECES = (
+    "1", "2", "28", "000", "10", "0", ".", ",", "_", " ", "-", "+", "e", "x", "*", "/", "^", "**",
+    "10^9", " per ", "GB", "s", "ms", "B", "FLOPS", "TFLOP", "tokens", "k", "GPU", "hours", "%",
+    "$", "billion", "bps", "Hz", "W", "J", "h", "²", "⁻¹", "×", "−", "3", "(", ")", "'", "٣",
+    ". ", "A", "b", "C", "D", ">", "and ", "option ", "answer: ", ":", "->", "none", "the ", "`",
+    "\n", "of them", "is ",
+)  # fmt: skip
+"""What texts are made of that nobody thought of."""
+
+
+def made_up(seed: int, count: int) -> list[str]:
+    """Texts of pieces in any order; half of them begin with a number."""
+    rng = random.Random(seed)
+    heads = ("", "", "", "5", "1.5e3 ", "3/4 ")
+    return [
+        rng.choice(heads) + "".join(rng.choices(PIECES, k=rng.randint(1, 6))) for _ in range(count)
+    ]
 
 
 class Sized(int):

@@ -10,19 +10,23 @@ import json
 import re
 import subprocess
 import sys
+from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
-from types import CodeType
 
 import numpy as np
 import pytest
 
 from grader import probe
+from grader.cli.check_screen import sentence
 from grader.kinds import Unreadable, kinds
+from grader.kinds.code import CodeKey, CodeKind
 from grader.kinds.numeric import Numeric
 from grader.load import Bank
-from grader.model import Key, Raw, Tolerance
+from grader.model import Answer, Key, Raw, Tolerance, packages
+from grader.pipeline.checking import Found, line_of
 from grader.render import check, closing
-from tests.builders_answers import JOINED, NUMBERS, UNITS, VALUES, WORDS, Sized, function
+from tests.builders_answers import JOINED, NUMBERS, UNITS, VALUES, WORDS, Sized, function, made_up
 from tests.builders_kinds import PARTS, a_key
 from tests.builders_roundtrip import NAMES, a_course
 
@@ -34,29 +38,29 @@ def course(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return a_course(tmp_path_factory.mktemp("public"), "plain", "colab")
 
 
-_COMPILED: dict[int, tuple[Key, CodeType]] = {}
+ABOUT = ("quiz", "0123456789abcdef", "ada")
 
 
-def compiled(key: Key) -> CodeType:
-    """The check of a notebook that asks for `q1_it` alone."""
-    if id(key) not in _COMPILED:
-        source = check({"q1_it": key}, ("quiz", "0123456789abcdef", "ada"), TEMPLATES)
-        _COMPILED[id(key)] = key, compile(source, "cell", "exec")
-    return _COMPILED[id(key)][1]
-
-
-def printed(code: CodeType | str, space: dict[str, object]) -> str:
+def printed(source: str, space: dict[str, object]) -> str:
     """What the cell prints in a notebook that holds the names of *space*."""
     told = io.StringIO()
     with contextlib.redirect_stdout(told):
-        exec(code, space)
+        exec(source, space)
     return told.getvalue()
 
 
 def sign(key: Key, value: object, **space: object) -> str:
     """What the cell says of one answer: ok, EMPTY, PARTLY, UNCLEAR or MISSING."""
-    told = printed(compiled(key), {"q1_it": value, **space})
+    told = printed(check({"q1_it": key}, ABOUT, TEMPLATES), {"q1_it": value, **space})
     return "ok" if "1 of 1 answers" in told else told.split()[0]
+
+
+def signs(key: Key, values: Sequence[object]) -> list[str]:
+    """The same of many values, each in a name of its own, by one run of the cell."""
+    space = {f"q1_v{n}": value for n, value in enumerate(values)}
+    told = printed(check(dict.fromkeys(space, key), ABOUT, TEMPLATES), dict(space))
+    said = {words[1].rstrip(":"): words[0] for words in map(str.split, told.splitlines())}
+    return [said.get(name, "ok") for name in space]
 
 
 def in_python(raw: Raw) -> object:
@@ -105,7 +109,14 @@ def by_grader(key: Key, value: object) -> str:
 
 
 CODE = {"code", "measurement"}
-ANSWERED = [part for part in PARTS if part.kind not in CODE]
+ANSWERED = [
+    *{
+        (part.kind, kinds.find(part.kind).brief(a_key(part))): part
+        for part in reversed(PARTS)
+        if part.kind not in CODE
+    }.values()
+]
+"""One part of every form that answers have."""
 
 
 def units_of_the_bank() -> list[str]:
@@ -118,29 +129,29 @@ def units_of_the_bank() -> list[str]:
     return sorted(asked)
 
 
-def agree(key: Key, value: object) -> None:
-    said, graded = sign(key, value), by_grader(key, value)
+def agree(key: Key, values: Sequence[object]) -> None:
     nothing = {"EMPTY", "UNCLEAR"}  # neither of them is an answer; an empty text may be either
-    assert said == graded or {said, graded} == nothing, repr(value)
+    for value, said in zip(values, signs(key, values), strict=True):
+        graded = by_grader(key, value)
+        assert said == graded or {said, graded} == nothing, repr(value)
 
 
 @pytest.mark.parametrize("part", ANSWERED, ids=[f"{i}-{p.kind}" for i, p in enumerate(ANSWERED)])
 def test_the_cell_reads_what_grading_reads(part) -> None:  # type: ignore[no-untyped-def]
     key = a_key(part)
     texts = [*NUMBERS, *WORDS, *(f"5 {unit}" for unit in (*UNITS, *JOINED))]
-    options = getattr(key, "choices", ())
-    texts += [
-        form.format(c.letter, c.text)
-        for c in options
-        for form in ("{1}", "{0}) {1}", "{0}{1}", "{1}x")
-    ]
-    for value in (*texts, *VALUES, *([text] for text in texts[:200])):
-        agree(key, value)
+    for form in ("{1}", "{0}) {1}", "{0}{1}", "{1}x", "Option {1}"):
+        texts += [form.format(c.letter, c.text) for c in getattr(key, "choices", ())]
+    texts += made_up(1, 300)
+    agree(key, [*texts, *VALUES, *([text] for text in texts[:200])])
     for seed in range(3):
         key = a_key(part, seed)
+        values: list[object] = []
         for example in kinds.find(part.kind).examples(key):
-            with contextlib.suppress(LookupError, KeyError, TypeError, ValueError):
-                agree(key, in_python(example.raw))
+            with contextlib.suppress(LookupError, TypeError, ValueError):
+                values.append(in_python(example.raw))
+        agree(key, values)
+        assert values
 
 
 def test_the_cell_knows_every_unit_that_grading_knows() -> None:
@@ -148,9 +159,7 @@ def test_the_cell_knows_every_unit_that_grading_knows() -> None:
     assert len(compared) > 12
     for unit in compared:
         part = Numeric(id="it", ask="", answer=0, unit=unit, tolerance=Tolerance(absolute=1))
-        key = a_key(part)
-        for name in (*UNITS, *JOINED):
-            agree(key, f"5 {name}")
+        agree(a_key(part), [f"5 {name}" for name in (*UNITS, *JOINED)])
 
 
 def test_the_cell_reads_what_torch_holds() -> None:
@@ -158,8 +167,7 @@ def test_the_cell_reads_what_torch_holds() -> None:
     values = [torch.tensor(x) for x in (28, 2.5, True, float("nan"), [28.0], [[1.0, 2.0]] * 3)]
     values += [torch.tensor(2.5, dtype=torch.bfloat16), torch.tensor(2.5, requires_grad=True)]
     for part in ANSWERED:
-        for value in values:
-            agree(a_key(part), value)
+        agree(a_key(part), values)
 
 
 def test_functions_are_read_and_other_values_are_no_functions() -> None:
@@ -181,7 +189,7 @@ def test_a_kind_that_the_cell_does_not_know_is_not_called_readable(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     monkeypatch.setattr(closing, "_READERS", {})
-    told = printed(check({"q1_it": a_key(ANSWERED[0])}, ("q", "0", "ada"), TEMPLATES), {"q1_it": 1})
+    told = printed(check({"q1_it": a_key(ANSWERED[0])}, ABOUT, TEMPLATES), {"q1_it": 1})
     assert told.startswith("UNKNOWN  q1_it: there is a value, but this check can't tell")
     assert "0 of 1 answers are there and can be read." in told
 
@@ -221,7 +229,7 @@ def test_names_of_python_that_a_student_has_used_up_do_not_matter() -> None:
 def test_no_name_of_the_students_is_changed() -> None:
     space: dict[str, object] = {"names": 1, "empty": 2, "re": 3, "answers": 4, "found": 5}
     before = dict(space)
-    printed(compiled(a_key(ANSWERED[0])), space)
+    printed(check({"q1_it": a_key(ANSWERED[0])}, ABOUT, TEMPLATES), space)
     assert {name: space[name] for name in before} == before
     assert {n for n in space if not n.startswith("__")} - set(before) == {"_public_check"}
 
@@ -240,7 +248,7 @@ def test_a_value_that_fights_back_is_unclear_and_stops_nothing() -> None:
 
     asked = {part.kind: a_key(part) for part in reversed(PARTS)}
     keys = {"q1_a": asked["numeric"], "q1_b": asked["table"], "q1_c": asked["choice"]}
-    source = check(keys, ("quiz", "0123456789abcdef", "ada"), TEMPLATES)
+    source = check(keys, ABOUT, TEMPLATES)
     told = printed(source, {"q1_a": Hostile(), "q1_b": [Hostile()], "q1_c": "A"})
     assert [line.split()[0] for line in told.splitlines()][:2] == ["UNCLEAR", "UNCLEAR"]
     assert "1 of 3 answers" in told
@@ -275,3 +283,36 @@ def test_the_cell_is_small_and_holds_no_answer(course: Path) -> None:
             _, form, how = ast.literal_eval(line)
             assert re.fullmatch(r"\w+( \S+| \d x \d| \d of A-[A-Z])?", form), form
             assert len(how) <= 72
+
+
+def needing(module: str) -> CodeKey:
+    """The key of a code part whose starter imports *module*."""
+    key = a_key(next(p for p in PARTS if p.kind == "code"))
+    assert isinstance(key, CodeKey)
+    return replace(key, starter=f"import {module}\nimport json\n{key.starter}")
+
+
+def test_a_part_whose_package_is_missing_is_not_left_undone() -> None:
+    key = needing("no_such_package_here")
+    assert "no_such_package_here" in str(check({"q1_it": key}, ABOUT, TEMPLATES))
+    told = printed(check({"q1_it": key}, ABOUT, TEMPLATES), {})
+    wanted = "install no_such_package_here (pip install no_such_package_here), then run all cells"
+    assert told.startswith(f"MISSING  q1_it: {wanted} again\n")
+    sheet = {"name": "q1_it", "kind": "code", "how": "complete the code", **CodeKind().sheet(key)}
+    stopped = "code cell 1 stopped with ModuleNotFoundError: No module named 'no_such_package_here'"
+    line = line_of("q1_it", sheet, Answer(name="q1_it", raw=None, absent=stopped))
+    assert (line.found, line.text) == (Found.MISSING, stopped)
+    assert sentence(line).endswith(
+        "To do: install no_such_package_here (pip install no_such_package_here), then check again"
+    )
+
+
+def test_a_missing_part_whose_packages_are_there_is_still_to_be_done() -> None:
+    told = printed(check({"q1_it": needing("numpy")}, ABOUT, TEMPLATES), {"other": 1})
+    assert told.startswith("MISSING  q1_it: complete the code\n")
+
+
+def test_what_to_install_is_named_as_pip_knows_it() -> None:
+    assert packages.absent(("json", "numpy")) == ()
+    assert packages.absent(("no_such_package_here",)) == ("no_such_package_here",)
+    assert CodeKind().imports(needing("numpy.linalg")) == ("numpy",)

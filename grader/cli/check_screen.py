@@ -11,7 +11,7 @@ import click
 
 from grader.errors import shown
 from grader.model import SAMPLE
-from grader.pipeline.checking import Checked, Found, Line
+from grader.pipeline.checking import Checked, Found, Line, Stopped
 
 WIDTH = 80
 _SIGNS = {
@@ -33,9 +33,16 @@ def report(checked: Checked) -> str:
     width = min(max(len(line.name) for line in checked.lines), _WIDEST)
     lines = [text for line in checked.lines for text in _answer(line, width)]
     if checked.stopped:
-        lines += ["", "Cells that did not run to their end; what they would have set is missing:"]
-        lines += [text for one in checked.stopped for text in _wrapped(one.said, "  ")]
+        lines += ["", "Cells that stopped; the answers that they would have set are missing:"]
+        lines += [text for one in checked.stopped for text in _stop(one)]
     return "\n".join([*_head(checked), *lines, "", *_end(checked)])
+
+
+def _stop(one: Stopped) -> Iterator[str]:
+    """Which cell and line stopped and why, and what that line says."""
+    yield from _wrapped(one.said, "  ")
+    if one.source:
+        yield from _wrapped(one.source, "    > ", "      ")
 
 
 def sign(line: Line) -> str:
@@ -76,7 +83,9 @@ def _head(checked: Checked) -> Iterator[str]:
         yield from _wrapped(text, "")
         yield ""
     if about.version == SAMPLE:
-        yield from _wrapped("This is the sample for practice. It is not graded: hand in yours.", "")
+        yield from _wrapped(
+            "This is the sample for practice. It is not graded: hand in your own notebook.", ""
+        )
         yield ""
 
 
@@ -108,12 +117,12 @@ def _end(checked: Checked) -> Iterator[str]:
     yield from _wrapped(outcome(checked), "")
     yield NOT_RIGHT
     if checked.ready and checked.about.version == SAMPLE:
-        yield "That is how it looks when a notebook is ready. This one is for practice."
+        yield "A notebook that is ready looks like this. This one is for practice."
     elif checked.ready:
-        yield from _wrapped("Save the notebook, and it is ready to be handed in.", "")
+        yield from _wrapped("The notebook is ready. Save it and hand it in.", "")
     else:
         yield from _wrapped(
-            "Mend what has a sign in capitals, save the notebook, and check it again.", ""
+            "Fix the answers marked in capitals, save the notebook, and check it again.", ""
         )
     yield f"SHA-256 {checked.sha256}"
 

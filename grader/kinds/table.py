@@ -166,10 +166,8 @@ class TableKind(Usual[TableKey, Grid]):
 
     def answer(self, key: TableKey) -> object:
         """Each row's numbers, by label."""
-        return {
-            label: [cell.value for cell in row]
-            for label, row in zip(key.rows, key.cells, strict=True)
-        }
+        numbers = ([cell.value for cell in row] for row in key.cells)
+        return dict(zip(key.rows, numbers, strict=True))
 
     def true(self, key: TableKey) -> Grid | None:
         """Each row's numbers."""
@@ -212,7 +210,7 @@ class TableKind(Usual[TableKey, Grid]):
 
     def form(self, key: TableKey) -> object:
         """The labels of the rows, and the units of the columns."""
-        return {"rows": [folded(label) for label in key.rows], "columns": list(key.units)}
+        return {"rows": [*map(folded, key.rows)], "columns": [*key.units]}
 
     def lacks(self, value: Grid, key: TableKey) -> str:  # noqa: ARG002
         """How many cells have no number."""

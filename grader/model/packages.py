@@ -40,6 +40,15 @@ def missing(needed: Iterable[str]) -> tuple[str, ...]:
     return tuple(name for name in needed if not PACKAGES[name].is_here)
 
 
+def absent(modules: Iterable[str]) -> tuple[str, ...]:
+    """What to install for those of *modules* that this interpreter does not find."""
+    gone = (name for name in modules if PathFinder.find_spec(name) is None)
+    return tuple(_BY_MODULE.get(name, name) for name in gone)
+
+
+_BY_MODULE = {"numba": "numba-cuda"} | {one.module: name for name, one in PACKAGES.items()}
+
+
 def needed_by(tools: Iterable[str]) -> tuple[str, ...]:
     """The packages without which one of *tools* can do nothing."""
     asked = set(tools)

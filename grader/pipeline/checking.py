@@ -11,8 +11,7 @@ from pathlib import Path
 from grader.errors import Location, SetupError, SubmissionError
 from grader.execute import execute
 from grader.kinds import Kind, Tried, Unreadable, kinds
-from grader.model import Answer, CellRun, Evidence, Job, Limits, Raw, Submission, Trial
-from grader.model.packages import install
+from grader.model import Answer, CellRun, Evidence, Job, Limits, Raw, Submission, Trial, packages
 from grader.notebook import Notebook, read
 from grader.pipeline.sheets import About, Sheet, about
 
@@ -111,7 +110,7 @@ def check(path: Path, limits: Limits) -> Checked:
     stopped = tuple(_stopped(evidence, notebook))
     return Checked(
         lines=tuple(
-            _line(name, sheet, evidence.answers.get(name)) for name, sheet in known.sheets.items()
+            line_of(name, sheet, evidence.answers.get(name)) for name, sheet in known.sheets.items()
         ),
         trouble=tuple(one.said for one in stopped),
         sha256=evidence.submission_sha256,
@@ -174,14 +173,16 @@ def _trials(sheets: Mapping[str, Sheet | None]) -> Iterator[Trial]:
             yield found
 
 
-def _line(name: str, sheet: Sheet | None, answer: Answer | None) -> Line:
+def line_of(name: str, sheet: Sheet | None, answer: Answer | None) -> Line:
+    """What the check says of an answer; *sheet* is what the notebook says of how it is read."""
     how = str(sheet.get("how") or "") if sheet else ""
+    kind = _kind(sheet)
     if answer is None or answer.raw is None or answer.never_ran:
         why = answer.absent if answer and answer.absent else f"no cell sets {name}"
-        if answer is not None and answer.never_ran:
-            why += f" (to run it here: {install([answer.waits_for])})"
+        waits = (answer.waits_for,) if answer and answer.never_ran else ()
+        for package in (packages.absent(_imports(kind, sheet)) or waits)[:1]:
+            how = f"install {package} (pip install {package}), then check again"
         return Line(name=name, found=Found.MISSING, text=why, how=how)
-    kind = _kind(sheet)
     if kind is None or sheet is None:
         return _unknown(name, answer.raw, how)
     try:
@@ -192,6 +193,14 @@ def _line(name: str, sheet: Sheet | None, answer: Answer | None) -> Line:
     except (KeyError, TypeError, ValueError):
         # The notebook's own description of the answer was edited; grading does not use it.
         return _unknown(name, answer.raw, how)
+
+
+def _imports(kind: Kind | None, sheet: Sheet | None) -> tuple[str, ...]:
+    """The modules that the answer's own starter imports; never a name that a student wrote."""
+    try:
+        return kind.imports(kind.from_sheet(sheet)) if kind and sheet else ()
+    except (KeyError, TypeError, ValueError):
+        return ()  # the notebook's own description of the answer was edited
 
 
 def _unknown(name: str, raw: Raw, how: str) -> Line:
