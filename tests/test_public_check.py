@@ -14,18 +14,23 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+import nbformat
 import numpy as np
 import pytest
 
 from grader import probe
 from grader.cli.check_screen import sentence
+from grader.draw import loose_paper
 from grader.kinds import Unreadable, kinds
 from grader.kinds.code import CodeKey, CodeKind
+from grader.kinds.integer import Integer
 from grader.kinds.numeric import Numeric
 from grader.load import Bank
-from grader.model import Answer, Key, Raw, Tolerance, packages
+from grader.model import Answer, Key, Part, Raw, Tolerance, packages
+from grader.pipeline import releases
 from grader.pipeline.checking import Found, line_of
-from grader.render import check, closing
+from grader.render import check, closing, render
+from grader.render.heading import how_to_answer
 from tests.builders_answers import JOINED, NUMBERS, UNITS, VALUES, WORDS, Sized, function, made_up
 from tests.builders_kinds import PARTS, a_key
 from tests.builders_roundtrip import NAMES, a_course
@@ -316,3 +321,65 @@ def test_what_to_install_is_named_as_pip_knows_it() -> None:
     assert packages.absent(("json", "numpy")) == ()
     assert packages.absent(("no_such_package_here",)) == ("no_such_package_here",)
     assert CodeKind().imports(needing("numpy.linalg")) == ("numpy",)
+
+
+def test_run_all_reaches_the_check_after_cells_that_stop(course: Path) -> None:
+    from nbclient import NotebookClient
+
+    tree = json.loads((course / "release/notebooks/plain.ipynb").read_text("utf-8"))
+    answers = {"q1_share": "q1_share = undefined_name", "q1_bound": "q1_bound = = 3"}
+    for cell in tree["cells"]:
+        for name, source in answers.items():
+            if f"\n{name} = " in "".join(cell["source"]):
+                cell["source"] = source
+    book = nbformat.reads(json.dumps(tree), as_version=4)
+    NotebookClient(book, kernel_name="python3", timeout=60).execute()
+    told = book.cells[-1].outputs[0].text.splitlines()
+    assert [line.split()[:2] for line in told[:2]] == [
+        ["MISSING", "q1_share:"],
+        ["EMPTY", "q1_whole:"],
+    ]
+    assert told[-1] == "This says nothing about whether they are right."
+
+
+def test_every_code_cell_goes_on_after_an_error_and_the_check_is_folded(course: Path) -> None:
+    tree = json.loads((course / "release/notebooks/plain.ipynb").read_text("utf-8"))
+    *cells, last = [cell for cell in tree["cells"] if cell["cell_type"] == "code"]
+    assert {json.dumps(cell["metadata"]) for cell in cells} == {'{"tags": ["raises-exception"]}'}
+    assert last["metadata"] == {"cellView": "form", "jupyter": {"source_hidden": True}}
+    assert "".join(last["source"]).startswith("#@title ")
+
+
+def first_cell(*problems: str) -> str:
+    """The first cell of a notebook with these problems of the package's own bank."""
+    bank = Bank.open()
+    variants = [releases.sample(bank, problem, 0) for problem in problems]
+    return render(loose_paper(variants, "quiz"), TEMPLATES)[0].source
+
+
+def test_the_first_cell_takes_its_example_from_a_part_that_asks_for_a_number() -> None:
+    told = first_cell("online-softmax", "fsdp-state-per-gpu")
+    assert "`q2_per_gpu = 3 * 1.5` is as good as `4.5`" in told
+    assert "q1_" not in told
+    told = first_cell("online-softmax")
+    assert "= 3 * 1.5" not in told
+    assert "= ..." not in told
+    assert "Complete the code and run the cell." in told
+
+
+def numeric(**changes: object) -> Numeric:
+    return Numeric(id="it", ask="", answer=1, **changes)  # type: ignore[arg-type]
+
+
+def test_the_first_cell_says_how_near_a_number_must_come_where_one_rule_holds() -> None:
+    def told(*parts: Part) -> object:
+        return how_to_answer({f"q1_{n}": part for n, part in enumerate(parts)})["tolerance"]
+
+    whole = Integer(id="n", ask="", answer=1)
+    near = "A number is accepted within 1% of the key"
+    assert told(numeric(), numeric(tolerance=Tolerance(relative="1%", because="why"))) == f"{near}."
+    assert told(numeric(), whole) == f"{near}; a whole number must be exact."
+    assert told(numeric(), numeric(tolerance=Tolerance(relative=0.02))) == ""
+    assert told(numeric(tolerance=Tolerance(relative=0.01, absolute=1))) == ""
+    assert told(numeric(), replace(whole, tolerance=Tolerance(absolute=1))) == ""
+    assert told(whole) == told() == ""

@@ -112,7 +112,7 @@ def _title(paper: Paper, templates: Mapping[str, Template]) -> str:
         instructions=paper.exam.instructions.strip(),
         questions=len(paper.questions),
         points=points(paper.max_points),
-        **how_to_answer(paper),
+        **how_to_answer({name: key.part for name, key in paper.named_keys()}),
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from grader import units
@@ -12,12 +12,14 @@ from grader.kinds.integer import Integer
 from grader.kinds.numeric import NumberPart, Numeric
 from grader.kinds.table import Table
 from grader.kinds.tolerance import EXACT
-from grader.model import Paper, Part, Tolerance
+from grader.model import Part, Tolerance
 
 
-def how_to_answer(paper: Paper) -> dict[str, object]:
-    """What the template needs: an answer's name for the example, and which advice applies."""
-    parts = {name: key.part for name, key in paper.named_keys()}
+def how_to_answer(parts: Mapping[str, Part]) -> dict[str, object]:
+    """What the template needs: an answer's name for the example, and which advice applies.
+
+    *parts* are those that the paper asks, by the name of their answer.
+    """
     values = [name for name, part in parts.items() if not isinstance(part, Code)]
     computed = [name for name, part in parts.items() if isinstance(part, Numeric)]
     return {
@@ -32,13 +34,10 @@ def how_to_answer(paper: Paper) -> dict[str, object]:
 def _tolerance(parts: list[Part]) -> str:
     """How near a number must come, if that can be said in one sentence of all; otherwise empty."""
     whole = {part.tolerance for part in parts if isinstance(part, Integer)}
-    rules = {replace(rule, because=None) for part in parts for rule in _rules(part)}
-    if len(rules) != 1 or whole - {EXACT}:
+    rules = {_relative(rule) for part in parts for rule in _rules(part)}
+    if len(rules) != 1 or None in rules or whole - {EXACT}:
         return ""
-    (rule,) = rules
-    if rule.relative is None or rule != Tolerance(relative=rule.relative):
-        return ""
-    near = f"A number is accepted within {units.number(100 * share(rule.relative))}% of the key"
+    near = f"A number is accepted within {units.number(100 * (rules.pop() or 0))}% of the key"
     return f"{near}; a whole number must be exact." if whole else f"{near}."
 
 
@@ -47,3 +46,10 @@ def _rules(part: Part) -> Iterator[Tolerance]:
         yield from (column.tolerance for column in part.columns)
     elif isinstance(part, NumberPart) and not isinstance(part, Integer):
         yield part.tolerance
+
+
+def _relative(rule: Tolerance) -> float | None:
+    """The share of the key that *rule* allows; None when it goes by anything else."""
+    if rule.relative is None or replace(rule, because=None) != Tolerance(relative=rule.relative):
+        return None
+    return share(rule.relative)
