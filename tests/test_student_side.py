@@ -105,7 +105,11 @@ def test_every_answer_is_said_with_a_sign_that_is_a_word(solved: Path) -> None:
     flat = " ".join(result.output.split())
     assert "5 of 10 answers are there and readable; 0 of 2 visible examples pass." in flat
     assert "This says nothing about whether they are right." in flat
-    assert re.search(r"code cell \d+, line 1: NameError: name 'undefined_name'", flat)
+    assert re.search(
+        r"code cell \d+, line 1: NameError: name 'undefined_name' is not defined "
+        r"`q1_bound = undefined_name`",
+        flat,
+    )
 
 
 def test_the_screen_has_80_columns_and_no_colour_where_none_is_wanted(

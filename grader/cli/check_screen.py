@@ -42,7 +42,7 @@ def _stop(one: Stopped) -> Iterator[str]:
     """Which cell and line stopped and why, and what that line says."""
     yield from _wrapped(one.said, "  ")
     if one.source:
-        yield from _wrapped(one.source, "    > ", "      ")
+        yield from _wrapped(f"`{one.source}`", "    ")
 
 
 def sign(line: Line) -> str:
