@@ -19,13 +19,13 @@ from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
 
 from grader import units
+from grader.bank.folders import Bank
 from grader.draw import paper
-from grader.load import Bank
 from grader.model import Paper, Student
 from grader.notebook import Cell, write
-from grader.pipeline import make_release
-from grader.quantity import Quantity
-from grader.render import metadata, render, solution
+from grader.notebook.render import metadata, render, solution
+from grader.release.rendering import make_release
+from grader.units.quantity import Quantity
 
 BANK = Path(__file__).parent / "bank"
 SET = "lab"

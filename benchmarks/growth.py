@@ -28,12 +28,14 @@ import synthetic
 from classes import BANK, make_class
 from synthetic import forty_parts, students
 
+from grader.bank.folders import Bank
 from grader.gradebook import Gradebook
-from grader.load import Bank
+from grader.grading.manual import waiting
+from grader.grading.results import write_results
+from grader.grading.score import score
 from grader.model import Release
-from grader.pipeline import make_release, waiting, write_results
-from grader.pipeline.papers import bind
-from grader.score import score
+from grader.release.papers import bind
+from grader.release.rendering import make_release
 
 RESULTS = Path(__file__).resolve().parent / "results"
 FILE = "growth.json"

@@ -25,13 +25,14 @@ import synthetic
 from classes import BANK
 from synthetic import forty_parts, students
 
+from grader.bank.folders import Bank
 from grader.draw import paper
-from grader.load import Bank, new_release
+from grader.grading.score import score
 from grader.model import Release, Student
 from grader.notebook import write
-from grader.pipeline import write_notebooks
-from grader.render import metadata, render
-from grader.score import score
+from grader.notebook.render import metadata, render
+from grader.release.file import new_release
+from grader.release.rendering import write_notebooks
 from grader.verify import verify_problem
 
 RESULTS = Path(__file__).resolve().parent / "results"

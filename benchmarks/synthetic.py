@@ -7,9 +7,9 @@ import random
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
+from grader.bank.folders import Bank
 from grader.draw import paper
 from grader.kinds import kinds
-from grader.load import Bank
 from grader.model import (
     Answer,
     CellRun,

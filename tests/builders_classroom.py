@@ -11,8 +11,8 @@ from typing import Any
 
 import yaml
 
-from grader.export.classroom import Course, instructor_files, student_files
-from grader.install import Source
+from grader.integrations.github.classroom import Course, instructor_files, student_files
+from grader.integrations.install import Source
 
 ROOT = Path(__file__).parent.parent
 TEMPLATES = (ROOT / "templates",)

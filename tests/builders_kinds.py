@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Mapping
 
-from grader import probe, units
+from grader import units
 from grader.expressions import fill
 from grader.kinds import Unreadable, kinds
 from grader.kinds.attempts import Code, CodeExample
@@ -24,7 +24,8 @@ from grader.kinds.short_text import ShortText, TextMistake
 from grader.kinds.table import Column, Table
 from grader.kinds.true_false import TrueFalse
 from grader.model import Draw, Judgement, Key, Mistake, Part, Tolerance
-from grader.quantity import Value
+from grader.units.quantity import Value
+from grader.wire import probe
 
 SCOPE: Mapping[str, Value] = {
     "billions": 7,

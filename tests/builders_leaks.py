@@ -27,13 +27,13 @@ from typing import Any
 
 import numpy as np
 
+from grader.bank.folders import Bank
 from grader.draw import paper
-from grader.hidden import read
-from grader.load import Bank
 from grader.model import Paper, Release, Student
-from grader.pipeline.leaks import Bounds, Searched, prepare, search_folder
-from grader.pipeline.releases import key_data, make_release, write_notebooks
-from grader.sealed import new_key
+from grader.release.rendering import key_data, make_release, write_notebooks
+from grader.release.sealed import new_key
+from grader.security.leaks import Bounds, Searched, prepare, search_folder
+from grader.wire.values import read
 
 SET = """\
 id: quiz
@@ -528,7 +528,7 @@ def inputs_of_hidden_cases_as_an_array(course: Course, folder: Path) -> None:
 
 @plant("hidden case", "expected.txt")
 def expected_results(course: Course, folder: Path) -> None:
-    from grader.pipeline.leaks.wanted import _plain
+    from grader.security.leaks.secrets import _plain
 
     numbers = [str(v) for want in hidden(course).wanted for v in _plain(want)]
     write(folder, "expected.txt", " ".join(numbers))

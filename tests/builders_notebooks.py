@@ -42,8 +42,8 @@ def run(
     **changes: object,
 ) -> Evidence:
     """The evidence of a notebook of these code cells, asked for the names in *asks*."""
-    from grader.execute import execute
-    from grader.kernels import USUAL
+    from grader.runtime.execute import execute
+    from grader.runtime.kernels import USUAL
 
     data = a_notebook(*sources)
     job = a_job(*asks.split(), data=data, **changes)

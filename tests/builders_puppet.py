@@ -11,13 +11,13 @@ import struct
 import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
-from grader.inside.wire import Message, Unpacking, packed
-from grader.kernels import Said, Terms
-from grader.kernels.channels import Channels
-from grader.kernels.client import CellClient
-from grader.kernels.session import KernelSession
 from grader.model import Limits
-from grader.sandbox import Place, choose
+from grader.runtime.kernels import Said, Terms
+from grader.runtime.kernels.channels import Channels
+from grader.runtime.kernels.client import CellClient
+from grader.runtime.kernels.session import KernelSession
+from grader.runtime.sandbox import Place, choose
+from grader.runtime.worker.channel import Message, Unpacking, packed
 
 KEY = b"of this kernel"
 IDLE = ("status", {"execution_state": "idle"})

@@ -10,10 +10,9 @@ from pathlib import Path
 
 from hypothesis import strategies as st
 
+from grader.bank.folders import Bank
 from grader.kinds import kinds, samples
 from grader.kinds.numeric import NumericKey
-from grader.load import Bank
-from grader.markup import inline, typeset_text
 from grader.model import Key, Part
 from grader.model.item import (
     ChoiceItem,
@@ -27,6 +26,7 @@ from grader.model.item import (
 )
 from grader.model.quiz import Asked, Field, Pool, Quiz
 from grader.model.result import GivenValue
+from grader.text.markup import inline, typeset_text
 from tests.builders import SPEC, a_bank
 from tests.builders_kinds import PARTS, a_key
 from tests.test_commands import ok

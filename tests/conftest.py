@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from grader.kernels import contention
+from grader.runtime.kernels import contention
 
 # A limit on time that is hit in a test is hit for good, however busy the machine is meanwhile; the
 # bound itself is tested in test_contention.
@@ -53,10 +53,10 @@ def short(
 @pytest.fixture
 def own_nursery(short: Path, monkeypatch: pytest.MonkeyPatch):  # type: ignore[no-untyped-def]
     """Parents of kernels that no other test uses; their folders are in *short*."""
-    from grader.kernels import nursery, warm
+    from grader.runtime.kernels import pool, warm
 
-    own = nursery.Nursery()
+    own = pool.Nursery()
     monkeypatch.setattr(warm, "nursery", own)
-    monkeypatch.setattr(nursery, "nursery", own)
+    monkeypatch.setattr(pool, "nursery", own)
     yield own
     own.close()

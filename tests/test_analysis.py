@@ -11,16 +11,18 @@ from pathlib import Path
 
 import pytest
 
-from grader import analysis, notebook, tools
-from grader.analysis import NotAnalyzedError
+from grader import notebook
+from grader.bank.folders import Bank
 from grader.draw import draw, sample_seed
-from grader.hidden import broken, undecidable
-from grader.kinds import kinds
+from grader.kinds import kinds, student_tools
 from grader.kinds.attempts import CodeKey
-from grader.load import Bank
+from grader.kinds.hidden import analysis
+from grader.kinds.hidden.analysis import NotAnalyzedError
+from grader.kinds.hidden.doubts import undecidable
+from grader.kinds.hidden.rules import broken
+from grader.kinds.hidden.source import MOST_CHARACTERS, definitions
 from grader.model import Verdict
-from grader.source import MOST_CHARACTERS, definitions
-from grader.watch import LOOPED, MOST_EVENTS, Watch
+from grader.wire.watch import LOOPED, MOST_EVENTS, Watch
 from tests.builders_code import a_code_key, defined, judged, ran
 from tests.test_commands import ok
 
@@ -33,7 +35,7 @@ RIGHT = "def q1_f(x, by=2): return x * by"
 
 def test_long_cells_that_are_not_used_do_not_count() -> None:
     data = f"TABLE = [{'1, ' * MOST_CHARACTERS}]"
-    tool = tools.source("warps")
+    tool = student_tools.source("warps")
     cells = [data, tool, "import numpy as np", RIGHT, *[f"# {'x' * 30_000}\nprint(np)"] * 9]
     assert analysis.definitions(cells, "q1_f") == RIGHT
 
@@ -72,7 +74,7 @@ def test_evidence_from_before_without_a_source_is_left_to_a_person() -> None:
 def test_lines_are_those_of_the_answer_whatever_tools_it_uses() -> None:
     key = a_code_key()
     kind = kinds.find("code")
-    source = f"{tools.source('warps')}\n{tools.source('cuda')}\ndef scaled(x):\n    return x\n"
+    source = f"{student_tools.source('warps')}\n{student_tools.source('cuda')}\ndef scaled(x):\n    return x\n"
     value = kind.read({"t": "code", "source": source, "name": "scaled", "calls": []}, key)
     assert kind.say(value, key) == "code of 2 lines"
 

@@ -126,15 +126,15 @@ def test_only_kernels_and_sandboxes_reach_through_the_wall() -> None:
     wrong = []
     for room, path in modules():
         if room not in {"inside", "sandbox", "kernels"}:
-            used = (name for name in imports(path) if name.startswith("grader.inside"))
-            used = (name for name in used if name != "grader.inside.linux")
+            used = (name for name in imports(path) if name.startswith("grader.runtime.worker"))
+            used = (name for name in used if name != "grader.runtime.worker.syscalls")
             wrong += [f"{path.relative_to(PACKAGE)} imports {name}" for name in used]
     assert not wrong
 
 
 @pytest.mark.skipif(sys.platform != "linux", reason="elsewhere there is no parent of kernels")
 def test_the_parent_of_kernels_loads_nothing_that_knows_a_key() -> None:
-    code = "import json, sys, grader.inside.parent, grader.inside.kernel\n"
+    code = "import json, sys, grader.runtime.worker.fork_server, grader.runtime.worker.kernel\n"
     code += "print(json.dumps(list(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)
     ours = {name for name in json.loads(done.stdout) if name.split(".")[0] == "grader"}

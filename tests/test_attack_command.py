@@ -13,8 +13,8 @@ from click.testing import CliRunner, Result
 
 from grader.cli import grader, main
 from grader.errors import SetupError
-from grader.pipeline.attack import Report, Row, Terms, as_data, attack, folder, read_attacks
-from grader.pipeline.attack.watch import SEGMENT_BYTES, Orphans, remove_segment, segments
+from grader.security.redteam import Report, Row, Terms, as_data, attack, folder, read_attacks
+from grader.security.redteam.watch import SEGMENT_BYTES, Orphans, remove_segment, segments
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the attacks are for Linux")
 

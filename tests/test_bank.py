@@ -12,12 +12,12 @@ from pathlib import Path
 
 import pytest
 
+from grader.bank.coverage import coverage
+from grader.bank.folders import Bank
 from grader.draw import draw, sample_seed
 from grader.kinds import kinds
 from grader.kinds.attempts import CodeKey
 from grader.kinds.choice import ChoiceKey
-from grader.load import Bank
-from grader.pipeline import coverage
 from grader.verify import verify_problem
 from grader.verify.whole import run_references
 from tests.test_commands import ok

@@ -16,14 +16,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from grader import trial
+from grader.bank.folders import Bank
 from grader.draw import draw, sample_seed
-from grader.hidden.cases import UNCOMPARED, Hidden, perform
 from grader.kinds import kinds
 from grader.kinds.attempts import CodeKey
 from grader.kinds.code import CodeKind
-from grader.load import Bank
+from grader.kinds.hidden.cases import UNCOMPARED, Hidden, perform
 from grader.model import Limits, Trial, packages
+from grader.wire import trial
 from tests.builders_code import judged
 from tests.builders_notebooks import run
 from tests.test_bank_honest import a_key

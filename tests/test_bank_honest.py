@@ -7,11 +7,11 @@ from collections.abc import Iterator
 
 import pytest
 
+from grader.bank.folders import Bank
 from grader.draw import draw, sample_seed
 from grader.kinds import kinds
 from grader.kinds.attempts import CodeKey
 from grader.kinds.code import CodeKind
-from grader.load import Bank
 from grader.model import Judgement, Limits, packages
 from tests.builders_code import judged
 from tests.builders_notebooks import run

@@ -13,12 +13,12 @@ from pathlib import Path
 
 import pytest
 
-from grader import executors
 from grader.errors import SetupError
+from grader.grading import batch
+from grader.grading.batch import execute_all
+from grader.grading.run import Settings
 from grader.model import Evidence, Job, Limits, Outcome, Submission
-from grader.pipeline import batch
-from grader.pipeline.batch import execute_all
-from grader.pipeline.grading import Settings
+from grader.runtime import executors
 from tests.builders_notebooks import a_notebook
 
 

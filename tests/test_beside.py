@@ -17,10 +17,10 @@ import pytest
 if sys.platform != "linux":
     pytest.skip("there are no walls", allow_module_level=True)
 
-from grader.inside import linux
-from grader.kernels.nursery import Nursery
 from grader.model import Limits, Outcome
-from grader.sandbox import sandboxes, walled
+from grader.runtime.kernels.pool import Nursery
+from grader.runtime.sandbox import linux, sandboxes
+from grader.runtime.worker import syscalls
 from tests.builders_notebooks import run
 from tests.test_guard import NAMESPACES, SMALL, needs, plain, secret, what_got_through
 
@@ -34,14 +34,14 @@ pytestmark = needs("landlock", "system-calls")
 @pytest.fixture
 def machine(own_nursery: Nursery, monkeypatch: pytest.MonkeyPatch) -> Machine:
     """Makes this machine one without namespaces, without another user, and without *less*."""
-    here = dict(walled._survey())
+    here = dict(linux._survey())
 
     def lacking(*less: str) -> None:
         missing = (*NAMESPACES, "switch", *(name for name in less if name != "asked"))
         found = {**here, **dict.fromkeys(missing, "not in this test")}
-        monkeypatch.setattr(walled, "_survey", lambda: found)
+        monkeypatch.setattr(linux, "_survey", lambda: found)
         if "asked" in less:
-            monkeypatch.setattr(walled, "_asking", lambda: "not in this test")
+            monkeypatch.setattr(linux, "_asking", lambda: "not in this test")
 
     return lacking
 
@@ -120,7 +120,7 @@ def test_the_time_of_other_processes_is_not_taken(machine: Machine) -> None:
     import subprocess
 
     # With no capabilities either, like another kernel: whoever has less is refused in any case.
-    other = subprocess.Popen(["/bin/sleep", "600"], preexec_fn=linux.keep_capabilities)  # noqa: PLW1509
+    other = subprocess.Popen(["/bin/sleep", "600"], preexec_fn=syscalls.keep_capabilities)  # noqa: PLW1509
     try:
         machine()
         assert what_got_through(OTHERS.format(pid=other.pid)) == []
@@ -272,21 +272,21 @@ def test_two_processes_that_grade_give_no_number_twice(
     machine: Machine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     machine()
-    found = {**walled._survey(), "switch": None}
-    monkeypatch.setattr(walled, "_survey", lambda: found)
-    mine = {walled.Walled().uid(slot) for slot in range(walled.SLOTS)}
+    found = {**linux._survey(), "switch": None}
+    monkeypatch.setattr(linux, "_survey", lambda: found)
+    mine = {linux.Walled().uid(slot) for slot in range(linux.SLOTS)}
     here, there = os.pipe()
     pid = os.fork()
     if pid == 0:
-        os.write(there, str(walled.Walled().uid(0)).encode())
+        os.write(there, str(linux.Walled().uid(0)).encode())
         os._exit(0)
     os.waitpid(pid, 0)
     theirs = int(os.read(here, 100))
     os.close(here)
     os.close(there)
-    assert len(mine) == walled.SLOTS
+    assert len(mine) == linux.SLOTS
     assert theirs not in mine
-    assert theirs >= walled.FIRST_UID
+    assert theirs >= linux.FIRST_UID
 
 
 def test_another_user_has_no_way_to_capabilities(
@@ -368,8 +368,8 @@ def become_another(monkeypatch: pytest.MonkeyPatch) -> None:
     """Gives each kernel another user again, or skips the test."""
     if os.geteuid() != 0 or not _reachable():
         pytest.skip("no other user can be had here who could read the interpreter")
-    found = {**walled._survey(), "switch": None}
-    monkeypatch.setattr(walled, "_survey", lambda: found)
+    found = {**linux._survey(), "switch": None}
+    monkeypatch.setattr(linux, "_survey", lambda: found)
 
 
 def _fields(limits: Limits) -> dict[str, Any]:

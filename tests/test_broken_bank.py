@@ -13,8 +13,10 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
+from grader.bank.folders import Bank
+from grader.bank.heads import read_heads
+from grader.bank.index import BankIndex
 from grader.cli import grader
-from grader.load import Bank, BankIndex, read_heads
 from tests.builders import SET, SOLUTION, SPEC, a_bank
 
 HOME = Path("problems") / "memory-math"
@@ -89,7 +91,7 @@ def test_a_list_loads_no_validator_no_template_and_no_kind() -> None:
     code = (
         "import sys\nfrom grader.cli import grader\n"
         "grader.main(['list', '--json'], standalone_mode=False)\n"
-        "heavy = {'pydantic', 'jinja2', 'numpy', 'grader.kinds', 'grader.load.bank'}\n"
+        "heavy = {'pydantic', 'jinja2', 'numpy', 'grader.kinds', 'grader.bank.folders'}\n"
         "sys.exit(','.join(sorted(heavy & set(sys.modules))) or 0)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)

@@ -29,7 +29,7 @@ from hypothesis import strategies as st
 
 from grader.cli import grader, main
 from grader.errors import GraderError, SetupError
-from grader.machine import (
+from grader.runtime.machine import (
     Cache,
     Figure,
     Gpu,
@@ -50,10 +50,10 @@ from grader.machine import (
     roofline_seconds,
     unit_of,
 )
-from grader.machine import calibrate as calibrating
-from grader.machine.bench import Assignment, Bench
-from grader.machine.calibrate import Settings, assignments, calibrate, planned
-from grader.machine.estimate import (
+from grader.runtime.machine import calibrate as calibrating
+from grader.runtime.machine.bench import Assignment, Bench
+from grader.runtime.machine.calibrate import Settings, assignments, calibrate, planned
+from grader.runtime.machine.estimate import (
     CONFIDENCE,
     FEWEST,
     Effort,
@@ -463,7 +463,7 @@ def put(*path: object) -> Callable[[dict], None]:  # type: ignore[type-arg]
         ("[]", "no 'schema'"),
         ("7", "no 'schema'"),
         ("{}", "no 'schema'"),
-        ('{"schema": "systems-grader/machine/v9"}', "this version reads"),
+        ('{"schema": "systems-grader/runtime/machine/v9"}', "this version reads"),
         ('{"schema": NaN}', "NaN is not a number"),
         ('{"schema": 1, "schema": 2}', "'schema' is there twice"),
         (" " * (reading.MOST_BYTES + 1), "more than"),
@@ -1059,7 +1059,7 @@ def test_where_nothing_can_be_measured_there_is_no_profile(
 def test_what_libraries_print_does_not_mix_with_the_figures() -> None:
     program = """\
 import os
-from grader.machine import worker
+from grader.runtime.machine import worker
 def noisy(bench):
     print("hello from Python")
     os.write(1, b"hello from C\\n")

@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from grader.sandbox import cgroups
-from grader.sandbox.cgroups import Group, Tree
+from grader.runtime.sandbox import cgroups
+from grader.runtime.sandbox.cgroups import Group, Tree
 
 if sys.platform != "linux":
     pytest.skip("control groups are of Linux", allow_module_level=True)
@@ -269,7 +269,7 @@ def test_what_a_killed_grader_left_is_swept(tree: Tree, group: Group) -> None:
         import subprocess, sys
         sys.path.insert(0, {str(ROOT)!r})
         from pathlib import Path
-        from grader.sandbox.cgroups import Tree
+        from grader.runtime.sandbox.cgroups import Tree
         names = {{name: Path(path) for name, path in {named(tree)!r}.items()}}
         made = Tree({tree.version}, names).group("left", memory_bytes=1 << 28, processes=9)
         child = subprocess.Popen(["sleep", "60"])
@@ -301,7 +301,7 @@ def test_a_user_without_rights_has_none_and_is_told_why() -> None:
     code = f"""
         import os, sys
         sys.path.insert(0, {str(ROOT)!r})
-        from grader.sandbox import cgroups
+        from grader.runtime.sandbox import cgroups
         os.setgroups([]), os.setresgid(65534, 65534, 65534), os.setresuid(65534, 65534, 65534)
         print(cgroups.find(), cgroups.missing())
         """
@@ -322,7 +322,7 @@ def test_a_scope_of_its_own_is_divided(tree: Tree) -> None:
         scope,
         f"""
         sys.path.insert(0, {str(ROOT)!r})
-        from grader.sandbox import cgroups
+        from grader.runtime.sandbox import cgroups
         print(cgroups.find().folders["memory"])
         """,
     )

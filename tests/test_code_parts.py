@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from grader.execute import trials
 from grader.gradebook import Gradebook
 from grader.kinds import kinds
+from grader.kinds.hidden.source import functions_of
 from grader.model import Judgement, Limits, Mark, Outcome, Verdict
-from grader.source import functions_of
+from grader.runtime.execute import trials
 from tests.builders import a_roster
 from tests.builders_code import (
     SCALED,

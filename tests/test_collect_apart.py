@@ -18,7 +18,7 @@ from grader.collect.roster import Roster
 from grader.errors import SubmissionError
 from grader.model import Student
 from grader.notebook import Notebook
-from grader.pipeline.sheets import About, about, whose
+from grader.notebook.self_description import About, about, whose
 from tests.builders_notebooks import a_notebook
 
 ROSTER = {name: Student(id=name) for name in ("ada", "bob", "cyd")}

@@ -10,10 +10,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from grader.kernels import contention
-from grader.kernels.contention import FairClock, Usage, kept_waiting, oom_kills, usage
-from grader.kernels.words import died
 from grader.model import Call, Limits, Outcome, Trial
+from grader.runtime.kernels import contention
+from grader.runtime.kernels.causes import died
+from grader.runtime.kernels.contention import FairClock, Usage, kept_waiting, oom_kills, usage
 from tests.builders_kernels import on_linux, until
 from tests.builders_notebooks import run
 

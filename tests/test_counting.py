@@ -1,4 +1,4 @@
-"""The counts of `grader/tools/counting.py`, each against a count by hand."""
+"""The counts of `grader/kinds/student_tools/counting.py`, each against a count by hand."""
 
 import mmap
 import subprocess
@@ -11,10 +11,10 @@ from torch.nn import functional as F  # noqa: N812  # as everyone calls it
 from torch.utils._python_dispatch import TorchDispatchMode, _disable_current_modes
 from torch.utils.checkpoint import checkpoint
 
-from grader import tools
-from grader.tools.counting import Counter, count, count_flops, saved_bytes
-from grader.tools.launches import _asked, counted, launches
-from grader.tools.memory import Cache, page_faults
+from grader.kinds import student_tools
+from grader.kinds.student_tools.counting import Counter, count, count_flops, saved_bytes
+from grader.kinds.student_tools.launches import _asked, counted, launches
+from grader.kinds.student_tools.memory import Cache, page_faults
 
 FLOAT = 4
 INDEX = 8
@@ -326,9 +326,9 @@ def test_a_tool_needs_nothing_of_ours(tool, tmp_path):
         "memory": "Cache(64)",
     }
     ours = "[n for n in sys.modules if n.startswith(('grader', 'torch._dynamo'))]"
-    path.write_text(f"{tools.source(tool)}\n{used[tool]}\nimport sys\nassert not {ours}\n")
+    path.write_text(f"{student_tools.source(tool)}\n{used[tool]}\nimport sys\nassert not {ours}\n")
     subprocess.run([sys.executable, "-I", str(path)], check=True, cwd=tmp_path)
-    assert len(tools.source(tool).splitlines()) < 200
+    assert len(student_tools.source(tool).splitlines()) < 200
 
 
 def chain(x, y):

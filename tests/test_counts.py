@@ -15,13 +15,12 @@ from typing import Any
 
 import pytest
 
-from grader import measured
-from grader.execute import counts, races
-from grader.kinds import kinds
-from grader.machine import counters
-from grader.machine.calibrate import Settings, calibrate
+from grader.cli.doctor_report import examine
+from grader.kinds import kinds, ratios
 from grader.model import Judgement, Limits, Raw, Verdict
-from grader.pipeline.doctor import examine
+from grader.runtime.execute import counts, races
+from grader.runtime.machine import counters
+from grader.runtime.machine.calibrate import Settings, calibrate
 from tests.builders_code import a_draw, a_race_key, judged, ran
 from tests.builders_kernels import EVERY_WAY
 
@@ -200,7 +199,7 @@ def test_wrong_results_on_counted_inputs_earn_nothing() -> None:
 @EVERY_WAY
 def test_page_faults_are_counted_from_outside(way: dict[str, str]) -> None:
     judgement, race = counted("return 2 * x", key=BY_PAGES, **way)
-    mine, ours = measured.middles(race)
+    mine, ours = ratios.middles(race)
     assert 550 < ours < 750
     assert mine < 60
     assert judgement.share == 1, judgement.note
@@ -214,7 +213,7 @@ def test_what_another_thread_touches_counts() -> None:
         "t.start(); t.join()\nreturn 2 * x"
     )
     judgement, race = counted(body, TOUCHED, key=BY_PAGES)
-    assert measured.middles(race)[0] > 500
+    assert ratios.middles(race)[0] > 500
     assert judgement.share == RIGHT_ALONE
 
 
@@ -229,7 +228,7 @@ def test_what_a_process_touches_counts_and_nobody_inside_can_stop_it() -> None:
         "os.wait()\nreturn 2 * x"
     )
     judgement, race = counted(body, TOUCHED, key=BY_PAGES)
-    assert measured.middles(race)[0] > 3600
+    assert ratios.middles(race)[0] > 3600
     assert judgement.share == RIGHT_ALONE
 
 
@@ -240,7 +239,7 @@ def test_instructions_are_counted_from_outside() -> None:
     judgement, race = counted("return 2 * x", key=key)
     assert judgement.share == 1
     slow, loop = counted(body, key=key)
-    assert measured.middles(loop)[0] > 5 * measured.middles(race)[0]
+    assert ratios.middles(loop)[0] > 5 * ratios.middles(race)[0]
     assert slow.share == RIGHT_ALONE
 
 
@@ -332,23 +331,23 @@ RACE = {"counts": [[100, 1000], [200, 2000], [100, 1000], [150, 1500], [100, 100
 
 
 def test_the_ratio_of_counts_is_that_of_each_round() -> None:
-    ratio = measured.ratio_of({**RACE, "idle": [0.0]})
+    ratio = ratios.ratio_of({**RACE, "idle": [0.0]})
     assert (ratio.low, ratio.middle, ratio.high) == (10, 10, 10)
-    ratio = measured.ratio_of({**RACE, "idle": [50, 50, 50]})
+    ratio = ratios.ratio_of({**RACE, "idle": [50, 50, 50]})
     assert (ratio.low, ratio.high) == (13, 19)
 
 
 @pytest.mark.parametrize(
     ("race", "error"),
     [
-        ({"uncounted": "no counter"}, measured.ElsewhereError),
-        ({"disturbed": 1}, measured.DisturbedError),
-        ({**RACE, "least": 101}, measured.DisturbedError),
-        ({**RACE, "wrong": 1}, measured.RanWrongError),
-        ({"counts": []}, measured.NotMeasuredError),
-        ({"counts": [[1]]}, measured.NotMeasuredError),
-        ({"counts": [[1, "x"]]}, measured.NotMeasuredError),
-        ({"counts": [[1, 2]], "failed": "x"}, measured.RanWrongError),
+        ({"uncounted": "no counter"}, ratios.ElsewhereError),
+        ({"disturbed": 1}, ratios.DisturbedError),
+        ({**RACE, "least": 101}, ratios.DisturbedError),
+        ({**RACE, "wrong": 1}, ratios.RanWrongError),
+        ({"counts": []}, ratios.NotMeasuredError),
+        ({"counts": [[1]]}, ratios.NotMeasuredError),
+        ({"counts": [[1, "x"]]}, ratios.NotMeasuredError),
+        ({"counts": [[1, 2]], "failed": "x"}, ratios.RanWrongError),
     ],
     ids=["elsewhere", "disturbed", "least", "wrong", "none", "half", "text", "failed"],
 )
@@ -356,7 +355,7 @@ def test_what_can_not_be_concluded_is_said(
     race: Mapping[str, object], error: type[Exception]
 ) -> None:
     with pytest.raises(error):
-        measured.ratio_of(race)
+        ratios.ratio_of(race)
 
 
 @pytest.mark.parametrize(

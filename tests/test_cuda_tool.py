@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from grader import tools, trial
-from grader.hidden.cases import solution_module
-from grader.tools.cuda import (
+from grader.kinds import student_tools
+from grader.kinds.hidden.cases import solution_module
+from grader.kinds.student_tools.cuda import (
     DataRaceError,
     DivergentBarrierError,
     LaunchError,
@@ -24,8 +24,9 @@ from grader.tools.cuda import (
     cuda,
     launch,
 )
-from grader.tools.numba_cuda import gpu_there
-from grader.tools.warps import Warps
+from grader.kinds.student_tools.numba_cuda import gpu_there
+from grader.kinds.student_tools.warps import Warps
+from grader.wire import trial
 from tests.builders_notebooks import run
 
 SOLUTIONS = Path(__file__).parent.parent / "solutions" / "cuda-threading"
@@ -487,7 +488,11 @@ def test_the_texts_run_as_a_driver_beside_a_students_kernel() -> None:
     asked = {
         "name": "q1_k",
         "seed": 1,
-        "tools": [tools.source("cuda"), tools.source("warps"), tools.source("numba_cuda")],
+        "tools": [
+            student_tools.source("cuda"),
+            student_tools.source("warps"),
+            student_tools.source("numba_cuda"),
+        ],
         "driver": "def drive(answer, x):\n    out, w = np.zeros_like(x), Warps(branches=True)\n"
         "    launch(answer, 1, 32, x, out, recorder=w)\n"
         "    return [out, w.cost().sectors, w.branches]",
@@ -502,8 +507,8 @@ def test_the_texts_run_as_a_driver_beside_a_students_kernel() -> None:
 
 def test_a_kernel_runs_behind_the_wall_from_the_notebooks_own_cells() -> None:
     evidence = run(
-        tools.source("cuda"),
-        tools.source("warps"),
+        student_tools.source("cuda"),
+        student_tools.source("warps"),
         "def add(x, y):\n"
         "    s = cuda.shared.array(1024, np.float64)\n"
         "    s[cuda.threadIdx.x] = x[cuda.grid(1)]\n"
@@ -560,7 +565,7 @@ def copied(args: tuple[Any, ...]) -> list[Any]:
 
 
 def agrees_with_numba(name: str) -> None:
-    from grader.tools.numba_cuda import numba_launch
+    from grader.kinds.student_tools.numba_cuda import numba_launch
 
     kernel, grid, block, args = kernels()[name]
     mine, theirs = copied(args), copied(args)
@@ -587,7 +592,7 @@ def test_a_gpu_comes_to_the_same(name: str) -> None:
 def test_without_numba_one_line_says_what_to_install() -> None:
     code = (
         "import sys\nsys.modules['numba'] = None\n"
-        "from grader.tools.numba_cuda import NumbaMissingError, numba_cuda\n"
+        "from grader.kinds.student_tools.numba_cuda import NumbaMissingError, numba_cuda\n"
         "try:\n    numba_cuda()\nexcept NumbaMissingError as error:\n    print(error)\n"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

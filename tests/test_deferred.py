@@ -9,8 +9,9 @@ import pytest
 
 from grader.errors import SetupError
 from grader.gradebook import Gradebook
+from grader.grading import batch, run
+from grader.grading.run import Settings, grade
 from grader.model import Evidence, Grade, Job, Mark, Verdict
-from grader.pipeline import Settings, batch, grade, grading
 from tests.builders import a_roster
 from tests.test_calibrate import a_roof
 from tests.test_commands import ok
@@ -127,7 +128,7 @@ def test_what_needs_a_gpu_waits_for_one_and_is_filled_in(
     assert bo["there"].verdict is Verdict.ABSENT  # an untouched cell needs no GPU
 
     assert grade(handed, release, results, Settings()).executed == 0
-    monkeypatch.setattr(grading, "cuda_here", lambda: True)
+    monkeypatch.setattr(run, "cuda_here", lambda: True)
     later = grade(handed, release, results, Settings(device="cuda", deferred=True))
     assert later.executed == 1
     ann = marks(results, "ann")
@@ -143,7 +144,7 @@ def test_a_gpu_that_is_not_there_is_said(course: tuple[Path, Path, Path]) -> Non
     handed, release, results = course
     with pytest.raises(SetupError, match="put off for a CPU"):
         grade(handed, release, results, Settings(deferred=True))
-    if not grading.cuda_here():
+    if not run.cuda_here():
         with pytest.raises(SetupError, match="no CUDA device"):
             grade(handed, release, results, Settings(device="cuda", deferred=True))
 

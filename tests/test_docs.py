@@ -11,10 +11,9 @@ from pathlib import Path
 import click
 import pytest
 
+from grader.bank.schema import json_schema, set_schema
 from grader.cli import _COMMANDS
 from grader.kinds import kinds
-from grader.load import json_schema
-from grader.load.schema import set_schema
 from grader.model import Parameter, Problem
 from grader.verify import checks
 from tests.test_commands import ok

@@ -10,12 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from grader.bank.folders import Bank
+from grader.bank.problem import problem_from
+from grader.bank.yaml12 import parse_yaml
 from grader.draw import below, choices_of, draw, order, paper, points_of, seed_for
 from grader.errors import SpecError
-from grader.load import Bank, new_release
-from grader.load.problem import problem_from
-from grader.load.yaml12 import parse_yaml
 from grader.model import Parameter, Part, Problem, Slot, Student
+from grader.release.file import new_release
 from tests.builders import SPEC, a_bank
 
 

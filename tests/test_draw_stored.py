@@ -8,15 +8,15 @@ from collections.abc import Mapping
 import pytest
 
 from grader import units
+from grader.bank.folders import Bank
+from grader.bank.problem import problem_from
+from grader.bank.yaml12 import parse_yaml
 from grader.draw import below, choices_of, draw, sample_seed, seed_for
 from grader.errors import SpecError
 from grader.expressions import ExpressionError, evaluate, holds, names_in
 from grader.kinds import kinds
-from grader.load import Bank
-from grader.load.problem import problem_from
-from grader.load.yaml12 import parse_yaml
 from grader.model import Facts, Problem
-from grader.quantity import Value
+from grader.units.quantity import Value
 
 # Every form of parameter and condition: the cheap ones last, one that guards another, one that
 # needs values, one that needs a fact, and one that fails most draws.

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
+from grader.bank.folders import Bank
 from grader.cli import main
-from grader.load import Bank
+from grader.grading.run import Settings
 from grader.model import Limits
-from grader.pipeline import Settings
-from grader.sandbox import choose
+from grader.runtime.sandbox import choose
 from tests.builders_notebooks import run
 
 PROBLEM = """\

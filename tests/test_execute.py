@@ -18,13 +18,13 @@ import numpy as np
 import pytest
 
 from grader.errors import SetupError
-from grader.execute import execute
-from grader.execute.reasons import targets
-from grader.kernels import Ran, StoppedError, Terms, cold, kernels
-from grader.kernels.nursery import Nursery
-from grader.kernels.session import KernelSession
 from grader.model import Answer, Evidence, Limits, Outcome
-from grader.sandbox import Bare, Place, sandboxes
+from grader.runtime.execute import execute
+from grader.runtime.execute.reasons import targets
+from grader.runtime.kernels import Ran, StoppedError, Terms, cold, kernels
+from grader.runtime.kernels.pool import Nursery
+from grader.runtime.kernels.session import KernelSession
+from grader.runtime.sandbox import Bare, Place, sandboxes
 from tests.builders_kernels import EVERY_KERNEL, EVERY_WAY, Mark, on_linux, until
 from tests.builders_notebooks import a_job, a_notebook, run
 
@@ -352,7 +352,7 @@ def test_a_word_on_stderr_is_noted_however_much_came_before() -> None:
 
 @on_linux
 def test_what_is_sent_for_a_cell_is_bounded_whatever_it_is(tmp_path: Path) -> None:
-    from grader.inside import streams
+    from grader.runtime.worker import streams
 
     with (tmp_path / "wire").open("wb") as wire:
         publisher = streams.Publisher(os.dup(wire.fileno()), b"key")
@@ -473,8 +473,8 @@ def test_torch_is_seeded_when_a_student_imports_it() -> None:
 
 LOOK = "import importlib.util\nfor _ in range(3): importlib.util.find_spec({})\n"
 HOOKS = {
-    "warm": "from grader.inside.limits import seed_all; seed_all(7)",
-    "cold": "import sys; from grader.kernels.boot import SeedOnImport\n"
+    "warm": "from grader.runtime.worker.limits import seed_all; seed_all(7)",
+    "cold": "import sys; from grader.runtime.kernels.boot import SeedOnImport\n"
     "sys.meta_path.insert(0, SeedOnImport(7))",
 }
 
@@ -504,7 +504,7 @@ def test_what_a_notebook_only_looks_for_is_seeded_when_it_is_imported(
 
 TIGHT = """\
 import ctypes, os, resource, sys
-from grader.sandbox import choose
+from grader.runtime.sandbox import choose
 from tests.builders_notebooks import QUICK
 if os.geteuid() == 0:
     ctypes.CDLL(None).prctl(24, 24, 0, 0, 0)  # from the next program on without CAP_SYS_RESOURCE
@@ -625,7 +625,7 @@ def test_a_daemon_does_not_outlive_the_run_and_processes_of_others_do(sandbox: s
 def test_a_system_without_process_groups_and_socket_files_is_enough(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("grader.kernels.place._has_sockets", lambda: False)
+    monkeypatch.setattr("grader.runtime.kernels.scratch._has_sockets", lambda: False)
     monkeypatch.delattr(os, "killpg")
     evidence = run(
         "q1_a = 1",
@@ -658,7 +658,7 @@ def test_kernels_in_threads_do_not_disturb_each_other() -> None:
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Asking takes at most a second and a half, so that what never answers is met quickly."""
-    monkeypatch.setattr("grader.execute.run.ASK_SECONDS", 1.5)
+    monkeypatch.setattr("grader.runtime.execute.run.ASK_SECONDS", 1.5)
 
 
 KERNEL = "k = get_ipython().kernel\n"
@@ -746,7 +746,7 @@ q1_a = Slow()
 def test_asking_is_not_counted_against_the_notebook_up_to_a_limit(
     free: float, last: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("grader.execute.run.FREE_ASKING_SECONDS", free)
+    monkeypatch.setattr("grader.runtime.execute.run.FREE_ASKING_SECONDS", free)
     limits = Limits(cell_seconds=1.5, notebook_seconds=1.5)
     evidence = run(SLOW, *["pass  # q1_a"] * 4, "q2_b = 2", asks="q1_a q2_b", limits=limits)
     assert outcomes(evidence)[-1] == last
@@ -800,7 +800,7 @@ def test_an_error_in_ending_a_kernel_stops_neither_the_next_nor_the_rest_of_the_
         raise PermissionError("not today")
 
     monkeypatch.setattr("jupyter_client.client.KernelClient.stop_channels", failing)
-    monkeypatch.setattr("grader.kernels.channels.Channels.close", failing)
+    monkeypatch.setattr("grader.runtime.kernels.channels.Channels.close", failing)
     evidence = run("q1_a = 1", "import os\nos._exit(0)", "q2_b = 2", asks="q1_a q2_b", **way)
     assert [value(evidence, n) for n in ("q1_a", "q2_b")] == ["1", "2"]
     assert len(failed) >= 2

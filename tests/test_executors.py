@@ -8,8 +8,8 @@ from concurrent.futures import Executor, ThreadPoolExecutor
 
 import pytest
 
-from grader import executors
 from grader.errors import SetupError
+from grader.runtime import executors
 
 
 def test_inline_runs_in_the_callers_own_thread_before_it_returns() -> None:

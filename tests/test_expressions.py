@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from grader import units
 from grader.expressions import FUNCTIONS, ExpressionError, evaluate, holds, names_in
 from grader.expressions.arithmetic import LIMIT
-from grader.quantity import Quantity, Value
+from grader.units.quantity import Quantity, Value
 
 # Generous for a busy machine; what runs away would take minutes.
 SOON = 1.0

@@ -30,8 +30,8 @@ time.sleep(60)
 """
 BESIDE = f"""\
 import json, resource, sys, threading, time
-from grader.kernels import session
-from grader.sandbox import walled
+from grader.runtime.kernels import session
+from grader.runtime.sandbox import linux as walled
 from tests.builders_notebooks import run
 from grader.model import Limits
 

@@ -12,11 +12,13 @@ from pathlib import Path
 import pytest
 import yaml
 
-from grader.load import load_problem, load_release, load_roster, own_bank
-from grader.load.exam import exam_from
-from grader.load.facts import load_facts
-from grader.load.problem import problem_from
-from grader.load.yaml12 import parse_yaml
+from grader.bank.exam_set import exam_from
+from grader.bank.facts import load_facts
+from grader.bank.index import own_bank
+from grader.bank.problem import load_problem, problem_from
+from grader.bank.yaml12 import parse_yaml
+from grader.release.file import load_release
+from grader.release.roster import load_roster
 from tests.builders import ROSTER, SPEC, a_bank, a_roster
 from tests.builders_fuzz import as_json, changed, fuzz, mutated, value_or_sentence
 from tests.test_commands import ok

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from grader.bank.folders import Bank
+from grader.bank.skeleton import write_skeleton
 from grader.errors import Location
 from grader.kinds import kinds
-from grader.load import Bank
-from grader.pipeline.skeleton import write_skeleton
 from grader.verify import Finding, Verified, verify, verify_problem
 from grader.verify.grouping import grouped
 from tests.builders import SOLUTION, SPEC, a_bank
@@ -157,7 +157,7 @@ def test_what_follows_from_a_wrong_answer_is_tried_for_every_variant(
     assert "carried-forward" not in checks(gate(tmp_path, spec))
     guarded = spec.replace("unit: ms", "carry: {where: [share < 0 * GB]}\n    unit: ms")
     assert "carried-forward" not in checks(gate(tmp_path, guarded)), "the author's guard holds"
-    monkeypatch.setattr("grader.score._plausible", lambda *_: False)
+    monkeypatch.setattr("grader.grading.score._plausible", lambda *_: False)
     assert "carried-forward" in checks(gate(tmp_path, spec))
 
 

@@ -26,9 +26,9 @@ if sys.platform != "linux":
     pytest.skip("there are no walls", allow_module_level=True)
 
 from grader.errors import SetupError
-from grader.kernels.nursery import Nursery
 from grader.model import Evidence, Limits, Outcome
-from grader.sandbox import WANTED, choose, sandboxes, walled
+from grader.runtime.kernels.pool import Nursery
+from grader.runtime.sandbox import WANTED, choose, linux, sandboxes
 from tests.builders_kernels import Mark, until
 from tests.builders_notebooks import run
 
@@ -708,12 +708,12 @@ def test_memory_of_files_in_the_scratch_folder_counts() -> None:
 @pytest.fixture
 def pretended(own_nursery: Nursery, monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
     """Makes this machine one that lacks something, as the survey tells it."""
-    here = dict(walled._survey())
+    here = dict(linux._survey())
 
     def without(*missing: str) -> None:
         assert not set(missing) - set(here)
         found = {**here, **dict.fromkeys(missing, "not in this test")}
-        monkeypatch.setattr(walled, "_survey", lambda: found)
+        monkeypatch.setattr(linux, "_survey", lambda: found)
 
     return without
 
@@ -808,7 +808,7 @@ def test_limits_hold_where_the_machine_shows_no_proc_of_its_own(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Many containers forbid to mount one: the guard then counts by that of the machine."""
-    monkeypatch.setattr(walled, "_tree", lambda: None)
+    monkeypatch.setattr(linux, "_tree", lambda: None)
     pretended(*missing, "user", "switch")  # so that nobody else counts processes
     limits = Limits(
         cell_seconds=30,
@@ -831,7 +831,7 @@ import errno, os, runpy, sys
 def refuse(*_):
     raise OSError(errno.ENOSYS, os.strerror(errno.ENOSYS))
 os.pidfd_open = refuse
-runpy.run_module("grader.inside.parent", run_name="__main__", alter_sys=True)
+runpy.run_module("grader.runtime.worker.fork_server", run_name="__main__", alter_sys=True)
 """
 
 
@@ -846,7 +846,7 @@ def test_on_an_older_system_one_that_ends_leaves_the_others_alone(
         return [*command[:2], "-c", WITHOUT_PIDFDS, *command[4:]]
 
     monkeypatch.setattr(type(sandboxes.find("wall")), "wrap", old)
-    monkeypatch.setattr(walled, "_tree", lambda: None)
+    monkeypatch.setattr(linux, "_tree", lambda: None)
     pretended(*missing)
     slow = "import os, time\nfor _ in range(20): time.sleep(0.1)\nq1_a = len(os.listdir('.'))"
     with ThreadPoolExecutor(1) as pool:
@@ -886,7 +886,7 @@ def test_the_filter_alone_keeps_the_internet_out_of_reach(
 def test_without_any_layer_the_machine_is_as_open_as_it_is_said_to_be(
     secret: Path, pretended: Callable[..., None]
 ) -> None:
-    pretended(*walled._survey())
+    pretended(*linux._survey())
     assert not present() & {"files", "network", "processes", "system-calls"}
     got = what_got_through(f"with attempt('read'): open({str(secret)!r}).read()", sandbox="wall")
     assert got == ["read"]
@@ -894,7 +894,7 @@ def test_without_any_layer_the_machine_is_as_open_as_it_is_said_to_be(
 
 ORDINARY = """\
 import os, sys
-from grader.inside import linux
+from grader.runtime.worker import syscalls as linux
 uid = 1000
 linux.unshare(linux.CLONE_NEWUSER)
 for path, text in (("setgroups", "deny"), ("uid_map", f"{uid} 0 1"), ("gid_map", f"{uid} 0 1")):
@@ -1013,7 +1013,7 @@ q3_c = sum(here.recv() for here, _ in lines for _ in range(5))
 def test_what_sockets_hold_is_memory_where_no_group_counts(
     missing: tuple[str, ...], pretended: Callable[..., None], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(walled, "_tree", lambda: None)
+    monkeypatch.setattr(linux, "_tree", lambda: None)
     pretended(*missing)
     limits = Limits(cell_seconds=20, notebook_seconds=60, memory_bytes=300_000_000)
     sources = (HONEST_SOCKETS, FILLS_SOCKETS, "q2_b = 2")

@@ -7,12 +7,13 @@ from pathlib import Path
 
 import pytest
 
+from grader.bank.folders import Bank
 from grader.errors import SetupError
-from grader.hidden import Closeness, broken
-from grader.hidden.form import deformed
 from grader.kinds import kinds
 from grader.kinds.code import CodeKind
-from grader.load import Bank
+from grader.kinds.hidden.compare import Closeness
+from grader.kinds.hidden.form import deformed
+from grader.kinds.hidden.rules import broken
 from grader.model import Verdict
 from grader.verify import verify_problem
 from tests.builders import a_bank

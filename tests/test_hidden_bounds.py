@@ -9,12 +9,12 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from grader import trial
-from grader.hidden import Array, Closeness, difference, read
-from grader.hidden.compare import shown
 from grader.kinds import kinds
 from grader.kinds.attempts import CodeExample
+from grader.kinds.hidden.compare import Closeness, difference, shown
 from grader.model import Verdict
+from grader.wire import trial
+from grader.wire.values import Array, read
 from tests.builders_code import a_code_key, defined, judged, ran
 from tests.builders_fuzz import in_time
 from tests.builders_kernels import WAYS

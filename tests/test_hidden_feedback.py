@@ -6,14 +6,14 @@ import re
 
 import pytest
 
+from grader.bank.folders import Bank
 from grader.draw import draw, sample_seed
-from grader.hidden.compare import without_names
+from grader.grading.reveal import story
 from grader.kinds import kinds
 from grader.kinds.attempts import CodeKey
 from grader.kinds.code import CodeKind
-from grader.load import Bank
+from grader.kinds.hidden.compare import without_names
 from grader.model import CellRun, Evidence, Outcome
-from grader.reveal import story
 from tests.builders_code import a_code_key
 from tests.builders_report import a_mark
 

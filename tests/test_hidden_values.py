@@ -13,9 +13,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from grader import analysis, source, statements, trial
-from grader.execute.trials import read_said
-from grader.hidden import Array, Closeness, broken, difference, digest_of, raised, read
+from grader.kinds.hidden import analysis, raised, source, statements
+from grader.kinds.hidden.compare import Closeness, difference
+from grader.kinds.hidden.promised import digest_of
+from grader.kinds.hidden.rules import broken
+from grader.runtime.execute.trials import read_said
+from grader.wire import trial
+from grader.wire.values import Array, read
 from tests.builders_code import a_code_key
 from tests.builders_fuzz import in_time
 

@@ -12,11 +12,11 @@ from pathlib import Path
 
 import pytest
 
-from grader import install
 from grader.errors import SetupError
-from grader.export.classroom import instructor_files, student_files
-from grader.export.classroom50_setup import classroom50_files
-from grader.install import Source, chosen_source, own_source, source_of
+from grader.integrations import install
+from grader.integrations.github.classroom import instructor_files, student_files
+from grader.integrations.github.classroom50_setup import classroom50_files
+from grader.integrations.install import Source, chosen_source, own_source, source_of
 from tests.builders_classroom import ROOT, SOURCE, TEMPLATES, a_course, git, parsed, run_step
 from tests.test_commands import ok
 
@@ -262,7 +262,7 @@ def test_the_reusable_workflow_installs_what_is_pinned_alone(
 
 
 def test_an_earlier_class_that_named_a_package_is_still_read(tmp_path: Path) -> None:
-    from grader.pipeline.wishes import before
+    from grader.integrations.github.options import before
 
     options = {"install": "systems-grader==0.1.0", "owner": "org"}
     data = {"schema": "systems-grader/classroom/v1", "options": options, "template_notebooks": []}

@@ -19,7 +19,7 @@ NOBODY_HERE = 0x6FFF_FF00
 
 GUARD = """\
 import os, sys, time
-from grader.inside import kin, linux
+from grader.runtime.worker import kin, linux
 os.setsid()
 linux.prctl(linux.PR_SET_CHILD_SUBREAPER, 1)
 here, there = os.pipe()

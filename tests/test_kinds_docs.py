@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from grader.bank.problem import problem_from
+from grader.bank.yaml12 import parse_yaml
 from grader.draw import draw
 from grader.kinds import kinds
 from grader.kinds.slips import find, of_unit
-from grader.load.problem import problem_from
-from grader.load.yaml12 import parse_yaml
 from grader.testing import check_kind
 from tests.builders_kinds import a_key, a_multi_choice, an_ordering, judged
 

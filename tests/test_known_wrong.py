@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
+from grader.bank.folders import Bank
 from grader.draw import draw, sample_seed
 from grader.kinds import kinds
 from grader.kinds.attempts import CodeExample, CodeKey
 from grader.kinds.code import CodeKind
-from grader.load import Bank
 from grader.model import Judgement
 from grader.verify import verify_problem
 from tests.builders import a_bank

@@ -22,7 +22,7 @@ import pytest
 if sys.platform != "linux":
     pytest.skip("Landlock is for Linux", allow_module_level=True)
 
-from grader.inside import landlock
+from grader.runtime.worker import landlock
 
 ABI = landlock.abi()
 SYSTEM = ("/usr", "/lib", "/lib64", "/bin")
@@ -30,7 +30,7 @@ REFUSED = {"EACCES", "EPERM"}
 # Loaded before the fence goes up, so that an attempt fails for what it tries and nothing else.
 IMPORTS = """
 import ctypes, errno, fcntl, json, os, pathlib, shutil, signal, socket, subprocess, sys, termios
-from grader.inside import landlock, linux
+from grader.runtime.worker import landlock, linux
 """
 ATTEMPTS = """
 def attempt(what):

@@ -9,21 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from grader.bank.folders import Bank
+from grader.bank.problem import load_problem, problem_from
+from grader.bank.schema import json_schema
+from grader.bank.yaml12 import parse_yaml, scalar
 from grader.errors import GraderError, Location, SetupError, SpecError, SpecErrors
-from grader.load import (
-    Bank,
-    extended,
-    json_schema,
-    load_problem,
-    load_release,
-    load_roster,
-    new_release,
-    release_bytes,
-)
-from grader.load.problem import problem_from
-from grader.load.roster import parse_roster
-from grader.load.yaml12 import parse_yaml, scalar
 from grader.model import Student
+from grader.release.file import extended, load_release, new_release, release_bytes
+from grader.release.roster import load_roster, parse_roster
 from tests.builders import SET, SPEC, a_bank
 
 

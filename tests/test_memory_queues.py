@@ -15,8 +15,8 @@ import pytest
 if sys.platform != "linux":
     pytest.skip("it reads the /proc of Linux", allow_module_level=True)
 
-from grader.inside import memory, queues
-from grader.inside.queues import HERE, Where
+from grader.runtime.worker import memory, pipe_accounting
+from grader.runtime.worker.pipe_accounting import HERE, Where
 
 MB = 2**20
 ROOT = Path(__file__).parent.parent
@@ -75,7 +75,7 @@ def started() -> Iterator[Started]:
 def copies(pid: int) -> bool:
     """Whether descriptors of another process may be copied here."""
     try:
-        queues._inside(pid, 0, {"pipe": 0, "socket": 0})
+        pipe_accounting._inside(pid, 0, {"pipe": 0, "socket": 0})
     except OSError:
         return False
     return True
@@ -83,9 +83,9 @@ def copies(pid: int) -> bool:
 
 def test_what_sockets_hold_is_seen(started: Started) -> None:
     empty, full = started(""), started("sockets(200)")
-    assert queues.held([empty], HERE) < 2 * MB
-    assert queues.held([full], HERE) > 60 * MB
-    assert queues.most([full], 0, HERE) >= queues.held([full], HERE)
+    assert pipe_accounting.held([empty], HERE) < 2 * MB
+    assert pipe_accounting.held([full], HERE) > 60 * MB
+    assert pipe_accounting.most([full], 0, HERE) >= pipe_accounting.held([full], HERE)
     assert memory.used(pids=[full]) < 40 * MB
     assert memory.over(70 * MB, pids=[full])
     assert not memory.over(70 * MB, pids=[empty])
@@ -93,8 +93,8 @@ def test_what_sockets_hold_is_seen(started: Started) -> None:
 
 def test_what_pipes_hold_is_seen(started: Started) -> None:
     full = started("pipes(400)")
-    assert queues.held([full], HERE) > 20 * MB
-    assert queues.most([full], 0, HERE) >= queues.held([full], HERE)
+    assert pipe_accounting.held([full], HERE) > 20 * MB
+    assert pipe_accounting.most([full], 0, HERE) >= pipe_accounting.held([full], HERE)
 
 
 def test_what_is_shared_counts_once(started: Started) -> None:
@@ -104,7 +104,7 @@ def test_what_is_shared_counts_once(started: Started) -> None:
     children = Path(f"/proc/{parent}/task/{parent}/children").read_text().split()
     pids = [parent, *map(int, children)]
     assert len(pids) == 4
-    assert queues.held(pids, HERE) < 1.2 * queues.held([parent], HERE) + MB
+    assert pipe_accounting.held(pids, HERE) < 1.2 * pipe_accounting.held([parent], HERE) + MB
 
 
 def test_a_few_dozen_that_are_empty_hold_next_to_nothing(started: Started) -> None:
@@ -121,9 +121,9 @@ def test_a_few_dozen_that_are_empty_hold_next_to_nothing(started: Started) -> No
     pids = [honest, *map(int, children)]
     if not copies(honest):
         pytest.skip("no descriptor of another process may be copied here")
-    assert queues.held(pids, HERE) < 2 * MB
+    assert pipe_accounting.held(pids, HERE) < 2 * MB
     limit = memory.used(pids=pids) + 10 * MB
-    assert queues.most(pids, 10 * MB, HERE) > 10 * MB  # so that they are looked into
+    assert pipe_accounting.most(pids, 10 * MB, HERE) > 10 * MB  # so that they are looked into
     assert not memory.over(limit, pids=pids)
 
 
@@ -131,13 +131,13 @@ def test_where_nothing_can_be_looked_into_a_few_count_little(started: Started) -
     few = started("kept = [socket.socketpair() for _ in range(20)]")
     many = started("sockets(200)")
     elsewhere = Where("/proc/self/../")  # of which the numbers are not known to be ours
-    assert queues.held([few], elsewhere) < 15 * MB
-    assert queues.held([many], elsewhere) > 80 * MB
+    assert pipe_accounting.held([few], elsewhere) < 15 * MB
+    assert pipe_accounting.held([many], elsewhere) > 80 * MB
 
 
 def test_what_was_sent_by_one_that_is_closed_counts(started: Started) -> None:
     full = started("sockets(100)\nkept = [pair[0] for pair in kept]")
-    assert queues.held([full], HERE) > 15 * MB
+    assert pipe_accounting.held([full], HERE) > 15 * MB
 
 
 @pytest.mark.skipif(os.uname().machine != "x86_64", reason="the numbers are those of x86-64")
@@ -154,16 +154,16 @@ def test_what_one_thread_has_open_counts(started: Started) -> None:
         done.wait()
         """
     )
-    assert queues.held([full], HERE) > 35 * MB
-    assert queues.most([full], 0, HERE) > 35 * MB
+    assert pipe_accounting.held([full], HERE) > 35 * MB
+    assert pipe_accounting.most([full], 0, HERE) > 35 * MB
 
 
 IN_A_NETWORK = """
 import sys
 sys.path.insert(0, {root!r})
-from grader.inside import queues
+from grader.runtime.worker import pipe_accounting as queues
 import array, os, socket
-from grader.inside.queues import Where
+from grader.runtime.worker.pipe_accounting import Where
 pairs = [socket.socketpair() for _ in range(60)]
 where = Where(alone=True)
 print(queues.held([os.getpid()], where) >> 20)

@@ -14,7 +14,7 @@ import pytest
 if sys.platform != "linux":
     pytest.skip("it reads the /proc of Linux", allow_module_level=True)
 
-from grader.inside import memory
+from grader.runtime.worker import memory
 
 MB = 2**20
 ROOT = Path(__file__).parent.parent
@@ -153,7 +153,7 @@ def printed(command: list[str], folder: Path, code: str) -> list[str]:
     start = f"""
         import os, subprocess, sys
         sys.path.insert(0, {str(ROOT)!r})
-        from grader.inside import memory
+        from grader.runtime.worker import memory
         """
     script.write_text(textwrap.dedent(start) + textwrap.dedent(code))
     ended = subprocess.run(

@@ -19,12 +19,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from grader import probe, trial
-from grader.execute.trials import read_said
-from grader.inside.wire import MOST_MARKS, Message, is_crowded
-from grader.kernels import Said, ask
-from grader.kernels.client import CellClient, Transcript, unpack
 from grader.model import Call, Evidence, Limits, Outcome, Trial
+from grader.runtime.execute.trials import read_said
+from grader.runtime.kernels import Said, ask
+from grader.runtime.kernels.client import CellClient, Transcript, unpack
+from grader.runtime.worker.channel import MOST_MARKS, Message, is_crowded
+from grader.wire import probe, trial
 from tests.builders_code import a_race_key, ran
 from tests.builders_kernels import EVERY_WAY, on_linux
 from tests.builders_notebooks import run

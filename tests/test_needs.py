@@ -11,13 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from grader import tools
 from grader.errors import SetupError
 from grader.gradebook import Gradebook
-from grader.hidden.cases import solution_module
+from grader.grading.run import Settings, grade
+from grader.kinds import student_tools
+from grader.kinds.hidden.cases import solution_module
 from grader.model import Mark, Trial, Verdict, packages
 from grader.model.packages import PACKAGES
-from grader.pipeline import Settings, grade
 from tests.builders import a_bank, a_roster
 from tests.builders_notebooks import run
 from tests.test_commands import fails, ok
@@ -391,7 +391,7 @@ def test_imports_are_found_in_the_text(source: str, at_load: bool, anywhere: boo
 
 def test_only_the_notebook_sees_what_stands_in(installed: Path) -> None:
     """Libraries that ask for the package must go on without it, as torch does."""
-    from grader.execute.waiting import standing_in
+    from grader.runtime.execute.waiting import standing_in
 
     (source,) = standing_in([Trial(name="q1_a", alias="a", needs=("triton",))])
     evidence = run(
@@ -461,5 +461,5 @@ def test_a_package_is_found_by_what_is_imported(name: str) -> None:
     one = PACKAGES[name]
     assert one.is_here == (importlib.util.find_spec(one.module) is not None)
     assert packages.missing([name]) == (() if one.is_here else (name,))
-    assert all(tool in tools.known() for tool in one.tools)
+    assert all(tool in student_tools.known() for tool in one.tools)
     assert packages.needed_by(one.tools) == ((name,) if one.tools else ())

@@ -19,14 +19,15 @@ import pytest
 if sys.platform != "linux":
     pytest.skip("elsewhere kernels start cold", allow_module_level=True)
 
-from grader import executors
-from grader.execute import execute
-from grader.kernels import NotStartedError, nursery, warm
-from grader.kernels.base import Terms
-from grader.kernels.nursery import Nursery
-from grader.kernels.session import KernelSession
 from grader.model import Limits, Outcome
-from grader.sandbox import choose, sandboxes
+from grader.runtime import executors
+from grader.runtime.execute import execute
+from grader.runtime.kernels import NotStartedError, warm
+from grader.runtime.kernels import pool as nursery
+from grader.runtime.kernels.base import Terms
+from grader.runtime.kernels.pool import Nursery
+from grader.runtime.kernels.session import KernelSession
+from grader.runtime.sandbox import choose, sandboxes
 from tests.builders_kernels import until
 from tests.builders_notebooks import QUICK, a_job, a_notebook, run
 
@@ -284,7 +285,7 @@ def refuse():
         raise BlockingIOError(11, "Resource temporarily unavailable")
     return fork()
 os.fork = refuse
-runpy.run_module("grader.inside.parent", run_name="__main__", alter_sys=True)
+runpy.run_module("grader.runtime.worker.fork_server", run_name="__main__", alter_sys=True)
 """
 
     def wrapped(_: object, command: list[str], __: object) -> list[str]:

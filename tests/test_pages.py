@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
+from grader.grading.tally import tally
 from grader.model import Outcome
 from grader.model.result import EvidenceSummary
 from grader.report import class_page, feedback_page, summarise
-from grader.tally import tally
 from tests.builders_report import (
     TEMPLATES,
     a_class,

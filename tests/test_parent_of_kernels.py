@@ -11,9 +11,9 @@ import pytest
 if sys.platform != "linux":
     pytest.skip("elsewhere kernels start cold", allow_module_level=True)
 
-from grader.kernels.nursery import Nursery
 from grader.model import Outcome
-from grader.sandbox import choose
+from grader.runtime.kernels.pool import Nursery
+from grader.runtime.sandbox import choose
 from tests.builders_notebooks import run
 
 BOTH = pytest.mark.parametrize("sandbox", ["auto", "off"])
@@ -28,7 +28,7 @@ def endless(which, options=0):
         return 2**30, 0
     return waitpid(which, options)
 os.waitpid = endless
-runpy.run_module("grader.inside.parent", run_name="__main__", alter_sys=True)
+runpy.run_module("grader.runtime.worker.fork_server", run_name="__main__", alter_sys=True)
 """
 
 

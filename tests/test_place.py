@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from grader.kernels import Terms, cold, place
-from grader.sandbox import Bare, Place
+from grader.runtime.kernels import Terms, cold, scratch
+from grader.runtime.sandbox import Bare, Place
 from tests.builders_notebooks import QUICK
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="folders are held open by POSIX")
@@ -22,7 +22,7 @@ NOBODY = 65534
 
 @pytest.fixture
 def made() -> Place:
-    return place.make()
+    return scratch.make()
 
 
 @contextmanager
@@ -59,20 +59,20 @@ def test_folders_nested_deeper_than_a_path_may_be_long_are_removed(
     made: Place, depth: int, name: str
 ) -> None:
     nest(made.work, depth, name)
-    place.remove(made)
+    scratch.remove(made)
     assert not made.root.exists()
 
 
 @pytest.mark.parametrize("mode", [0o000, 0o400, 0o500, 0o100])
 def test_folders_that_forbid_everything_are_removed(mode: int) -> None:
     with without_privileges():
-        made = place.make()
+        made = scratch.make()
         inner = made.work / "a" / "b"
         inner.mkdir(parents=True)
         (inner / "file").touch()
         for folder in (inner, inner.parent, made.work, made.root):
             folder.chmod(mode)
-        place.remove(made)
+        scratch.remove(made)
     assert not made.root.exists()
 
 
@@ -86,7 +86,7 @@ def test_what_a_link_leads_to_is_left_as_it_was(made: Place, tmp_path: Path) -> 
         link.symlink_to(outside)
     (made.work / "broken").symlink_to("/does/not/exist")
     (made.work / "file").symlink_to(outside / "thesis.txt")
-    place.remove(made)
+    scratch.remove(made)
     assert not made.root.exists()
     assert outside.stat().st_mode & 0o777 == 0o555
     assert (outside / "thesis.txt").read_text() == "years of work"
@@ -94,25 +94,25 @@ def test_what_a_link_leads_to_is_left_as_it_was(made: Place, tmp_path: Path) -> 
 
 def test_a_folder_that_became_a_link_is_not_followed(made: Place, tmp_path: Path) -> None:
     (tmp_path / "thesis.txt").touch()
-    place.remove(made)
+    scratch.remove(made)
     made.root.symlink_to(tmp_path)
     try:
-        place.remove(made)
+        scratch.remove(made)
         assert (tmp_path / "thesis.txt").exists()
     finally:
         made.root.unlink()
 
 
 def test_a_folder_that_is_gone_already_is_no_error(made: Place) -> None:
-    place.remove(made)
-    place.remove(made)
+    scratch.remove(made)
+    scratch.remove(made)
     assert not made.root.exists()
 
 
 def test_somebody_who_swaps_folders_and_links_meanwhile_gains_and_stops_nothing(
     made: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(place, "REMOVE_SECONDS", 0.5)
+    monkeypatch.setattr(scratch, "REMOVE_SECONDS", 0.5)
     (tmp_path / "thesis.txt").touch()
     mode = tmp_path.stat().st_mode
     over = threading.Event()
@@ -135,11 +135,11 @@ def test_somebody_who_swaps_folders_and_links_meanwhile_gains_and_stops_nothing(
     began = time.monotonic()
     try:
         for _ in range(3):
-            place.remove(made)
+            scratch.remove(made)
     finally:
         over.set()
         thread.join()
-        place.remove(made)
+        scratch.remove(made)
     assert time.monotonic() - began < 10
     assert (tmp_path / "thesis.txt").exists()
     assert tmp_path.stat().st_mode == mode
@@ -152,10 +152,10 @@ def test_somebody_who_swaps_folders_and_links_meanwhile_gains_and_stops_nothing(
 def test_a_system_without_sockets_in_files_talks_by_tcp_to_itself_alone(
     made: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert place.transport(made) == {"transport": "ipc", "ip": f"{made.root}/wire/k"}
-    place.remove(made)
+    assert scratch.transport(made) == {"transport": "ipc", "ip": f"{made.root}/wire/k"}
+    scratch.remove(made)
     monkeypatch.setattr(sys, "platform", "win32")
-    assert place.transport(made) == {"transport": "tcp", "ip": "127.0.0.1"}
+    assert scratch.transport(made) == {"transport": "tcp", "ip": "127.0.0.1"}
 
 
 def test_the_variables_of_folders_are_those_of_the_system(

@@ -12,8 +12,8 @@ from grader.collect import collect
 from grader.collect.platforms import handed
 from grader.collect.roster import Roster
 from grader.errors import SetupError, SpecError
-from grader.load import load_numbers
 from grader.model import Student
+from grader.release.people import load_numbers
 from tests.builders_notebooks import a_notebook
 
 KNOWN = {

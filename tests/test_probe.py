@@ -12,10 +12,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from grader import probe
-from grader.kernels import ask
-from grader.kernels.ask import GarbledError, checked
-from grader.probe import encode
+from grader.runtime.kernels import ask
+from grader.runtime.kernels.ask import GarbledError, checked
+from grader.wire import probe
+from grader.wire.probe import encode
 
 INT_1 = {"t": "int", "v": "1"}
 

@@ -18,19 +18,19 @@ import nbformat
 import numpy as np
 import pytest
 
-from grader import probe
+from grader.bank.folders import Bank
+from grader.check.run import Found, line_of
 from grader.cli.check_screen import sentence
 from grader.draw import loose_paper
 from grader.kinds import Unreadable, kinds
 from grader.kinds.code import CodeKey, CodeKind
 from grader.kinds.integer import Integer
 from grader.kinds.numeric import Numeric
-from grader.load import Bank
 from grader.model import Answer, Key, Part, Raw, Tolerance, packages
-from grader.pipeline import releases
-from grader.pipeline.checking import Found, line_of
-from grader.render import check, closing, render
-from grader.render.heading import how_to_answer
+from grader.notebook.render import check, closing, render
+from grader.notebook.render.heading import how_to_answer
+from grader.release import rendering
+from grader.wire import probe
 from tests.builders_answers import JOINED, NUMBERS, UNITS, VALUES, WORDS, Sized, function, made_up
 from tests.builders_kinds import PARTS, a_key
 from tests.builders_roundtrip import NAMES, a_course
@@ -353,7 +353,7 @@ def test_every_code_cell_goes_on_after_an_error_and_the_check_is_folded(course: 
 def first_cell(*problems: str) -> str:
     """The first cell of a notebook with these problems of the package's own bank."""
     bank = Bank.open()
-    variants = [releases.sample(bank, problem, 0) for problem in problems]
+    variants = [rendering.sample(bank, problem, 0) for problem in problems]
     return render(loose_paper(variants, "quiz"), TEMPLATES)[0].source
 
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from grader.quantity import (
+from grader.units.quantity import (
     MAX_EXPONENT,
     ONE,
     DimensionError,

@@ -13,13 +13,13 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from grader import units
+from grader.bank.folders import Bank
 from grader.errors import SpecError
 from grader.expressions import ExpressionError, evaluate, syntax
 from grader.expressions.arithmetic import BINARY, COMPARISONS, bounded, negative, positive, truth
 from grader.expressions.functions import FUNCTIONS, call
 from grader.kinds.slips import WIDEST, find, of_unit
-from grader.load import Bank
-from grader.quantity import Quantity, Value
+from grader.units.quantity import Quantity, Value
 from tests.builders import a_bank, a_roster
 from tests.test_commands import ok
 
@@ -155,8 +155,8 @@ def test_what_shows_a_problem_loads_neither_the_store_nor_a_kernel(
     ok("render", "quiz", "--roster", a_roster(tmp_path), "--out", tmp_path / "release",
        "--bank", bank)  # fmt: skip
     code = (
-        "import sys\nfrom pathlib import Path\nfrom grader.load import Bank, load_release\n"
-        f"from grader.pipeline import key_data, preview\n{call}\n"
+        "import sys\nfrom pathlib import Path\nfrom grader.bank import Bank, load_release\n"
+        f"from grader.grading import key_data, preview\n{call}\n"
         f"sys.exit(','.join(sorted(set({HEAVY}) & set(sys.modules))) or 0)"
     )
     done = subprocess.run(
@@ -169,7 +169,7 @@ def test_a_template_that_names_what_is_not_there_is_an_error_in_words(tmp_path: 
     bank = a_bank(tmp_path)
     (bank / "templates" / "notebook").mkdir(parents=True)
     (bank / "templates" / "notebook" / "answer.py.j2").write_text("{{ nonsense }} = ...")
-    from grader.pipeline import preview
+    from grader.release.rendering import preview
 
     with pytest.raises(SpecError, match="'nonsense' is undefined") as caught:
         preview(Bank.open([bank]), "sample", 0)

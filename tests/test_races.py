@@ -13,13 +13,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from grader import measured
-from grader.execute import agreement, races
-from grader.hidden import digest_of
-from grader.kernels import USUAL, Session, Terms, kernels
-from grader.kinds import kinds
+from grader.kinds import kinds, ratios
+from grader.kinds.hidden.promised import digest_of
 from grader.kinds.prediction import Prediction
 from grader.model import Judgement, Raw, Verdict
+from grader.runtime.execute import agreement, races
+from grader.runtime.kernels import USUAL, Session, Terms, kernels
 from tests.builders_code import a_draw, a_race_key, judged, ran
 from tests.builders_kernels import EVERY_WAY
 
@@ -443,7 +442,7 @@ def a_race(mine: float, baseline: float, **changes: object) -> dict[str, object]
 
 
 def test_the_ratio_is_that_of_the_net_times() -> None:
-    found = measured.ratio(a_race(0.01, 0.05))
+    found = ratios.ratio(a_race(0.01, 0.05))
     assert (found.low, found.middle, found.high) == pytest.approx((5, 5, 5))
     assert found.above(4.9) is True
     assert found.above(5.1) is False
@@ -454,7 +453,7 @@ def test_noise_widens_the_interval_and_moves_it_little() -> None:
     for _ in range(200):
         noise = 0.05 * rng.exponential(size=(24, 2)) * (rng.random((24, 2)) < 0.4)
         rounds = np.add(noise, [0.011, 0.101]).tolist()
-        found = measured.ratio(a_race(0.01, 0.1, rounds=rounds))
+        found = ratios.ratio(a_race(0.01, 0.1, rounds=rounds))
         assert found.low * 0.999 <= 10 <= found.high * 1.001
         assert found.above(2) is True
         assert found.above(40) is False
@@ -463,16 +462,16 @@ def test_noise_widens_the_interval_and_moves_it_little() -> None:
 def test_a_baseline_that_is_slow_beside_the_student_alone_proves_nothing() -> None:
     beside = [[0.011, 0.101]] * 8  # ten times as fast; but as fast as the baseline when alone
     for when in ("alone", "after"):
-        found = measured.ratio(a_race(0.01, 0.1, rounds=beside, **{when: [0.011] * 3}))
+        found = ratios.ratio(a_race(0.01, 0.1, rounds=beside, **{when: [0.011] * 3}))
         assert found.above(3) is None
         assert found.above(0.5) is True
         assert found.above(20) is False
-        assert measured.busy(a_race(0.01, 0.1, rounds=beside, **{when: [0.011] * 3}))
-    assert not measured.busy(a_race(0.01, 0.1))
+        assert ratios.busy(a_race(0.01, 0.1, rounds=beside, **{when: [0.011] * 3}))
+    assert not ratios.busy(a_race(0.01, 0.1))
 
 
 def test_what_is_shorter_than_can_be_seen_is_fast_but_not_endlessly() -> None:
-    found = measured.ratio(a_race(0.0, 0.05))
+    found = ratios.ratio(a_race(0.0, 0.05))
     assert found.above(100) is True
     assert found.above(10_000) is None or found.above(10_000) is False
 
@@ -480,25 +479,25 @@ def test_what_is_shorter_than_can_be_seen_is_fast_but_not_endlessly() -> None:
 @pytest.mark.parametrize(
     "race, error",
     [
-        ({}, measured.NotMeasuredError),
-        ({"unmade": "x"}, measured.NotMeasuredError),
-        (a_race(1, 1, rounds=[]), measured.NotMeasuredError),
-        (a_race(1, 1, rounds=[[1]]), measured.NotMeasuredError),
-        (a_race(1, 1, rounds=[[1, float("nan")]]), measured.NotMeasuredError),
-        (a_race(1, 1, idle=["x"]), measured.NotMeasuredError),
-        (a_race(1, 1, alone=None), measured.NotMeasuredError),
-        (a_race(1, 1, wrong=1), measured.RanWrongError),
-        ({"failed": "x"}, measured.RanWrongError),
-        ({"late": 5.0}, measured.TooSlowError),
+        ({}, ratios.NotMeasuredError),
+        ({"unmade": "x"}, ratios.NotMeasuredError),
+        (a_race(1, 1, rounds=[]), ratios.NotMeasuredError),
+        (a_race(1, 1, rounds=[[1]]), ratios.NotMeasuredError),
+        (a_race(1, 1, rounds=[[1, float("nan")]]), ratios.NotMeasuredError),
+        (a_race(1, 1, idle=["x"]), ratios.NotMeasuredError),
+        (a_race(1, 1, alone=None), ratios.NotMeasuredError),
+        (a_race(1, 1, wrong=1), ratios.RanWrongError),
+        ({"failed": "x"}, ratios.RanWrongError),
+        ({"late": 5.0}, ratios.TooSlowError),
     ],
 )
 def test_what_came_to_nothing_says_so(race: Mapping[str, object], error: type[Exception]) -> None:
     with pytest.raises(error):
-        measured.ratio(race)
+        ratios.ratio(race)
 
 
 def test_results_are_as_near_as_their_type_allows() -> None:
-    from grader import trial
+    from grader.wire import trial
 
     def agree(mine: Any, right: Any) -> bool:
         theirs, ours = trial.encode(mine), trial.encode(right)

@@ -18,11 +18,16 @@ import pytest
 torch = pytest.importorskip("torch")
 dist = pytest.importorskip("torch.distributed")
 
-from grader import tools  # noqa: E402
+from grader.kinds import student_tools  # noqa: E402
+from grader.kinds.student_tools import ranks  # noqa: E402
+from grader.kinds.student_tools.ranks import (  # noqa: E402
+    DeadlockError,
+    RankFailedError,
+    RankHungError,
+    run_ranks,
+)
 from grader.model import Call, Limits, Outcome, Trial  # noqa: E402
-from grader.sandbox import choose  # noqa: E402
-from grader.tools import ranks  # noqa: E402
-from grader.tools.ranks import DeadlockError, RankFailedError, RankHungError, run_ranks  # noqa: E402
+from grader.runtime.sandbox import choose  # noqa: E402
 from tests.builders_notebooks import run  # noqa: E402
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks at /proc")
@@ -388,7 +393,7 @@ def test_what_a_rank_has_started_ends_with_it() -> None:
 SCRIPT = """\
 import os, sys, time
 sys.path.insert(0, {root!r})
-from grader.tools.ranks import run_ranks
+from grader.kinds.student_tools.ranks import run_ranks
 def tell():
     print(os.getpid())
     while True:
@@ -474,7 +479,11 @@ def test_in_a_kernel_a_deadlock_costs_its_own_call_alone(sandbox: str) -> None:
         )
     )
     trial = Trial(
-        name="shift", alias="shift", driver=DRIVER, tools=(tools.source("ranks"),), calls=calls
+        name="shift",
+        alias="shift",
+        driver=DRIVER,
+        tools=(student_tools.source("ranks"),),
+        calls=calls,
     )
     evidence = run(
         STUDENT, asks="shift", trials=(trial,), loopback=True, sandbox=sandbox, limits=Limits()
@@ -498,7 +507,7 @@ def test_in_a_notebook_the_tool_is_a_cell_and_ends_with_the_cell() -> None:
         "import os\ntry:\n    os.waitpid(-1, os.WNOHANG)\nexcept ChildProcessError:\n    left = 0"
     )
     evidence = run(
-        tools.source("ranks"), uses, after,
+        student_tools.source("ranks"), uses, after,
         asks="left", loopback=True, limits=Limits(cell_seconds=2),
     )  # fmt: skip
     assert evidence.cells[1].outcome is Outcome.TIMEOUT

@@ -11,11 +11,11 @@ import pytest
 
 from grader.errors import SetupError
 from grader.registry import Registry
-from grader.sandbox import WANTED, Bare, base, choose
+from grader.runtime.sandbox import WANTED, Bare, base, choose
 
 Install = Callable[[str, str], None]
 SANDBOX = """\
-from grader.sandbox import WANTED, Bare, Layer
+from grader.runtime.sandbox import WANTED, Bare, Layer
 
 class Walled(Bare):
     def layers(self):

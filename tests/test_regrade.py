@@ -13,10 +13,10 @@ from click.testing import CliRunner
 from grader.cli import grader
 from grader.errors import SetupError
 from grader.gradebook import Gradebook
+from grader.grading.batch import refused
+from grader.grading.score import FAULT, score
 from grader.kinds import kinds
-from grader.pipeline.batch import refused
-from grader.pipeline.papers import papers_of
-from grader.score import FAULT, score
+from grader.release.papers import papers_of
 from tests.builders import ROSTER, SPEC, a_bank, a_roster
 from tests.test_commands import ok, run
 

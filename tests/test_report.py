@@ -21,8 +21,7 @@ from hypothesis import strategies as st
 
 from grader.collect import collect
 from grader.errors import SpecError
-from grader.markup import author_text, feedback_text
-from grader.markup.mathml import formula
+from grader.grading.tally import tally
 from grader.model import Outcome, Override, Student, Verdict
 from grader.model.result import EvidenceSummary, Standing
 from grader.report import (
@@ -40,7 +39,8 @@ from grader.report import (
 from grader.report.names import question_number
 from grader.report.numbers import correlation, histogram, mean, quartiles
 from grader.report.pages import seconds
-from grader.tally import tally
+from grader.text.markup import author_text, feedback_text
+from grader.text.mathml import formula
 from tests.builders_report import (
     TEMPLATES,
     a_class,

@@ -8,12 +8,14 @@ from dataclasses import replace
 
 import pytest
 
-from grader import probe
+from grader.bank.problem import problem_from
+from grader.bank.yaml12 import parse_yaml
 from grader.draw import draw, points_of
 from grader.errors import GraderError
+from grader.grading.reveal import reveal
+from grader.grading.score import score, score_refused
+from grader.grading.tally import tally
 from grader.kinds import kinds
-from grader.load.problem import problem_from
-from grader.load.yaml12 import parse_yaml
 from grader.model import (
     Answer,
     Audience,
@@ -30,11 +32,9 @@ from grader.model import (
     Verdict,
 )
 from grader.model.result import Standing
-from grader.render import given
+from grader.notebook.render import given
 from grader.report import feedback_page, grade_json
-from grader.reveal import reveal
-from grader.score import score, score_refused
-from grader.tally import tally
+from grader.wire import probe
 from tests.builders_report import TEMPLATES, a_mark, a_row
 
 SPEC = """\

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from grader.check.run import Checked, Found, check
 from grader.model import Limits
-from grader.pipeline.checking import Checked, Found, check
 from tests import builders_roundtrip as editors
 from tests.builders_roundtrip import CHANGES, NAMES, a_course
 from tests.test_commands import ok

@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import pytest
 
-from grader import probe
+from grader.bank.problem import problem_from
+from grader.bank.yaml12 import parse_yaml
 from grader.draw import draw, points_of
+from grader.grading.score import score, score_refused
 from grader.kinds import kinds
-from grader.load.problem import problem_from
-from grader.load.yaml12 import parse_yaml
 from grader.model import (
     Answer,
     Evidence,
@@ -26,7 +26,7 @@ from grader.model import (
     Submission,
     Verdict,
 )
-from grader.score import score, score_refused
+from grader.wire import probe
 
 CHAIN = """\
 id: chain

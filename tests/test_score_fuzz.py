@@ -18,17 +18,17 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from grader import probe
+from grader.bank.folders import Bank
+from grader.bank.problem import problem_from
+from grader.bank.yaml12 import parse_yaml
 from grader.draw import draw, loose_paper, sample_seed
+from grader.grading.score import score
 from grader.kinds import kinds
 from grader.kinds.choice import ChoiceKind
 from grader.kinds.numeric import NumericKey
-from grader.load import Bank
-from grader.load.problem import problem_from
-from grader.load.yaml12 import parse_yaml
 from grader.model import Answer, Evidence, Grade, Key, Mark, Outcome, Paper, Raw, Verdict
-from grader.score import score
 from grader.testing import NONSENSE
+from grader.wire import probe
 
 VARIANTS = 2
 

@@ -21,7 +21,7 @@ from grader.errors import SetupError
 if sys.platform != "linux":
     pytest.skip("system-call filters are of Linux", allow_module_level=True)
 
-from grader.sandbox import filter as filters
+from grader.runtime.sandbox import filter as filters
 
 try:
     filters.program()
@@ -34,7 +34,7 @@ SIGSYS = 31
 ENTER = """
 import sys
 sys.path.insert(0, sys.argv[1])
-from grader.inside.seccomp import load
+from grader.runtime.worker.seccomp import load
 if __name__ == "__main__" and sys.argv[2] != "-":  # spawned children are under it already
     with open(sys.argv[2], "rb") as file:
         load(file.read())
@@ -565,7 +565,7 @@ def test_without_the_library_it_is_said_what_to_install(
         f"""
         {lost}
         from grader.errors import SetupError
-        from grader.sandbox import filter
+        from grader.runtime.sandbox import filter
         try:
             filter.program()
         except SetupError as error:

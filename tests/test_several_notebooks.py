@@ -8,18 +8,19 @@ from pathlib import Path
 
 import pytest
 
+from grader.bank.folders import Bank
 from grader.collect import Collected, collect
-from grader.export.actions import annotations_of, summary_of
-from grader.export.classroom50 import Identity, classroom50
-from grader.export.github import github, runners
-from grader.export.gradebooks import canvas
-from grader.export.gradescope import Tiers, notes, results_json
-from grader.export.totals import totals
-from grader.load import Bank, load_release
+from grader.grading.ownership import fits_in, looks_after
+from grader.integrations.csv_totals import totals
+from grader.integrations.exporting import class_results
+from grader.integrations.github.actions import annotations_of, summary_of
+from grader.integrations.github.classroom50 import Identity, classroom50
+from grader.integrations.github.results import github, runners
+from grader.integrations.gradescope.results import Tiers, notes, results_json
+from grader.integrations.lms.gradebooks import canvas
 from grader.model import Release
-from grader.pipeline.exporting import class_results
-from grader.pipeline.misplaced import fits_in, looks_after
-from grader.pipeline.releases import Notebooks
+from grader.release.file import load_release
+from grader.release.rendering import Notebooks
 from tests.builders import a_bank, a_roster
 from tests.test_commands import ok
 from tests.test_versions import stripped

@@ -18,8 +18,8 @@ import pytest
 if sys.platform != "linux":
     pytest.skip("guards are for Linux", allow_module_level=True)
 
-from grader.inside.descriptors import tables
-from grader.inside.space import Space
+from grader.runtime.worker.descriptors import tables
+from grader.runtime.worker.disk_quota import Space
 from tests.builders_kernels import until
 
 MB = 1_000_000
@@ -196,7 +196,7 @@ def test_a_file_without_a_name_counts_while_it_is_mapped(in_memory: Path) -> Non
 def test_space_that_is_gone_brings_the_next_look_at_once(
     in_memory: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("grader.inside.space._LOOK_SECONDS", 600.0)
+    monkeypatch.setattr("grader.runtime.worker.disk_quota._LOOK_SECONDS", 600.0)
     space = Space(str(in_memory), 20 * MB)
     asked: list[int] = []
 

@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from grader.kernels.base import NotStartedError
-from grader.kernels.words import plain
 from grader.model import Limits, Outcome
+from grader.runtime.kernels.base import NotStartedError
+from grader.runtime.kernels.causes import plain
 from tests.builders_notebooks import run
 
 on_linux = pytest.mark.skipif(sys.platform != "linux", reason="there are no walls")
@@ -55,10 +55,10 @@ def test_a_note_tells_no_traceback_and_the_log_does(
     monkeypatch: pytest.MonkeyPatch,
     logged: pytest.LogCaptureFixture,
 ) -> None:
-    from grader.sandbox import walled
+    from grader.runtime.sandbox import linux
 
-    usual = walled.Walled.plan
-    monkeypatch.setattr(walled.Walled, "plan", lambda *a, **k: spoilt(usual(*a, **k)))
+    usual = linux.Walled.plan
+    monkeypatch.setattr(linux.Walled, "plan", lambda *a, **k: spoilt(usual(*a, **k)))
     evidence = run("q1_a = 1", asks="q1_a", sandbox="wall")
     assert evidence.outcome is Outcome.REFUSED
     check(evidence.note, said)
@@ -89,10 +89,10 @@ def check(note: str | None, said: str) -> None:
 def test_a_kernel_without_its_control_group_is_not_started_with_less(
     own_nursery: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    from grader.sandbox import walled
-    from grader.sandbox.cgroups import Tree
+    from grader.runtime.sandbox import linux
+    from grader.runtime.sandbox.cgroups import Tree
 
-    monkeypatch.setattr(walled, "_tree", lambda: Tree(1, {"memory": tmp_path / "gone"}))
+    monkeypatch.setattr(linux, "_tree", lambda: Tree(1, {"memory": tmp_path / "gone"}))
     evidence = run("q1_a = 1", asks="q1_a", sandbox="wall")
     assert evidence.outcome is Outcome.REFUSED
     check(evidence.note, "no control group could be made for it")

@@ -14,11 +14,12 @@ from pathlib import Path
 import pytest
 from click.testing import Result
 
+from grader.bank.folders import Bank
+from grader.check import receipts
+from grader.check.run import Checked, Found, Line, check
 from grader.cli import check_screen
-from grader.load import Bank
+from grader.integrations.github import student_files
 from grader.model import Limits
-from grader.pipeline import receipts, student
-from grader.pipeline.checking import Checked, Found, Line, check
 from tests.builders_notebooks import a_notebook
 from tests.builders_roundtrip import NAMES, a_course, jupyterlab
 from tests.test_commands import fails, ok, run
@@ -317,7 +318,7 @@ class TestPytest:
     """`test_exam.py` beside a notebook, as a student's repository has it."""
 
     def run(self, folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
-        text = student.test_exam_source(Bank.open().templates)
+        text = student_files.test_exam_source(Bank.open().templates)
         (folder / "test_exam.py").write_text(text, encoding="utf-8")
         return subprocess.run(
             [sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *arguments],
@@ -392,7 +393,7 @@ class TestPytest:
         folder = tmp_path / "classroom"
         folder.mkdir()
         (folder / "test_exam.py").write_text("# ours\n")
-        assert student.test_exam_source((tmp_path, *Bank.open().templates)) == "# ours\n"
+        assert student_files.test_exam_source((tmp_path, *Bank.open().templates)) == "# ours\n"
 
 
 def test_a_notebook_without_answers_is_refused(

@@ -14,9 +14,9 @@ import pytest
 if sys.platform != "linux":
     pytest.skip("there are no walls", allow_module_level=True)
 
+from grader.cli.doctor_report import examine
 from grader.errors import SetupError
-from grader.pipeline.doctor import examine
-from grader.sandbox import choose, surveying, walled
+from grader.runtime.sandbox import choose, linux, probing
 from tests.builders_notebooks import run
 from tests.test_commands import run as grader
 
@@ -26,17 +26,17 @@ ROOT = Path(__file__).parent.parent
 @pytest.fixture(autouse=True)
 def unsurveyed() -> Iterator[None]:
     """Nothing is known yet of this machine."""
-    for known in (walled._survey, walled._asking):
+    for known in (linux._survey, linux._asking):
         known.cache_clear()
     yield
-    for known in (walled._survey, walled._asking):
+    for known in (linux._survey, linux._asking):
         known.cache_clear()
 
 
 @pytest.fixture
 def broken(monkeypatch: pytest.MonkeyPatch) -> None:
     """A survey that fails itself."""
-    monkeypatch.setattr(surveying, "MODULE", "grader.inside.nothing")
+    monkeypatch.setattr(probing, "MODULE", "grader.runtime.worker.nothing")
 
 
 def test_layers_are_found_from_a_checkout_that_is_not_installed(tmp_path: Path) -> None:
@@ -48,7 +48,7 @@ def test_layers_are_found_from_a_checkout_that_is_not_installed(tmp_path: Path) 
     )
     code = (
         f"import sys; sys.path.insert(0, {str(ROOT)!r})\n"
-        "from grader.sandbox import walled\n"
+        "from grader.runtime.sandbox import linux as walled\n"
         "print(*sorted(walled._survey()))"
     )
     done = subprocess.run(
@@ -60,7 +60,7 @@ def test_layers_are_found_from_a_checkout_that_is_not_installed(tmp_path: Path) 
         check=True,
     )
     assert "survey" not in done.stdout.split()
-    assert set(done.stdout.split()) == set(walled._survey())
+    assert set(done.stdout.split()) == set(linux._survey())
 
 
 def test_the_path_of_the_grader_stays_that_of_the_survey(
@@ -70,17 +70,17 @@ def test_the_path_of_the_grader_stays_that_of_the_survey(
     tmp_path.joinpath("grader_survey_here.py").write_text(
         "import json, grader\nprint(json.dumps({'here': None}))"
     )
-    monkeypatch.setattr(surveying, "MODULE", "grader_survey_here")
-    assert surveying.surveyed({}) == {"here": None}
+    monkeypatch.setattr(probing, "MODULE", "grader_survey_here")
+    assert probing.surveyed({}) == {"here": None}
 
 
 def test_a_machine_that_stood_still_is_asked_once_more(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(surveying, "SECONDS", (0.001, 100.0))
-    assert {"mount", "filter", "drop"} <= set(walled._survey())
+    monkeypatch.setattr(probing, "SECONDS", (0.001, 100.0))
+    assert {"mount", "filter", "drop"} <= set(linux._survey())
 
 
 def test_and_then_it_is_said_to_be_late(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(surveying, "SECONDS", (0.001, 0.002))
+    monkeypatch.setattr(probing, "SECONDS", (0.001, 0.002))
     with pytest.raises(SetupError, match=r"took longer than 0\.002 s") as caught:
         choose("auto")
     assert "less runs here" in (caught.value.fix or "")
@@ -100,9 +100,9 @@ def test_student_code_does_not_run_without_a_wall_when_nobody_could_look_for_one
 
 
 def test_what_the_survey_says_is_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(surveying, "MODULE", "this")
+    monkeypatch.setattr(probing, "MODULE", "this")
     with pytest.raises(SetupError, match="could not be tried"):
-        surveying.surveyed({})
+        probing.surveyed({})
 
 
 @pytest.mark.usefixtures("broken")

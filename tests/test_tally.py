@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
+from grader.grading.tally import pooled_numbers, tally
 from grader.model import ExamSet, Override, Slot, Student, Submission, Verdict
 from grader.model.result import Standing
-from grader.tally import pooled_numbers, tally
 from tests.builders_report import a_grade, a_mark
 
 ROSTER = {name: Student(id=name, name=name.title()) for name in ("ada", "bob", "cy")}

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from grader import units
 from grader.expressions import TextError, fill, text_names
 from grader.expressions.filters import FILTERS
-from grader.quantity import Value
+from grader.units.quantity import Value
 
 # Generous for a busy machine; what runs away would take minutes.
 SOON = 2.0

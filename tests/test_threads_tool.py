@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
-from grader import tools, trial
-from grader.tools.threads import Lock, Shared, TooManyStatesError, explore
+from grader.kinds import student_tools
+from grader.kinds.student_tools.threads import Lock, Shared, TooManyStatesError, explore
+from grader.wire import trial
 
 
 def adds(counter: Shared, times: int) -> None:
@@ -160,7 +161,7 @@ def test_the_text_runs_as_a_driver_beside_a_students_function() -> None:
     asked: dict[str, Any] = {
         "name": "q1_f",
         "seed": 1,
-        "tools": [tools.source("threads")],
+        "tools": [student_tools.source("threads")],
         "driver": "def drive(answer):\n    c, lock = Shared(value=0), Lock()\n"
         "    found = explore([lambda: answer(c, lock)] * 2, lambda: c.value)\n"
         "    return [sorted(found.outcomes), bool(found.deadlocks)]",

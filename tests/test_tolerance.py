@@ -15,7 +15,7 @@ from grader.kinds.numeric import NumericKey, NumericKind
 from grader.kinds.shares import share
 from grader.kinds.tolerance import Interval, interval, scaled, within
 from grader.model import Tolerance
-from grader.quantity import Value
+from grader.units.quantity import Value
 from tests.builders_kinds import a_draw, a_key, a_numeric, judged
 
 

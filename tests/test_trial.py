@@ -18,9 +18,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
 
-from grader import inputs, trial
-from grader.hidden import Array, Opaque, difference, digest_of, read
-from grader.hidden.compare import Closeness
+from grader.kinds.hidden.compare import Closeness, difference
+from grader.kinds.hidden.promised import digest_of
+from grader.wire import inputs, trial
+from grader.wire.values import Array, Opaque, read
 
 torch = pytest.importorskip("torch")
 EXACT = Closeness(relative=0.0, absolute=0.0)

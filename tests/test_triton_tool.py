@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from grader import tools
-from grader.hidden.cases import solution_module
-from grader.tools.numba_cuda import gpu_there
+from grader.kinds import student_tools
+from grader.kinds.hidden.cases import solution_module
+from grader.kinds.student_tools.numba_cuda import gpu_there
 from grader.verify import verify_problem
 from tests.builders_notebooks import run
 
@@ -32,7 +32,7 @@ no_gpu = pytest.mark.skipif(gpu_there(), reason="there is a GPU, which is asked 
 
 
 def text() -> str:
-    return tools.source("triton_memory") + "\n" + tools.source("triton_blocks")
+    return student_tools.source("triton_memory") + "\n" + student_tools.source("triton_blocks")
 
 
 @pytest.fixture(scope="module")
@@ -294,7 +294,7 @@ import torch, triton
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
 from triton.runtime.jit import JITFunction
-from grader.hidden.cases import solution_module
+from grader.kinds.hidden.cases import solution_module
 
 kernels = {KERNELS}
 for problem, (part, types, block) in kernels.items():
@@ -358,8 +358,8 @@ def test_what_is_right_in_the_bank_compiles_for_a_gpu_too(tmp_path: Path) -> Non
 @no_gpu
 def test_a_kernel_runs_behind_the_wall_from_the_notebooks_own_cells() -> None:
     evidence = run(
-        tools.source("triton_memory"),
-        tools.source("triton_blocks"),
+        student_tools.source("triton_memory"),
+        student_tools.source("triton_blocks"),
         "import triton\nimport triton.language as tl\nimport numpy as np\n"
         "@triton.jit\ndef add(x, out, n, BLOCK: tl.constexpr):\n"
         "    i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)\n"
@@ -384,7 +384,7 @@ def test_a_kernel_runs_behind_the_wall_from_the_notebooks_own_cells() -> None:
 @no_gpu
 @pytest.mark.parametrize("problem", PROBLEMS)
 def test_the_gate_runs_the_code_of_the_bank(problem: str) -> None:
-    from grader.load import Bank
+    from grader.bank.folders import Bank
 
     verified = verify_problem(Bank.open(), problem, 2, code_seeds=1)
     assert verified.unrun == ()

@@ -12,7 +12,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from grader import units
-from grader.quantity import DimensionError, Quantity
+from grader.units.quantity import DimensionError, Quantity
 from grader.units.table import FITTING, NAMES, SYMBOLS
 
 # Generous for a busy machine; what runs away would take minutes.

@@ -9,16 +9,16 @@ from pathlib import Path
 
 import pytest
 
-from grader.export.classroom50 import Identity, classroom50, outputs
-from grader.export.github import github, runners
-from grader.export.gradebooks import canvas
-from grader.export.gradescope import results_json
-from grader.export.totals import totals
 from grader.gradebook import Gradebook
+from grader.grading.manual import waiting
+from grader.integrations.csv_totals import totals
+from grader.integrations.exporting import class_results
+from grader.integrations.github.classroom50 import Identity, classroom50, outputs
+from grader.integrations.github.results import github, runners
+from grader.integrations.gradescope.results import results_json
+from grader.integrations.lms.gradebooks import canvas
 from grader.model.exported import ClassResults
 from grader.model.result import Standing
-from grader.pipeline import waiting
-from grader.pipeline.exporting import class_results
 from tests.builders import a_bank, a_roster
 from tests.test_commands import ok
 from tests.test_regrade import ESSAY

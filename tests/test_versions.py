@@ -11,20 +11,21 @@ from time import perf_counter
 
 import pytest
 
+from grader.bank.folders import Bank
 from grader.collect import collect
 from grader.draw import paper
 from grader.errors import GraderError, SetupError, SubmissionError
 from grader.gradebook import Gradebook
-from grader.load import Bank, load_release
-from grader.load.roster import parse_roster
+from grader.grading.ownership import looks_after
+from grader.integrations.gradescope.notebooks import choose
+from grader.integrations.paper.printing import print_exam
 from grader.model import Release, Student
 from grader.notebook import Cell, Notebook, read
-from grader.pipeline.gradescope.notebooks import choose
-from grader.pipeline.misplaced import looks_after
-from grader.pipeline.printing import print_exam
-from grader.pipeline.releases import Notebooks, make_release
-from grader.pipeline.sheets import about, whose
-from grader.pipeline.versions import of_version, sample_student, seated
+from grader.notebook.self_description import about, whose
+from grader.release.file import load_release
+from grader.release.rendering import Notebooks, make_release
+from grader.release.roster import parse_roster
+from grader.release.versions import of_version, sample_student, seated
 from tests.builders import a_bank, a_roster
 from tests.test_commands import fails, ok, run
 

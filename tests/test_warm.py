@@ -20,9 +20,9 @@ import pytest
 if sys.platform != "linux":
     pytest.skip("elsewhere kernels start cold", allow_module_level=True)
 
-from grader.kernels.nursery import Nursery
 from grader.model import Evidence, Limits, Outcome
-from grader.sandbox import choose
+from grader.runtime.kernels.pool import Nursery
+from grader.runtime.sandbox import choose
 from tests.builders_kernels import Mark, until
 from tests.builders_notebooks import run
 
@@ -167,7 +167,8 @@ def test_a_kernel_has_no_thread_but_its_own_and_no_module_of_ours(
 
 @pytest.mark.skipif("files" not in LAYERS, reason="no layer hides files here")
 @pytest.mark.parametrize(
-    "module", ["grader", "grader.score", "grader.inside.kernel", "grader.probe"]
+    "module",
+    ["grader", "grader.grading.score", "grader.runtime.worker.kernel", "grader.wire.probe"],
 )
 def test_our_code_can_not_be_imported_behind_the_wall(module: str) -> None:
     evidence = run(f"import {module}", "q1_a = 1", asks="q1_a")
@@ -277,7 +278,7 @@ def parents_of(nursery: Nursery) -> list[int]:
 
 def is_parent(pid: int) -> bool:
     try:
-        return b"grader.inside.parent" in Path(f"/proc/{pid}/cmdline").read_bytes()
+        return b"grader.runtime.worker.fork_server" in Path(f"/proc/{pid}/cmdline").read_bytes()
     except OSError:
         return False
 

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 import yaml
 
-from grader.export.classroom import instructor_files
+from grader.integrations.github.classroom import instructor_files
 from tests.builders_classroom import TEMPLATES, a_course, parsed, steps_of, workflow_texts
 from tests.real_tools import actionlint, shellcheck
 

@@ -12,12 +12,14 @@ from pathlib import Path
 
 import pytest
 
+from grader.bank.folders import Bank
 from grader.gradebook import Gradebook
-from grader.load import Bank
+from grader.grading import results
+from grader.grading.cache_keys import KEPT
+from grader.grading.manual import waiting
+from grader.grading.results import set_published, write_results
+from grader.grading.sources import NOTICES
 from grader.model import Override, Student, Submission
-from grader.pipeline import results, set_published, waiting, write_results
-from grader.pipeline.graded import NOTICES
-from grader.pipeline.stamps import KEPT
 from grader.report import pages
 from tests.builders import a_bank, a_roster
 from tests.test_commands import fails, ok

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from grader.cli import main
-from grader.execute import execute
-from grader.pipeline import batch
+from grader.grading import batch
+from grader.runtime.execute import execute
 
 
 def _cold(*arguments: Any, **options: Any) -> Any:

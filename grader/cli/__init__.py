@@ -73,7 +73,7 @@ def main(arguments: list[str] | None = None) -> None:
     given = sys.argv[1:] if arguments is None else arguments
     watch_threads(given)
     if "GRADER_PACK_KEY" in os.environ:  # whatever the command is, no child of it needs the key
-        from grader.sealed import take
+        from grader.release.sealed import take
 
         take()
     try:

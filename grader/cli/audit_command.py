@@ -27,7 +27,7 @@ def command(results: Path, student: str | None, as_json: bool) -> None:
     Each entry has the time in UTC, what was done, by whom, why, and what it was before. Entries are
     never changed or removed.
     """
-    from grader.pipeline.auditing import audit
+    from grader.grading.audit import audit
 
     lines = audit(results, student)
     if as_json:

@@ -11,7 +11,7 @@ from grader.cli.options import examples, json_option
 from grader.cli.progress import progress
 
 if TYPE_CHECKING:
-    from grader.machine import MachineProfile
+    from grader.runtime.machine import MachineProfile
 
 
 @click.command(
@@ -50,8 +50,8 @@ def command(out: Path, device: str, quick: bool, as_json: bool) -> None:
     Run nothing else meanwhile: every other program distorts the figures.
     """
     from grader.files import write_whole
-    from grader.machine.calibrate import Settings, calibrate, planned
-    from grader.machine.hardware import look_at_hardware
+    from grader.runtime.machine.calibrate import Settings, calibrate, planned
+    from grader.runtime.machine.hardware import look_at_hardware
 
     _spare(out)
     settings = Settings(device=device, quick=quick)
@@ -70,7 +70,7 @@ def command(out: Path, device: str, quick: bool, as_json: bool) -> None:
 def _spare(out: Path) -> None:
     """Raises SetupError when *out* holds something else than a profile; before a minute is lost."""
     from grader.errors import SetupError
-    from grader.machine import read_profile
+    from grader.runtime.machine import read_profile
 
     if not out.exists():
         return
@@ -88,7 +88,7 @@ def _print(profile: MachineProfile) -> None:
     from rich.console import Console
 
     from grader.cli.profile_table import lines_of, notes_of, table_of
-    from grader.machine.counters import uncounted
+    from grader.runtime.machine.counters import uncounted
 
     # Nothing in a profile is markup: processors' names have brackets in them.
     console = Console(markup=False, highlight=False, emoji=False)

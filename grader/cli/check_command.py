@@ -10,7 +10,7 @@ import click
 from grader.cli.options import examples, json_option, print_json
 
 if TYPE_CHECKING:
-    from grader.pipeline.checking import Checked
+    from grader.check.run import Checked
 
 
 @click.command(
@@ -60,8 +60,8 @@ def command(
     and which visible examples pass. It can't say whether an answer is right: the notebook holds no
     key. Exits 1 when something is missing, can't be read, or an example fails.
     """
+    from grader.check.run import check
     from grader.model import Limits
-    from grader.pipeline import check
 
     if verify_receipt is not None:
         if receipt is not None:
@@ -85,7 +85,7 @@ def command(
 def _receipt(checked: Checked, notebook: Path, path: Path | None) -> dict[str, object]:
     from datetime import UTC, datetime
 
-    from grader.pipeline.receipts import receipt, write_receipt
+    from grader.check.receipts import receipt, write_receipt
 
     made = dict(receipt(checked, notebook.name, datetime.now(UTC)))
     if path is not None:
@@ -110,7 +110,7 @@ def _data(checked: Checked, made: dict[str, object]) -> dict[str, object]:
 
 
 def _verify(receipt: Path, notebook: Path, *, as_json: bool) -> int:
-    from grader.pipeline.receipts import compare
+    from grader.check.receipts import compare
 
     found = compare(receipt, notebook)
     if as_json:
@@ -150,7 +150,7 @@ def _on_github(checked: Checked, notebook: Path) -> None:
 
     from grader.cli.check_screen import report
     from grader.cli.check_steps import found_in, step_summary
-    from grader.export.actions import annotation_lines, guarded
+    from grader.integrations.github.actions import annotation_lines, guarded
 
     click.echo(guarded(report(checked), secrets.token_hex(16)), nl=False, color=False)
     click.echo(annotation_lines(found_in(checked, notebook)), nl=False)

@@ -9,9 +9,9 @@ from collections.abc import Iterator
 
 import click
 
+from grader.check.run import Checked, Found, Line, Stopped
 from grader.errors import shown
 from grader.model import SAMPLE
-from grader.pipeline.checking import Checked, Found, Line, Stopped
 
 WIDTH = 80
 _SIGNS = {

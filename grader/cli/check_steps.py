@@ -6,10 +6,10 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+from grader.check.run import Checked, Line
 from grader.cli.check_screen import NOT_RIGHT, outcome, sentence, sign
-from grader.export.actions import Annotation, Level, summary
-from grader.export.places import places
-from grader.pipeline.checking import Checked, Line
+from grader.integrations.github.actions import Annotation, Level, summary
+from grader.integrations.places import places
 
 
 def found_in(checked: Checked, notebook: Path) -> Iterator[Annotation]:

@@ -14,7 +14,7 @@ import click
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
-    from grader.load import BankIndex
+    from grader.bank.index import BankIndex
 
 Names = Callable[[click.Context], Iterable[str]]
 
@@ -49,14 +49,14 @@ class Named(click.types.StringParamType):
 
 
 def _bank(ctx: click.Context) -> BankIndex:
-    from grader.load import BankIndex
+    from grader.bank.index import BankIndex
 
     return BankIndex.open(ctx.params.get("banks") or ())
 
 
 def _prefixes(ctx: click.Context) -> Iterable[str]:
     """The families of the bank that `grader new` writes into."""
-    from grader.load import BankIndex
+    from grader.bank.index import BankIndex
 
     return (f"{family}/" for family in BankIndex((ctx.params.get("into") or Path(),)).families)
 
@@ -76,7 +76,7 @@ def _students(_ctx: click.Context) -> Iterable[str]:
         if file.suffix == ".json" and file.is_file():
             return [student["id"] for student in json.loads(file.read_bytes())["students"]]
         if file.suffix == ".csv" and file.is_file():
-            from grader.load import load_roster
+            from grader.release.roster import load_roster
 
             return [student.id for student in load_roster(file)]
     return []

@@ -10,7 +10,7 @@ from grader.cli.options import bank_option, examples, json_option, print_json, t
 from grader.words import counted
 
 if TYPE_CHECKING:
-    from grader.pipeline import Coverage
+    from grader.bank.coverage import Coverage
 
 
 @click.command("coverage", epilog=examples("grader coverage", "grader coverage --missing --json"))
@@ -23,8 +23,8 @@ def command(missing: bool, banks: tuple[str, ...], as_json: bool) -> int:
     If a problem cites an unknown concept or can't be read, it is named at the end, and the exit
     code is 1.
     """
-    from grader.load import BankIndex
-    from grader.pipeline import coverage
+    from grader.bank.coverage import coverage
+    from grader.bank.index import BankIndex
 
     found = coverage(BankIndex.open(banks))
     if as_json:

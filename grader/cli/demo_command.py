@@ -27,11 +27,11 @@ def command(out: Path, exam: str, jobs: int | None) -> None:
 
     Each command is printed before it runs.
     """
-    from grader import demo
-    from grader.cli import grader
+    from grader.bank.folders import Bank
+    from grader.cli import demo_class, grader
     from grader.errors import SetupError
     from grader.files import write_whole
-    from grader.load import Bank, load_release
+    from grader.release.file import load_release
 
     if (out / "results").exists():
         import shutil
@@ -46,12 +46,12 @@ def command(out: Path, exam: str, jobs: int | None) -> None:
         grader.main(args=list(arguments), prog_name="grader", standalone_mode=False)
 
     roster = out / "roster.csv"
-    write_whole(roster, demo.roster_csv().encode())
+    write_whole(roster, demo_class.roster_csv().encode())
     release, results = out / "release", out / "results"
-    pinned_key = ("--private-key", demo.PRIVATE_KEY)
+    pinned_key = ("--private-key", demo_class.PRIVATE_KEY)
     run("render", exam, "--roster", str(roster), "--out", str(release), *pinned_key)
     pinned = load_release(release)
-    count = demo.write_submissions(pinned, Bank.open().templates, out / "submissions")
+    count = demo_class.write_submissions(pinned, Bank.open().templates, out / "submissions")
     click.echo(f"{count} submissions made up, and one of a stranger.")
     run(
         "grade",
@@ -61,7 +61,7 @@ def command(out: Path, exam: str, jobs: int | None) -> None:
         "--out",
         str(results),
         "--cell-seconds",
-        str(demo.ENDLESS_SECONDS),
+        str(demo_class.ENDLESS_SECONDS),
         *(("--jobs", str(jobs)) if jobs else ()),
     )
     run("report", str(results), "--publish")
@@ -75,11 +75,11 @@ def command(out: Path, exam: str, jobs: int | None) -> None:
 def _table(results: Path) -> None:
     import json
 
-    from grader import demo
+    from grader.cli import demo_class
     from grader.words import points
 
     rows = []
-    for student, (habit, _) in zip(demo.students(), demo.HABITS, strict=True):
+    for student, (habit, _) in zip(demo_class.students(), demo_class.HABITS, strict=True):
         grade = json.loads((results / "grades" / f"{student.id}.json").read_text("utf-8"))
         marks = grade["marks"]
         right = sum(m["verdict"] == "correct" for m in marks)

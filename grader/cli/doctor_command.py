@@ -9,7 +9,7 @@ import click
 from grader.cli.options import examples, json_option, print_json
 
 if TYPE_CHECKING:
-    from grader.pipeline.attack import Report
+    from grader.security.redteam import Report
 
 
 @click.command(
@@ -61,7 +61,7 @@ def command(
         return _attack(classes, sandbox, quick, as_json)
     if classes or quick:
         raise click.UsageError("--class and --quick go with --attack")
-    from grader.pipeline.doctor import examine
+    from grader.cli.doctor_report import examine
 
     found = examine(kernel=kernel)
     if as_json:
@@ -80,7 +80,7 @@ def _sign(ok: bool | None) -> str:
 
 
 def _attack(classes: tuple[str, ...], sandbox: str, quick: bool, as_json: bool) -> int:
-    from grader.pipeline.attack import Terms, as_data, attack
+    from grader.security.redteam import Terms, as_data, attack
 
     click.echo("attacking this installation; this takes a minute or two", err=True)
     report = attack(Terms(sandbox=sandbox, wanted=classes, slow=not quick))

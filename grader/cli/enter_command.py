@@ -40,9 +40,9 @@ def command(sheet: Path, release: Path, out: Path, banks: tuple[str, ...], as_js
     empty. Run the command again after a correction: only changed lines are scored again. It needs
     no kernel, and writes the same files as `grader grade`.
     """
-    from grader.load import Bank
-    from grader.pipeline import write_results
-    from grader.pipeline.entering import enter
+    from grader.bank.folders import Bank
+    from grader.grading.results import write_results
+    from grader.integrations.paper.entry import enter
 
     done = enter(sheet, release, out)
     written = write_results(out, Bank.open(banks))

@@ -26,7 +26,7 @@ class _Formats(LazyGroup):
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
         """Plug-ins last, by their names."""
-        from grader.export.base import exporters
+        from grader.integrations.base import exporters
 
         return [*_FORMATS, *sorted(set(exporters) - set(_FORMATS))]
 
@@ -34,7 +34,7 @@ class _Formats(LazyGroup):
         """A format's own command, or that of a plug-in."""
         if cmd_name in _FORMATS:
             return super().get_command(ctx, cmd_name)
-        from grader.export.base import exporters
+        from grader.integrations.base import exporters
 
         if cmd_name not in exporters:
             return None

@@ -22,7 +22,7 @@ from grader.words import counted
 
 if TYPE_CHECKING:
     from grader.collect import Notice
-    from grader.pipeline import Written
+    from grader.grading.results import Written
 
 
 @click.command(
@@ -173,12 +173,13 @@ def command(
     Run it again after Ctrl-C or with more submissions: stored results are kept. Exits 1 when an
     internal error left a mark unsettled.
     """
-    from grader.load import Bank
-    from grader.machine import read_profile
+    from grader.bank.folders import Bank
+    from grader.grading.results import write_results
+    from grader.grading.run import Settings, grade
+    from grader.integrations.nbgrader.grading import grade_assignment
     from grader.model import Limits
-    from grader.pipeline import Settings, grade, write_results
-    from grader.pipeline.nbgrader.grading import grade_assignment
-    from grader.sandbox import choose
+    from grader.runtime.machine import read_profile
+    from grader.runtime.sandbox import choose
 
     foreign = _foreign(format_, source, release or pack)
     exam = Path() if foreign else release_or_pack(release, pack, pack_key_file)

@@ -19,8 +19,8 @@ from grader.words import points
 @json_option
 def command(release: Path, student: str, as_json: bool) -> None:
     """Print one student's key: every answer with its unit, points and kind. Keep it secret."""
-    from grader.load import load_release
-    from grader.pipeline import key_data
+    from grader.release.file import load_release
+    from grader.release.rendering import key_data
 
     keys = key_data(load_release(release), student)
     if as_json:

@@ -12,8 +12,8 @@ from grader.words import counted, points
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from grader.bank.heads import Head
     from grader.errors import SpecError
-    from grader.load import Head
 
 
 @click.command(
@@ -31,7 +31,8 @@ def command(family: str | None, sets: bool, banks: tuple[str, ...], as_json: boo
     """
     if sets:
         return _list_sets(banks, as_json=as_json)
-    from grader.load import BankIndex, read_heads
+    from grader.bank.heads import read_heads
+    from grader.bank.index import BankIndex
 
     bank = BankIndex.open(banks)
     if family:
@@ -70,8 +71,8 @@ def _problems(heads: Sequence[Head]) -> str:
 
 
 def _list_sets(banks: tuple[str, ...], *, as_json: bool) -> int:
+    from grader.bank.folders import Bank
     from grader.errors import SpecError, SpecErrors
-    from grader.load import Bank
 
     bank = Bank.open(banks)
     exams, errors = [], list(bank.faults())

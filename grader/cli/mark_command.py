@@ -12,7 +12,7 @@ from grader.words import counted
 from grader.words import points as worth
 
 if TYPE_CHECKING:
-    from grader.pipeline.by_hand import ToRead
+    from grader.grading.manual import ToRead
 
 _SHOWN = 70
 """Characters of an answer in the list."""
@@ -90,10 +90,10 @@ def _tables(
     as_json: bool,
     alone: bool,
 ) -> None:
+    from grader.bank.folders import Bank
     from grader.errors import SetupError
-    from grader.load import Bank
-    from grader.pipeline.by_hand import enter_points, write_table
-    from grader.pipeline.results import write_results
+    from grader.grading.manual import enter_points, write_table
+    from grader.grading.results import write_results
 
     if not alone or (table_file and from_file):
         raise SetupError("--table, --from and --student are three ways to mark", fix="give one")
@@ -115,7 +115,7 @@ def _tables(
 
 
 def _list(results: Path, as_json: bool) -> None:
-    from grader.pipeline.by_hand import waiting
+    from grader.grading.manual import waiting
 
     lines = waiting(results)
     if as_json:
@@ -149,7 +149,7 @@ def _cut(text: str) -> str:
 
 
 def _show(results: Path, student: str, answer: str | None, as_json: bool) -> None:
-    from grader.pipeline.by_hand import to_read
+    from grader.grading.manual import to_read
 
     found = to_read(results, student, answer)
     if as_json:
@@ -188,10 +188,10 @@ def _change(
     banks: tuple[str, ...],
     as_json: bool,
 ) -> None:
+    from grader.bank.folders import Bank
     from grader.errors import SetupError
-    from grader.load import Bank
-    from grader.pipeline.by_hand import give_points, withdraw_points
-    from grader.pipeline.results import write_results
+    from grader.grading.manual import give_points, withdraw_points
+    from grader.grading.results import write_results
 
     if answer is None or (points is None) == (not withdraw):
         raise SetupError(

@@ -30,7 +30,7 @@ def command(new_problem: str, into: Path) -> None:
     FAMILY is one of the built-in families, or one that the bank declares in
     problems/families.yaml.
     """
-    from grader.pipeline.skeleton import write_skeleton
+    from grader.bank.skeleton import write_skeleton
 
     problem, solution = write_skeleton(new_problem, into)
     click.echo(f"{problem}: the spec, with a comment for every key")

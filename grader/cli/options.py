@@ -107,8 +107,8 @@ def release_argument(command: F) -> F:
 
 def release_or_pack(release: Path | None, pack: Path | None, key_file: Path | None) -> Path:
     """The one of the two that was named; holds the key that is in *key_file*."""
-    from grader import sealed
     from grader.errors import Location, SetupError
+    from grader.release import sealed
 
     if (release is None) == (pack is None):
         raise SetupError(

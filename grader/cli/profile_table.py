@@ -7,12 +7,12 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from grader.errors import shown
-from grader.machine.records import in_words
+from grader.runtime.machine.records import in_words
 
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from grader.machine import Figure, MachineProfile
+    from grader.runtime.machine import Figure, MachineProfile
 
 _SECTIONS = {
     "matmul": "Matrix products",

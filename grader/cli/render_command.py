@@ -12,8 +12,8 @@ from grader.cli.progress import progress
 from grader.words import counted
 
 if TYPE_CHECKING:
+    from grader.integrations.paper.printing import Printed
     from grader.model import Release, Student
-    from grader.pipeline.printing import Printed
 
 
 @click.command(
@@ -101,9 +101,10 @@ def command(
     changes. With --format html, versions to print are written instead, DIR/exam-A.html and so on;
     score what students write on them with `grader enter`.
     """
+    from grader.bank.folders import Bank
     from grader.errors import SetupError
-    from grader.load import Bank, load_roster
-    from grader.pipeline import make_release, write_notebooks
+    from grader.release.rendering import make_release, write_notebooks
+    from grader.release.roster import load_roster
 
     if shared and versions not in (None, 1):
         raise SetupError(f"--shared is one version, not {versions}", fix="give one of the two")
@@ -113,7 +114,7 @@ def command(
     for one in staff:
         click.echo(f"note: {one} takes no exam, by the roster's column 'role'", err=True)
     if format_ == "html":
-        from grader.pipeline.printing import PRINTED, print_exam
+        from grader.integrations.paper.printing import PRINTED, print_exam
 
         if students:
             raise SetupError(
@@ -160,8 +161,8 @@ def command(
 def _named(names: tuple[str, ...], listed: list[Student]) -> list[Student]:
     """The students of those ids who are not *listed* yet; raises SetupError for what is no id."""
     from grader.errors import SetupError
-    from grader.load import id_problem
     from grader.model import Student
+    from grader.release.roster import id_problem
 
     there, known, found = {s.id for s in listed}, {s.id.casefold() for s in listed}, []
     for name in dict.fromkeys(names):

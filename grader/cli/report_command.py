@@ -28,8 +28,8 @@ from grader.cli.options import bank_option, examples, json_option, print_json
 @json_option
 def command(results: Path, publish: bool | None, banks: tuple[str, ...], as_json: bool) -> None:
     """Write the class report, every student's feedback page, grades.csv and grades/*.json."""
-    from grader.load import Bank
-    from grader.pipeline import set_published, write_results
+    from grader.bank.folders import Bank
+    from grader.grading.results import set_published, write_results
 
     if publish is not None:
         set_published(results, publish)

@@ -26,7 +26,7 @@ def output_option(command: F) -> F:
 
 def append_outputs(file: Path, outputs: Mapping[str, str]) -> None:
     """Outputs of the step, each between delimiters that nobody can know beforehand."""
-    from grader.export.actions import outputs_text
+    from grader.integrations.github.actions import outputs_text
 
     append(file, outputs_text(outputs, secrets.token_hex(16)))
 

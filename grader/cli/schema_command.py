@@ -23,7 +23,7 @@ def command(sets: bool, banks: tuple[str, ...]) -> None:
     YAML extension, start a spec with the line '# yaml-language-server: $schema=PATH' to get
     completion and checks while typing.
     """
-    from grader.load import BankIndex
-    from grader.load.schema import json_schema, set_schema
+    from grader.bank.index import BankIndex
+    from grader.bank.schema import json_schema, set_schema
 
     print_json(set_schema() if sets else json_schema(BankIndex.open(banks).families))

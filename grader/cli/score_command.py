@@ -56,8 +56,9 @@ def command(
     With --specs current, the specs that have changed are verified first, with a few variants. If
     one does not hold, nothing is applied, and the command exits 1.
     """
-    from grader.load import Bank
-    from grader.pipeline import rescore, verify_changed, write_results
+    from grader.bank.folders import Bank
+    from grader.grading.results import write_results
+    from grader.verify.rescoring import rescore, verify_changed
 
     if unverified and not why.strip():
         raise click.UsageError("--unverified needs a reason: add --why TEXT")

@@ -34,8 +34,8 @@ def command(problem: str, seed: int, key: bool, banks: tuple[str, ...], as_json:
 
     ID is a problem's id or a path to its YAML file.
     """
-    from grader.load import Bank
-    from grader.pipeline import preview
+    from grader.bank.folders import Bank
+    from grader.release.rendering import preview
 
     shown = preview(Bank.open(banks), problem, seed)
     if as_json:

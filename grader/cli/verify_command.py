@@ -51,7 +51,7 @@ def command(
     names file, line, seed and numbers. A problem that needs a package that is not installed here is
     skipped; that exits 1 for a problem that you named, and with --strict.
     """
-    from grader.load import Bank
+    from grader.bank.folders import Bank
     from grader.verify import verify
     from grader.verify.whole import run_references
 

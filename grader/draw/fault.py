@@ -8,7 +8,7 @@ from grader import units
 from grader.errors import SpecError
 from grader.expressions import ExpressionError
 from grader.model import Problem
-from grader.quantity import DimensionError, Value
+from grader.units.quantity import DimensionError, Value
 
 Path = tuple[str | int, ...]
 

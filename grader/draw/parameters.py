@@ -9,7 +9,7 @@ from grader import units
 from grader.draw.dice import below, even, hashed
 from grader.model import Parameter
 from grader.model.spec import Scalar
-from grader.quantity import Value
+from grader.units.quantity import Value
 
 # Ranges longer than this are not written out: few of their values are ever drawn.
 _WRITTEN_OUT = 4096

@@ -13,7 +13,7 @@ from grader.draw.fault import failed, in_expression
 from grader.draw.parameters import Die, die_of
 from grader.expressions import Closure, ExpressionError, evaluate, holds, names_in, prepared
 from grader.model import Expr, Facts, Problem
-from grader.quantity import Value
+from grader.units.quantity import Value
 
 MAX_DRAWS = 1000
 REMEMBERED = 2048

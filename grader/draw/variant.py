@@ -12,7 +12,7 @@ from grader.draw.plan import plan_of
 from grader.expressions import ExpressionError, TextError, fill
 from grader.kinds import Kind, kinds
 from grader.model import Draw, Facts, Key, Part, Problem, Variant
-from grader.quantity import Value
+from grader.units.quantity import Value
 
 
 def draw(

@@ -9,7 +9,7 @@ from types import MappingProxyType
 from typing import Any
 
 from grader.expressions.fault import ExpressionError
-from grader.quantity import Quantity, Value, describe, dimension_of
+from grader.units.quantity import Quantity, Value, describe, dimension_of
 
 MAX_BITS = 1024
 # Every finite float lies within it too, so one comparison bounds both; nan and inf fail it.

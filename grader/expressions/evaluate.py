@@ -26,8 +26,8 @@ from grader.expressions.arithmetic import (
 )
 from grader.expressions.fault import ExpressionError, shortened
 from grader.expressions.functions import FUNCTIONS, Facts, call
-from grader.quantity import Quantity, Value
 from grader.registry import nearest
+from grader.units.quantity import Quantity, Value
 
 Scope = Mapping[str, Value]
 Closure = Callable[[Scope, Facts], Value]

@@ -11,7 +11,7 @@ from grader import units
 from grader.expressions.arithmetic import BINARY, kind_of
 from grader.expressions.fault import ExpressionError
 from grader.expressions.functions import FUNCTIONS
-from grader.quantity import Quantity, Value
+from grader.units.quantity import Quantity, Value
 
 _MAX_JOINED = 10_000
 

@@ -11,8 +11,8 @@ from types import MappingProxyType
 from grader import units
 from grader.expressions.arithmetic import BINARY, COMPARISONS, MAX_BITS, equal, kind_of, numeric
 from grader.expressions.fault import ExpressionError, shortened
-from grader.quantity import Quantity, Value, dimension_of
 from grader.registry import nearest
+from grader.units.quantity import Quantity, Value, dimension_of
 
 Facts = Mapping[str, Mapping[str, Value]]
 

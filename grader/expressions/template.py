@@ -18,8 +18,8 @@ from grader.expressions.arithmetic import BINARY, COMPARISONS, negative, positiv
 from grader.expressions.fault import ExpressionError, TextError, shortened
 from grader.expressions.filters import FILTERS, shown
 from grader.expressions.functions import FUNCTIONS, Facts, call
-from grader.quantity import DimensionError, Value
 from grader.registry import nearest
+from grader.units.quantity import DimensionError, Value
 
 MAX_OUTPUT = 200_000
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from grader.expressions.fault import TextError
 from grader.expressions.functions import Facts
-from grader.quantity import Value
+from grader.units.quantity import Value
 
 if TYPE_CHECKING:
     from grader.expressions.template import Compiled

@@ -7,17 +7,18 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import ClassVar, Literal
 
-from grader import tools, trial
 from grader.errors import PackageError
-from grader.hidden import Case, Closeness, Hidden, difference, hidden, raised, read
-from grader.hidden.cases import UNCOMPARED, Raises
-from grader.hidden.compare import numbers_in, shown, without_names
-from grader.hidden.values import UnknownError
+from grader.kinds import student_tools as tools
+from grader.kinds.hidden import raised
+from grader.kinds.hidden.cases import UNCOMPARED, Case, Hidden, Raises, hidden
+from grader.kinds.hidden.compare import Closeness, difference, numbers_in, shown, without_names
+from grader.kinds.hidden.source import OUT_OF_TIME
 from grader.kinds.shares import share
 from grader.model import Call, Draw, Judgement, Key, Part, Text, Trial, Verdict, packages
 from grader.model.packages import Package
 from grader.model.spec import STRICT, Share
-from grader.source import OUT_OF_TIME
+from grader.wire import trial
+from grader.wire.values import UnknownError, read
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

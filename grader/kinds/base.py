@@ -8,8 +8,8 @@ from typing import Any, Generic, Protocol, TypeVar
 
 from grader.model import Draw, Judgement, Key, Part, Raw, Trial, Verdict
 from grader.model.item import Item
-from grader.quantity import Value
 from grader.registry import Registry
+from grader.units.quantity import Value
 
 
 class Unreadable(Exception):  # noqa: N818 - it is an answer, not an error

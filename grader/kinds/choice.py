@@ -22,7 +22,7 @@ from grader.kinds.shares import share
 from grader.model import Draw, Judgement, Key, Part, Raw, Verdict
 from grader.model.item import ChoiceItem, Item
 from grader.model.spec import STRICT
-from grader.quantity import Value
+from grader.units.quantity import Value
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

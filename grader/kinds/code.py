@@ -10,16 +10,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import get_args
 
-from grader import analysis, tools
-from grader.analysis import NotAnalyzedError
-from grader.hidden import Closeness, run_here
-from grader.kinds import rules, samples
+from grader.kinds import rules, samples, student_tools
 from grader.kinds.attempts import Attempt, Code, CodeExample, CodeKey, Found, example_fault
 from grader.kinds.base import UNDRAWN, Example, Tried, Unreadable, Usual, kinds
+from grader.kinds.hidden import analysis
+from grader.kinds.hidden.analysis import NotAnalyzedError
+from grader.kinds.hidden.cases import run_here
+from grader.kinds.hidden.compare import Closeness
+from grader.kinds.hidden.source import definitions
+from grader.kinds.hidden.statements import lines_of
 from grader.kinds.scalars import refusal
 from grader.model import Draw, Judgement, Raw, Trial, Verdict, packages
-from grader.source import definitions
-from grader.statements import lines_of
 
 
 class CodeKind(Usual[CodeKey, Attempt]):
@@ -34,7 +35,7 @@ class CodeKind(Usual[CodeKey, Attempt]):
         if not _defines(part.starter, part.id):
             raise ValueError(f"the starter defines no function or class '{part.id}'")
         for name in part.tools:
-            tools.source(name)
+            student_tools.source(name)
         for name in packages.needed_by(part.tools):
             if name not in part.needs:
                 raise ValueError(f"its tools can do nothing without {name}: write needs: [{name}]")
@@ -98,7 +99,7 @@ class CodeKind(Usual[CodeKey, Attempt]):
         """How much was written, beside the tools that the notebook came with."""
         what, said = value.deferred, "code"
         # Of whatever release: a sheet does not say which tools the notebook came with.
-        given = [tools.source(name) for name in tools.known()]
+        given = [student_tools.source(name) for name in student_tools.known()]
         lines = lines_of(value.source, given)
         if lines:
             said = f"code of {lines} {'line' if lines == 1 else 'lines'}"

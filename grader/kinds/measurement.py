@@ -6,15 +6,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import ClassVar, Literal
 
-from grader import measured, tools, units
+from grader import units
 from grader.expressions import evaluate
+from grader.kinds import ratios, student_tools
 from grader.kinds.attempts import Attempt, Code, CodeKey
 from grader.kinds.base import kinds
 from grader.kinds.code import CodeKind
 from grader.kinds.shares import share
 from grader.model import Draw, Expr, Judgement, Race, Raw, Trial, Verdict
 from grader.model.spec import STRICT, Share
-from grader.quantity import Quantity
+from grader.units.quantity import Quantity
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -103,7 +104,9 @@ class MeasurementKey(CodeKey):
     def setup(self) -> str:
         """The source, with the variant's numbers, after the tool that counts."""
         setup = self.draw.fill(self.part.setup, self.draw.scope)
-        return f"{tools.source('launches')}\n{setup}" if self.part.by == "launches" else setup
+        return (
+            f"{student_tools.source('launches')}\n{setup}" if self.part.by == "launches" else setup
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -173,17 +176,17 @@ class MeasurementKind(CodeKind):
 def _timed(part: Measurement, race: Mapping[str, object], kept: float) -> Judgement:
     """What a race says of code that is right."""
     try:
-        ratio = measured.ratio_of(race)
-    except measured.TooSlowError as error:
+        ratio = ratios.ratio_of(race)
+    except ratios.TooSlowError as error:
         return _right(kept, f"All hidden cases pass, but {error}.")
-    except measured.RanWrongError as error:
+    except ratios.RanWrongError as error:
         note = f"All hidden cases pass, but {error}."
         return Judgement(share=0.0, verdict=Verdict.INCORRECT, note=note)
-    except measured.NotMeasuredError as error:
+    except ratios.NotMeasuredError as error:
         return _unmeasured(part, race, error)
     if part.by != "time":
         return _by_count(part, ratio, race, kept)
-    if measured.too_fast(race):
+    if ratios.too_fast(race):
         note = "All hidden cases pass. It is faster than this machine should be able to do it"
         return Judgement(
             share=None, verdict=Verdict.UNSETTLED, note=f"{note}; a person looks at it."
@@ -192,14 +195,14 @@ def _timed(part: Measurement, race: Mapping[str, object], kept: float) -> Judgem
 
 
 def _unmeasured(
-    part: Measurement, race: Mapping[str, object], error: measured.NotMeasuredError
+    part: Measurement, race: Mapping[str, object], error: ratios.NotMeasuredError
 ) -> Judgement:
     """Nobody loses anything by what could not be concluded."""
     right = "All hidden cases pass."
-    if isinstance(error, measured.ElsewhereError):
+    if isinstance(error, ratios.ElsewhereError):
         what = f"The rest waits for a machine that counts {_WORDS[part.by]}"
         note = f"{right} {what}: {error}. Nothing is deducted."
-    elif isinstance(error, measured.DisturbedError):
+    elif isinstance(error, ratios.DisturbedError):
         note = f"{right} What was counted is not believed: {error}; a person looks at it."
     elif part.by == "time":
         return _again(f"{right} The speed could not be measured: {error}.", race)
@@ -209,9 +212,9 @@ def _unmeasured(
 
 
 def _by_count(
-    part: Measurement, ratio: measured.Estimate, race: Mapping[str, object], kept: float
+    part: Measurement, ratio: ratios.Estimate, race: Mapping[str, object], kept: float
 ) -> Judgement:
-    mine, ours = measured.middles(race)
+    mine, ours = ratios.middles(race)
     what = _WORDS[part.by]
     told = f"It takes {mine:,.0f} {what} where the baseline takes {ours:,.0f}"
     if any(ratio.above(step.ratio) is None for step in part.speed):
@@ -221,19 +224,19 @@ def _by_count(
 
 
 def _by_speed(
-    part: Measurement, ratio: measured.Estimate, race: Mapping[str, object], kept: float
+    part: Measurement, ratio: ratios.Estimate, race: Mapping[str, object], kept: float
 ) -> Judgement:
     told = f"{ratio.middle:.3g} times as fast as the baseline"
     if any(ratio.above(step.ratio) is None for step in part.speed):
         between = f"between {ratio.low:.3g} and {ratio.high:.3g}"
-        busy = measured.busy(race)
+        busy = ratios.busy(race)
         why = "the machine was busy with something else" if busy else "too near to a mark"
         return _again(f"All hidden cases pass. It is {told} ({between}): {why}.", race)
     return _earned(part, ratio, kept, f"It is {told}", "earns more")
 
 
 def _earned(
-    part: Measurement, ratio: measured.Estimate, kept: float, told: str, more: str
+    part: Measurement, ratio: ratios.Estimate, kept: float, told: str, more: str
 ) -> Judgement:
     """By the highest mark that *ratio* reaches; it lies clearly on one side of each."""
     steps = sorted(part.speed, key=lambda step: step.ratio)
@@ -261,7 +264,7 @@ def _right(earned: float, note: str) -> Judgement:
 
 
 def _again(note: str, race: Mapping[str, object]) -> Judgement:
-    note = f"{note} {measured.what_next(race)}"
+    note = f"{note} {ratios.what_next(race)}"
     return Judgement(share=None, verdict=Verdict.UNSETTLED, note=note)
 
 

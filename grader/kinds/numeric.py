@@ -19,8 +19,8 @@ from grader.kinds.slips import Slips
 from grader.model import Draw, Expr, Judgement, Key, Mistake, Part, Raw, Tolerance, Verdict
 from grader.model.item import Item
 from grader.model.spec import STRICT
-from grader.quantity import Quantity, Value
 from grader.units.convert import with_unit
+from grader.units.quantity import Quantity, Value
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,7 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import ClassVar, Literal
 
-from grader import measured, tools, units
+from grader import units
+from grader.kinds import ratios
+from grader.kinds import student_tools as tools
 from grader.kinds.attempts import needs_of
 from grader.kinds.base import CORRECT, Example, kinds
 from grader.kinds.numeric import NumberPart, NumericKey, NumericKind, judge, shown
@@ -15,7 +17,7 @@ from grader.kinds.shares import share
 from grader.model import Draw, Judgement, Race, Raw, Trial, Verdict, packages
 from grader.model.item import Item
 from grader.model.spec import STRICT, Share
-from grader.quantity import Value
+from grader.units.quantity import Value
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -107,8 +109,8 @@ class PredictionKind(NumericKind):
             return Judgement(share=None, verdict=Verdict.UNSETTLED, note=note)
         try:
             found = _measured(part, value.race)
-        except (measured.NotMeasuredError, measured.RanWrongError) as error:
-            note = f"It could not be measured: {error}. {measured.what_next(value.race)}"
+        except (ratios.NotMeasuredError, ratios.RanWrongError) as error:
+            note = f"It could not be measured: {error}. {ratios.what_next(value.race)}"
             return Judgement(share=None, verdict=Verdict.UNSETTLED, note=note)
         close = _within(part.factor, value.value, found.middle)
         told = _told(part, close=close)
@@ -133,7 +135,7 @@ class PredictionKind(NumericKind):
             return said
         try:
             found = _measured(part, value.race)
-        except (measured.NotMeasuredError, measured.RanWrongError):
+        except (ratios.NotMeasuredError, ratios.RanWrongError):
             return said
         low, high = (shown(end, key.unit, 3) for end in (found.low, found.high))
         spread = low if low == high else f"{low} to {high}"
@@ -189,13 +191,13 @@ class PredictionKind(NumericKind):
         )
 
 
-def _measured(part: Prediction, race: Mapping[str, object]) -> measured.Estimate:
+def _measured(part: Prediction, race: Mapping[str, object]) -> ratios.Estimate:
     """In the part's unit."""
     if "counted" in race:
-        return measured.counted(race)
-    found = measured.seconds(race)
+        return ratios.counted(race)
+    found = ratios.seconds(race)
     unit = units.magnitude(units.quantity(1.0, part.unit), "s")
-    return measured.Estimate(found.low / unit, found.middle / unit, found.high / unit)
+    return ratios.Estimate(found.low / unit, found.middle / unit, found.high / unit)
 
 
 def _within(factor: float, predicted: float, found: float) -> bool:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from grader import analysis
-from grader.analysis import NotAnalyzedError
 from grader.kinds.attempts import Attempt, Code
-from grader.source import UNDEFINED
-from grader.watch import LOOPS
+from grader.kinds.hidden import analysis
+from grader.kinds.hidden.analysis import NotAnalyzedError
+from grader.kinds.hidden.source import UNDEFINED
+from grader.wire.watch import LOOPS
 
 
 def broken(value: Attempt, part: Code) -> str | None:

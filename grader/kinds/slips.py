@@ -14,7 +14,7 @@ from typing import ClassVar
 from grader import units
 from grader.model import Share
 from grader.model.spec import STRICT
-from grader.quantity import NAMES, Value
+from grader.units.quantity import NAMES, Value
 from grader.units.table import BINARY, DECIMAL, INFORMATION, PREFIXED, SMALL, SYMBOLS, TIME
 
 WIDEST = 0.005

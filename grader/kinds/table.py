@@ -19,7 +19,7 @@ from grader.kinds.slips import Slips
 from grader.model import Draw, Expr, Judgement, Key, Mistake, Part, Raw, Text, Tolerance, Verdict
 from grader.model.item import Item
 from grader.model.spec import STRICT
-from grader.quantity import Value
+from grader.units.quantity import Value
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,7 +12,7 @@ from grader import units
 from grader.expressions import evaluate
 from grader.kinds.shares import share
 from grader.model import Draw, Expr, Tolerance
-from grader.quantity import Quantity, Value
+from grader.units.quantity import Quantity, Value
 
 DEFAULT = Tolerance(relative=0.01)
 EXACT = Tolerance(absolute=0)

@@ -14,7 +14,7 @@ from grader.kinds.scalars import quoted, refusal, text
 from grader.model import Draw, Expr, Judgement, Key, Part, Raw, Text, Verdict
 from grader.model.item import ChoiceItem, Choosable, Item
 from grader.model.spec import STRICT
-from grader.quantity import Value
+from grader.units.quantity import Value
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

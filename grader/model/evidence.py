@@ -11,7 +11,7 @@ from enum import StrEnum
 from grader.errors import visible
 from grader.model.assignment import SourceNotebook
 
-# What the probe makes of a value in the kernel: strict JSON, tagged by "t" (see grader.probe).
+# What the probe makes of a value in the kernel: strict JSON, tagged by "t" (see grader.wire.probe).
 Raw = Mapping[str, object]
 
 
@@ -161,7 +161,7 @@ class Call:
     """One call of a student's function: inputs, and never what is right."""
 
     inputs: str = "{}"
-    """By argument, as JSON in the form of `grader.trial`."""
+    """By argument, as JSON in the form of `grader.wire.trial`."""
     seed: int = 0
     example: tuple[str, ...] = ()
     """Expressions to evaluate instead: visible ones, with the function under its plain name."""

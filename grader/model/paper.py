@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 
 from grader.model.spec import ExamSet, Part, Problem
-from grader.quantity import Value
+from grader.units.quantity import Value
 
 SAMPLE = "sample"
 """The version that everybody may look at, and that nobody is graded by."""

@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from grader.errors import SpecError
-from grader.markup import author_text, feedback_text
 from grader.model import Outcome, Verdict
 from grader.model.result import Feedback, ShownPart, Standing
 from grader.report.names import file_name
 from grader.report.summary import ClassSummary
+from grader.text.markup import author_text, feedback_text
 from grader.words import counted, points
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable
 from grader.model import Mark
 from grader.model.result import Row
 from grader.report.names import question_number
-from grader.spreadsheet import line, text
+from grader.text.spreadsheet import line, text
 from grader.words import points
 
 

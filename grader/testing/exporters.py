@@ -9,7 +9,7 @@ from html import unescape
 from typing import Any
 
 from grader.errors import GraderError
-from grader.export.base import Exporter
+from grader.integrations.base import Exporter
 from grader.model.exported import ClassResults, Exported, Result
 from grader.model.quiz import Quiz
 from grader.model.result import Standing

@@ -14,7 +14,7 @@ import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from grader.pipeline.leaks.views import views
+from grader.security.leaks.views import views
 
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
 _MARKUP = re.compile(r"<\s*/?(script|img[^>]*\bonerror|iframe)|href\s*=\s*[\"']?javascript:", re.I)

@@ -8,9 +8,9 @@ import json
 import re
 from collections.abc import Mapping
 
-from grader import probe
 from grader.kinds import Example, Kind, Unreadable
 from grader.model import Judgement, Key, Raw, Verdict
+from grader.wire import probe
 
 
 def check_kind(kind: Kind, key: Key) -> None:

@@ -1,8 +1,8 @@
 """Units of machine-learning systems: read, converted, printed, and kept apart by dimension."""
 
-from grader.quantity import DimensionError, describe, printed_unit
 from grader.units.convert import magnitude, names, number, quantity, same_dimension, show, with_unit
 from grader.units.parse import Unit, UnitError, unit
+from grader.units.quantity import DimensionError, describe, printed_unit
 from grader.units.read import ReadError, Reading, read
 
 __all__ = [

@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from functools import lru_cache
 from types import MappingProxyType
 
-from grader.quantity import (
+from grader.units.parse import Unit, unit
+from grader.units.quantity import (
     ONE,
     Dimension,
     DimensionError,
@@ -18,8 +19,7 @@ from grader.quantity import (
     dimension_of,
     printed_unit,
 )
-from grader.quantity import quantity as quick_quantity
-from grader.units.parse import Unit, unit
+from grader.units.quantity import quantity as quick_quantity
 from grader.units.table import FITTING, NAMES, SYMBOLS
 
 _MAX_POSITIONAL = 10**15

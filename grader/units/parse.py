@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
 
-from grader.quantity import ONE, Dimension
 from grader.registry import nearest
 from grader.units import notation
+from grader.units.quantity import ONE, Dimension
 from grader.units.table import INFORMATION, SUGGESTED, SYMBOLS, TIME, Measure
 
 MAX_LENGTH = 40

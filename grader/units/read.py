@@ -6,12 +6,12 @@ import math
 import re
 from dataclasses import dataclass
 
-from grader.quantity import ONE, describe, printed_unit
 from grader.registry import nearest
 from grader.units import notation
 from grader.units.convert import number, scaled, with_unit
 from grader.units.notation import cleaned
 from grader.units.parse import Flops, Unit, UnitError, quoted, unit
+from grader.units.quantity import ONE, describe, printed_unit
 from grader.units.table import FITTING, SUGGESTED, SYMBOLS
 
 MAX_LENGTH = notation.LONGEST_TEXT

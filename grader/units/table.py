@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from types import MappingProxyType
 from typing import NamedTuple
 
-from grader.quantity import ONE, Dimension
+from grader.units.quantity import ONE, Dimension
 
 INFORMATION: Dimension = (1, 0, 0, 0, 0, 0, 0, 0)
 COMPUTATION: Dimension = (0, 1, 0, 0, 0, 0, 0, 0)

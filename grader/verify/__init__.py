@@ -1,6 +1,6 @@
 """The gate that a problem must pass before a student sees it."""
 
-from grader.hidden import Given
+from grader.kinds.hidden.given import Given
 from grader.verify.case import Finding
 from grader.verify.gate import Verified, verify, verify_problem
 

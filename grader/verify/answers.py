@@ -8,11 +8,11 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
 
-from grader import probe
 from grader.expressions import ExpressionError, TextError, holds
-from grader.hidden import Given
+from grader.grading.score import score
 from grader.kinds import Example, Unreadable, kinds, share
 from grader.kinds.attempts import needs_of
+from grader.kinds.hidden.given import Given
 from grader.kinds.numeric import NumericKey
 from grader.kinds.prediction import Predicted, Prediction
 from grader.model import (
@@ -27,12 +27,12 @@ from grader.model import (
     packages,
 )
 from grader.notebook import Cell
-from grader.quantity import Value
-from grader.render import render, solution
-from grader.score import score
+from grader.notebook.render import render, solution
+from grader.units.quantity import Value
 from grader.verify.case import Case, Finding
 from grader.verify.code import raw_of, runs
 from grader.verify.solutions import call, failure_line
+from grader.wire import probe
 
 # A second computation that measures or simulates may differ in the last digits; a formula that
 # is wrong by one term differs by far more than this.

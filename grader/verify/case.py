@@ -6,9 +6,9 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 
+from grader.bank.yaml12 import Located, Path_
 from grader.draw import draw, loose_paper, numbers, sample_seed
 from grader.errors import Location
-from grader.load.yaml12 import Located, Path_
 from grader.model import Facts, Paper, Problem, Variant
 from grader.verify.solutions import Solve
 

@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from grader.hidden import difference, read
-from grader.hidden.authored import run_authored
-from grader.hidden.cases import UNCOMPARED, Raises, perform
 from grader.kinds import Unreadable, kinds
 from grader.kinds.attempts import CodeKey, needs_of
 from grader.kinds.code import CodeKind
+from grader.kinds.hidden.authored import run_authored
+from grader.kinds.hidden.cases import UNCOMPARED, Raises, perform
+from grader.kinds.hidden.compare import difference
 from grader.model import Judgement, Key, Problem, Raw, Trial, Verdict, packages
 from grader.verify.case import Case, Finding
+from grader.wire.values import read
 
 FEWEST_WRONG = 3
 FEWEST_REASONS = 2

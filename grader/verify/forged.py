@@ -9,14 +9,15 @@ from dataclasses import dataclass, field
 from itertools import islice
 from typing import Any
 
-from grader import trial
-from grader.hidden import Hidden, read
-from grader.hidden import cases as hidden_cases
-from grader.hidden.compare import scalar
 from grader.kinds.attempts import CodeKey
+from grader.kinds.hidden import cases as hidden_cases
+from grader.kinds.hidden.cases import Hidden
+from grader.kinds.hidden.compare import scalar
 from grader.model import packages
 from grader.verify.case import Case, Finding
 from grader.verify.code import runs
+from grader.wire import trial
+from grader.wire.values import read
 
 MOST_CASES = 8
 """Cases of a part that are looked at; those of every group come before more of one."""
@@ -26,7 +27,7 @@ _HUGE = 10**12
 """More than anything that is counted here."""
 
 Raw = Mapping[str, Any]
-"""A result as `grader.trial` encodes it."""
+"""A result as `grader.wire.trial` encodes it."""
 Step = tuple[int, str]
 """Which item of a list or a dict, and the key that it has in a dict."""
 Place = tuple[Step, ...]

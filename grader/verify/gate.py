@@ -11,14 +11,14 @@ from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 
-from grader import executors
+from grader.bank.folders import Bank
 from grader.draw import MAX_DRAWS
 from grader.errors import GraderError, Location, SetupError, SpecError, SpecErrors
 from grader.kinds import kinds
 from grader.kinds.attempts import Code, needs_of
-from grader.load import Bank
 from grader.model import Problem, Variant, packages
-from grader.quantity import Quantity
+from grader.runtime import executors
+from grader.units.quantity import Quantity
 from grader.verify.case import CODE_SEEDS, Case, Finding
 from grader.verify.checks import CHECKS, drawable
 from grader.verify.code import unrun

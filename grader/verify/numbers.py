@@ -16,8 +16,8 @@ from grader.kinds.prediction import Predicted
 from grader.kinds.table import TableKey
 from grader.kinds.tolerance import Interval, scaled, within
 from grader.model import Key
-from grader.quantity import Quantity, Value
-from grader.render import given
+from grader.notebook.render import given
+from grader.units.quantity import Quantity, Value
 from grader.verify.case import Case, Finding
 
 # What a student can read and type without counting zeros.

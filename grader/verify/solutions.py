@@ -14,8 +14,8 @@ from pathlib import Path
 from types import FrameType, ModuleType
 
 from grader.errors import Location, SetupError
-from grader.hidden import Given
-from grader.hidden.authored import line_raised
+from grader.kinds.hidden.authored import line_raised
+from grader.kinds.hidden.given import Given
 
 SOLVE_SECONDS = 10.0
 """For one call: a hundred times what fifty variants of a bank can afford."""

@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from pathlib import Path
 
+from grader.bank.folders import Bank
 from grader.draw import draw, loose_paper, sample_seed
-from grader.execute import execute
+from grader.grading.score import score
 from grader.kinds import kinds
 from grader.kinds.attempts import needs_of
-from grader.load import Bank
-from grader.machine.counters import EVENTS, uncounted
 from grader.model import Job, Limits, Mark, Problem, Submission, Verdict, packages
 from grader.notebook import write
-from grader.render import metadata, render, solution
-from grader.score import score
+from grader.notebook.render import metadata, render, solution
+from grader.runtime.execute import execute
+from grader.runtime.machine.counters import EVENTS, uncounted
 
 
 def run_references(

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from grader.tools.cuda import cuda  # noqa: TC004  # the notebook has it from a cell
+    from grader.kinds.student_tools.cuda import cuda  # noqa: TC004  # the notebook has it from a cell
 
 
 def transpose(a, out):

@@ -99,7 +99,7 @@ def checked(_said: None):
         "`python -m pip install -r requirements.txt` installs what runs these checks; or run the "
         "notebook's last cell"
     )
-    pipeline = pytest.importorskip("grader.pipeline", reason=why)
+    pipeline = pytest.importorskip("grader.grading", reason=why)
     limits = pytest.importorskip("grader.model", reason=why).Limits(cell_seconds=SECONDS)
     errors = pytest.importorskip("grader.errors", reason=why)
     try:

@@ -8,9 +8,9 @@ from concurrent.futures import Executor, as_completed
 
 import pytest
 
-from grader import executors
-from grader.execute import execute
 from grader.model import Outcome
+from grader.runtime import executors
+from grader.runtime.execute import execute
 from tests.builders_notebooks import a_job, a_notebook
 
 SPECS = ["inline", "threads:2", "processes:2"]

@@ -16,9 +16,9 @@ import click
 import pytest
 
 from grader.errors import SetupError
-from grader.export import formats
-from grader.export.base import Exporter, exporters
-from grader.export.classroom50 import identity
+from grader.integrations import formats
+from grader.integrations.base import Exporter, exporters
+from grader.integrations.github.classroom50 import identity
 from grader.model.exported import ClassResults, Exported, Result
 from grader.model.quiz import Quiz
 from grader.testing import STUDENTS, Points, Read, check_exporter, quizzes

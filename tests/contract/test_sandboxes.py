@@ -10,10 +10,10 @@ from pathlib import Path
 import pytest
 
 from grader.errors import SetupError
-from grader.execute import execute
-from grader.kernels.nursery import nursery
 from grader.model import Limits, Outcome
-from grader.sandbox import WANTED, Place, Sandbox, choose, sandboxes
+from grader.runtime.execute import execute
+from grader.runtime.kernels.pool import nursery
+from grader.runtime.sandbox import WANTED, Place, Sandbox, choose, sandboxes
 from tests.builders_notebooks import QUICK, a_job, a_notebook
 
 EVERY = list(sandboxes)

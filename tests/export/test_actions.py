@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from markdown_it import MarkdownIt
 
 from grader.errors import SetupError
-from grader.export.actions import (
+from grader.integrations.github.actions import (
     MOST,
     SUMMARY_BYTES,
     Annotation,
@@ -24,7 +24,7 @@ from grader.export.actions import (
     outputs_text,
     summary_of,
 )
-from grader.export.places import places
+from grader.integrations.places import places
 from grader.model import Outcome, Verdict
 from grader.model.result import CellTrouble, RunStory
 from grader.notebook import Cell, write

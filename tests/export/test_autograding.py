@@ -7,11 +7,11 @@ from pathlib import Path, PurePosixPath
 
 import pytest
 
+from grader.check.run import Checked, Found, Line
 from grader.collect.assignment import _Layout
 from grader.errors import SetupError
-from grader.pipeline import Settings
-from grader.pipeline.autograding import one_result, public_result
-from grader.pipeline.checking import Checked, Found, Line
+from grader.grading.run import Settings
+from grader.integrations.github.autograding import one_result, public_result
 
 
 def test_a_name_that_leads_elsewhere_is_nobody_s(tmp_path: Path) -> None:

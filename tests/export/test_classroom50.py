@@ -22,7 +22,7 @@ from jsonschema import Draft202012Validator
 from markdown_it import MarkdownIt
 
 from grader.errors import SetupError
-from grader.export.classroom50 import BODY, RESULT, classroom50, identity, outputs
+from grader.integrations.github.classroom50 import BODY, RESULT, classroom50, identity, outputs
 from grader.model.exported import Result
 from tests.builders_export import (
     a_hostile_result,

@@ -155,7 +155,7 @@ def test_the_folder_of_the_notebook_is_no_link_either(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from grader.errors import SetupError
-    from grader.pipeline.autograding import own_file
+    from grader.integrations.github.autograding import own_file
 
     (tmp_path / "other").mkdir()
     (tmp_path / "other" / "exam.ipynb").write_text("{}")
@@ -172,7 +172,7 @@ def test_a_notebook_above_the_folder_is_no_link(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     from grader.errors import SetupError
-    from grader.pipeline.autograding import own_file
+    from grader.integrations.github.autograding import own_file
 
     (tmp_path / "mine" / "deep").mkdir(parents=True)
     (tmp_path / "mine" / "exam.ipynb").write_text("{}")
@@ -218,7 +218,7 @@ def test_a_result_is_written_whatever_a_student_put_in_its_place(
 
 def test_a_students_files_are_no_repository_of_ours(tmp_path: Path) -> None:
     """Of a checkout without `.git`, files of a bare repository are taken for one by git."""
-    from grader.pipeline.autograding import commit_time
+    from grader.integrations.github.autograding import commit_time
 
     git("init", "--quiet", "--bare", ".", cwd=tmp_path)
     tree = git("hash-object", "-t", "tree", "-w", "/dev/null", cwd=tmp_path)
@@ -236,7 +236,7 @@ def test_what_is_our_fault_is_no_result(made: Path, checkout: Path) -> None:
 
 def test_with_a_pack_and_its_key_the_hidden_tests_decide(made: Path, checkout: Path) -> None:
     from grader.errors import GraderError
-    from grader.sandbox import choose
+    from grader.runtime.sandbox import choose
 
     try:
         choose("required")
@@ -471,8 +471,8 @@ def test_what_the_bundle_installs_opens_a_sealed_pack(
 ) -> None:
     """A wheel of this checkout in a new environment, by the bundle's own requirements."""
     from grader.errors import GraderError
-    from grader.install import source_of
-    from grader.sandbox import choose
+    from grader.integrations.install import source_of
+    from grader.runtime.sandbox import choose
 
     try:
         choose("required")

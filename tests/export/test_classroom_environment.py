@@ -66,7 +66,7 @@ def seen(command: list[str], more: dict[str, str]) -> subprocess.CompletedProces
 
 def test_behind_the_wall_nothing_of_the_runner_is_to_be_seen(handed_in: Path) -> None:
     from grader.errors import GraderError
-    from grader.sandbox import choose
+    from grader.runtime.sandbox import choose
 
     try:
         choose("required")

@@ -17,11 +17,16 @@ import pytest
 
 from grader.cli import main
 from grader.errors import SetupError
-from grader.git import Access, Bounds, GitError, address, scratch
-from grader.load.repositories import instant, load_repositories
-from grader.pipeline import collecting
-from grader.pipeline.collecting import Came, Collecting, Repository, collect_repositories
-from grader.pipeline.publishing import EMAIL, Sending, Went, send_all
+from grader.integrations.repositories import collecting
+from grader.integrations.repositories.collecting import (
+    Came,
+    Collecting,
+    Repository,
+    collect_repositories,
+)
+from grader.integrations.repositories.git import Access, Bounds, GitError, address, scratch
+from grader.integrations.repositories.publishing import EMAIL, Sending, Went, send_all
+from grader.integrations.repositories.roster import instant, load_repositories
 from tests.builders_classroom import Remote, git
 
 OLD = '{"cells": [], "metadata": {"v": 1}, "nbformat": 4, "nbformat_minor": 5}'
@@ -658,7 +663,7 @@ def test_what_a_clone_on_this_disk_names_is_not_run(tmp_path: Path) -> None:
 
 
 def test_what_a_clone_lacks_is_not_fetched_by_a_program_it_names(tmp_path: Path) -> None:
-    from grader.pipeline.autograding import commit_time
+    from grader.integrations.github.autograding import commit_time
 
     trap = Trapped(tmp_path)
     commit = git("rev-parse", "HEAD", cwd=trap.work)

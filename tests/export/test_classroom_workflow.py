@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from grader.cli import main
-from grader.install import chosen_source, source_of
+from grader.integrations.install import chosen_source, source_of
 from tests.builders_classroom import ROOT, Remote, git, parsed, run_step
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="its runners are Linux")
@@ -187,7 +187,7 @@ def published(course: Path, folder: Path) -> tuple[Path, dict[str, Remote]]:
 
 
 def sandbox_here() -> bool:
-    from grader.sandbox import choose
+    from grader.runtime.sandbox import choose
 
     try:
         choose("required")
@@ -334,8 +334,9 @@ def test_problems_that_students_can_look_up_are_counted(course: Path, tmp_path: 
     """Whoever installs the package has its bank, solutions and all."""
     from dataclasses import replace
 
-    from grader.load import Bank, load_release
-    from grader.pipeline.classrooms import Wishes, init_classroom, known_to_students
+    from grader.bank.folders import Bank
+    from grader.integrations.github.classrooms import Wishes, init_classroom, known_to_students
+    from grader.release.file import load_release
 
     release = load_release(course / "release")
     made = init_classroom(course / "release", tmp_path / "a", Wishes(owner="o"), Bank.open())

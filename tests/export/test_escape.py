@@ -9,7 +9,7 @@ import pytest
 from hypothesis import example, given
 from markdown_it import MarkdownIt
 
-from grader.export.escape import inert, inert_line, markdown, one_line, plain
+from grader.text.escape import inert, inert_line, markdown, one_line, plain
 from tests.builders_export import NASTY, hostile, is_command, lines_of
 
 

@@ -15,8 +15,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from grader.errors import SetupError
-from grader.export.actions import outputs_text
-from grader.export.github import (
+from grader.integrations.equal_weights import MOST, split
+from grader.integrations.github.actions import outputs_text
+from grader.integrations.github.results import (
     AUTOGRADING,
     Check,
     Runner,
@@ -26,7 +27,6 @@ from grader.export.github import (
     outputs,
     runners,
 )
-from grader.export.quanta import MOST, split
 from grader.model import Verdict
 from grader.model.exported import Result
 from grader.model.result import Standing

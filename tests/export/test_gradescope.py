@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from grader.errors import SetupError
-from grader.export.gradescope import (
+from grader.integrations.gradescope.results import (
     TextFormat,
     Tiers,
     Visible,

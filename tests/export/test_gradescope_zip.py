@@ -21,18 +21,18 @@ import pytest
 
 from grader.cli import main
 from grader.errors import GraderError
-from grader.export.autograder import PYTHONS, Autograder, autograder_zip
-from grader.export.gradescope import Tiers
-from grader.load import load_release
+from grader.integrations.gradescope.grading import autograde
+from grader.integrations.gradescope.image import PYTHONS, Autograder, autograder_zip
+from grader.integrations.gradescope.network import left_open, talking
+from grader.integrations.gradescope.notebooks import choose
+from grader.integrations.gradescope.people import People
+from grader.integrations.gradescope.results import Tiers
 from grader.model import Audience, Student, Verdict
 from grader.model.exported import Result
 from grader.model.result import Feedback, ShownPart, ShownProblem, Standing
 from grader.notebook import Cell, read, write
-from grader.pipeline.gradescope.grading import autograde
-from grader.pipeline.gradescope.network import left_open, talking
-from grader.pipeline.gradescope.notebooks import choose
-from grader.pipeline.gradescope.people import People
-from grader.sandbox import choose as sandbox_of
+from grader.release.file import load_release
+from grader.runtime.sandbox import choose as sandbox_of
 from tests.export.test_gradescope import checked
 
 linux = pytest.mark.skipif(sys.platform != "linux", reason="Gradescope's images are Linux")
@@ -815,7 +815,8 @@ def test_code_that_could_not_talk_between_processes_loses_nothing(tmp_path: Path
 @linux
 def test_a_filter_without_a_network_of_its_own_leaves_no_loopback() -> None:
     """The same question asked where a plain container runs, and here."""
-    ask = "from grader.pipeline.gradescope.network import has_loopback; print(has_loopback('auto'))"
+    ask = "from grader.integrations.gradescope.network import has_loopback as ask"
+    ask += "; print(ask('auto'))"
     layers = {one.name for one in sandbox_of("auto").sandbox.layers() if one.present}
     if os.geteuid() != 0 or not shutil.which("setpriv") or "system-calls" not in layers:
         pytest.skip("only root can stand for Gradescope's root")

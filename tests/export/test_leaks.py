@@ -20,12 +20,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from grader.bank.folders import Bank
 from grader.cli import main
 from grader.kinds import kinds
-from grader.load import Bank
 from grader.model import Release, Student
-from grader.pipeline.leaks import Bounds, Searched, prepare, search_folder
-from grader.pipeline.releases import key_data, make_release, write_notebooks
+from grader.release.rendering import key_data, make_release, write_notebooks
+from grader.security.leaks import Bounds, Searched, prepare, search_folder
 from tests.builders_leaks import (
     DIGESTS,
     ENCODINGS,
@@ -183,8 +183,8 @@ def test_a_bomb_is_named_and_costs_little(course: Course, tmp_path: Path) -> Non
 
 PEAK = """
 import resource, sys
-from grader.pipeline.leaks.records import Bounds, Budget, Piece
-from grader.pipeline.leaks.unpacking import unpacked
+from grader.security.leaks.records import Bounds, Budget, Piece
+from grader.security.leaks.unpacking import unpacked
 piece = Piece(path="p", data=open(sys.argv[1], "rb").read())
 budget = Budget(bounds=Bounds(file_bytes=1_000_000))
 before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
@@ -488,7 +488,7 @@ def test_no_answer_is_printed_in_full(course: Course, tmp_path: Path) -> None:
 
 
 def test_every_answer_of_a_solved_notebook_is_found(course: Course, tmp_path: Path) -> None:
-    from grader.pipeline.releases import solve
+    from grader.release.rendering import solve
 
     solve(course.release, "ada", tmp_path / "ada.ipynb", course.bank)
     told = " ".join(f.detail for f in course.found(tmp_path).findings)

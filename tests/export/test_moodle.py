@@ -13,14 +13,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from grader.bank.folders import Bank
 from grader.draw import draw, sample_seed
 from grader.errors import SetupError
-from grader.export.quizzes import moodle
-from grader.load import Bank
+from grader.integrations.lms.quizzes import moodle
+from grader.integrations.lms.variants import make_quiz, question
 from grader.model import Key, Mistake, Part, Slot, Tolerance
 from grader.model.item import EssayItem, TextItem, Words
 from grader.model.quiz import Quiz
-from grader.pipeline.quizzes import make_quiz, question
 from tests.builders import SPEC, a_bank
 from tests.builders_kinds import (
     a_choice,

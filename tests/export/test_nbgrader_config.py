@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from grader.errors import GraderError, SetupError, SpecError
+from grader.integrations.nbgrader.course import load_course, require_usual_regions
+from grader.integrations.nbgrader.grading import _limits
+from grader.integrations.nbgrader.source import load_assignment
 from grader.model import Limits
 from grader.model.assignment import CourseConfig
-from grader.nbgrader import parsed_json, parsed_python, understood
-from grader.pipeline.nbgrader.course import load_course, require_usual_regions
-from grader.pipeline.nbgrader.grading import _limits
-from grader.pipeline.nbgrader.source import load_assignment
+from grader.notebook.nbgrader_cells import parsed_json, parsed_python, understood
 from tests.builders_nbgrader import a_test, an_answer, sourced
 
 CONFIG = """

@@ -13,10 +13,10 @@ from click.testing import CliRunner
 
 from grader.cli import grader
 from grader.errors import SetupError
-from grader.export.nbgrader import nbgrader
-from grader.export.nbgrader.answers import form_of
-from grader.export.nbgrader.cells import notebook_cells
-from grader.export.nbgrader.reading import CODE
+from grader.integrations.nbgrader.making import nbgrader
+from grader.integrations.nbgrader.making.answers import form_of
+from grader.integrations.nbgrader.making.cells import notebook_cells
+from grader.integrations.nbgrader.making.reading import CODE
 from grader.kinds import kinds
 from grader.model import Part
 from grader.model.item import (
@@ -28,7 +28,7 @@ from grader.model.item import (
     PairsItem,
 )
 from grader.model.quiz import Quiz
-from grader.nbgrader import TEXT_STUB
+from grader.notebook.nbgrader_cells import TEXT_STUB
 from tests.builders_kinds import (
     PARTS,
     a_choice,

@@ -14,9 +14,13 @@ from grader.cli import grader
 from grader.collect.assignment import collect_assignment
 from grader.errors import SetupError
 from grader.gradebook import Gradebook
+from grader.grading.batch import execute_all, refused
+from grader.grading.run import Settings
+from grader.integrations.nbgrader import grading
+from grader.integrations.nbgrader.source import load_assignment
 from grader.model import Submission
 from grader.model.assignment import SourceCell, SourceNotebook
-from grader.nbgrader import (
+from grader.notebook.nbgrader_cells import (
     UndecidedError,
     as_released,
     checksum,
@@ -25,10 +29,6 @@ from grader.nbgrader import (
     overwritten,
     with_answers_cleared,
 )
-from grader.pipeline import Settings
-from grader.pipeline.batch import execute_all, refused
-from grader.pipeline.nbgrader import grading
-from grader.pipeline.nbgrader.source import load_assignment
 from tests.builders_nbgrader import a_cell, a_test, an_answer, filed, sourced, written
 
 SUM = "### BEGIN SOLUTION\ndef add(a, b):\n    return a + b\n### END SOLUTION"

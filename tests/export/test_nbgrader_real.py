@@ -9,15 +9,15 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner
 
-from grader import probe
+from grader.bank.folders import Bank
 from grader.cli import grader
-from grader.export.nbgrader import nbgrader as exported
+from grader.grading.score import score
+from grader.integrations.nbgrader.making import nbgrader as exported
+from grader.integrations.nbgrader.version import version_paper, version_quiz
 from grader.kinds import kinds
-from grader.load import Bank
 from grader.model import Answer, Evidence, Outcome
-from grader.nbgrader import UndecidedError, earned
-from grader.pipeline.nbgrader.version import version_paper, version_quiz
-from grader.score import score
+from grader.notebook.nbgrader_cells import UndecidedError, earned
+from grader.wire import probe
 from tests.builders_nbgrader import (
     Nbgrader,
     a_cell,

@@ -16,19 +16,20 @@ from typing import Any
 
 import pytest
 
+from grader.bank.folders import Bank
 from grader.cli import main
 from grader.errors import GraderError, SetupError
 from grader.gradebook import Gradebook
+from grader.grading.manual import give_points
+from grader.grading.sources import graded_of, rows_of
+from grader.integrations.paper.entry import enter
+from grader.integrations.paper.printing import check_code, on_paper, print_exam, printed
 from grader.kinds import kinds
-from grader.load import Bank, load_release
 from grader.model import Key, Paper, Release, Student
 from grader.model.printed import Form, PrintedExam
-from grader.pipeline import Rescored, rescore
-from grader.pipeline.by_hand import give_points
-from grader.pipeline.entering import enter
-from grader.pipeline.graded import graded_of, rows_of
-from grader.pipeline.papers import Papers
-from grader.pipeline.printing import check_code, on_paper, print_exam, printed
+from grader.release.file import load_release
+from grader.release.papers import Papers
+from grader.verify.rescoring import Rescored, rescore
 
 PROBLEM = """\
 id: {id}
@@ -605,7 +606,7 @@ def test_whatever_stands_on_paper_is_text(bank: Bank, tmp_path: Path, text: str)
 def test_results_of_notebooks_and_of_paper_do_not_mix(bank: Bank, tmp_path: Path) -> None:
     release = made(bank, tmp_path / "out")
     from grader.model import Submission
-    from grader.pipeline.papers import bind
+    from grader.release.papers import bind
 
     with Gradebook.open(tmp_path / "results", create=True) as book:
         bind(book, release, tmp_path / "out")

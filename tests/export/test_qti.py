@@ -14,15 +14,15 @@ from pathlib import Path
 import pytest
 from hypothesis import given, settings
 
+from grader.bank.folders import Bank
 from grader.draw import draw, sample_seed
 from grader.errors import SetupError
-from grader.export.quizzes import qti
+from grader.integrations.lms.quizzes import qti
+from grader.integrations.lms.variants import question
 from grader.kinds import kinds
-from grader.load import Bank
 from grader.model import Key, Mistake, Part, Slot
 from grader.model.item import NumberItem, Range
 from grader.model.quiz import Quiz
-from grader.pipeline.quizzes import question
 from tests.builders_kinds import (
     a_choice,
     a_code,

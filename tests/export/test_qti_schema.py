@@ -10,14 +10,14 @@ import zipfile
 
 import pytest
 
+from grader.bank.folders import Bank
 from grader.draw import draw, sample_seed
 from grader.errors import SetupError
-from grader.export.quizzes import qti
+from grader.integrations.lms.quizzes import qti
+from grader.integrations.lms.variants import make_quiz, question
 from grader.kinds import kinds
-from grader.load import Bank
 from grader.model import Part, Slot
 from grader.model.quiz import Quiz
-from grader.pipeline.quizzes import make_quiz, question
 from tests.builders_kinds import (
     a_choice,
     a_key,

@@ -17,12 +17,13 @@ from typing import Any
 
 import pytest
 
-from grader import sealed
+from grader.bank.folders import Bank
 from grader.cli import main
 from grader.errors import SetupError
-from grader.load import Bank, load_release
 from grader.model import Student
-from grader.pipeline.releases import make_release, solve, write_notebooks
+from grader.release import sealed
+from grader.release.file import load_release
+from grader.release.rendering import make_release, solve, write_notebooks
 from tests.builders import a_bank
 
 PLAIN = b'{"schema": "systems-grader/release/v1", "answers": "' + b"secret " * 500 + b'"}'
@@ -210,7 +211,7 @@ def test_the_key_is_taken_out_of_the_environment(
 @pytest.mark.skipif(sys.platform != "linux", reason="there is no /proc elsewhere")
 def test_the_key_is_wiped_from_where_the_kernel_shows_it(key: sealed.PackKey) -> None:
     code = (
-        "import os, pathlib\nfrom grader import sealed\n"
+        "import os, pathlib\nfrom grader.release import sealed\n"
         "before = pathlib.Path('/proc/self/environ').read_bytes()\n"
         "sealed.take()\n"
         "after = pathlib.Path('/proc/self/environ').read_bytes()\n"

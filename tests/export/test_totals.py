@@ -7,7 +7,7 @@ import io
 
 from hypothesis import example, given
 
-from grader.export.totals import FILE, totals
+from grader.integrations.csv_totals import FILE, totals
 from grader.model import Student
 from grader.model.result import Standing
 from tests.builders_export import (

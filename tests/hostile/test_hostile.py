@@ -13,7 +13,7 @@ from collections.abc import Iterable
 
 import pytest
 
-from grader.pipeline.attack import Attack, Report, Row, Terms, attack, folder, read_attacks
+from grader.security.redteam import Attack, Report, Row, Terms, attack, folder, read_attacks
 
 ATTACKS = read_attacks(folder())
 CLASSES = {

@@ -12,9 +12,9 @@ from grader.model import Student
 from grader.registry import nearest
 
 if TYPE_CHECKING:
-    from grader.git import Access
-    from grader.pipeline.collecting import Repository
-    from grader.pipeline.publishing import Sent
+    from grader.integrations.repositories.collecting import Repository
+    from grader.integrations.repositories.git import Access
+    from grader.integrations.repositories.publishing import Sent
 
 
 def chosen(students: Iterable[Student], wanted: Sequence[str]) -> list[Student]:
@@ -32,7 +32,7 @@ def chosen(students: Iterable[Student], wanted: Sequence[str]) -> list[Student]:
 
 def access() -> Access:
     """What lets us into repositories, by the environment."""
-    from grader.git import Access
+    from grader.integrations.repositories.git import Access
 
     return Access(
         token=os.environ.get("GITHUB_TOKEN", ""),
@@ -42,8 +42,8 @@ def access() -> Access:
 
 def place(students: Iterable[Student], roster: Path | None, url: str) -> tuple[Repository, ...]:
     """Where each student's repository is."""
-    from grader.load.repositories import load_repositories
-    from grader.pipeline.collecting import repositories
+    from grader.integrations.repositories.collecting import repositories
+    from grader.integrations.repositories.roster import load_repositories
 
     return repositories(students, load_repositories(roster) if roster else {}, url=url)
 
@@ -56,8 +56,8 @@ def say_sent(sent: Sequence[Sent], *, as_json: bool, nothing: Sequence[str] | No
     import click
 
     from grader.cli.options import print_json, table
-    from grader.export.escape import inert
-    from grader.pipeline.publishing import Went
+    from grader.integrations.repositories.publishing import Went
+    from grader.text.escape import inert
 
     failed = sum(one.went is Went.FAILED for one in sent)
     if as_json:

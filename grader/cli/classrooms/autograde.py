@@ -12,7 +12,7 @@ import click
 from grader.cli.options import examples, sandbox_option
 
 if TYPE_CHECKING:
-    from grader.export.classroom50 import Identity
+    from grader.integrations.github.classroom50 import Identity
     from grader.model import Limits
     from grader.model.exported import Result
 
@@ -75,10 +75,10 @@ def command(
     tests are run, and parts that can't be settled here are left out of the points and listed.
     Without a pack, only the public checks are run. Exits 0 whatever the score.
     """
-    from grader.export.classroom50 import classroom50, identity, outputs
+    from grader.integrations.exporting import make_way, write_exported
+    from grader.integrations.github.autograding import commit_time, plain_outputs, unjudged
+    from grader.integrations.github.classroom50 import classroom50, identity, outputs
     from grader.model import Limits
-    from grader.pipeline.autograding import commit_time, plain_outputs, unjudged
-    from grader.pipeline.exporting import make_way, write_exported
 
     here = Path.cwd()
     whose = identity(os.environ)
@@ -105,10 +105,10 @@ def command(
 
 
 def _public(notebook: Path, whose: Identity, limits: Limits, when: str) -> tuple[Result, str]:
+    from grader.check.run import check
     from grader.cli.check_steps import step_summary
     from grader.errors import SubmissionError
-    from grader.pipeline import check
-    from grader.pipeline.autograding import own_file, public_result, unreadable_result
+    from grader.integrations.github.autograding import own_file, public_result, unreadable_result
 
     try:
         checked = check(own_file(notebook), limits)
@@ -125,9 +125,9 @@ def _sealed(
     limits: Limits,
     sandbox: str,
 ) -> Result:
-    from grader.pipeline import Settings
-    from grader.pipeline.autograding import sealed_result
-    from grader.sandbox import choose
+    from grader.grading.run import Settings
+    from grader.integrations.github.autograding import sealed_result
+    from grader.runtime.sandbox import choose
 
     if sandbox == "auto":
         sandbox = "required"  # the key is on this machine

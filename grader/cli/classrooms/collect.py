@@ -114,11 +114,16 @@ def command(
     --url and --deadline for a student. If repositories are private, set GITHUB_TOKEN. Nothing in
     a repository is run or checked out. Exits 1 when a repository can't be read.
     """
-    from grader.export.escape import inert
-    from grader.git import Bounds
-    from grader.load import load_roster
-    from grader.load.repositories import instant, load_repositories
-    from grader.pipeline.collecting import Came, Collecting, collect_repositories, repositories
+    from grader.integrations.repositories.collecting import (
+        Came,
+        Collecting,
+        collect_repositories,
+        repositories,
+    )
+    from grader.integrations.repositories.git import Bounds
+    from grader.integrations.repositories.roster import instant, load_repositories
+    from grader.release.roster import load_roster
+    from grader.text.escape import inert
 
     listed = chosen(load_roster(roster), students)
     pattern = str(clones.absolute() / "{id}") if clones else url

@@ -12,7 +12,7 @@ import click
 from grader.cli.options import bank_option, examples, json_option, print_json, release_argument
 
 if TYPE_CHECKING:
-    from grader.export.gradescope import Tiers
+    from grader.integrations.gradescope.results import Tiers
 
 
 @click.command(
@@ -132,10 +132,10 @@ def command(
     private. Students are matched by the e-mail address on the roster, or by an id that is their
     e-mail address or their number at Gradescope.
     """
-    from grader.export.autograder import Autograder
-    from grader.export.gradescope import TextFormat
-    from grader.load import Bank
-    from grader.pipeline.gradescope.making import make_autograder
+    from grader.bank.folders import Bank
+    from grader.integrations.gradescope.image import Autograder
+    from grader.integrations.gradescope.making import make_autograder
+    from grader.integrations.gradescope.results import TextFormat
 
     chosen, solutions = _tiers(tiers)
     wished = Autograder(
@@ -173,7 +173,7 @@ def command(
 def _tiers(given: tuple[str, ...]) -> tuple[Tiers, bool]:
     """Who sees what, and whether solutions were named."""
     from grader.errors import SetupError
-    from grader.export.gradescope import Tiers, Visible
+    from grader.integrations.gradescope.results import Tiers, Visible
 
     found = Tiers()
     words = [word.strip() for one in given for word in one.split(",")]

@@ -24,6 +24,6 @@ def command(root: Path) -> None:
 
     Exits 0 whatever the score; after an internal error, the result has no score.
     """
-    from grader.pipeline.gradescope.grading import autograde
+    from grader.integrations.gradescope.grading import autograde
 
     click.echo(autograde(root).sentence)

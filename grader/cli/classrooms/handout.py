@@ -64,8 +64,8 @@ def command(
     Existing files are never changed, so run it again when students join late. Set GITHUB_TOKEN to
     a token with write access. Exits 1 when a repository can't be written.
     """
-    from grader.load import load_roster
-    from grader.pipeline.publishing import Sending, folder_files, send_all
+    from grader.integrations.repositories.publishing import Sending, folder_files, send_all
+    from grader.release.roster import load_roster
 
     listed = chosen(load_roster(roster), students)
     if listed and not any((source / student.id).is_dir() for student in listed):

@@ -88,10 +88,11 @@ def command(
     notebook. instructor/ collects and grades; it alone holds the release. If you run the command
     again, options that you omit keep their values from before, which is reported.
     """
-    from grader.load import Bank, load_release
-    from grader.load.repositories import instant
-    from grader.pipeline.classrooms import INSTRUCTOR, before, init_classroom
-    from grader.pipeline.wishes import merged
+    from grader.bank.folders import Bank
+    from grader.integrations.github.classrooms import INSTRUCTOR, before, init_classroom
+    from grader.integrations.github.options import merged
+    from grader.integrations.repositories.roster import instant
+    from grader.release.file import load_release
 
     given = {name: value for name, value in said.items() if value is not None}
     wishes, kept = merged(before(folder / INSTRUCTOR), given)

@@ -12,7 +12,7 @@ from grader.cli.progress import progress
 from grader.words import counted
 
 if TYPE_CHECKING:
-    from grader.pipeline.leaks import Searched
+    from grader.security.leaks import Searched
 
 
 @click.command(
@@ -62,8 +62,8 @@ def command(
     git history for plain, encoded, compressed and hashed secrets. Exits 1 when something is found
     or can't be searched. Secrets are masked in the output.
     """
-    from grader.load import Bank
-    from grader.pipeline.leaks import Bounds, find_leaks
+    from grader.bank.folders import Bank
+    from grader.security.leaks import Bounds, find_leaks
 
     bounds = Bounds(seconds=seconds)
     total = sum(path.is_file() for path in folder.rglob("*")) if folder.is_dir() else 0

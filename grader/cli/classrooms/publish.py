@@ -71,11 +71,11 @@ def command(
     that other programs wrote are not overwritten. Exits 1 when a repository can't be written, or
     when a student named with --student has nothing to send.
     """
-    from grader.export.results import listed
+    from grader.integrations.exporting import class_results
+    from grader.integrations.github.feedback import feedback_files
+    from grader.integrations.repositories.publishing import Sending, send_all
+    from grader.integrations.results import listed
     from grader.model.result import Standing
-    from grader.pipeline.exporting import class_results
-    from grader.pipeline.feedback import feedback_files
-    from grader.pipeline.publishing import Sending, send_all
     from grader.words import counted
 
     found = class_results(results, students)
@@ -95,8 +95,8 @@ def command(
         return code
     files = {r.feedback.student.id: feedback_files(r, results) for r in graded}
     if out is not None:
+        from grader.integrations.exporting import make_way, write_exported
         from grader.model.exported import Exported
-        from grader.pipeline.exporting import make_way, write_exported
 
         flat = {f"{s}/{name}": data for s, mine in files.items() for name, data in mine.items()}
         made = Exported(files=flat)

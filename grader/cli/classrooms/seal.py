@@ -35,7 +35,7 @@ def command(release: Path, out: Path, key_file: Path | None, as_json: bool) -> N
     Students may read the pack, but never the key: store the key as a secret of the runner named
     GRADER_PACK_KEY. If you lose the key, seal the release again.
     """
-    from grader.pipeline.sealing import seal_release
+    from grader.release.sealing import seal_release
 
     done = seal_release(release, out, key_file)
     if as_json:

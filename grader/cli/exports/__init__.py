@@ -13,7 +13,7 @@ from grader.words import counted
 def finish(exported: Exported, out: Path, *, as_json: bool = False) -> None:
     """Writes the files, and says on the screen where they are and what was lost."""
     from grader.cli.options import print_json
-    from grader.pipeline.exporting import write_exported
+    from grader.integrations.exporting import write_exported
 
     written = write_exported(exported, out)
     if as_json:

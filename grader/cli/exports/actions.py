@@ -37,9 +37,9 @@ def command(results: Path, student: str, notebook: Path | None, summary: Path | 
 
     The annotations are GitHub Actions commands, shown in the log and beside the notebook.
     """
-    from grader.export.actions import annotation_lines, annotations_of, summary_of
-    from grader.export.places import places
-    from grader.pipeline.exporting import class_results
+    from grader.integrations.exporting import class_results
+    from grader.integrations.github.actions import annotation_lines, annotations_of, summary_of
+    from grader.integrations.places import places
 
     mine = only(class_results(results, [student]), student)
     known = places(notebook.read_bytes()) if notebook is not None else None

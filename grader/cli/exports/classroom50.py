@@ -65,8 +65,8 @@ def command(
     OWNER, SUBMISSION_TAG, COMMIT_URL, RELEASE_URL, REVIEW_URL and others. Exits 0 whatever the
     score; any other code means that there is no result, and nothing is published.
     """
-    from grader.export import classroom50
-    from grader.pipeline.exporting import class_results
+    from grader.integrations.exporting import class_results
+    from grader.integrations.github import classroom50
 
     whose = classroom50.identity(os.environ)
     mine = only(class_results(results, [student]), student)

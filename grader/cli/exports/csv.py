@@ -37,7 +37,7 @@ def command(results: Path, students: tuple[str, ...], out: Path | None, as_json:
 
     If points are still open, their cells and the total are empty.
     """
-    from grader.export.totals import totals
-    from grader.pipeline.exporting import class_results
+    from grader.integrations.csv_totals import totals
+    from grader.integrations.exporting import class_results
 
     finish(totals(class_results(results, students)), out or results / "exports", as_json=as_json)

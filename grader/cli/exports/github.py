@@ -47,8 +47,8 @@ def command(
     With --github-output, a student's results become outputs of the workflow step: q1, q2, ... for
     the problems, and `runners` with all their names.
     """
-    from grader.export import github
-    from grader.pipeline.exporting import class_results
+    from grader.integrations.exporting import class_results
+    from grader.integrations.github import results as github
 
     if output is not None and student is None:
         raise click.UsageError("--github-output is for one student: say which with --student")

@@ -58,9 +58,16 @@ def command(
     as_json: bool,
 ) -> None:
     """Write Gradescope's results.json for every student, or for one."""
-    from grader.export.gradescope import FILE, TextFormat, Tiers, Visible, notes, results_json
+    from grader.integrations.exporting import class_results
+    from grader.integrations.gradescope.results import (
+        FILE,
+        TextFormat,
+        Tiers,
+        Visible,
+        notes,
+        results_json,
+    )
     from grader.model.exported import Exported, Result
-    from grader.pipeline.exporting import class_results
 
     tiers = Tiers(marks=Visible(marks), solutions=Visible(solutions))
 

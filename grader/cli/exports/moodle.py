@@ -33,9 +33,9 @@ def command(
     Mistakes become answers with a small share of the points and feedback. A part that Moodle
     can't ask, such as code, is refused; --leave-out drops it and says so.
     """
-    from grader.export.quizzes import moodle
-    from grader.load import Bank
-    from grader.pipeline.quizzes import make_quiz
+    from grader.bank.folders import Bank
+    from grader.integrations.lms.quizzes import moodle
+    from grader.integrations.lms.variants import make_quiz
 
     quiz = make_quiz(Bank.open(banks), exam, variants, private_key, even_points=even_points)
     finish_file(moodle(quiz, leave_out=leave_out), out, as_json=as_json)

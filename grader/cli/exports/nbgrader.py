@@ -53,11 +53,11 @@ def command(
     Hidden tests give part credit by the same ranges, letters and rules. What nbgrader's tests
     can't judge, such as code, is refused; --leave-out drops it and says so.
     """
+    from grader.bank.folders import Bank
     from grader.errors import SetupError
-    from grader.export.nbgrader import nbgrader
-    from grader.load import Bank
-    from grader.pipeline.nbgrader.course import require_usual_regions
-    from grader.pipeline.nbgrader.version import make_version
+    from grader.integrations.nbgrader.course import require_usual_regions
+    from grader.integrations.nbgrader.making import nbgrader
+    from grader.integrations.nbgrader.version import make_version
 
     require_usual_regions(out)
     quiz = make_version(Bank.open(banks), exam, version, private_key)

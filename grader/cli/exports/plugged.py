@@ -14,7 +14,7 @@ from grader.cli.exports.quiz_options import even_points_option
 from grader.cli.exports.students import of_everybody, only, results_argument
 from grader.cli.options import bank_option, json_option
 from grader.errors import SetupError
-from grader.export.base import Exporter, exporters
+from grader.integrations.base import Exporter, exporters
 from grader.model.exported import ClassResults, Result
 from grader.model.quiz import Quiz
 
@@ -48,7 +48,7 @@ def _results(name: str, make: Make, takes: type[Result | ClassResults]) -> click
         out: Path | None,
         as_json: bool,
     ) -> None:
-        from grader.pipeline.exporting import class_results
+        from grader.integrations.exporting import class_results
 
         exporter = made(name, make, settings)
         found = class_results(results, [student] if student is not None else [])
@@ -91,8 +91,8 @@ def _quiz(name: str, make: Make) -> click.Command:
         out: Path | None,
         as_json: bool,
     ) -> None:
-        from grader.load import Bank
-        from grader.pipeline.quizzes import make_quiz
+        from grader.bank.folders import Bank
+        from grader.integrations.lms.variants import make_quiz
 
         exporter = made(name, make, settings)
         quiz = make_quiz(Bank.open(banks), exam, variants, private_key, even_points=even_points)

@@ -30,8 +30,8 @@ def command(
 
     If a student's points are still open, the cell is left as it was, and the student is listed.
     """
-    from grader.export.gradebooks import worksheet
-    from grader.pipeline.exporting import class_results
+    from grader.integrations.exporting import class_results
+    from grader.integrations.lms.gradebooks import worksheet
 
     exported = worksheet(
         class_results(results),

@@ -6,7 +6,7 @@ stopped by: files
 
 # %%
 try:
-    from grader.load import Bank
+    from grader.bank.folders import Bank
 
     bank = Bank.open()
     print("BROKE: has the spec", bank.path("fsdp-state-per-gpu").read_text()[:40])

@@ -1,0 +1,154 @@
+"""The facts table: hardware numbers that live once, each with its source and date."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+from pathlib import Path
+
+from grader import units
+from grader.bank.shape import describe
+from grader.bank.yaml12 import Located, Path_, read_yaml
+from grader.errors import SpecError, SpecErrors
+from grader.units.quantity import Value
+
+_ABOUT = ("name", "source", "checked")
+
+
+class BankFacts(Mapping[str, Mapping[str, Value]]):
+    """The facts in several folders, read when the first one is looked up; a later folder's item
+    hides an earlier one's.
+
+    A file that can't be read concerns only those who need it: an item that is in no other file
+    raises its SpecErrors, and so does asking for all items.
+    """
+
+    def __init__(self, folders: Sequence[Path]):
+        self._folders = tuple(folders)
+
+    @cached_property
+    def _read(self) -> tuple[dict[str, Mapping[str, Value]], tuple[SpecError, ...]]:
+        merged: dict[str, Mapping[str, Value]] = {}
+        errors: list[SpecError] = []
+        for folder in self._folders:
+            facts, wrong = read_facts(folder)
+            merged.update(facts)
+            errors += wrong
+        return merged, tuple(errors)
+
+    @property
+    def errors(self) -> tuple[SpecError, ...]:
+        """What is wrong with the files."""
+        return self._read[1]
+
+    def __getitem__(self, item: str) -> Mapping[str, Value]:
+        facts, errors = self._read
+        if item not in facts and errors:
+            raise SpecErrors(errors)
+        return facts[item]
+
+    def _all(self) -> dict[str, Mapping[str, Value]]:
+        facts, errors = self._read
+        if errors:
+            raise SpecErrors(errors)
+        return facts
+
+    def __bool__(self) -> bool:
+        return True  # by its length, every file would be read
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._all())
+
+    def __len__(self) -> int:
+        return len(self._all())
+
+
+def load_facts(folder: Path) -> dict[str, Mapping[str, Value]]:
+    """Every item of the YAML files in *folder*; raises SpecErrors."""
+    facts, errors = read_facts(folder)
+    if errors:
+        raise SpecErrors(errors)
+    return facts
+
+
+def read_facts(folder: Path) -> tuple[dict[str, Mapping[str, Value]], tuple[SpecError, ...]]:
+    """Every sound item of the YAML files in *folder*, and what is wrong with the others."""
+    facts: dict[str, Mapping[str, Value]] = {}
+    errors: list[SpecError] = []
+    for path in sorted(folder.glob("*.yaml")):
+        try:
+            source = read_yaml(path)
+        except SpecError as error:
+            errors.append(error)
+            continue
+        if not isinstance(source.data, dict):
+            what = f"expected items, saw {describe(source.data)}"
+            errors.append(SpecError(what, where=source.at(()), fix="write 'h100-sxm:' and fields"))
+            continue
+        for item, fields in source.data.items():
+            if item in facts:
+                what = f"the item '{item}' is in another file already"
+                errors.append(SpecError(what, where=source.at((item,), key=True), fix="rename it"))
+            wrong = list(_item_errors(item, fields, source))
+            errors += wrong
+            if not wrong:
+                facts[item] = facts_item(fields)
+    return facts, tuple(errors)
+
+
+def facts_item(fields: Mapping[str, object]) -> Mapping[str, Value]:
+    """One item's fields as values; a field with a unit becomes a quantity."""
+    values: dict[str, Value] = {}
+    for name, field in fields.items():
+        if isinstance(field, Mapping):
+            values[name] = units.quantity(field["value"], str(field.get("unit", "")))
+        else:
+            values[name] = str(field)
+    return values
+
+
+def facts_data(facts: Mapping[str, Mapping[str, Value]]) -> dict[str, dict[str, object]]:
+    """The plain data from which `facts_item` makes the same items again."""
+    return {
+        item: {name: _plain(value) for name, value in fields.items()}
+        for item, fields in facts.items()
+    }
+
+
+def _plain(value: Value) -> object:
+    if isinstance(value, str):
+        return value
+    unit = getattr(value, "unit", None) or ""
+    return {"value": units.magnitude(value, unit), "unit": unit}
+
+
+def _item_errors(item: str, fields: object, source: Located) -> Iterator[SpecError]:
+    if not isinstance(fields, dict):
+        what = f"'{item}' should have fields, saw {describe(fields)}"
+        yield SpecError(what, where=source.at((item,)), fix="add name, source, checked and numbers")
+        return
+    for name in _ABOUT:
+        if not isinstance(fields.get(name), str):
+            yield SpecError(
+                f"'{item}' has no {name}",
+                where=source.at((item,)),
+                fix="a number without its source and date can't be checked by anyone",
+            )
+    for name, field in fields.items():
+        if name not in _ABOUT:
+            yield from _field_errors(field, source, (item, name))
+
+
+def _field_errors(field: object, source: Located, at: Path_) -> Iterator[SpecError]:
+    fix = "write {value: 3.35, unit: TB/s}"
+    if not isinstance(field, dict) or set(field) - {"value", "unit", "note"}:
+        what = f"'{at[-1]}' should be a value with a unit, saw {describe(field)}"
+        yield SpecError(what, where=source.at(at), fix=fix)
+        return
+    value = field.get("value")
+    if isinstance(value, bool) or not isinstance(value, (int, float)):
+        yield SpecError(f"'{at[-1]}' has no number", where=source.at(at), fix=fix)
+    try:
+        units.unit(str(field.get("unit", "")))
+    except units.UnitError as error:
+        yield SpecError(str(error), where=source.at((*at, "unit")), fix="see the units reference")

@@ -1,0 +1,62 @@
+"""Families of problems: the built-in ones, and those that a bank declares."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection
+from pathlib import Path
+
+from grader.bank.yaml12 import Located, read_yaml
+from grader.errors import Location, SpecError
+from grader.registry import nearest
+
+NOT_FAMILIES = ("sets", "facts")
+"""Folders beside the families' own."""
+_FAMILY = re.compile(r"[a-z][a-z0-9]*(?:-[a-z0-9]+)*\Z")
+
+
+def declared_families(bank: Path) -> tuple[dict[str, str], tuple[SpecError, ...]]:
+    """The families with titles that *bank* declares in problems/families.yaml, and what is wrong
+    with that file."""
+    path = bank / "problems" / "families.yaml"
+    if not path.exists():
+        return {}, ()
+    try:
+        source = read_yaml(path)
+    except SpecError as error:
+        return {}, (error,)
+    if not isinstance(source.data, dict):
+        return {}, (_wrong_families(source, ()),)
+    wrong = [
+        _wrong_families(source, (name,))
+        for name, title in source.data.items()
+        if not (_FAMILY.match(name) and isinstance(title, str) and name not in NOT_FAMILIES)
+    ]
+    return ({}, tuple(wrong)) if wrong else (dict(source.data), ())
+
+
+def _wrong_families(source: Located, at: tuple[str, ...]) -> SpecError:
+    return SpecError(
+        "expected the names of families, each with a title",
+        where=source.at(at, key=True),
+        fix="write lines such as 'serving: Serving models': small letters, digits and hyphens in "
+        "the name, text in the title",
+    )
+
+
+def unknown_family(name: object, known: Collection[str], where: Location) -> SpecError:
+    """The error for a problem whose family nobody declares."""
+    return SpecError(
+        f"'family' can't be '{name}': there is no such family",
+        where=where,
+        fix=family_fix(str(name), known),
+    )
+
+
+def family_fix(name: str, known: Collection[str]) -> str:
+    """What to do about the unknown family *name*."""
+    close = nearest(name, known)
+    if close:
+        return f"did you mean '{close}'? Declare a new family in problems/families.yaml"
+    listed = ", ".join(known)
+    return f"declare it: add '{name}: Its Title' to problems/families.yaml; or use one of {listed}"

@@ -1,0 +1,140 @@
+"""Problems, sets and facts of one or more banks, each read when it is asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+
+from grader.bank.exam_set import load_exam
+from grader.bank.facts import BankFacts
+from grader.bank.families import declared_families
+from grader.bank.index import BankIndex
+from grader.bank.problem import digest_of, load_problem
+from grader.bank.yaml12 import Located
+from grader.errors import Location, SpecError, SpecErrors
+from grader.kinds import kinds
+from grader.model import ExamSet, Problem, Slot
+from grader.registry import nearest
+
+
+@dataclass(frozen=True)
+class Bank(BankIndex):
+    """Banks whose problems, sets and facts can be loaded."""
+
+    _loaded: dict[str, tuple[Problem, Located]] = field(default_factory=dict, repr=False)
+
+    @cached_property
+    def facts(self) -> BankFacts:
+        """The facts of all banks; an earlier bank's item hides a later one's."""
+        return BankFacts([folder / "problems" / "facts" for folder in reversed(self.folders)])
+
+    def problem(self, wanted: str) -> Problem:
+        """The problem with that id or path."""
+        return self.located(wanted)[0]
+
+    def located(self, wanted: str) -> tuple[Problem, Located]:
+        """The problem, and where everything in it stands."""
+        if wanted not in self._loaded:
+            path = self.path(wanted)
+            problem, source = load_problem(path, self._families_at(path))
+            folder = path.resolve().parent.name
+            if wanted in self.paths and folder != problem.family:
+                raise SpecErrors(
+                    (
+                        SpecError(
+                            f"the family '{problem.family}' is not the folder's name '{folder}'",
+                            where=source.at(("family",)),
+                            fix="move the file, or change the family",
+                        ),
+                    )
+                )
+            self._loaded[wanted] = self._with_solution(wanted, problem, source)
+        return self._loaded[wanted]
+
+    def _families_at(self, path: Path) -> Mapping[str, str]:
+        """The families of these banks, and of the one around a file that was named by its path."""
+        return {**declared_families(path.absolute().parent.parent.parent)[0], **self.families}
+
+    def _with_solution(
+        self, wanted: str, problem: Problem, source: Located
+    ) -> tuple[Problem, Located]:
+        """The problem with the text of its solution, where hidden cases are in it."""
+        if not any(kinds.find(p.kind).needs_solution for p in problem.parts):
+            return problem, source
+        path = self.solution(wanted)
+        if path is None:
+            raise SpecErrors(
+                (
+                    SpecError(
+                        "there is no solution file, and a part needs its hidden cases",
+                        where=source.at(("parts",)),
+                        fix=f"write solutions/{problem.family}/{problem.id}.py",
+                    ),
+                )
+            )
+        return replace(problem, solution=_text_of(path)), source
+
+    def problems(self) -> Iterator[Problem]:
+        """Every problem of the banks that were named; raises SpecErrors for all their files."""
+        errors: list[SpecError] = []
+        found: list[Problem] = []
+        for name in self.listed:
+            try:
+                found.append(self.problem(name))
+            except SpecErrors as wrong:
+                errors += wrong.errors
+            except SpecError as wrong:
+                errors.append(wrong)
+        if errors:
+            raise SpecErrors(tuple(errors))
+        yield from found
+
+    def digest(self, wanted: str) -> str:
+        """The SHA-256 of the problem's spec."""
+        problem, source = self.located(wanted)
+        return digest_of(source.data, problem.solution)
+
+    def exam(self, wanted: str) -> ExamSet:
+        """The set with that id, or in that YAML file."""
+        exam, path = self._exam(wanted)
+        for slot in exam.slots:
+            self._check_parts(slot, path)
+        return exam
+
+    def _check_parts(self, slot: Slot, path: Path) -> None:
+        """Refuses parts that the problem does not have, or that need one that is not asked."""
+        if not slot.parts or not slot.problem:
+            return
+        parts = {p.id: p for p in self.problem(slot.problem).parts}
+        for name in slot.parts:
+            if name not in parts:
+                close = nearest(name, parts)
+                raise SpecError(
+                    f"'{slot.problem}' has no part '{name}'",
+                    where=Location(str(path)),
+                    fix=f"did you mean '{close}'?" if close else "it has: " + ", ".join(parts),
+                )
+            left_out = [u for u in parts[name].uses if u not in slot.parts]
+            if left_out:
+                raise SpecError(
+                    f"part '{name}' of '{slot.problem}' uses '{left_out[0]}', which is not asked",
+                    where=Location(str(path)),
+                    fix=f"add '{left_out[0]}' to 'parts:'",
+                )
+
+    def _exam(self, wanted: str) -> tuple[ExamSet, Path]:
+        path = self.set_path(wanted)
+        return load_exam(path, self.paths, self.searched), path
+
+
+def _text_of(solution: Path) -> str:
+    try:
+        return solution.read_text(encoding="utf-8")
+    except OSError as error:
+        reason = (error.strerror or "").lower()
+        what, fix = f"can't read the solution: {reason}", "check the file and its permissions"
+    except UnicodeDecodeError:
+        what, fix = "the solution is not UTF-8", "save the file as UTF-8"
+    raise SpecErrors((SpecError(what, where=Location(str(solution)), fix=fix),))

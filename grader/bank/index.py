@@ -1,0 +1,258 @@
+"""The files of one or more banks by id, found without reading any problem."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import NoReturn, Self
+
+from grader.bank.families import NOT_FAMILIES, declared_families, family_fix
+from grader.bank.yaml12 import Located, read_yaml
+from grader.errors import Location, SetupError, SpecError, SpecErrors
+from grader.model import FAMILIES
+from grader.registry import nearest
+
+_OWN = "the bank that comes with the package"
+
+
+def own_bank() -> Path:
+    """The bank that comes with the package: inside it when installed, beside it in a checkout."""
+    package = Path(__file__).resolve().parent.parent
+    installed = package / "_bank"
+    return installed if installed.is_dir() else package.parent
+
+
+@dataclass(frozen=True)
+class BankIndex:
+    """Folders with `problems/`, `solutions/` and perhaps `templates/`, searched in order."""
+
+    folders: tuple[Path, ...]
+    """Searched in this order; the package's own stands last."""
+    named: tuple[Path, ...] = ()
+    """The banks that the user named; empty when the package's own is meant."""
+
+    @classmethod
+    def open(cls, named: Sequence[str | Path] = ()) -> Self:
+        """The banks that are *named*, or in GRADER_BANK, or else the package's own.
+
+        The package's own stands behind the others, so that a course's sets may use its problems.
+        """
+        wanted = [Path(p) for p in named]
+        if not wanted:
+            listed = os.environ.get("GRADER_BANK", "")
+            wanted = [Path(p) for p in listed.split(os.pathsep) if p]
+        for folder in wanted:
+            _check_bank(folder)
+        own = own_bank()
+        others = tuple(p for p in wanted if p.resolve() != own)
+        return cls((*others, own), tuple(wanted))
+
+    @property
+    def searched(self) -> str:
+        """The banks as an error message names them."""
+        own = own_bank()
+        names = [f"'{p}'" for p in self.folders if p.resolve() != own]
+        return " or ".join([*names, _OWN])
+
+    @cached_property
+    def listed(self) -> tuple[str, ...]:
+        """The ids of the problems in the banks that were named; a set may use others too."""
+        return tuple(self._of_named(self.paths))
+
+    @cached_property
+    def listed_sets(self) -> tuple[str, ...]:
+        """The ids of the sets in the banks that were named."""
+        return tuple(self._of_named(self.set_paths))
+
+    def _of_named(self, paths: Mapping[str, Path]) -> Iterator[str]:
+        homes = {p.resolve() for p in self.named or self.folders}
+        banks = {folder for folder in self.folders if folder.resolve() in homes}
+        yield from (n for n, p in paths.items() if p.parent.parent.parent in banks)
+
+    @cached_property
+    def paths(self) -> Mapping[str, Path]:
+        """Problem id to the YAML file; an earlier bank hides a later one's problem of that name."""
+        return {name: files[0] for name, files in self._files.items()}
+
+    @cached_property
+    def _files(self) -> Mapping[str, tuple[Path, ...]]:
+        """Problem id to the files in the first bank that has it: more than one is a mistake."""
+        found: dict[str, tuple[Path, ...]] = {}
+        for folder in self.folders:
+            here: dict[str, tuple[Path, ...]] = {}
+            for family in self._family_folders(folder):
+                for path in _listing(family, _is_yaml):
+                    here[path.stem] = (*here.get(path.stem, ()), path)
+            found.update({name: files for name, files in here.items() if name not in found})
+        return found
+
+    @cached_property
+    def set_paths(self) -> Mapping[str, Path]:
+        """Set id to the YAML file."""
+        found: dict[str, Path] = {}
+        for folder in self.folders:
+            for path in _listing(folder / "problems" / "sets", _is_yaml):
+                found.setdefault(path.stem, path)
+        return found
+
+    @cached_property
+    def families(self) -> Mapping[str, str]:
+        """Family to its title: the built-in ones, and those that a bank declares.
+
+        Where the declarations can't be read, every folder counts: the error is reported once, and
+        not for each problem.
+        """
+        merged = dict(FAMILIES)
+        for folder in self.folders:
+            declared, errors = declared_families(folder)
+            if errors:
+                declared = {p.name: p.name for p in self._family_folders(folder)}
+            merged.update({k: v for k, v in declared.items() if k not in merged})
+        return merged
+
+    def faults(self) -> tuple[SpecError, ...]:
+        """What is wrong with the banks that were named beyond single problems: folders and
+        declarations that can't be read."""
+        errors: list[SpecError] = []
+        for folder in self.named or self.folders:
+            for family in self._family_folders(folder, errors):
+                _listing(family, _is_yaml, errors)
+            for other in NOT_FAMILIES:
+                _listing(folder / "problems" / other, _is_yaml, errors)
+            errors += declared_families(folder)[1]
+        return tuple(errors)
+
+    def _family_folders(self, bank: Path, errors: list[SpecError] | None = None) -> list[Path]:
+        return _listing(
+            bank / "problems", lambda e: e.name not in NOT_FAMILIES and e.is_dir(), errors
+        )
+
+    @property
+    def templates(self) -> tuple[Path, ...]:
+        """Folders of templates, those that override first."""
+        folders = tuple(f / "templates" for f in self.folders)
+        return tuple(f for f in folders if f.is_dir())
+
+    def path(self, wanted: str) -> Path:
+        """The file of the problem *wanted*: an id, or a path to YAML."""
+        if wanted.endswith((".yaml", ".yml")):
+            return Path(wanted)
+        files = self._files.get(wanted, ())
+        if len(files) > 1:
+            others = " and ".join(f"'{path}'" for path in files[1:])
+            raise SpecError(
+                f"the problem '{wanted}' exists twice: also {others}",
+                where=Location(str(files[0])),
+                fix="rename one of the files, and its id",
+            )
+        if not files:
+            self._missing("problem", wanted, self._files)
+        return files[0]
+
+    def set_path(self, wanted: str) -> Path:
+        """The file of the set *wanted*: an id, or a path to YAML."""
+        if wanted.endswith((".yaml", ".yml")):
+            return Path(wanted)
+        if wanted not in self.set_paths:
+            self._missing("set", wanted, self.set_paths)
+        return self.set_paths[wanted]
+
+    def _missing(self, noun: str, wanted: str, known: Mapping[str, object]) -> NoReturn:
+        close = nearest(wanted, known)
+        listing = "grader list --sets" if noun == "set" else "grader list"
+        error = SetupError(
+            f"there is no {noun} '{wanted}' in {self.searched}",
+            fix=f"did you mean '{close}'?"
+            if close
+            else f"see `{listing}`, or name another bank with --bank DIR or GRADER_BANK",
+        )
+        faults = self.faults()
+        if faults:  # it may be in what could not be read
+            raise SpecErrors((SpecError(error.what, fix=error.fix), *faults))
+        raise error
+
+    def check_family(self, wanted: str) -> None:
+        """Raises SetupError unless *wanted* is a family of these banks."""
+        if wanted not in self.families:
+            raise SetupError(
+                f"there is no family '{wanted}' in {self.searched}",
+                fix=family_fix(wanted, self.families),
+            )
+
+    def solution(self, problem_id: str) -> Path | None:
+        """The solution file; None when there is none."""
+        path = self.path(problem_id).resolve()
+        beside = path.parent.parent.parent / "solutions" / path.parent.name / f"{path.stem}.py"
+        return beside if beside.is_file() else None
+
+    def concepts(self) -> Mapping[str, Mapping[str, str]]:
+        """The concept inventory: id to topic, family and a sentence."""
+        merged: dict[str, Mapping[str, str]] = {}
+        for folder in reversed(self.folders):
+            path = folder / "problems" / "concepts.yaml"
+            if path.is_file():
+                source = read_yaml(path)
+                _check_concepts(source)
+                merged.update(source.data)
+        return merged
+
+
+def _listing(
+    folder: Path, wanted: Callable[[os.DirEntry[str]], bool], errors: list[SpecError] | None = None
+) -> list[Path]:
+    """The entries of *folder* in order of name; what keeps it from being read is an error."""
+    try:
+        with os.scandir(folder) as entries:
+            names = [e.name for e in entries if not e.name.startswith(".") and wanted(e)]
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        if errors is not None:
+            errors.append(
+                SpecError(
+                    f"can't read the folder: {(error.strerror or '').lower()}",
+                    where=Location(str(folder)),
+                    fix="check its permissions",
+                )
+            )
+        return []
+    return [folder / name for name in sorted(names)]
+
+
+def _is_yaml(entry: os.DirEntry[str]) -> bool:
+    return entry.name.endswith(".yaml")
+
+
+def _check_bank(folder: Path) -> None:
+    """Raises SetupError unless *folder* is a bank whose problems can be listed."""
+    problems = folder / "problems"
+    try:
+        with os.scandir(problems):
+            return
+    except (FileNotFoundError, NotADirectoryError):
+        raise SetupError(
+            f"'{folder}' is not a bank: it has no folder 'problems'",
+            fix="name the folder that holds problems/ and solutions/",
+        ) from None
+    except OSError as error:
+        raise SetupError(
+            f"can't read the folder '{problems}': {(error.strerror or '').lower()}",
+            fix="check its permissions and those of the folders above it",
+        ) from None
+
+
+def _check_concepts(source: Located) -> None:
+    """Raises SpecErrors for concepts that can't be counted by family."""
+    fix = "write lines such as 'mem-01: {family: memory-math, topic: kv-cache, sentence: ...}'"
+    if not isinstance(source.data, dict):
+        raise SpecError("expected ids of concepts", where=source.at(()), fix=fix)
+    wrong = [
+        SpecError(f"the concept '{name}' has no family", where=source.at((name,)), fix=fix)
+        for name, concept in source.data.items()
+        if not (isinstance(concept, dict) and isinstance(concept.get("family"), str))
+    ]
+    if wrong:
+        raise SpecErrors(tuple(wrong))

@@ -1,0 +1,215 @@
+"""What shapes can't show: parameters, names, expressions and texts of a problem."""
+
+from __future__ import annotations
+
+import dataclasses
+import keyword
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from grader import units
+from grader.bank.shape import marked
+from grader.bank.yaml12 import Located, Path_
+from grader.errors import SpecError
+from grader.expressions import FUNCTIONS, ExpressionError, TextError, names_in, text_names
+from grader.model import Part, Problem
+from grader.registry import nearest
+
+# What people write for a quantity before they know better.
+_SIZE = re.compile(r"\s*[-+]?[\d.]+(?:[eE][-+]?\d+)?\s*[A-Za-z]+(?:/[A-Za-z]+)?\s*\Z")
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
+
+
+def check_parameters(problem: Problem, source: Located) -> Iterator[SpecError]:
+    """What is wrong with the parameters: ranges, units, rows."""
+    for name, parameter in problem.parameters.items():
+        at: Path_ = ("parameters", name)
+        given = [k for k in ("choice", "integer", "real", "rows") if getattr(parameter, k)]
+        if len(given) != 1:
+            yield SpecError(
+                f"'{name}' needs exactly one of choice, integer, real and rows",
+                where=source.at(at),
+                fix="for example {choice: [1, 2, 4]} or {integer: [1, 10]}",
+            )
+        yield from _check_range(name, parameter, source, at)
+        for where, unit in (
+            ((*at, "unit"), parameter.unit),
+            *(((*at, "units", column), unit) for column, unit in parameter.units.items()),
+        ):
+            if unit is not None:
+                yield from check_unit(unit, source, where)
+        columns = {tuple(sorted(row)) for row in parameter.rows or ()}
+        if len(columns) > 1:
+            yield SpecError(
+                f"the rows of '{name}' have different columns",
+                where=source.at((*at, "rows")),
+                fix="give every row the same keys",
+            )
+
+
+def _check_range(name: str, parameter: Any, source: Located, at: Path_) -> Iterator[SpecError]:
+    bounds = parameter.integer or parameter.real
+    if bounds and bounds[0] > bounds[1]:
+        yield SpecError(
+            f"'{name}' runs from {bounds[0]:g} down to {bounds[1]:g}",
+            where=source.at(at),
+            fix="write the smaller number first",
+        )
+    if parameter.real and parameter.step is None:
+        yield SpecError(
+            f"'{name}' has no step",
+            where=source.at(at),
+            fix="add 'step:', so that its values are readable numbers",
+        )
+    if parameter.step is not None and parameter.step <= 0:
+        yield SpecError("a step is more than 0", where=source.at((*at, "step")), fix="change it")
+
+
+def check_unit(unit: str, source: Located, at: Path_) -> Iterator[SpecError]:
+    """Whether there is such a unit."""
+    try:
+        units.unit(unit)
+    except units.UnitError as error:
+        yield SpecError(str(error), where=source.at(at), fix="see the reference of units")
+
+
+def parameter_names(problem: Problem) -> dict[str, Path_]:
+    """Every name that parameters bind, and the path of what binds it."""
+    names: dict[str, Path_] = {}
+    for name, parameter in problem.parameters.items():
+        if parameter.rows:
+            for column in parameter.rows[0]:
+                names[column] = ("parameters", name, "rows")
+        else:
+            names[name] = ("parameters", name)
+    return names
+
+
+def check_names(problem: Problem, source: Located) -> Iterator[SpecError]:
+    """Every name that is unknown, taken or not allowed, in expressions and texts."""
+    bound: dict[str, Path_] = {}
+    for name, at in parameter_names(problem).items():
+        yield from _check_name(name, bound, source, at)
+        bound[name] = at
+    known = set(bound)
+    for name, expression in problem.values.items():
+        yield from _check_expression(expression, known, source, ("values", name))
+        yield from _check_name(name, bound, source, ("values", name))
+        bound[name] = ("values", name)
+        known.add(name)
+    for index, condition in enumerate(problem.where):
+        yield from _check_expression(condition, known, source, ("where", index))
+    for label, expression in problem.given.items():
+        yield from _check_expression(expression, known, source, ("given", label))
+    answers = {p.id for p in problem.parts}
+    for index, part in enumerate(problem.parts):
+        at = ("parts", index)
+        yield from _check_name(part.id, bound, source, (*at, "id"))
+        yield from _check_part(part, known, answers, source, at)
+    for path, marker, text in marked(problem):
+        if marker == "text" and path[0] != "parts":
+            after = answers if path[0] == "explanation" else set()
+            yield from _check_text(text, known | after, source, path)
+
+
+def _check_name(
+    name: str, bound: Mapping[str, Path_], source: Located, at: Path_
+) -> Iterator[SpecError]:
+    what = None
+    if not _NAME.match(name) or keyword.iskeyword(name):
+        what = f"'{name}' can't be a name in an expression"
+    elif name in units.names():
+        what = f"'{name}' is a unit already"
+    elif name in FUNCTIONS:
+        what = f"'{name}' is a function already"
+    elif name in bound:
+        what = f"the name '{name}' is taken"
+    if what:
+        yield SpecError(
+            what, where=source.at(at, key=True), fix="choose another name, such as one word more"
+        )
+
+
+# Feedback is read before the answers are released, so it may not print one; a rubric is read by
+# whoever grades.
+_FOR_STAFF = {"rubric"}
+
+
+def _check_part(
+    part: Part, known: set[str], answers: set[str], source: Located, at: Path_
+) -> Iterator[SpecError]:
+    # An id that 'uses' misspells is named there; it must not be suggested here.
+    expressions = known | (set(part.uses) & answers) | set(part.local_names())
+    if set(part.uses) - answers:
+        expressions |= answers
+    for path, marker, written in marked(part, at):
+        if marker == "expression":
+            yield from _check_expression(written, expressions, source, path)
+        elif marker == "text":
+            staff = _FOR_STAFF & {str(step) for step in path}
+            allowed = expressions if staff else known | set(part.local_names())
+            yield from _check_text(written, allowed, source, path)
+
+
+def _check_expression(
+    written: object, known: set[str], source: Located, at: Path_
+) -> Iterator[SpecError]:
+    if not isinstance(written, str):
+        return
+    try:
+        names = names_in(written)
+    except ExpressionError as error:
+        yield SpecError(
+            f"in the expression '{_short(written)}'{_at(error.column)}: {error.what}",
+            where=source.at(at),
+            fix="multiply a number by its unit: 3 * GB" if _SIZE.match(written) else error.fix,
+        )
+        return
+    for name in sorted(names - known - set(units.names())):
+        yield _unknown(name, known | set(units.names()), f"'{_short(written)}'", source, at)
+
+
+def _check_text(text: str, known: set[str], source: Located, at: Path_) -> Iterator[SpecError]:
+    try:
+        names = text_names(text)
+    except TextError as error:
+        where = source.at(at)
+        line = (where.line or 1) + (error.line or 1)
+        yield SpecError(
+            f"in the text of {called(at)}: {error.what}",
+            where=dataclasses.replace(where, line=line, column=None) if "\n" in text else where,
+            fix=error.fix or "check the braces: {{ name }}",
+        )
+        return
+    for name in sorted(names - known - set(units.names())):
+        yield _unknown(name, known, f"the text of {called(at)}", source, at)
+
+
+def _unknown(name: str, known: set[str], inside: str, source: Located, at: Path_) -> SpecError:
+    close = nearest(name, known)
+    return SpecError(
+        f"unknown name '{name}' in {inside}",
+        where=source.at(at),
+        fix=f"did you mean '{close}'?"
+        if close
+        else "define it under parameters or values; a part's answer needs 'uses'",
+    )
+
+
+def called(path: Path_) -> str:
+    """A place in a spec as a person would call it.
+
+    >>> called(("assumptions", 1)), called(("prompt",))
+    ("item 2 of 'assumptions'", "'prompt'")
+    """
+    last = path[-1]
+    return f"item {last + 1} of '{path[-2]}'" if isinstance(last, int) else f"'{last}'"
+
+
+def _at(column: int | None) -> str:
+    return f", at its character {column}" if column is not None else ""
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= 60 else text[:57] + "…"

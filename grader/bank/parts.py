@@ -1,0 +1,97 @@
+"""What is wrong with a part that names and shapes don't show: units, shares, ids, tolerances."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator
+from typing import Any
+
+from grader.bank.names import check_unit
+from grader.bank.shape import describe, marked
+from grader.bank.yaml12 import Located, Path_
+from grader.errors import SpecError
+from grader.kinds import share
+from grader.model import Part, Tolerance
+
+_CHOICES = ("options", "items", "targets")
+_MOST_FIGURES = 15
+
+
+def check_part(part: Part, source: Located, at: Path_) -> Iterator[SpecError]:
+    """Everything about *part* that can be known before a number is drawn."""
+    for path, marker, written in marked(part, at):
+        if marker == "share":
+            yield from _check_share(written, source, path)
+    for record, path in _records(part, at):
+        unit = getattr(record, "unit", None)
+        if unit:
+            yield from check_unit(unit, source, (*path, "unit"))
+        if isinstance(record, Tolerance):
+            yield from _check_tolerance(record, source, path)
+        yield from _check_ids(record, source, path)
+    for field in _CHOICES:
+        things = getattr(part, field, None)
+        if things is not None and len(things) < 2:
+            yield SpecError(
+                f"there is nothing to choose with {len(things)} of '{field}'",
+                where=source.at((*at, field)),
+                fix="give at least two",
+            )
+
+
+def _records(record: Any, at: Path_) -> Iterator[tuple[Any, Path_]]:
+    """A record and all records inside it, with their paths."""
+    yield record, at
+    for field in dataclasses.fields(record):
+        value = getattr(record, field.name)
+        if dataclasses.is_dataclass(value):
+            yield from _records(value, (*at, field.name))
+        elif isinstance(value, tuple):
+            for index, item in enumerate(value):
+                if dataclasses.is_dataclass(item):
+                    yield from _records(item, (*at, field.name, index))
+
+
+def _check_ids(record: Any, source: Located, at: Path_) -> Iterator[SpecError]:
+    """Whether two mistakes, options, items or columns of one list have the same id."""
+    for field in dataclasses.fields(record):
+        value = getattr(record, field.name)
+        seen: set[str] = set()
+        for index, item in enumerate(value if isinstance(value, tuple) else ()):
+            name = getattr(item, "id", None)
+            if name is not None and name in seen:
+                yield SpecError(
+                    f"two of '{field.name}' have the id '{name}'",
+                    where=source.at((*at, field.name, index, "id")),
+                    fix="rename one: marks and statistics tell them apart by it",
+                )
+            seen.add(str(name))
+
+
+def _check_tolerance(tolerance: Tolerance, source: Located, at: Path_) -> Iterator[SpecError]:
+    if tolerance.factor is not None and tolerance.factor <= 1:
+        yield SpecError(
+            f"a factor of {tolerance.factor:g} accepts nothing but the key",
+            where=source.at((*at, "factor")),
+            fix="write a factor of more than 1, such as 2 for 'half to double'",
+        )
+    figures = tolerance.significant_figures
+    if figures is not None and not 1 <= figures <= _MOST_FIGURES:
+        yield SpecError(
+            f"{figures} is no number of significant figures",
+            where=source.at((*at, "significant_figures")),
+            fix=f"write 1 to {_MOST_FIGURES}",
+        )
+
+
+def _check_share(written: Any, source: Located, at: Path_) -> Iterator[SpecError]:
+    try:
+        value = share(written)
+    except ValueError:
+        value = -1.0
+    if value < 0:
+        yield SpecError(
+            f"'{at[-1]}' should be a share such as 25% or 0.25, saw {describe(written)}",
+            where=source.at(at),
+            fix="write a percentage, or a number from 0 to 1",
+        )

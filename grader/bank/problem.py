@@ -1,0 +1,234 @@
+"""A problem's YAML to a Problem whose every expression and text has been checked."""
+
+from __future__ import annotations
+
+import dataclasses
+import hashlib
+import json
+import keyword
+import re
+from collections.abc import Collection, Iterator, Mapping
+from pathlib import Path
+
+from grader.bank.families import unknown_family
+from grader.bank.names import check_names, check_parameters
+from grader.bank.parts import check_part
+from grader.bank.shape import Shaped, describe, shape
+from grader.bank.yaml12 import Located, Path_, read_yaml
+from grader.errors import SetupError, SpecError, SpecErrors
+from grader.kinds import kinds
+from grader.model import FAMILIES, Part, Problem
+from grader.registry import nearest
+
+_PROBLEM_ID = re.compile(r"[a-z0-9]+(?:-[a-z0-9]+)*\Z")
+_PART_ID = re.compile(r"[a-z][a-z0-9_]*\Z")
+
+
+def load_problem(path: Path, families: Collection[str] = FAMILIES) -> tuple[Problem, Located]:
+    """The problem in the YAML file at *path*, and where everything in it stands.
+
+    *families* are those that the problem may belong to.
+
+    Raises SpecErrors with everything that is wrong with the file, in the order of its lines.
+    """
+    source = read_yaml(path)
+    problem = problem_from(source, families=families)
+    wrong = list(_home(problem, path, source))
+    if wrong:
+        raise SpecErrors(tuple(wrong))
+    return problem, source
+
+
+def problem_from(
+    source: Located,
+    solution: str = "",
+    *,
+    checked: bool = False,
+    families: Collection[str] = FAMILIES,
+) -> Problem:
+    """The problem that *source* describes; raises SpecErrors.
+
+    *solution* is the text of its solution file, for problems with code. Of one that was *checked*
+    before, as each in a release was, only the shape is looked at: names and texts need a compiler,
+    and families are declared in the bank it came from.
+    """
+    shaped = [*_parts(source)]
+    data = source.data
+    if isinstance(data, dict) and "solution" in data:
+        raise SpecErrors(
+            (
+                SpecError(
+                    "unknown key 'solution'",
+                    where=source.at(("solution",), key=True),
+                    fix="the solution is a file of its own: solutions/FAMILY/ID.py",
+                ),
+            )
+        )
+    if isinstance(data, dict) and "parts" in data:
+        data = {**data, "parts": ()}
+    whole = shape(Problem, data, source, (), _FILL)
+    errors = [e for one in (whole, *shaped) for e in one.errors]
+    problem = whole.record
+    if isinstance(problem, Problem):
+        parts = tuple(one.record or _unread(source, n) for n, one in enumerate(shaped))
+        problem = dataclasses.replace(problem, parts=parts, solution=solution)
+        if not checked:
+            errors += _elsewhere(_check(problem, source, families), source, (whole, *shaped))
+    if errors or not isinstance(problem, Problem):
+        raise SpecErrors(tuple(sorted(errors, key=_by_line)))
+    return problem
+
+
+# So that a missing title does not hide what is wrong with the rest.
+_FILL: Mapping[str, object] = {
+    "id": "unnamed",
+    "title": "",
+    "family": "foundations",
+    "prompt": "",
+    "parts": (),
+}
+
+
+def _unread(source: Located, index: int) -> Part:
+    """What stands for a part that could not be read, so that others may still use it."""
+    listed = source.data["parts"]
+    data = listed[index] if isinstance(listed, tuple) and index < len(listed) else None
+    name = data.get("id") if isinstance(data, dict) else None
+    return Part(id=name if isinstance(name, str) else f"unread_{index}", kind="", ask="")
+
+
+def _elsewhere(
+    errors: list[SpecError], source: Located, shaped: tuple[Shaped, ...]
+) -> Iterator[SpecError]:
+    """Those of *errors* that do not merely follow from what could not be read."""
+    broken = [path for one in shaped for path in one.broken]
+    places = {
+        source.at(path[:length], key=key)
+        for path in broken
+        for length in range(min(2, len(path)), len(path) + 1)
+        for key in (True, False)
+    }
+    lines = {place.line for place in places if place.line}
+    yield from (e for e in errors if getattr(e.where, "line", None) not in lines)
+
+
+def digest(data: object) -> str:
+    """The SHA-256 of a spec's data, independent of comments, layout and order of keys."""
+    text = json.dumps(data, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def digest_of(data: object, solution: str) -> str:
+    """The same for a spec with the text of its solution, where that belongs to it."""
+    return digest([data, solution] if solution else data)
+
+
+def _by_line(error: SpecError) -> tuple[int, int]:
+    where = error.where
+    line = getattr(where, "line", None) or 0
+    return line, getattr(where, "column", None) or 0
+
+
+def _home(problem: Problem, path: Path, source: Located) -> Iterator[SpecError]:
+    if path.stem != problem.id:
+        yield SpecError(
+            f"the id '{problem.id}' is not the file's name '{path.stem}'",
+            where=source.at(("id",)),
+            fix="make them the same: the file's name is how others find the problem",
+        )
+
+
+def _parts(source: Located) -> Iterator[Shaped]:
+    """Every part, by the fields of its kind."""
+    listed = source.data.get("parts") if isinstance(source.data, dict) else None
+    if listed is None:
+        return  # the missing key is reported with the problem's other keys
+    if not isinstance(listed, tuple) or not listed:
+        what = f"'parts' should be a list of parts, saw {describe(listed)}"
+        error = SpecError(what, where=source.at(("parts",)), fix="add '- id: …' lines")
+        yield Shaped(None, (error,), (("parts",),))
+        return
+    for index, data in enumerate(listed):
+        at: Path_ = ("parts", index)
+        try:
+            spec = _spec_of(data, source, at)
+        except SpecError as error:
+            yield Shaped(None, (error,), (at,))
+        else:
+            yield shape(spec, data, source, at)
+
+
+def _spec_of(data: object, source: Located, at: Path_) -> type[Part]:
+    if not isinstance(data, dict):
+        raise SpecError(
+            f"a part should be keys and values, saw {describe(data)}",
+            where=source.at(at),
+            fix="start it with '- id: name'",
+        )
+    if "kind" not in data:
+        raise SpecError("'kind' is missing", where=source.at(at), fix="one of: " + _kind_names())
+    try:
+        return kinds.find(str(data["kind"])).spec
+    except SetupError as error:
+        raise SpecError(
+            error.what, where=source.at((*at, "kind")), fix=error.fix or "one of: " + _kind_names()
+        ) from None
+
+
+def _kind_names() -> str:
+    return ", ".join(sorted(kinds))
+
+
+def _check(problem: Problem, source: Located, families: Collection[str]) -> list[SpecError]:
+    """What the shapes alone can't show: names, expressions, texts, and references."""
+    errors = list(_check_ids(problem, source))
+    if problem.family not in families:
+        errors.append(unknown_family(problem.family, families, source.at(("family",))))
+    errors += check_parameters(problem, source)
+    errors += check_names(problem, source)
+    for index, part in enumerate(problem.parts):
+        errors += check_part(part, source, ("parts", index))
+    return errors
+
+
+def _check_ids(problem: Problem, source: Located) -> Iterator[SpecError]:
+    if not _PROBLEM_ID.match(problem.id):
+        yield SpecError(
+            f"'{problem.id}' can't be an id",
+            where=source.at(("id",)),
+            fix="use small letters, digits and single hyphens, such as 'kv-cache-size'",
+        )
+    if problem.minutes <= 0:
+        yield SpecError(
+            f"a problem can't take {problem.minutes:g} minutes",
+            where=source.at(("minutes",)),
+            fix="say how long a student needs",
+        )
+    seen: set[str] = set()
+    for index, part in enumerate(problem.parts):
+        at = ("parts", index, "id")
+        if not _PART_ID.match(part.id) or keyword.iskeyword(part.id):
+            yield SpecError(
+                f"'{part.id}' can't be a part's id",
+                where=source.at(at),
+                fix="it becomes a variable in the notebook: small letters, digits and underscores",
+            )
+        if part.id in seen:
+            yield SpecError(
+                f"two parts have the id '{part.id}'", where=source.at(at), fix="rename one"
+            )
+        if part.points <= 0:
+            yield SpecError(
+                f"a part can't be worth {part.points:g} points",
+                where=source.at((*at[:-1], "points")),
+                fix="give it more than 0",
+            )
+        for used in part.uses:
+            if used not in seen:
+                close = nearest(used, seen)
+                yield SpecError(
+                    f"'{used}' is not an earlier part",
+                    where=source.at((*at[:-1], "uses")),
+                    fix=f"did you mean '{close}'?" if close else "name parts that stand above",
+                )
+        seen.add(part.id)

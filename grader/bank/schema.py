@@ -1,0 +1,70 @@
+"""The JSON Schema of problem specs and sets, for completion and checks in an editor."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import re
+from collections.abc import Collection
+from typing import Any
+
+from pydantic import TypeAdapter
+
+from grader.bank.shape import adapter
+from grader.kinds import kinds
+from grader.model import FAMILIES, ExamSet, Part, Problem
+
+
+def json_schema(families: Collection[str] = FAMILIES) -> dict[str, Any]:
+    """The schema of a problem of one of *families*: one alternative for each kind of part, told
+    apart by `kind`."""
+    schema = adapter(Problem).json_schema()
+    definitions = schema.setdefault("$defs", {})
+    definitions.pop("Part", None)
+    schema["properties"].pop("solution", None)
+    schema["properties"]["family"]["enum"] = list(families)
+    alternatives = []
+    for name in sorted(kinds):
+        part = TypeAdapter(kinds.find(name).spec).json_schema()
+        definitions.update(part.pop("$defs", {}))
+        _describe(part, kinds.find(name).spec)
+        part["properties"]["kind"] = {"const": name}
+        part["required"] = sorted({*part.get("required", []), "kind", "id", "ask"})
+        definitions[f"part-{name}"] = part
+        alternatives.append({"$ref": f"#/$defs/part-{name}"})
+    schema["properties"]["parts"] = {
+        "type": "array",
+        "minItems": 1,
+        "items": {"oneOf": alternatives},
+    }
+    _describe(schema, Problem)
+    schema["$schema"] = "https://json-schema.org/draft/2020-12/schema"
+    schema["title"] = "systems-grader problem"
+    return schema
+
+
+def set_schema() -> dict[str, Any]:
+    """The schema of a set."""
+    schema = adapter(ExamSet).json_schema()
+    schema["$schema"] = "https://json-schema.org/draft/2020-12/schema"
+    schema["title"] = "systems-grader set"
+    return schema
+
+
+def _describe(schema: dict[str, Any], record: type[Part | Problem]) -> None:
+    """Puts the sentence under each field of the record into the schema."""
+    for name, sentence in field_sentences(record).items():
+        if name in schema.get("properties", {}):
+            schema["properties"][name].setdefault("description", sentence)
+
+
+def field_sentences(record: type) -> dict[str, str]:
+    """The sentence that stands under each field in the source of *record* and its bases."""
+    sentences: dict[str, str] = {}
+    for cls in reversed(record.__mro__):
+        if dataclasses.is_dataclass(cls):
+            found = re.findall(
+                r'^    (\w+): [^\n]*\n    """(.*?)"""', inspect.getsource(cls), re.M | re.S
+            )
+            sentences.update({name: " ".join(text.split()) for name, text in found})
+    return sentences

@@ -1,0 +1,272 @@
+"""Plain data to records, with a sentence for everything that does not fit."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import types
+import typing
+from collections.abc import Iterator, Mapping
+from functools import cache
+from typing import Any
+
+from pydantic import TypeAdapter, ValidationError
+
+from grader.bank.yaml12 import Located, Path_
+from grader.errors import SpecError
+from grader.registry import nearest
+
+
+@cache
+def adapter(record: type) -> TypeAdapter[Any]:
+    """The validator of a record class; built once, because building is what costs."""
+    return TypeAdapter(record)
+
+
+@dataclasses.dataclass(frozen=True, slots=True)
+class Shaped:
+    """A record, as far as there is one, and what is wrong with its data."""
+
+    record: Any
+    """Without what could not be read, so that the rest can be checked; None if that is too much."""
+    errors: tuple[SpecError, ...] = ()
+    broken: tuple[Path_, ...] = ()
+    """Where the errors are."""
+
+
+def shape(
+    record: type,
+    data: object,
+    source: Located,
+    at: Path_,
+    fill: Mapping[str, object] | None = None,
+) -> Shaped:
+    """The record that *data* describes, and everything that is wrong with it.
+
+    *fill* stands in for what is required and missing, so that the rest can be checked all the same.
+    """
+    if not isinstance(data, dict):
+        what = f"expected keys and values, saw {describe(data)}"
+        fix = "known keys: " + ", ".join(_names(record))
+        return Shaped(None, (SpecError(what, where=source.at(at), fix=fix),), (at,))
+    try:
+        return Shaped(_validated(record, data))
+    except ValidationError as error:
+        found = dict(_errors(error, record, source, at))
+    left = _without(data, [path[len(at) :] for path in found])
+    try:
+        rest = _validated(record, {**(fill or {}), **left})
+    except ValidationError:
+        rest = None  # something is missing that the record can't be without
+    return Shaped(rest, tuple(found.values()), tuple(found))
+
+
+def _validated(record: type, data: object) -> Any:
+    # Strict, and by way of JSON: in Python mode strictness would refuse keys and values where a
+    # record is meant.
+    return adapter(record).validate_json(json.dumps(data), strict=True)
+
+
+def _without(data: Any, paths: list[Path_]) -> Any:
+    """A copy of *data* without the keys that *paths* lead to; items of lists stay."""
+    if isinstance(data, dict):
+        return {
+            key: _without(value, [p[1:] for p in paths if len(p) > 1 and p[0] == key])
+            for key, value in data.items()
+            if (key,) not in paths
+        }
+    if isinstance(data, tuple):
+        return tuple(
+            _without(value, [p[1:] for p in paths if len(p) > 1 and p[0] == index])
+            for index, value in enumerate(data)
+        )
+    return data
+
+
+def describe(value: object) -> str:
+    """What was seen, in a few words."""
+    match value:
+        case None:
+            return "nothing"
+        case bool():
+            return "true" if value else "false"
+        case int() | float():
+            return f"the number {value}"
+        case str():
+            return f"the text '{value[:40]}…'" if len(value) > 40 else f"the text '{value}'"
+        case dict():
+            return "keys and values"
+        case _:
+            return "a list"
+
+
+def _names(record: type) -> list[str]:
+    return [f.name for f in dataclasses.fields(record)]
+
+
+def _errors(
+    error: ValidationError, record: type, source: Located, at: Path_
+) -> Iterator[tuple[Path_, SpecError]]:
+    seen: set[Path_] = set()
+    for detail in error.errors(include_url=False, include_context=True):
+        path = _real_path(detail["loc"], source, at, missing=detail["type"] == "missing")
+        if path in seen:
+            continue  # one line for a union's branches, not one a branch
+        seen.add(path)
+        yield path, _sentence(detail, path, record, source, at)
+
+
+def _real_path(loc: tuple[str | int, ...], source: Located, at: Path_, *, missing: bool) -> Path_:
+    """The error's path without the names that pydantic adds for a union's branches."""
+    path = at
+    for index, step in enumerate(loc):
+        if (*path, step) in source.values or (missing and index == len(loc) - 1):
+            path = (*path, step)
+    return path
+
+
+def _sentence(detail: Any, path: Path_, record: type, source: Located, at: Path_) -> SpecError:
+    kind, name = detail["type"], path[-1] if path else ""
+    holder = _record_at(record, path[len(at) : -1])
+    if kind in ("unexpected_keyword_argument", "extra_forbidden"):
+        known = _names(holder) if holder else []
+        close = nearest(str(name), known)
+        fix = f"did you mean '{close}'?" if close else "known keys: " + ", ".join(known)
+        return SpecError(f"unknown key '{name}'", where=source.at(path, key=True), fix=fix)
+    if kind == "missing":
+        return SpecError(
+            f"'{name}' is missing", where=source.at(path[:-1]), fix=f"add '{name}:' here"
+        )
+    if kind == "literal_error":
+        wanted = detail["ctx"]["expected"].replace("'", "").replace(" or ", ", ").split(", ")
+        close = nearest(str(detail["input"]), wanted)
+        fix = f"did you mean '{close}'?" if close else "one of: " + ", ".join(wanted)
+        return SpecError(
+            f"'{name}' can't be {describe(detail['input'])}", where=source.at(path), fix=fix
+        )
+    subject = f"item {name + 1} of '{path[-2]}'" if isinstance(name, int) else f"'{name}'"
+    return SpecError(
+        f"{subject} should be {_wanted(detail)}, saw {describe(detail['input'])}",
+        where=source.at(path),
+        fix=_fix(detail, name),
+    )
+
+
+_WANTED = {
+    "string_type": "text",
+    "int_type": "a whole number",
+    "int_from_float": "a whole number",
+    "float_type": "a number",
+    "finite_number": "a finite number",
+    "bool_type": "true or false",
+    "tuple_type": "a list",
+    "mapping_type": "keys and values",
+    "dict_type": "keys and values",
+    "dataclass_type": "keys and values",
+    "dataclass_exact_type": "keys and values",
+    "too_long": "a list of exactly two",
+    "too_short": "a list of exactly two",
+}
+
+
+def _wanted(detail: Any) -> str:
+    message = str(detail["msg"])
+    return _WANTED.get(detail["type"], message[:1].lower() + message[1:])
+
+
+# How the fields that are most often written too shortly are written.
+_EXAMPLES = {
+    "tolerance": "write {relative: 1%} or {absolute: 0.5 * GB}",
+    "carry": "write {discount: 25%}",
+    "mistakes": "write a list of {id: …, value: …, feedback: …}",
+    "options": "write a list of {id: …, text: …, correct: true}",
+    "parameters": "write name: {choice: [1, 2, 4]}",
+    "values": "write name: expression",
+    "where": "write a list of conditions, each after '- '",
+}
+
+
+def _fix(detail: Any, name: object) -> str:
+    value = detail["input"]
+    if name in _EXAMPLES:
+        return _EXAMPLES[str(name)]
+    if detail["type"] in ("float_type", "int_type") and isinstance(value, str):
+        return "write it without quotes and without a unit"
+    if detail["type"] == "string_type" and isinstance(value, (int, float, bool)):
+        return "put it in quotes"
+    if detail["type"] == "tuple_type":
+        return "write [a, b], or one '- ' line for each"
+    return "see the reference of problem specs, or `grader new` for a commented example"
+
+
+def _record_at(record: type | None, path: Path_) -> type | None:
+    """The record class that *path* leads to, following the type hints."""
+    current: Any = record
+    for step in path:
+        current = _step(current, step)
+        if current is None:
+            return None
+    found = [t for t in _flatten(current) if dataclasses.is_dataclass(t)]
+    return typing.cast("type", found[0]) if found else None
+
+
+def _step(hint: Any, step: str | int) -> Any:
+    for option in _flatten(hint):
+        if dataclasses.is_dataclass(option) and isinstance(option, type):
+            hints = hints_of(option)
+            if step in hints:
+                return hints[str(step)]
+        elif typing.get_origin(option) in (tuple, dict, Mapping):
+            arguments = [a for a in typing.get_args(option) if a is not Ellipsis]
+            return arguments[-1]
+    return None
+
+
+@cache
+def hints_of(record: type) -> Mapping[str, Any]:
+    """The resolved type hints of a record, markers included."""
+    return typing.get_type_hints(record, include_extras=True)
+
+
+def _flatten(hint: Any) -> Iterator[Any]:
+    """The members of a union, with markers taken off."""
+    origin = typing.get_origin(hint)
+    if origin is typing.Annotated:
+        yield from _flatten(typing.get_args(hint)[0])
+    elif origin in (typing.Union, types.UnionType):
+        for option in typing.get_args(hint):
+            yield from _flatten(option)
+    else:
+        yield hint
+
+
+def marked(record: Any, at: Path_ = ()) -> Iterator[tuple[Path_, str, Any]]:
+    """Every expression, text and share inside a record: its path, its marker, what was written."""
+    for field in dataclasses.fields(record):
+        value = getattr(record, field.name)
+        yield from _marked_value(value, hints_of(record.__class__)[field.name], (*at, field.name))
+
+
+def _marked_value(value: Any, hint: Any, at: Path_) -> Iterator[tuple[Path_, str, Any]]:
+    if value is None:
+        return
+    if dataclasses.is_dataclass(value):
+        yield from marked(value, at)
+    elif isinstance(value, tuple):
+        for index, item in enumerate(value):
+            yield from _marked_value(item, hint, (*at, index))
+    elif isinstance(value, Mapping):
+        for key, item in value.items():
+            yield from _marked_value(item, hint, (*at, key))
+    elif marker := _marker(hint):
+        yield at, marker, value
+
+
+@cache
+def _marker(hint: Any) -> str | None:
+    if typing.get_origin(hint) is typing.Annotated:
+        return str(typing.get_args(hint)[1])
+    for argument in typing.get_args(hint):
+        if argument is not Ellipsis and (found := _marker(argument)):
+            return found
+    return None

@@ -1,0 +1,1 @@
+"""The student's own check: which answers are there and readable, and the receipt of it."""

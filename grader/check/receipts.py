@@ -1,0 +1,136 @@
+"""A receipt of a student's own check: which file it was, when, and what was read in it."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from grader import __version__
+from grader.check.run import Checked, digest_of_code, load
+from grader.errors import Location, SetupError
+from grader.files import write_whole
+
+SCHEMA = "systems-grader/receipt/v1"
+MOST = 5_000_000
+"""Bytes of a receipt that is read."""
+
+Receipt = Mapping[str, object]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Compared:
+    """A receipt beside a notebook."""
+
+    code: str
+    """The receipt's."""
+    time: str
+    intact: bool
+    """Whether the receipt is as it was written."""
+    same_file: bool
+    """Whether the notebook's file has the very bytes that were checked."""
+    same_code: bool
+    """Whether its code is the same; an editor that saves it again changes the rest."""
+
+    @property
+    def holds(self) -> bool:
+        """Whether it is the receipt of this file."""
+        return self.intact and self.same_file
+
+
+def receipt(checked: Checked, name: str, now: datetime) -> Receipt:
+    """The receipt of *checked*, a file called *name*.
+
+    It is no proof of when the file was handed in, nor by whom: whoever has the file can make one.
+    """
+    made: dict[str, object] = {
+        "schema": SCHEMA,
+        "engine": __version__,
+        "time": now.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+        "notebook": {
+            "name": name,
+            "sha256": checked.sha256,
+            "size": checked.size,
+            "code_sha256": checked.code_sha256,
+        },
+        "set": checked.about.exam or None,
+        "release": checked.about.release or None,
+        "student": checked.about.student or None,
+        **({"version": checked.about.version} if checked.about.version else {}),
+        "ready": checked.ready,
+        "answers": answers(checked),
+        "stopped": list(checked.trouble),
+    }
+    return {**made, "code": code_of(made)}
+
+
+def answers(checked: Checked) -> list[dict[str, object]]:
+    """Every answer as it was read, as plain data."""
+    return [
+        {
+            "name": line.name,
+            "found": line.found.value,
+            "text": line.text,
+            "how": line.how,
+            "examples": [
+                {"call": one.call, "passes": not one.fault, "text": one.fault} for one in line.tried
+            ],
+        }
+        for line in checked.lines
+    ]
+
+
+def code_of(made: Receipt) -> str:
+    """Twelve letters and digits that stand for everything else in the receipt.
+
+    >>> code_of({"time": "2026-01-01T00:00:00Z"})
+    'W5JY-JNYL-WE3Y'
+    """
+    plain = {name: value for name, value in made.items() if name != "code"}
+    text = json.dumps(plain, sort_keys=True, ensure_ascii=True, separators=(",", ":"))
+    # No 0, 1, 8 or 9 in this alphabet, so that nothing is mistaken when it is read out.
+    letters = base64.b32encode(hashlib.sha256(text.encode()).digest()).decode()[:12]
+    return "-".join((letters[:4], letters[4:8], letters[8:]))
+
+
+def write_receipt(made: Receipt, path: Path) -> None:
+    """Writes *made* to *path*, whole or not at all."""
+    text = json.dumps(made, indent=1, ensure_ascii=False) + "\n"
+    # Half a character, as odd names of files have, in the way that JSON itself writes it.
+    write_whole(path, text.encode("utf-8", "backslashreplace"))
+
+
+def compare(receipt_path: Path, notebook: Path) -> Compared:
+    """What the receipt says of the notebook; nothing is run."""
+    made = _load(receipt_path)
+    data, read = load(notebook)
+    about = made.get("notebook")
+    about = about if isinstance(about, dict) else {}
+    return Compared(
+        code=str(made.get("code")),
+        time=str(made.get("time")),
+        intact=made.get("code") == code_of(made),
+        same_file=about.get("sha256") == hashlib.sha256(data).hexdigest(),
+        same_code=about.get("code_sha256") == digest_of_code(read),
+    )
+
+
+def _load(path: Path) -> Receipt:
+    where, fix = Location(str(path)), "name the file that --receipt wrote"
+    try:
+        with path.open("rb") as file:
+            found = json.loads(file.read(MOST))
+    except OSError as error:
+        what = f"can't read the receipt: {(error.strerror or str(error)).lower()}"
+        raise SetupError(what, where=where, fix=fix) from None
+    except (ValueError, RecursionError):
+        raise SetupError("this is not a receipt", where=where, fix=fix) from None
+    schema = found.get("schema") if isinstance(found, dict) else None
+    if schema != SCHEMA:
+        seen = f", but '{schema}'" if isinstance(schema, str) else ""
+        raise SetupError(f"this is not a receipt of '{SCHEMA}'{seen}", where=where, fix=fix)
+    return dict(found)

@@ -1,0 +1,273 @@
+"""A whole exam on made-up submissions: what a class of thirty hands in, good and bad."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from grader.files import write_whole
+from grader.kinds import kinds
+from grader.model import Paper, Raw, Release, Student
+from grader.notebook import Cell, write
+from grader.notebook.render import metadata, render, solution
+
+NAMES = (
+    "Ada Okafor", "Bo Lindqvist", "Carmen Ruiz", "Dmitri Volkov", "Elif Demir", "Farid Haddad",
+    "Grace Kim", "Hugo Martin", "Ines Costa", "Jun Tanaka", "Kofi Mensah", "Lena Fischer",
+    "Mateo Silva", "Nadia Rahman", "Omar Farouk", "Priya Nair", "Quinn Murphy", "Rosa Bianchi",
+    "Samir Patel", "Tara Novak", "Uma Iyer", "Viktor Horvat", "Wen Li", "Ximena Torres",
+    "Yusuf Kaya", "Zoe Dubois", "Anton Berg", "Bella Rossi", "Chidi Eze", "Dana Weiss",
+)  # fmt: skip
+ENDLESS_SECONDS = 4.0
+PRIVATE_KEY = "made-up-for-the-demonstration"
+"""So that everybody's demonstration has the same numbers; no real exam may use it."""
+
+
+def students() -> tuple[Student, ...]:
+    """The sample roster."""
+    return tuple(
+        Student(id=n.split()[0].lower(), name=n, email=f"{n.split()[0].lower()}@example.edu")
+        for n in NAMES
+    )
+
+
+def roster_csv() -> str:
+    """The sample roster as a file."""
+    rows = [f"{s.id},{s.name},{s.email}" for s in students()]
+    return "id,name,email\n" + "\n".join(rows) + "\n"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sheet:
+    """What a made-up student works from."""
+
+    paper: Paper
+    right: Mapping[str, str]
+    """Every answer as Python source."""
+    wrong: Mapping[str, Sequence[str]]
+    """What students really answer instead, where the problem names it."""
+    templates: tuple[Path, ...]
+    dice: random.Random
+
+    def notebook(self, answers: Mapping[str, str]) -> bytes:
+        """A notebook with these answers and no others."""
+        return write(self.cells(answers), metadata(self.paper))
+
+    def cells(self, answers: Mapping[str, str]) -> tuple[Cell, ...]:
+        """Its cells."""
+        return render(self.paper, self.templates, answers)
+
+
+Habit = Callable[[Sheet], bytes]
+
+
+def submissions(release: Release, templates: tuple[Path, ...]) -> list[tuple[str, str, bytes]]:
+    """File name, what it is, and bytes of every made-up submission: the same every time."""
+    from grader.draw import paper
+
+    made = []
+    for number, student in enumerate(release.students.values()):
+        name, habit = HABITS[number % len(HABITS)]
+        mine = paper(release, student)
+        sheet = Sheet(
+            paper=mine,
+            right=solution(mine),
+            wrong=_mistakes(mine),
+            templates=templates,
+            dice=random.Random(number),  # noqa: S311 - a demonstration, no secret
+        )
+        made.append((f"{student.id}.ipynb", name, habit(sheet)))
+    return made
+
+
+def write_submissions(release: Release, templates: tuple[Path, ...], folder: Path) -> int:
+    """How many submissions were written to *folder*, with one of somebody unknown."""
+    made = submissions(release, templates)
+    for name, _, data in made:
+        write_whole(folder / name, data)
+    write_whole(folder / "stranger.ipynb", made[0][2])
+    return len(made)
+
+
+def _mistakes(paper: Paper) -> dict[str, list[str]]:
+    wrong: dict[str, list[str]] = {}
+    for name, key in paper.named_keys():
+        samples = kinds.find(key.part.kind).examples(key)
+        named = [s for s in samples if s.mistake is not None]
+        others = [s for s in samples if s.share is not None and s.share < 1]
+        sources = [_source(s.raw) for s in named or others]
+        wrong[name] = [s for s in sources if s is not None]
+    return wrong
+
+
+def _source(raw: Raw) -> str | None:
+    """The Python expression for a value as the probe describes it; None for odd ones."""
+    value: object = raw.get("v")
+    match raw.get("t"):
+        case "int" | "float":
+            return str(value) if str(value)[-1:].isdigit() else None
+        case "bool" | "str":
+            return repr(value)
+        case "list" if isinstance(value, list):
+            return "[" + ", ".join(_source(item) or "..." for item in value) + "]"
+        case "dict" if isinstance(value, list):
+            return "{" + ", ".join(f"{_source(k)}: {_source(v) or '...'}" for k, v in value) + "}"
+        case _:
+            return None
+
+
+def _perfect(sheet: Sheet) -> bytes:
+    return sheet.notebook(sheet.right)
+
+
+def _blank(sheet: Sheet) -> bytes:
+    return sheet.notebook({})
+
+
+def _with_mistakes(share: float) -> Habit:
+    """A student who gets about *share* of the answers wrong, in ways that have a name."""
+
+    def habit(sheet: Sheet) -> bytes:
+        answers = dict(sheet.right)
+        for name in answers:
+            if sheet.wrong[name] and sheet.dice.random() < share:
+                answers[name] = sheet.dice.choice(sheet.wrong[name])
+        return sheet.notebook(answers)
+
+    return habit
+
+
+def _half_finished(sheet: Sheet) -> bytes:
+    names = list(sheet.right)
+    return sheet.notebook({n: sheet.right[n] for n in names[: len(names) // 2]})
+
+
+def _scaled(factor: float) -> Habit:
+    """A student who has the numbers right and the unit wrong."""
+
+    def habit(sheet: Sheet) -> bytes:
+        answers = dict(sheet.right)
+        for name, key in sheet.paper.named_keys():
+            if key.part.kind == "numeric" and "B" in str(getattr(key.part, "unit", "")):
+                answers[name] = f"{answers[name]} * {factor}"
+        return sheet.notebook(answers)
+
+    return habit
+
+
+def _with_units(sheet: Sheet) -> bytes:
+    answers = dict(sheet.right)
+    for name, key in sheet.paper.named_keys():
+        unit = getattr(key.part, "unit", "")
+        if key.part.kind == "numeric" and unit:
+            answers[name] = repr(f"{float(answers[name]):.6g} {unit}")
+    return sheet.notebook(answers)
+
+
+def _numpy(sheet: Sheet) -> bytes:
+    answers = dict(sheet.right)
+    for name, key in sheet.paper.named_keys():
+        if key.part.kind == "numeric":
+            answers[name] = f"numpy.float32({answers[name]})"
+    first = Cell(type="code", id="imports", source="import numpy")
+    return write((first, *sheet.cells(answers)), metadata(sheet.paper))
+
+
+def _unreadable(sheet: Sheet) -> bytes:
+    odd = ("float('nan')", "None", "'about 30 GB'", "1 + 2j", "[1, 2, 3]", "'???'")
+    answers = dict(sheet.right)
+    for number, name in enumerate(list(answers)[::3]):
+        answers[name] = odd[number % len(odd)]
+    return sheet.notebook(answers)
+
+
+def _inserted(sheet: Sheet, source: str) -> bytes:
+    """A perfect notebook with a cell of trouble in its middle."""
+    cells = list(sheet.cells(sheet.right))
+    cells.insert(len(cells) // 2, Cell(type="code", id="trouble", source=source))
+    return write(cells, metadata(sheet.paper))
+
+
+def _raising(sheet: Sheet) -> bytes:
+    answers = dict(sheet.right)
+    for name in list(answers)[2::5]:
+        answers[name] = f"({answers[name]}) / 0"
+    return sheet.notebook(answers)
+
+
+def _endless(sheet: Sheet) -> bytes:
+    return _inserted(sheet, "while True:\n    pass")
+
+
+_STUBBORN = """\
+while True:
+    try:
+        while True:
+            pass
+    except BaseException:
+        pass
+"""
+
+
+def _stubborn(sheet: Sheet) -> bytes:
+    return _inserted(sheet, _STUBBORN)
+
+
+def _dying(sheet: Sheet) -> bytes:
+    return _inserted(sheet, "import os\nos.abort()")
+
+
+def _deleted(sheet: Sheet) -> bytes:
+    cells = [c for n, c in enumerate(sheet.cells(sheet.right)) if n % 4 != 2]
+    return write(cells, metadata(sheet.paper))
+
+
+def _shuffled(sheet: Sheet) -> bytes:
+    cells = list(sheet.cells(sheet.right))
+    sheet.dice.shuffle(cells)
+    again = [replace(c, id=f"copy-{n}") for n, c in enumerate(cells[:4])]
+    return write((*cells, *again), {})
+
+
+def _not_a_notebook(_: Sheet) -> bytes:
+    return b"%PDF-1.7\n% my answers, scanned\n"
+
+
+def _noisy(sheet: Sheet) -> bytes:
+    return _inserted(sheet, "for i in range(200_000):\n    print('step', i)")
+
+
+HABITS: tuple[tuple[str, Habit], ...] = (
+    ("perfect", _perfect),
+    ("a few mistakes", _with_mistakes(0.12)),
+    ("some mistakes", _with_mistakes(0.3)),
+    ("many mistakes", _with_mistakes(0.55)),
+    ("blank", _blank),
+    ("half finished", _half_finished),
+    ("GiB for GB", _scaled(1e9 / 2**30)),
+    ("never-ending cell", _endless),
+    ("raising cells", _raising),
+    ("a few mistakes", _with_mistakes(0.15)),
+    ("answers with units", _with_units),
+    ("deleted cells", _deleted),
+    ("shuffled and duplicated cells", _shuffled),
+    ("not a notebook", _not_a_notebook),
+    ("some mistakes", _with_mistakes(0.25)),
+    ("unreadable answers", _unreadable),
+    ("numpy scalars", _numpy),
+    ("bits for bytes", _scaled(8)),
+    ("a cell that ignores interrupts", _stubborn),
+    ("many mistakes", _with_mistakes(0.45)),
+    ("a kernel that dies", _dying),
+    ("a few mistakes", _with_mistakes(0.1)),
+    ("some mistakes", _with_mistakes(0.35)),
+    ("200,000 lines of output", _noisy),
+    ("some mistakes", _with_mistakes(0.2)),
+    ("almost everything wrong", _with_mistakes(0.85)),
+    ("a few mistakes", _with_mistakes(0.08)),
+    ("some mistakes", _with_mistakes(0.3)),
+    ("many mistakes", _with_mistakes(0.6)),
+    ("perfect", _perfect),
+)

@@ -1,0 +1,187 @@
+"""What this machine offers to whoever grades on it."""
+
+from __future__ import annotations
+
+import os
+import platform
+import shutil
+import sys
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+
+from grader import __version__
+from grader.errors import SetupError
+from grader.grading.run import cuda_here
+from grader.integrations.install import chosen_source
+from grader.model import Job, Limits, Outcome, Submission, packages
+from grader.notebook import Cell, write
+from grader.runtime.execute import execute
+from grader.runtime.kernels import USUAL
+from grader.runtime.machine.counters import EVENTS, uncounted
+from grader.runtime.sandbox import choose
+from grader.security.redteam.layers import try_layers
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Finding:
+    """One thing that was looked at: fine, missing, or (None) not needed."""
+
+    what: str
+    ok: bool | None
+    seen: str
+    fix: str = ""
+
+
+_UNTRIED = "sandbox"
+"""Instead of its layers, when nothing is known of any; then no kernel is started either."""
+_PACKAGES = ("nbclient", "ipykernel", "jupyter_client", "nbformat", "numpy", "sqlalchemy")
+
+
+def examine(*, kernel: bool = True) -> tuple[Finding, ...]:
+    """Everything that grading needs or can use here."""
+    return tuple(_findings(kernel))
+
+
+def _findings(kernel: bool) -> Iterator[Finding]:
+    yield Finding(
+        what="grader",
+        ok=sys.version_info >= (3, 11),
+        seen=f"{__version__} on Python {platform.python_version()}, {platform.system()} "
+        f"{platform.machine()}, {os.cpu_count()} CPUs",
+    )
+    yield _source()
+    missing = [p for p in _PACKAGES if _version(p) is None]
+    yield Finding(
+        what="packages",
+        ok=not missing,
+        seen=", ".join(f"{p} {_version(p) or 'missing'}" for p in _PACKAGES),
+        fix=f"pip install {' '.join(missing)}" if missing else "",
+    )
+    yield from _optional()
+    yield _cuda()
+    yield _warm()
+    yield from _counters()
+    sandbox = _walls(kernel)
+    yield from sandbox
+    free = shutil.disk_usage(tempfile.gettempdir()).free
+    yield Finding(
+        what="scratch space",
+        ok=free > 1_000_000_000,
+        seen=f"{free / 1e9:.0f} GB free in {tempfile.gettempdir()}",
+        fix="" if free > 1_000_000_000 else "free some space, or set TMPDIR",
+    )
+    if kernel and not any(each.what == _UNTRIED for each in sandbox):
+        yield _kernel()
+
+
+def _source() -> Finding:
+    """Where classes would install the grader from."""
+    try:
+        found = chosen_source("")
+    except SetupError as error:
+        return Finding(what="source", ok=None, seen=error.what, fix=error.fix or "")
+    return Finding(what="source", ok=True, seen=found.url + (f"; {found.note}" * bool(found.note)))
+
+
+def _optional() -> Iterator[Finding]:
+    for name, one in packages.PACKAGES.items():
+        here = one.is_here
+        waits = (
+            f"not installed: the marks of parts that need {one.title} stay open when they are "
+            "graded here, and nothing is deducted"
+        )
+        yield Finding(
+            what=name,
+            ok=True if here else None,
+            seen=_version(name) or "installed" if here else waits,
+            fix=""
+            if here
+            else f"{packages.install([name])}; `grader grade --only deferred` then fills them in",
+        )
+
+
+def _version(package: str) -> str | None:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None
+
+
+def _cuda() -> Finding:
+    here = cuda_here()
+    seen = "a CUDA device is here; `grader grade --device cuda` shows it to notebooks"
+    return Finding(what="GPU", ok=True if here else None, seen=seen if here else "no CUDA device")
+
+
+def _counters() -> Iterator[Finding]:
+    for name, event in EVENTS.items():
+        why = uncounted(name)
+        yield Finding(
+            what=f"counter: {name}",
+            ok=True if why is None else None,
+            seen=f"{event.words} of a kernel can be counted from outside"
+            if why is None
+            else f"{why.what}: parts that go by it wait for another machine, at no cost to anybody",
+            fix="" if why is None else why.fix or "",
+        )
+
+
+def _walls(kernel: bool) -> tuple[Finding, ...]:
+    """Every layer; or, where not even that can be found out, why: no layer is to blame then."""
+    try:
+        return tuple(_sandbox() if kernel else _layers())
+    except SetupError as error:
+        return (Finding(what=_UNTRIED, ok=False, seen=error.what, fix=error.fix or ""),)
+
+
+def _layers() -> Iterator[Finding]:
+    for layer in choose("auto").sandbox.layers():
+        ok = True if layer.present else None
+        yield Finding(what=f"sandbox: {layer.name}", ok=ok, seen=layer.detail, fix=layer.fix)
+
+
+def _sandbox() -> Iterator[Finding]:
+    """Every layer, and what a notebook got that did its best to get through it."""
+    for tried in try_layers(choose("auto")):
+        seen, ok = tried.detail, True if tried.present else None
+        if tried.present and tried.held is False:
+            ok, seen = False, f"does not hold here: a notebook got {tried.got}"
+        elif tried.present and tried.held is None and tried.layer != "cgroup":
+            ok, seen = None, f"{tried.detail} (could not be tried: {tried.got})"
+        elif tried.present:
+            seen = f"{tried.detail} (tried, and it held)" if tried.held else tried.detail
+        elif tried.held is False:
+            seen = f"{tried.detail}; a notebook got {tried.got}"
+        yield Finding(what=f"sandbox: {tried.layer}", ok=ok, seen=seen, fix=tried.fix)
+
+
+def _warm() -> Finding:
+    warm = USUAL == "warm"
+    return Finding(
+        what="warm kernels",
+        ok=True if warm else None,
+        seen="forked from a parent that has imported numpy and torch"
+        if warm
+        else f"not on {platform.system()}, where a fork is not safe: each notebook starts its own "
+        "kernel, with the same results, in two to three seconds more",
+    )
+
+
+def _kernel() -> Finding:
+    data = write([Cell(type="code", id="a", source="answer = 6 * 7")], {})
+    submission = Submission(student="doctor", path="doctor.ipynb", sha256="0" * 64)
+    job = Job(submission=submission, names=("answer",), limits=Limits(cell_seconds=30))
+    started = time.perf_counter()
+    evidence = execute(job, data)
+    seconds = time.perf_counter() - started
+    answer = evidence.answers.get("answer")
+    fine = evidence.outcome is Outcome.FINISHED and bool(answer and answer.raw)
+    return Finding(
+        what="kernel",
+        ok=fine,
+        seen=f"a notebook ran in {seconds:.1f} s" if fine else evidence.note or "no answer",
+        fix="" if fine else "pip install --force-reinstall ipykernel",
+    )

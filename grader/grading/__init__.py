@@ -1,0 +1,1 @@
+"""From evidence to grades: scoring, totals, what each audience sees, and the run over a class."""

@@ -1,0 +1,124 @@
+"""What a runner without a GPU or a package put off, filled in from a run on one that has it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from grader.kinds import kinds
+from grader.kinds.attempts import needs_of
+from grader.kinds.ratios import is_final
+from grader.model import Answer, Evidence, Grade, Mark, Problem, Trial, packages
+from grader.model.evidence import DISTURBED
+from grader.model.packages import PACKAGES, install
+from grader.runtime.execute.waiting import waits_for
+
+_NAMED = 5
+
+
+def puts_off(evidence: Evidence, grade: Grade | None) -> frozenset[str]:
+    """The answers whose open marks wait for another machine; a blank one is settled without."""
+    waiting = {name for name, answer in evidence.answers.items() if answer.waits_for}
+    marks = grade.marks if grade is not None else ()
+    return frozenset(m.name for m in marks if m.points is None and m.name in waiting)
+
+
+def fillable(trials: tuple[Trial, ...], device: str) -> tuple[Trial, ...]:
+    """Those that another runner may have put off, and this one can make."""
+    return tuple(
+        trial
+        for trial in trials
+        if (trial.device != "cpu" or trial.needs) and not waits_for(trial, device)
+    )
+
+
+def can_fill(waiting: Iterable[str], evidence: Evidence, trials: Sequence[Trial]) -> bool:
+    """Whether this machine can fill in one of the answers *waiting*, by *trials* or by running."""
+    made = {trial.name for trial in trials}
+    return any(name in made or _runs_now(evidence.answers[name]) for name in waiting)
+
+
+def _runs_now(answer: Answer) -> bool:
+    """Whether its cell stopped for want of a package that is installed here."""
+    return answer.never_ran and not packages.missing([answer.waits_for])
+
+
+def did_more(evidence: Evidence, trials: Iterable[Trial], device: str) -> bool:
+    """Whether the machine that left *evidence* made a trial that this one would put off."""
+    answers = (evidence.answers.get(t.name) for t in trials if waits_for(t, device))
+    return any(a is not None and a.raw is not None and not a.waits_for for a in answers)
+
+
+def lacking(problems: Mapping[str, Problem]) -> dict[str, tuple[str, ...]]:
+    """The packages that are missing here, each with the problems that wait for it."""
+    found: dict[str, list[str]] = {}
+    for name, problem in problems.items():
+        for package in packages.missing(_needed([problem])):
+            found.setdefault(package, []).append(name)
+    return {package: tuple(names) for package, names in found.items()}
+
+
+def lacking_notes(problems: Mapping[str, Problem]) -> Iterator[str]:
+    """A sentence for each package that is missing here: what waits for it, and what to do."""
+    for package, names in lacking(problems).items():
+        listed = ", ".join(names[:_NAMED])
+        listed += f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+        yield (
+            f"{PACKAGES[package].title} is not installed here, and code in these problems needs "
+            f"it: {listed}. Those marks stay open, and nothing is deducted. To fill them in: "
+            f"{install([package])}, then run the same command with --only deferred"
+        )
+
+
+def why_nothing(problems: Iterable[Problem], device: str) -> tuple[str, str] | None:
+    """Why no part can be filled in on this machine, and what to do; None where one can."""
+    wanted = _needed(problems)
+    missing = packages.missing(wanted)
+    if device != "cpu" or len(missing) < len(wanted):
+        return None
+    if not wanted:
+        return "nothing is put off for a CPU", "add --device cuda, on a machine that has a GPU"
+    return (
+        f"what is put off here needs {' and '.join(missing)}, which this machine lacks",
+        f"{install(missing)}, or go on where it is installed",
+    )
+
+
+def _needed(problems: Iterable[Problem]) -> tuple[str, ...]:
+    """The packages that *problems* need, each once."""
+    names = (n for one in problems for part in one.parts for n in needs_of(part, one.solution))
+    return tuple(dict.fromkeys(names))
+
+
+def filled(before: Evidence, new: Evidence, made: frozenset[str]) -> Evidence:
+    """*before* with what it had put off, as far as it could be made here, as *new* has it."""
+    here = {
+        name
+        for name, answer in before.answers.items()
+        if _runs_now(answer) or (name in made and answer.waits_for)
+    }
+    answers = {
+        name: new.answers.get(name, answer) if name in here else answer
+        for name, answer in before.answers.items()
+    }
+    environment = {**before.environment, "filled_in": dict(new.environment)}
+    environment[DISTURBED] = {**before.disturbed} | {
+        name: why for name, why in new.disturbed.items() if name in made or name in here
+    }
+    return replace(before, answers=answers, environment=environment)
+
+
+def to_run_again(grade: Grade, evidence: Evidence) -> bool:
+    """Whether a mark is open that another run may settle.
+
+    The machine may have disturbed the run, or a measurement was not clear and was not made alone.
+    """
+    return any(_may_settle(mark, evidence) for mark in grade.marks if mark.points is None)
+
+
+def _may_settle(mark: Mark, evidence: Evidence) -> bool:
+    if mark.name in evidence.disturbed:
+        return True
+    answer = evidence.answers.get(mark.name)
+    final = answer is not None and is_final(answer.raw)
+    return mark.kind in kinds and kinds.find(mark.kind).is_measured and not final

@@ -1,0 +1,224 @@
+"""Points that a person gives: kept apart from the engine's, and never overwritten by it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from grader.errors import SetupError, SpecError, SpecErrors
+from grader.gradebook import Gradebook
+from grader.grading.points_table import COLUMNS, PointsRow, load_points
+from grader.grading.sources import ASSIGNMENT
+from grader.kinds import kinds
+from grader.model import Grade, Mark, Override
+from grader.registry import nearest
+from grader.release.papers import Papers, papers_of
+from grader.text.spreadsheet import line, text
+from grader.words import points as worth
+
+_DIGITS = 12
+"""Of the SHA-256 that stands for a submission in a table."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToRead:
+    """One answer for a person to read, with what it is to be judged by. **Secret.**"""
+
+    student: str
+    answer: str
+    max_points: float
+    text: str
+    """What the student wrote, or why there is nothing to read."""
+    submission: str
+    ask: str = ""
+    rubric: str = ""
+    given: Override | None = None
+    """Points that a person has given already."""
+
+    def as_data(self) -> dict[str, object]:
+        """Plain data."""
+        given = self.given
+        return {
+            "student": self.student,
+            "answer": self.answer,
+            "max_points": self.max_points,
+            "ask": self.ask,
+            "rubric": self.rubric,
+            "text": self.text,
+            "points": given.points if given else None,
+            "why": given.reason if given else "",
+            "by": given.by if given else "",
+        }
+
+
+def waiting(out: Path) -> list[dict[str, str]]:
+    """The answers that only a person can settle, and that nobody has settled yet."""
+    with Gradebook.open(out) as book:
+        return [
+            {
+                "student": student,
+                "answer": mark.name,
+                "points": worth(mark.max_points),
+                "text": mark.answer or mark.feedback,
+            }
+            for student, mark in _open(book)
+        ]
+
+
+def _open(book: Gradebook) -> Iterator[tuple[str, Mark]]:
+    done = {(o.student, o.name) for o in book.overrides()}
+    for student, mark in book.open_marks():
+        if (student, mark.name) not in done:
+            yield student, mark
+
+
+def to_read(out: Path, student: str, answer: str | None = None) -> list[ToRead]:
+    """One answer of *student*, or all that wait for a person, with question and rubric."""
+    with Gradebook.open(out) as book:
+        grade = _grade(book, student)
+        if answer is None:
+            marks = [mark for who, mark in _open(book) if who == student]
+        else:
+            marks = [_mark(grade, answer)]
+        given = {o.name: o for o in book.overrides() if o.student == student}
+        papers = _papers(book)
+        return [_to_read(grade, mark, papers, given.get(mark.name)) for mark in marks]
+
+
+def write_table(out: Path, file: Path) -> int:
+    """Writes what waits for a person to *file* as CSV, and says how many rows that are.
+
+    One row per student and part; `points` and `why` are empty, to be filled in.
+    """
+    with Gradebook.open(out) as book:
+        papers, rows = _papers(book), [line(COLUMNS)]
+        grades: dict[str, Grade] = {}
+        # By answer, so that one question is graded across all students.
+        for student, mark in sorted(_open(book), key=lambda pair: (pair[1].name, pair[0])):
+            if student not in grades:
+                grades[student] = _grade(book, student)
+            one = _to_read(grades[student], mark, papers, None)
+            cells = (student, mark.name, "", "", worth(one.max_points), one.submission)
+            rows.append(line(map(text, (*cells, one.text, one.rubric))))
+    # With a byte order mark, by which spreadsheets know that it is UTF-8.
+    file.write_text("".join(f"{row}\n" for row in rows), encoding="utf-8-sig", newline="")
+    return len(rows) - 1
+
+
+def enter_points(out: Path, file: Path, *, by: str) -> int:
+    """Files the points in the table *file*, all or none; how many were new.
+
+    Raises SpecErrors with the line of everything that is wrong.
+    """
+    rows = load_points(file)
+    with Gradebook.open(out) as book:
+        given = {(o.student, o.name): o for o in book.overrides()}
+        batch, errors = [], []
+        grades: dict[str, Grade] = {}
+        for row in rows:
+            try:
+                if row.student not in grades:
+                    grades[row.student] = _grade(book, row.student)
+                allowed = _fitting(row, grades[row.student])
+            except (SetupError, SpecError) as error:
+                errors.append(SpecError(error.what, where=row.where, fix=error.fix))
+                continue
+            before = given.get((row.student, row.answer))
+            if before is None or (before.points, before.reason) != (allowed, row.why):
+                batch.append(_override(row.student, row.answer, allowed, by=by, why=row.why))
+        if errors:
+            raise SpecErrors(tuple(errors))
+        book.put_overrides(batch)
+    return len(batch)
+
+
+def _fitting(row: PointsRow, grade: Grade) -> float:
+    """The points of *row*, which was written for this very grade."""
+    allowed = _allowed(_mark(grade, row.answer), row.points)
+    if row.submission and row.submission != _short(grade):
+        raise SpecError(
+            f"'{row.student}' has handed in again since this table was written",
+            fix="write the table again with `grader mark --table`, and read the new answer",
+        )
+    return allowed
+
+
+def give_points(out: Path, student: str, answer: str, points: float, *, by: str, why: str) -> None:
+    """Files points by hand; raises SetupError for a mark that is not there or worth less."""
+    with Gradebook.open(out) as book:
+        allowed = _allowed(_mark(_grade(book, student), answer), points)
+        book.put_override(_override(student, answer, allowed, by=by, why=why))
+
+
+def withdraw_points(out: Path, student: str, answer: str, *, by: str, why: str) -> None:
+    """Takes points by hand back, so that the engine's count again."""
+    with Gradebook.open(out) as book:
+        if not book.withdraw_override(student, answer, by=by, why=why):
+            raise SetupError(
+                f"'{student}' has no points by hand for '{answer}'", fix="check both names"
+            )
+
+
+def _override(student: str, answer: str, points: float, *, by: str, why: str) -> Override:
+    now = datetime.now(UTC).isoformat(timespec="seconds")
+    return Override(student=student, name=answer, points=points, reason=why, by=by, at=now)
+
+
+def _allowed(mark: Mark, points: float) -> float:
+    """*points* as they count; the maximum as it is shown, such as 6.67, stands for the maximum."""
+    if worth(points) == worth(mark.max_points):
+        return mark.max_points
+    if points > mark.max_points:
+        raise SetupError(
+            f"{worth(points)} is more than the {worth(mark.max_points)} points of '{mark.name}'",
+            fix="give at most that",
+        )
+    return points
+
+
+def _papers(book: Gradebook) -> Papers | None:
+    """The papers that have questions and rubrics; None for an assignment of nbgrader."""
+    return None if book.setting(ASSIGNMENT) is not None else papers_of(book)
+
+
+def _to_read(grade: Grade, mark: Mark, papers: Papers | None, given: Override | None) -> ToRead:
+    key = None if papers is None else dict(papers.of(grade.student).named_keys()).get(mark.name)
+    return ToRead(
+        student=grade.student,
+        answer=mark.name,
+        max_points=mark.max_points,
+        text=mark.answer or mark.feedback,
+        submission=_short(grade),
+        ask=key.draw.fill(key.part.ask, key.draw.scope).strip() if key else "",
+        rubric=kinds.find(mark.kind).explain(key) if key else "",
+        given=given,
+    )
+
+
+def _short(grade: Grade) -> str:
+    # With letters before it, as a spreadsheet would take digits for a number.
+    return f"sha256:{(grade.submission_sha256 or '')[:_DIGITS]}"
+
+
+def _grade(book: Gradebook, student: str) -> Grade:
+    grade = book.grade(student)
+    if grade is None:
+        close = nearest(student, book.students())
+        raise SetupError(
+            f"'{student}' has no grade yet",
+            fix=f"did you mean '{close}'?" if close else "run `grader grade` first",
+        )
+    return grade
+
+
+def _mark(grade: Grade, answer: str) -> Mark:
+    marks = {mark.name: mark for mark in grade.marks}
+    if answer not in marks:
+        close = nearest(answer, marks)
+        raise SetupError(
+            f"'{grade.student}' was not asked for '{answer}'",
+            fix=f"did you mean '{close}'?" if close else "see the columns of grades.csv",
+        )
+    return marks[answer]

@@ -1,0 +1,82 @@
+"""A table of points that a person filled in, for `grader mark --from`."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from grader.errors import Location, SpecError, SpecErrors
+from grader.registry import nearest
+from grader.text.csv_table import table_rows
+from grader.text.spreadsheet import unguarded
+
+COLUMNS = ("student", "answer", "points", "why", "max_points", "submission", "text", "rubric")
+"""Of the table that `grader mark --table` writes; the first three are needed to read one."""
+_NEEDED = COLUMNS[:3]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PointsRow:
+    """The points that one row gives."""
+
+    where: Location
+    student: str
+    answer: str
+    points: float
+    why: str
+    submission: str
+    """What stands for the file that was read; empty where the table does not say."""
+
+
+def load_points(path: Path) -> tuple[PointsRow, ...]:
+    """The rows with points in the table at *path*; rows without points are skipped.
+
+    Raises SpecErrors, each with its line.
+    """
+    (_, head), *rows = table_rows(path, "the table", fix="write one with `grader mark --table`")
+    names = [cell.strip().casefold() for cell in head]
+    file = str(path)
+    missing = [name for name in _NEEDED if name not in names]
+    if missing:
+        close = nearest(missing[0], names)
+        fix = f"rename '{close}'" if close else f"the columns are {', '.join(COLUMNS)}"
+        raise SpecError(f"there is no column '{missing[0]}'", where=Location(file, 1), fix=fix)
+    found: dict[tuple[str, str], PointsRow] = {}
+    errors = []
+    for line, cells in rows:
+        try:
+            row = _row(dict(zip(names, map(str.strip, cells), strict=False)), Location(file, line))
+            if row is None:
+                continue
+            earlier = found.setdefault((row.student, row.answer), row)
+            if earlier is not row:
+                what = f"'{row.student}' has points for '{row.answer}' in line {earlier.where.line}"
+                raise SpecError(what, where=row.where, fix="keep one of the two rows")
+        except SpecError as error:
+            errors.append(error)
+    if errors:
+        raise SpecErrors(tuple(errors))
+    return tuple(found.values())
+
+
+def _row(cells: Mapping[str, str], where: Location) -> PointsRow | None:
+    written = cells.get("points", "")
+    if not written:
+        return None
+    try:
+        points = float(written.replace(",", "."))
+    except ValueError:
+        points = math.nan
+    if not 0 <= points < math.inf:
+        what = f"'{written[:40]}' is not a number of points"
+        raise SpecError(what, where=where, fix="write a number from 0 on, such as 1.5")
+    return PointsRow(
+        where=where,
+        student=unguarded(cells.get("student", "")),
+        answer=unguarded(cells.get("answer", "")),
+        points=points,
+        why=unguarded(cells.get("why", "")),
+        submission=cells.get("submission", ""),
+    )

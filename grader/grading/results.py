@@ -1,0 +1,203 @@
+"""The files of a results folder: CSV, JSON, feedback pages and the class report."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from grader import __version__
+from grader.bank.folders import Bank
+from grader.files import alone, fault
+from grader.gradebook import Gradebook
+from grader.grading.cache_keys import (
+    KEPT,
+    Short,
+    Stamps,
+    forget,
+    holds,
+    read_kept,
+    stamps_of,
+    write_kept,
+)
+from grader.grading.sources import NOTICES, Graded, graded_of, rows_of
+from grader.model.result import Row
+from grader.release.papers import SEATS
+from grader.report import (
+    ClassSummary,
+    file_name,
+    summarise,
+    write_class_report,
+    write_csv,
+    write_feedback,
+    write_grade_json,
+)
+from grader.words import counted
+
+PUBLISHED = "published"
+_WAIT_SECONDS = 600.0
+"""For another command that writes the same files, which takes a while for a large class."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Written:
+    """What was written, in short."""
+
+    published: bool
+    totals: list[dict[str, object]]
+    """One line per student: id, standing, score, maximum, complete."""
+    figures: dict[str, object]
+    """The class in a few numbers, the same as in the report."""
+    summary: str
+
+
+def set_published(out: Path, published: bool) -> None:
+    """Whether feedback pages show the accepted answers and the worked solutions from now on."""
+    with Gradebook.open(out) as book:
+        book.set_setting(PUBLISHED, published)
+
+
+def write_results(out: Path, bank: Bank) -> Written:
+    """Writes the files of the results folder from the gradebook.
+
+    A student's files are written only when something that they show has changed since, and
+    nothing is read but what stands for it when nothing has.
+    """
+    with Gradebook.open(out) as book, _alone(out):
+        graded = graded_of(book)
+        published = bool(book.setting(PUBLISHED))
+        # Before anything is read: what changes meanwhile is then written by the next run.
+        stamps = stamps_of(book, graded, bank, published=published)
+        kept = read_kept(out)
+        stale = _stale(out, stamps, kept.stamps if kept else None)
+        if kept and not stale and holds(out, kept, stamps):
+            return _told(out, kept.short, published)
+        # Killed from here on, the next run must not take for old what may be half new.
+        forget(out, kept, stale)
+        with _uncollected():
+            rows = list(rows_of(book, graded))
+        for row in rows:
+            if row.student.id in stale or row.student.id not in stamps.students:
+                _write_student(out, row, graded, bank, published)
+        with _uncollected():
+            write_csv(out, rows, pooled=graded.pooled)
+            summary = _summarised(book, graded, rows, published)
+            write_class_report(out, summary, bank.templates)
+            short = _short(summary, rows)
+        write_kept(out, stamps, short)
+    return _told(out, short, published)
+
+
+@contextmanager
+def _alone(out: Path) -> Iterator[None]:
+    """The time in which nobody else writes these files, which may go on beside grading.
+
+    Two at once could leave what the slower one read in a file, and on record what the faster did.
+    """
+    folder = (out / KEPT).parent
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise fault(error, folder) from error
+    with alone(folder, wait=_WAIT_SECONDS):
+        yield
+
+
+@contextmanager
+def _uncollected() -> Iterator[None]:
+    """The time in which nobody looks for cycles: a class is 400,000 marks, and has none."""
+    was = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was:
+            gc.enable()
+
+
+def _stale(out: Path, now: Stamps, before: Stamps | None) -> frozenset[str]:
+    """Students whose files are not there, or show something else than they did."""
+    were = before.students if before else {}
+    pages, grades = _names(out / "feedback"), _names(out / "grades")
+    return frozenset(
+        id_
+        for id_, stamp in now.students.items()
+        if were.get(id_) != stamp
+        or file_name(id_, ".html") not in pages
+        or file_name(id_, ".json") not in grades
+    )
+
+
+def _names(folder: Path) -> frozenset[str]:
+    try:
+        return frozenset(path.name for path in folder.iterdir())
+    except OSError:
+        return frozenset()
+
+
+def _write_student(out: Path, row: Row, graded: Graded, bank: Bank, published: bool) -> None:
+    write_grade_json(out, row, exam=graded.exam, engine=__version__, release=graded.release)
+    shown = graded.shown(row, published=published)
+    write_feedback(out, shown, bank.templates, engine=__version__)
+
+
+def _summarised(
+    book: Gradebook, graded: Graded, rows: Iterable[Row], published: bool
+) -> ClassSummary:
+    return summarise(
+        rows,
+        exam=graded.exam,
+        title=graded.title,
+        release=graded.release,
+        engine=__version__,
+        published=published,
+        evidence=None if book.setting(SEATS) else book.evidence_summaries(),
+        notices=_notices(book),
+    )
+
+
+def _notices(book: Gradebook) -> list[str]:
+    kept = book.setting(NOTICES)
+    if not isinstance(kept, list):
+        return []
+    return [f"{n['path']}: {n['text']}" for n in kept if isinstance(n, dict)]
+
+
+def _short(summary: ClassSummary, rows: Iterable[Row]) -> Short:
+    totals = summary.totals
+    return Short(
+        standings={standing.value: n for standing, n in totals.standings.items() if n},
+        counted=totals.graded,
+        mean=totals.mean,
+        median=totals.quartiles[1] if totals.quartiles else None,
+        open_totals=totals.open_totals,
+        totals=[
+            {
+                "student": r.student.id,
+                "standing": r.standing.value,
+                "score": r.score,
+                "max_score": r.max_score,
+                "complete": r.complete,
+            }
+            for r in sorted(rows, key=lambda r: r.student.id)
+        ],
+    )
+
+
+def _told(out: Path, short: Short, published: bool) -> Written:
+    standings = [f"{n} {standing}" for standing, n in short.standings.items()]
+    head = ", ".join([counted(len(short.totals), "student"), *standings]) + "."
+    if short.mean is not None and short.median is not None:
+        of = f"the settled points of {counted(short.counted, 'student')}"
+        head += f" Mean {short.mean:.0%}, median {short.median:.0%} of {of}."
+    if short.open_totals:
+        still = counted(short.open_totals, "total is", "totals are")
+        head += f" {still} open: see `grader mark {out}`."
+    return Written(
+        published=published,
+        totals=short.totals,
+        figures=short.figures(),
+        summary=f"{head}\n{out / 'report' / 'index.html'}: the class report",
+    )

@@ -1,0 +1,314 @@
+"""A paper and the evidence of one submission to a grade: a pure function, no kernel, no file."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from grader import __version__
+from grader.errors import SetupError
+from grader.expressions import ExpressionError, holds
+from grader.kinds import Kind, Unreadable, kinds, share
+from grader.model import (
+    Answer,
+    Evidence,
+    Grade,
+    Judgement,
+    Key,
+    Mark,
+    Outcome,
+    Paper,
+    Question,
+    Raw,
+    Submission,
+    Verdict,
+)
+from grader.model.packages import waiting
+from grader.units.quantity import Quantity, Value
+
+FAULT = "By a fault of ours we could not judge an answer"
+"""How the feedback on a mark begins that is open because judging it failed."""
+
+
+BUILDS = "This builds on an answer that could not be judged yet"
+"""How the feedback on a mark begins that is open because of an earlier one."""
+
+
+def has_fault(grade: Grade) -> bool:
+    """Whether any mark is open because judging it failed; judging it again may settle it."""
+    return any(mark.points is None and mark.feedback.startswith(FAULT) for mark in grade.marks)
+
+
+def is_disturbed(grade: Grade, evidence: Evidence) -> bool:
+    """Whether any mark is open because of other work on the machine during the run."""
+    return any(mark.points is None and mark.name in evidence.disturbed for mark in grade.marks)
+
+
+def without_disturbance(mark: Mark, evidence: Evidence, name: str = "") -> Mark:
+    """*mark*, open where it has less than all points and other work may have cost them.
+
+    *name* is what the evidence calls the answer, where that is not the name of the mark.
+    """
+    if mark.points is None or mark.points >= mark.max_points:
+        return mark
+    why = evidence.disturbed.get(name or mark.name)
+    if why is not None:
+        again = " The same happened when the notebook ran alone." if evidence.rerun else ""
+        feedback = f"This mark is open, and nothing is deducted: {why}.{again} Grade it again."
+        return replace(
+            mark, points=None, verdict=Verdict.UNSETTLED, mistake=None, feedback=feedback
+        )
+    if evidence.rerun:
+        note = f"This mark is from a second run, alone, because in the first {evidence.rerun}."
+        return replace(mark, feedback=f"{mark.feedback} {note}".strip())
+    return mark
+
+
+def score(paper: Paper, evidence: Evidence) -> Grade:
+    """The grade that *evidence* earns on *paper*. The same arguments give the same grade."""
+    if evidence.outcome is Outcome.REFUSED:
+        note = evidence.note or "we could not run this notebook"
+        return _whole(paper, evidence.submission_sha256, Verdict.UNSETTLED, None, note)
+    marks: list[Mark] = []
+    for question in paper.questions:
+        marks += (without_disturbance(m, evidence) for m in _marks(question, evidence.answers))
+    return _grade(paper, evidence.submission_sha256, tuple(marks), evidence.environment)
+
+
+def score_refused(paper: Paper, submission: Submission) -> Grade:
+    """The grade of a file that can't be read: every mark is open and says why.
+
+    A person decides what it is worth: a damaged file, and one beyond our limits, is no zero.
+    """
+    reason = submission.refusal or "the notebook can't be read"
+    return _whole(paper, submission.sha256, Verdict.UNREADABLE, None, reason)
+
+
+def _whole(
+    paper: Paper, sha256: str | None, verdict: Verdict, points: float | None, feedback: str
+) -> Grade:
+    marks = tuple(
+        _mark(question, key, points=points, verdict=verdict, feedback=feedback)
+        for question in paper.questions
+        for key in question.keys.values()
+    )
+    return _grade(paper, sha256, marks, {})
+
+
+def _grade(
+    paper: Paper, sha256: str | None, marks: tuple[Mark, ...], environment: Mapping[str, object]
+) -> Grade:
+    return Grade(
+        student=paper.student.id,
+        exam=paper.exam.id,
+        submission_sha256=sha256,
+        marks=marks,
+        engine=__version__,
+        release=paper.release,
+        environment=environment,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class _Own:
+    """A student's own answer to an earlier part, as later parts may use it."""
+
+    value: Value
+    shown: str
+    right: bool
+
+
+def _marks(question: Question, answers: Mapping[str, Answer]) -> Iterator[Mark]:
+    own: dict[str, _Own] = {}
+    failed: set[str] = set()
+    for part_id, key in question.keys.items():
+        name = question.name(part_id)
+        answer = answers.get(name)
+        if answer is not None and answer.never_ran:
+            failed.add(part_id)
+            yield _open(question, key, waiting(answer.waits_for))
+            continue
+        if answer is None or answer.raw is None:
+            why = (answer and answer.absent) or f"no cell sets {name}"
+            yield _mark(question, key, verdict=Verdict.ABSENT, feedback=f"No answer: {why}.")
+            continue
+        try:
+            mark = _answered(question, key, answer.raw, own)
+        except SetupError:
+            raise  # true for every answer, such as a package that is missing
+        except Exception as error:  # noqa: BLE001 - one odd answer must cost no other
+            # The name of the error alone: its text may hold the key, and a student reads this.
+            why = f"{FAULT} ({type(error).__name__}). The mark is open, and nothing is deducted."
+            mark = _open(question, key, why)
+        if failed.intersection(key.part.uses) and _may_earn_more(mark):
+            # What would be carried into it is not known, and may be worth more.
+            why = f"{BUILDS}. The mark is open, and nothing is deducted."
+            unsettled = Verdict.UNSETTLED
+            mark = replace(mark, points=None, verdict=unsettled, mistake=None, feedback=why)
+        if mark.points is None and mark.feedback.startswith((FAULT, BUILDS)):
+            failed.add(part_id)
+        yield mark
+
+
+def _may_earn_more(mark: Mark) -> bool:
+    """Whether there is an answer, and it has less than all points so far."""
+    unread = (Verdict.ABSENT, Verdict.UNREADABLE)
+    return mark.points != mark.max_points and mark.verdict not in unread
+
+
+def _answered(question: Question, key: Key, raw: Raw, own: dict[str, _Own]) -> Mark:
+    """The mark of one answer, which *own* then has for later parts."""
+    kind = kinds.find(key.part.kind)
+    try:
+        value = kind.read(raw, key)
+    except Unreadable as reason:
+        verdict = Verdict.ABSENT if reason.blank else Verdict.UNREADABLE
+        return _mark(question, key, verdict=verdict, feedback=reason.sentence)
+    judgement = kind.judge(value, key)
+    shown = kind.say(value, key)
+    mark = _judged(question, key, shown, _best(question, kind, value, key, judgement, own))
+    carried = kind.carried(value, key)
+    if carried is not None:
+        own[key.part.id] = _Own(carried, shown, judgement.share == 1)
+    return mark
+
+
+def _open(question: Question, key: Key, why: str) -> Mark:
+    return _mark(question, key, points=None, verdict=Verdict.UNSETTLED, feedback=why)
+
+
+def _judged(question: Question, key: Key, shown: str, judgement: Judgement) -> Mark:
+    points = None
+    if judgement.share is not None:
+        points = round(judgement.share * question.points[key.part.id], 6)
+    return _mark(
+        question,
+        key,
+        points=points,
+        verdict=judgement.verdict,
+        mistake=judgement.mistake,
+        answer=shown,
+        feedback=_said(judgement),
+    )
+
+
+def _said(judgement: Judgement) -> str:
+    if not judgement.cells:
+        return judgement.note
+    return " ".join(filter(None, (judgement.note, _which(judgement.cells))))
+
+
+def _which(cells: Mapping[str, str]) -> str:
+    """Which cells or items were wrong or empty; without what would be right."""
+    wrong = [label for label, verdict in cells.items() if verdict == Verdict.INCORRECT]
+    empty = [label for label, verdict in cells.items() if verdict == Verdict.ABSENT]
+    found = (("Wrong", wrong), ("Empty", empty))
+    return " ".join(f"{head}: {', '.join(labels)}." for head, labels in found if labels)
+
+
+def _mark(
+    question: Question,
+    key: Key,
+    *,
+    verdict: Verdict,
+    feedback: str,
+    points: float | None = 0.0,
+    mistake: str | None = None,
+    answer: str | None = None,
+) -> Mark:
+    part = key.part
+    return Mark(
+        problem=question.variant.problem.id,
+        part=part.id,
+        name=question.name(part.id),
+        kind=part.kind,
+        points=points,
+        max_points=question.points[part.id],
+        verdict=verdict,
+        mistake=mistake,
+        answer=answer,
+        feedback=feedback,
+    )
+
+
+def _best(
+    question: Question,
+    kind: Kind,
+    value: object,
+    key: Key,
+    judgement: Judgement,
+    own: Mapping[str, _Own],
+) -> Judgement:
+    """The judgement by the true key, or by the student's own earlier answers if that is better."""
+    if judgement.share is None or judgement.share >= 1 or not key.part.uses:
+        return judgement
+    # Right ones too: a student may have gone on with what they had rounded.
+    earlier = {p: own[p] for p in key.part.uses if p in own}
+    if not earlier or not all(_plausible(a.value, key, p) for p, a in earlier.items()):
+        return judgement
+    carried = _carried_key(kind, key, {p: a.value for p, a in earlier.items()})
+    if carried is None:
+        return judgement
+    again = kind.judge(value, carried)
+    rounded = all(a.right for a in earlier.values())
+    discount = 0.0 if rounded else share(key.part.carry.discount)
+    kept = (again.share or 0.0) * (1 - discount)
+    if again.share is None or kept <= judgement.share:
+        return judgement
+    names = " and ".join(f"{question.name(p)} = {a.shown}" for p, a in earlier.items())
+    return replace(
+        again,
+        share=kept,
+        verdict=Verdict.CORRECT if kept == 1 else Verdict.PARTIAL,
+        note=_carried_note(names, kind.say(kind.true(carried), carried), again, kept),
+    )
+
+
+def _carried_note(names: str, followed: str, again: Judgement, kept: float) -> str:
+    note = f"Carried forward: judged by your own {names}, from which {followed} follows."
+    if again.share == 1 and kept < 1:
+        note += f" A carried answer earns {kept:.0%} of the points here."
+    return f"{note} {again.note}".strip()
+
+
+def _carried_key(kind: Kind, key: Key, changes: Mapping[str, Value]) -> Key | None:
+    """The key recomputed from the student's own answers; None where a guard forbids it."""
+    scope = {**key.draw.scope, **changes}
+    try:
+        if not all(holds(c, scope, key.draw.facts) for c in key.part.carry.where):
+            return None
+        carried = kind.key(key.part, replace(key.draw, scope=scope))
+    except (ExpressionError, ValueError, OverflowError):
+        return None  # no answer follows from theirs, such as a division by zero
+    trivial = _number(kind.true(carried)) == 0 and _number(kind.true(key)) != 0
+    return None if trivial else carried
+
+
+def _plausible(value: Value, key: Key, part_id: str) -> bool:
+    """Whether an earlier answer is near enough to the true one to be worth working with.
+
+    Zero, another sign, or many orders of magnitude away would make the later part trivial.
+    """
+    mine, true = _number(value), _number(key.draw.scope.get(part_id))
+    if mine is None or true is None:
+        return True  # words and options have no distance
+    if not math.isfinite(mine):
+        return False
+    if true == 0:
+        return mine != 0
+    ratio = mine / true
+    within = key.part.carry.within
+    return math.isfinite(ratio) and 1 / within <= ratio <= within
+
+
+def _number(value: object) -> float | None:
+    """A number as a float, infinite where none is as large; None for what is no number."""
+    if isinstance(value, Quantity):
+        value = value.magnitude
+    if not isinstance(value, (int, float)) or isinstance(value, bool):
+        return None
+    try:
+        return float(value)
+    except OverflowError:
+        return math.inf

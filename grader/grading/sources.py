@@ -1,0 +1,165 @@
+"""What the results in a folder are of: a release of ours, or an assignment of nbgrader's."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+from grader.errors import SetupError
+from grader.gradebook import Gradebook
+from grader.grading.tally import pooled_numbers, tally
+from grader.grading.visible import shown_to_student
+from grader.model import Evidence, Student, Submission
+from grader.model.result import Feedback, Row
+from grader.release.papers import Papers, absent, papers_of
+
+NOTICES = "notices"
+"""What the gradebook keeps of what was odd about the files of the last run."""
+ASSIGNMENT = "nbgrader_assignment"
+"""What the gradebook keeps of an assignment: its name."""
+
+
+class Graded(Protocol):
+    """What pages, tables and exports must know of what was graded."""
+
+    @property
+    def exam(self) -> str:
+        """The id of the set, or the name of the assignment."""
+
+    @property
+    def title(self) -> str:
+        """What people call it."""
+
+    @property
+    def release(self) -> str:
+        """What stands for the specs or cells that count."""
+
+    @property
+    def students(self) -> Mapping[str, Student]:
+        """Everybody, by id."""
+
+    @property
+    def pooled(self) -> Collection[int]:
+        """The problem numbers at which students may have different problems."""
+
+    def max_points(self, student: str) -> float:
+        """What there is to earn."""
+
+    def shown(self, row: Row, *, published: bool, evidence: Evidence | None = None) -> Feedback:
+        """What the student of *row* may see; *evidence* if it was read already."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GradedRelease:
+    """Results of a release, by the specs that count."""
+
+    book: Gradebook
+    papers: Papers
+
+    @property
+    def exam(self) -> str:
+        """The id of the set."""
+        return self.papers.counts.exam.id
+
+    @property
+    def title(self) -> str:
+        """The title of the set."""
+        return self.papers.counts.exam.title
+
+    @property
+    def release(self) -> str:
+        """The id of the release whose specs count."""
+        return self.papers.counts.id
+
+    @property
+    def students(self) -> Mapping[str, Student]:
+        """The roster."""
+        return self.papers.release.students
+
+    @property
+    def pooled(self) -> Collection[int]:
+        """Where the set draws from a pool."""
+        return pooled_numbers(self.papers.counts.exam)
+
+    def max_points(self, student: str) -> float:
+        """What the student's paper is worth; draws it."""
+        return self.papers.of(student).max_points
+
+    def shown(self, row: Row, *, published: bool, evidence: Evidence | None = None) -> Feedback:
+        """What `reveal` lets through."""
+        return shown_to_student(row, self.book, self.papers, published=published, evidence=evidence)
+
+
+def graded_of(book: Gradebook) -> Graded:
+    """What the results in *book* are of."""
+    if book.setting(ASSIGNMENT) is not None:
+        from grader.integrations.nbgrader.shown import graded_assignment
+
+        return graded_assignment(book)
+    return GradedRelease(book=book, papers=papers_of(book))
+
+
+def require_release(book: Gradebook) -> None:
+    """Raises SetupError for results that can't be scored again without a release."""
+    name = book.setting(ASSIGNMENT)
+    if name is not None:
+        raise SetupError(
+            f"these results are of nbgrader's assignment '{name}', which has no specs to score by",
+            where=str(book.folder),
+            fix="run `grader grade --format nbgrader` again with the corrected source: what was "
+            "executed with the same cells is kept",
+        )
+
+
+class _MaxPoints(Mapping[str, float]):
+    """What each student's paper is worth; drawn only for those whom somebody asks about."""
+
+    def __init__(self, graded: Graded):
+        self._graded = graded
+
+    def __getitem__(self, student: str) -> float:
+        return self._graded.max_points(student)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._graded.students)
+
+    def __len__(self) -> int:
+        return len(self._graded.students)
+
+
+def rows_of(book: Gradebook, graded: Graded) -> Iterator[Row]:
+    """A line for every student, with what was changed by hand."""
+    # What an emptied line of a sheet said before is no attempt that waits to be graded.
+    gone = absent(book)
+    submissions = [one for one in book.submissions() if one.student not in gone]
+    rows = tally(
+        graded.students,
+        book.grades(),
+        overrides=book.overrides(),
+        submissions=submissions,
+        max_points=_MaxPoints(graded),
+    )
+    warned = warnings_of(book, submissions)
+    for row in rows:
+        sha256 = row.grade.submission_sha256 if row.grade else None
+        found = warned.get((row.student.id, sha256 or ""))
+        yield replace(row, warnings=found) if found else row
+
+
+def warnings_of(
+    book: Gradebook, submissions: Iterable[Submission]
+) -> Mapping[tuple[str, str], tuple[str, ...]]:
+    """What collecting warned of, by student and SHA-256 of the file; not why it was refused."""
+    notices: dict[str, list[Mapping[str, object]]] = {}
+    kept = book.setting(NOTICES)
+    for notice in kept if isinstance(kept, list) else ():
+        if isinstance(notice, dict) and notice.get("level") == "warning" and notice.get("student"):
+            notices.setdefault(str(notice["student"]), []).append(notice)
+    found = {}
+    for one in submissions:
+        mine = [n for n in notices.get(one.student, ()) if one.path.endswith(str(n["path"]))]
+        texts = (str(notice["text"]) for notice in mine)
+        if said := tuple(text for text in texts if text != one.refusal):
+            found[one.student, one.sha256] = said
+    return found

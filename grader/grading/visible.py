@@ -1,0 +1,42 @@
+"""What a student may see of a result in a gradebook: for pages and for exports alike."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from grader.gradebook import Gradebook
+from grader.grading.reveal import reveal
+from grader.model import Audience, Evidence
+from grader.model.result import Feedback, Row
+from grader.notebook.render import given
+from grader.release.papers import Papers
+
+
+def shown_to_student(
+    row: Row,
+    book: Gradebook,
+    papers: Papers,
+    *,
+    published: bool,
+    evidence: Evidence | None = None,
+) -> Feedback:
+    """What the student of *row* may see; *evidence* if it was read already."""
+    if row.grade is not None and row.grade.release != papers.counts.id:
+        # Scored before the specs were corrected, and without evidence to score again: what it was
+        # scored by is what its page must show.
+        papers = replace(papers, corrected=None)
+    return reveal(
+        row,
+        papers.of(row.student.id),
+        audience=Audience.STUDENT,
+        published=published,
+        given=given,
+        evidence=evidence or evidence_of(book, row),
+    )
+
+
+def evidence_of(book: Gradebook, row: Row) -> Evidence | None:
+    """What the execution that was graded left behind."""
+    if row.grade is None or row.grade.submission_sha256 is None:
+        return None
+    return book.find_evidence(row.grade.submission_sha256)

@@ -1,0 +1,91 @@
+"""A class's totals as a table for any spreadsheet: a line a student, points by problem and part."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from grader.integrations.results import listed, warnings
+from grader.model.exported import ClassResults, Exported, Result
+from grader.model.result import Feedback, ShownProblem, Standing
+from grader.text.spreadsheet import line, text
+from grader.words import points
+
+FILE = "results.csv"
+_HEAD = (
+    "student", "name", "email", "section", "standing", "complete", "total", "so_far", "max",
+)  # fmt: skip
+
+# A problem, or one of its parts: number, place among the number's columns, problem's id, name.
+_Column = tuple[int, int, str, str]
+
+
+def totals(results: ClassResults) -> Exported:
+    """The table. A cell for points that nobody knows yet is empty, and so is the total over them.
+
+    `so_far` has the points of the parts that are settled. Lines end as on Unix; the encoding is
+    UTF-8 with a mark, by which Excel knows it.
+    """
+    everybody = results.results
+    columns = _columns(everybody)
+    header = [*_HEAD, *(text(title) for title in _titles(columns))]
+    table = [line(header)]
+    for result in everybody:
+        known = dict(_points(result.feedback))
+        table.append(line([*_who(result.feedback), *(points(known.get(c)) for c in columns)]))
+    data = ("\ufeff" + "\n".join(table) + "\n").encode("utf-8", "replace")
+    return Exported(files={FILE: data}, notes=tuple(_notes(everybody)))
+
+
+def _who(feedback: Feedback) -> list[str]:
+    student, total = feedback.student, feedback.total
+    final = total is not None and feedback.complete
+    return [
+        *(text(cell) for cell in (student.id, student.name, student.email, student.section)),
+        feedback.standing.value,
+        "yes" if final else "no",
+        points(total) if final else "",
+        points(total),
+        points(feedback.max_score),
+    ]
+
+
+def _points(feedback: Feedback) -> Iterator[tuple[_Column, float | None]]:
+    for problem in feedback.problems:
+        yield _problem_column(problem), None if problem.unsettled else problem.points
+        for place, part in enumerate(problem.parts, start=1):
+            yield (problem.number, place, problem.id, part.name), part.points
+
+
+def _problem_column(problem: ShownProblem) -> _Column:
+    return problem.number, 0, problem.id, f"q{problem.number}"
+
+
+def _columns(everybody: Iterable[Result]) -> list[_Column]:
+    """A column for every problem and part that anybody was asked, in the paper's order."""
+    found = {column for result in everybody for column, _ in _points(result.feedback)}
+    # Problems that were drawn from one pool stand one after the other.
+    return sorted(found, key=lambda column: (column[0], column[2], column[1], column[3]))
+
+
+def _titles(columns: Iterable[_Column]) -> Iterator[str]:
+    listing = list(columns)
+    asked: dict[int, set[str]] = {}
+    for number, _, problem, _ in listing:
+        asked.setdefault(number, set()).add(problem)
+    for number, _, problem, name in listing:
+        yield f"{name} ({problem})" if len(asked[number]) > 1 else name
+
+
+def _notes(everybody: Iterable[Result]) -> Iterator[str]:
+    nothing = [r.feedback for r in everybody if r.feedback.total is None]
+    waiting = [
+        r.feedback for r in everybody if r.feedback.total is not None and not r.feedback.complete
+    ]
+    if waiting:
+        names = listed(one.student.id for one in waiting)
+        yield f"no total yet for {names}: see the column so_far for what is settled"
+    for standing in (Standing.MISSING, Standing.REFUSED, Standing.WAITING, Standing.OPEN):
+        names = listed(one.student.id for one in nothing if one.standing is standing)
+        if names:
+            yield f"no points for {names}: {standing.value}; you decide whether that is a zero"
+    yield from warnings(everybody)

@@ -1,0 +1,122 @@
+"""What an exporter is given: a class's results, and the files that it made, written out."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterable
+from itertools import count
+from pathlib import Path
+
+from grader import __version__
+from grader.errors import SetupError
+from grader.files import fault, write_whole
+from grader.gradebook import Gradebook
+from grader.grading.results import PUBLISHED
+from grader.grading.sources import Graded, graded_of, rows_of
+from grader.grading.visible import evidence_of
+from grader.model.exported import ClassResults, Exported, Result
+from grader.model.result import Row
+from grader.registry import nearest
+
+
+def class_results(folder: Path, students: Iterable[str] = ()) -> ClassResults:
+    """What students may see of the results in *folder*: of all, or of *students* alone.
+
+    Keys and worked solutions are in it only once the feedback was published.
+    Raises SetupError for a student who is not in the release.
+    """
+    with Gradebook.open(folder) as book:
+        graded = graded_of(book)
+        published = bool(book.setting(PUBLISHED))
+        rows = sorted(rows_of(book, graded), key=lambda row: row.student.id)
+        wanted = set(students)
+        _known(wanted, graded)
+        times = {(s.student, s.sha256): s.received for s in book.submissions()}
+        found = tuple(
+            _result(row, book, graded, published, times)
+            for row in rows
+            if not wanted or row.student.id in wanted
+        )
+        return ClassResults(
+            exam=graded.exam,
+            title=graded.title,
+            release=graded.release,
+            engine=__version__,
+            results=found,
+        )
+
+
+def _known(wanted: set[str], graded: Graded) -> None:
+    for student in sorted(wanted - set(graded.students)):
+        close = nearest(student, graded.students)
+        raise SetupError(
+            f"the results have no student '{student}'",
+            fix=f"did you mean '{close}'?" if close else "see the ids in grades.csv",
+        )
+
+
+def _result(
+    row: Row,
+    book: Gradebook,
+    graded: Graded,
+    published: bool,
+    times: dict[tuple[str, str], str | None],
+) -> Result:
+    evidence = evidence_of(book, row)
+    sha256 = row.grade.submission_sha256 if row.grade else None
+    return Result(
+        feedback=graded.shown(row, published=published, evidence=evidence),
+        submission_sha256=sha256,
+        submitted_at=times.get((row.student.id, sha256)) if sha256 else None,
+        seconds=evidence.seconds if evidence else 0.0,
+    )
+
+
+def write_exported(exported: Exported, out: Path) -> list[Path]:
+    """Writes the files into the folder *out*, each as a whole; the paths that were written.
+
+    A link in a file's place is replaced, and never followed. Raises SetupError for a folder in a
+    file's place, and for a name or a link on the way that leads out of *out*.
+    """
+    written = []
+    for name, data in exported.files.items():
+        target = out / name
+        # The last part is not resolved: what stands there is replaced, wherever it leads.
+        if target.name == ".." or not target.parent.resolve().is_relative_to(out.resolve()):
+            raise SetupError(f"'{name}' would be written outside of '{out}'", fix="rename it")
+        if _in_the_way(target):
+            raise SetupError(
+                "there is a folder where a file is to be written",
+                where=str(target),
+                fix="rename or remove the folder, or write elsewhere",
+            )
+        target.parent.mkdir(parents=True, exist_ok=True)
+        write_whole(target, data)
+        written.append(target)
+    return written
+
+
+def make_way(exported: Exported, out: Path) -> list[str]:
+    """Renames folders that stand where files are to be written; a note for each.
+
+    For an *out* that a student has written into, who must not keep a result from being written.
+    """
+    notes = []
+    for name in exported.files:
+        target = out / name
+        if _in_the_way(target):
+            moved = target.with_name(f"{target.name}.moved")
+            for number in count(2):
+                if not os.path.lexists(moved):
+                    break
+                moved = target.with_name(f"{target.name}.moved-{number}")
+            try:
+                target.rename(moved)
+            except OSError as error:
+                raise fault(error, target) from error
+            notes.append(f"there was a folder '{name}'; it is now called '{moved.name}'")
+    return notes
+
+
+def _in_the_way(target: Path) -> bool:
+    return target.is_dir() and not target.is_symlink()

@@ -1,0 +1,210 @@
+"""One submission graded on the runner of a class: by a sealed pack, or by the public checks."""
+
+from __future__ import annotations
+
+import json
+import re
+import tempfile
+from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+
+from grader.check.run import Checked, Line
+from grader.errors import GraderError, SetupError
+from grader.files import write_whole
+from grader.grading.results import set_published
+from grader.grading.run import Settings, grade
+from grader.integrations.exporting import class_results
+from grader.integrations.github.classroom50 import BODY, RESULT
+from grader.integrations.repositories.git import Git
+from grader.model import Audience, Student, Verdict
+from grader.model.exported import Result
+from grader.model.result import Feedback, ShownPart, ShownProblem, Standing
+from grader.notebook import MAX_BYTES
+
+_NUMBER = re.compile(r"q(\d{1,9})_", re.ASCII)
+
+
+def sealed_result(notebook: Path, student: str, pack: Path, settings: Settings) -> Result:
+    """What *student* may see of the grade of *notebook* by the release in *pack*.
+
+    Raises SetupError when the pack can't be opened or has no such student.
+    """
+    try:
+        with own_file(notebook).open("rb") as file:
+            data = file.read(MAX_BYTES + 1)  # a longer one is refused all the same
+    except OSError as error:
+        raise SetupError(
+            f"can't read the notebook: {(error.strerror or 'it is not there').lower()}",
+            where=str(notebook),
+            fix="name the notebook in the student's repository",
+        ) from None
+    return one_result(data, student, pack, settings)
+
+
+def own_file(path: Path) -> Path:
+    """*path*, unless a link on it, which a student may commit, leads elsewhere.
+
+    Whoever calls us may name a file above this folder, with `..`. Of an absolute path only the
+    last part is looked at. Raises SetupError.
+    """
+    steps = [path] if path.is_absolute() else list(_steps(path))
+    linked = next((step for step in steps if step.is_symlink()), None)
+    if linked is not None:
+        what = "the notebook" if linked == steps[-1] else f"the notebook's folder '{linked.name}'"
+        raise SetupError(
+            f"{what} is a link; the file itself is needed",
+            where=str(path),
+            fix="commit the notebook itself",
+        )
+    return path
+
+
+def _steps(path: Path) -> Iterator[Path]:
+    """What lies on the way to *path*, from this folder on.
+
+    Where none is a link, `..` leads back to the folder that one came from.
+    """
+    here = Path.cwd().resolve()
+    for part in path.parts:
+        here = here.parent if part == ".." else here / part
+        yield here
+
+
+def one_result(
+    data: bytes,
+    student: str,
+    release: Path,
+    settings: Settings,
+    *,
+    published: bool = False,
+) -> Result:
+    """What *student* may see of the grade of the notebook in *data*, graded in its own folder.
+
+    *release* may be a pack. With the accepted answers when it is *published*. Raises SetupError
+    for an unknown student.
+    """
+    unknown = SetupError(
+        f"the release has no student '{student}'",
+        fix="render and seal it again with a roster of the names that students have here",
+    )
+    if Path(student).name != student:  # it would be written somewhere else
+        raise unknown
+    with tempfile.TemporaryDirectory(prefix="grader-one-") as folder:
+        handed, out = Path(folder) / "submissions", Path(folder) / "results"
+        write_whole(handed / f"{student}.ipynb", data)
+        run = grade(handed, release, out, settings)
+        if not run.collected.submissions:
+            raise unknown
+        known = run.collected.submissions[0].student
+        if published:
+            set_published(out, True)
+        return class_results(out, [known]).results[0]
+
+
+def public_result(checked: Checked, student: str, submitted_at: str) -> Result:
+    """The public checks as a result: a point for each answer that is there and readable.
+
+    It says nothing of what is right, and its title and the names of its parts say so.
+    """
+    problems: dict[int, list[ShownPart]] = {}
+    for line in checked.lines:
+        found = _NUMBER.match(line.name)
+        problems.setdefault(int(found[1]) if found else 0, []).append(_public(line))
+    shown = tuple(
+        ShownProblem(number=n, id=f"q{n}", title="public check only", parts=tuple(parts))
+        for n, parts in sorted(problems.items())
+    )
+    feedback = Feedback(
+        student=Student(id=student),
+        exam=checked.about.exam or "exam",
+        title=f"{checked.about.exam or 'Exam'}, public checks only",
+        release=checked.about.release,
+        standing=Standing.GRADED,
+        audience=Audience.STUDENT,
+        published=False,
+        score=sum(problem.points for problem in shown),
+        max_score=float(len(checked.lines)),
+        complete=True,
+        problems=shown,
+    )
+    return Result(
+        feedback=feedback,
+        submission_sha256=checked.sha256,
+        submitted_at=submitted_at,
+        seconds=checked.seconds,
+    )
+
+
+def unreadable_result(why: str, student: str, submitted_at: str) -> Result:
+    """The result of a file that is no notebook with answers: one public check, not passed."""
+    part = _shown("notebook", "notebook: can be read", False, why)
+    problem = ShownProblem(number=0, id="notebook", title="public check only", parts=(part,))
+    feedback = Feedback(
+        student=Student(id=student),
+        exam="exam",
+        title="Public checks only",
+        release="",
+        standing=Standing.GRADED,
+        audience=Audience.STUDENT,
+        published=False,
+        score=0.0,
+        max_score=1.0,
+        complete=True,
+        problems=(problem,),
+    )
+    return Result(feedback=feedback, submitted_at=submitted_at)
+
+
+def _public(line: Line) -> ShownPart:
+    what = "visible examples pass" if line.tried else "there and readable"
+    faults = [tried.fault for tried in line.tried if tried.fault]
+    why = "; ".join([line.text, *faults])
+    return _shown(line.name.partition("_")[2], f"{line.name}: {what}", line.passes, why)
+
+
+def _shown(part: str, name: str, passes: bool, why: str) -> ShownPart:
+    return ShownPart(
+        id=part,
+        name=name,
+        kind="public check",
+        ask="",
+        answer=None,
+        verdict=Verdict.CORRECT if passes else Verdict.INCORRECT,
+        mistake=None,
+        why=why,
+        look_at="",
+        points=1.0 if passes else 0.0,
+        max_points=1.0,
+    )
+
+
+def unjudged(files: Mapping[str, bytes], body: str) -> dict[str, bytes]:
+    """Classroom 50's files of public checks, with *body*, and without verdicts on answers."""
+    data = json.loads(files[RESULT])
+    for test in data["tests"]:
+        for name in ("verdict", "answer"):
+            test.pop(name, None)
+    text = json.dumps(data, indent=2, ensure_ascii=False) + "\n"
+    return {**files, RESULT: text.encode(), BODY: body.encode("utf-8", "replace")}
+
+
+def commit_time(folder: Path) -> str:
+    """When the commit that is checked out in *folder* was made; now, where git can't say."""
+    try:
+        # The folder is a student's: files in it that look like a repository's are none of ours,
+        # and of the settings in it those that name programs don't count.
+        command = ["-c", "safe.bareRepository=explicit", "show", "-s", "--no-show-signature"]
+        return Git(folder, ours=False).line(*command, "--format=%cI", "HEAD")
+    except GraderError:
+        return datetime.now(UTC).isoformat(timespec="seconds")
+
+
+def plain_outputs(outputs: dict[str, str]) -> str:
+    """Lines for GITHUB_OUTPUT of the one form that Classroom 50's runner looks for, NAME=VALUE."""
+    return "".join(f"{name}={value}\n" for name, value in _flat(outputs))
+
+
+def _flat(outputs: dict[str, str]) -> Iterator[tuple[str, str]]:
+    for name, value in outputs.items():
+        yield name, " ".join(value.split())

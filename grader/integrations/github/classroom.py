@@ -1,0 +1,188 @@
+"""The repositories of a class: what a student's starts from, and the instructor's own."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from grader.errors import SetupError, SpecError
+from grader.integrations.install import Source
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+STUDENT, INSTRUCTOR = "student", "instructor"
+CHECK = ".github/workflows/check.yml"
+
+PINS: Mapping[str, str] = {
+    "checkout": "actions/checkout@de0fac2e4500dabe0009e67214ff5f5447ce83dd # v6.0.2",
+    "python": "actions/setup-python@ece7cb06caefa5fff74198d8649806c4678c61a1 # v6.3.0",
+    "upload": "actions/upload-artifact@043fb46d1a93c77aae656e7c1c64a875d1fc6a0a # v7.0.1",
+    "download": "actions/download-artifact@3e5f45b2cfb9172054b4087a40e8e0b5a5461e7c # v8.0.1",
+}
+"""A tag can be moved to other code; a commit can't."""
+
+_ODD = frozenset("\"'`$\\<>|;&*?[]()#!~\n\r\t")
+"""What a shell or YAML would take for more than a letter."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Course:
+    """What the files of a class are filled in with; nothing of it is secret."""
+
+    title: str
+    notebook: str
+    """The name of the notebook in every student's repository."""
+    url: str
+    """Where students' repositories are, with {id} in it."""
+    source: Source
+    """Where the grader is installed from."""
+    python: str = "3.12"
+    branch: str = "main"
+    deadline: str = ""
+    """ISO 8601 with an offset; empty without one."""
+    cron: str = ""
+    """When to collect and grade, in UTC; empty: by hand alone."""
+    torch: bool = False
+    cuda: bool = False
+    gpu_label: str = "gpu"
+    classroom: str = "CLASSROOM"
+    assignment: str = "exam"
+    scale: int = 100
+    """Of points for Classroom 50, which knows integers only."""
+    again: str = ""
+    """The options that make the same files again."""
+    shared: str = ""
+    """The version that everybody has, so that the notebook is the same for all; else empty."""
+    sample: str = ""
+    """The path of the notebook for practice in the template; empty without one."""
+
+    @property
+    def install(self) -> str:
+        """The grader, as a line for pip."""
+        return self.source.requirement()
+
+    @property
+    def install_sealed(self) -> str:
+        """The grader with what opens sealed packs, as a line for pip."""
+        return self.source.requirement("classroom")
+
+    @property
+    def title_line(self) -> str:
+        """The title as it may stand in a docstring."""
+        return "".join(c for c in self.title if c.isprintable() and c not in '"\\')
+
+
+def checked(course: Course) -> Course:
+    """*course*; raises SetupError where a value would not stay one word of a workflow."""
+    values = {
+        "--notebook": course.notebook,
+        "--url": course.url,
+        "--deadline": course.deadline,
+        "--branch": course.branch,
+        "--gpu-label": course.gpu_label,
+        "--python": course.python,
+        "--classroom": course.classroom,
+        "--assignment": course.assignment,
+    }
+    for option, value in values.items():
+        odd = sorted(set(value) & _ODD | {c for c in value if not c.isprintable() or c.isspace()})
+        if odd or "${{" in value:
+            raise SetupError(
+                f"{option} '{value}' has characters that a workflow would read as commands: "
+                f"{' '.join(map(repr, odd))}",
+                fix="leave them out",
+            )
+    if "{id}" not in course.url:
+        raise SetupError(
+            f"--url '{course.url}' has no place for a student's id",
+            fix="write {id} where it stands, such as https://github.com/ORG/midterm-{id}.git",
+        )
+    if set(course.cron) - set("0123456789*/,- ") or len(course.cron.split()) not in (0, 5):
+        raise SetupError(
+            f"--schedule '{course.cron}' is no schedule",
+            fix="five fields as cron has them, in UTC, such as '30 22 * * *'",
+        )
+    return course
+
+
+def student_files(
+    course: Course,
+    templates: tuple[Path, ...],
+    student: str = "",
+    version: str = "",
+    *,
+    check: bool = True,
+) -> dict[str, bytes]:
+    """What a repository of a student starts from, without the notebook.
+
+    *version* is the one that the student shares with others. *check* is whether the workflow for
+    GitHub Actions is there.
+    """
+    made = dict(_files(STUDENT, templates, course=course, student=student, version=version))
+    if not check:
+        made.pop(CHECK, None)
+    return made
+
+
+def instructor_files(course: Course, templates: tuple[Path, ...]) -> dict[str, bytes]:
+    """The instructor's repository, without the release and the roster."""
+    return dict(_files(INSTRUCTOR, templates, course=course))
+
+
+def _files(kind: str, templates: tuple[Path, ...], **names: object) -> Iterator[tuple[str, bytes]]:
+    return filled(f"classroom/{kind}", templates, pins=PINS, **names)
+
+
+def filled(
+    folder: str, templates: tuple[Path, ...], **names: object
+) -> Iterator[tuple[str, bytes]]:
+    """Every file that the templates in *folder* make: its name and its bytes, with LF line ends."""
+    from jinja2 import TemplateError
+
+    environment = _environment(templates)
+    for name in environment.list_templates(filter_func=lambda n: n.startswith(f"{folder}/")):
+        if not name.endswith(".j2"):
+            continue
+        try:
+            text = environment.get_template(name).render(**names)
+        except TemplateError as error:
+            raise SpecError(
+                f"the template '{name}' can't be filled in: {error}",
+                fix="a bank's templates/ folder overrides ours; compare it with ours",
+            ) from None
+        yield _target(name.removeprefix(f"{folder}/")), (text.strip("\n") + "\n").encode()
+
+
+def _target(name: str) -> str:
+    """The file's name: packages leave out those that begin with a dot.
+
+    >>> _target("dot_github/workflows/check.yml.j2")
+    '.github/workflows/check.yml'
+    """
+    parts = name.removesuffix(".j2").split("/")
+    return "/".join("." + p[4:] if p.startswith("dot_") else p for p in parts)
+
+
+@lru_cache(maxsize=8)
+def _environment(folders: tuple[Path, ...]) -> Environment:
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+    # Other brackets than usual: workflows and devcontainers use the usual ones themselves.
+    return Environment(
+        loader=FileSystemLoader(list(folders)),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        keep_trailing_newline=True,
+        block_start_string="[%",
+        block_end_string="%]",
+        variable_start_string="[[",
+        variable_end_string="]]",
+        comment_start_string="[#",
+        comment_end_string="#]",
+        autoescape=False,  # noqa: S701 - Markdown, YAML and Python, never HTML
+    )

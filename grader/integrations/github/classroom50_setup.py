@@ -1,0 +1,124 @@
+"""What Classroom 50 is told of an exam: the autograder's bundle and the assignment's entry."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+
+from grader.errors import SetupError
+from grader.integrations.github.classroom import Course, filled
+
+ENTRY, PACK = "assignment.json", "exam.pack"
+MOST_BYTES = 10 * 2**20
+"""Of a bundle: Classroom 50's runner downloads no more."""
+_NAME = re.compile(r"[a-z0-9][a-z0-9-]{1,38}")
+_LONGEST = 59
+"""Characters of both names together: GitHub allows 100 for `CLASSROOM-ASSIGNMENT-USERNAME`, and 39
+of them may be the user's."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JobLimits:
+    """Seconds that the autograder may take of its job's time."""
+
+    job: int = 15 * 60
+    """After which Classroom 50 ends the job, without a result."""
+    total: int = 13 * 60
+    """For the autograder, so that two minutes are left for checkout, Python and publishing."""
+    install: int = 5 * 60
+    notebook: int = 5 * 60
+    """For the cells; hidden tests come after them."""
+
+
+LIMITS = JobLimits()
+
+
+def default_url(owner: str, classroom: str, assignment: str) -> str:
+    """Where Classroom 50 makes students' repositories."""
+    return f"https://github.com/{owner}/{classroom}-{assignment}-{{id}}.git"
+
+
+def checked_for_classroom50(course: Course) -> Course:
+    """*course*; raises SetupError for a name that Classroom 50 does not accept."""
+    for option, name in (("--classroom", course.classroom), ("--assignment", course.assignment)):
+        if not _NAME.fullmatch(name):
+            raise SetupError(
+                f"{option} '{name}' is no name for Classroom 50",
+                fix="2 to 39 of a-z, 0-9 and -, not beginning with -, as it was named there",
+            )
+    if len(course.classroom) + len(course.assignment) > _LONGEST:
+        raise SetupError(
+            f"'{course.classroom}' and '{course.assignment}' have more than {_LONGEST} characters "
+            "together, so a repository's name may become longer than GitHub allows",
+            fix="choose a shorter --classroom or --assignment",
+        )
+    return course
+
+
+def classroom50_files(
+    course: Course, owner: str, templates: tuple[Path, ...], pack: bytes = b""
+) -> dict[str, bytes]:
+    """The bundle with *pack*, if there is one, and the entry; anybody can read all of it.
+
+    Raises SetupError when Classroom 50 would not download the bundle.
+    """
+    made = dict(
+        filled("classroom/classroom50", templates, course=course, pack=bool(pack), limits=LIMITS)
+    )
+    made[ENTRY] = (json.dumps(entry(course, owner), indent=2, ensure_ascii=False) + "\n").encode()
+    if pack:
+        made[PACK] = pack
+    size = sum(len(data) for data in made.values())
+    if size > MOST_BYTES:
+        raise SetupError(
+            f"Classroom 50's bundle would have {size / 2**20:.1f} MiB, and its runner downloads no "
+            f"more than {MOST_BYTES // 2**20}",
+            fix="seal a smaller release, such as one for each section or one with --shared "
+            "versions, or leave --pack out and grade in the instructor's repository",
+        )
+    return made
+
+
+def entry(course: Course, owner: str) -> Mapping[str, object]:
+    """The assignment's entry in the classroom's `assignments.json` (classroom50/assignments/v1)."""
+    due = {"due": _utc(course.deadline)} if course.deadline else {}
+    return {
+        "slug": course.assignment,
+        "name": course.title,
+        "template": {
+            "owner": owner,
+            "repo": f"{course.assignment}-template",
+            "branch": course.branch,
+        },
+        **due,
+        "mode": "individual",
+        "autograder": "default",
+        # Otherwise every push is a submission, with a run of the autograder and a release each.
+        "submission_mode": "tag",
+        "runtime": {"python": course.python, "runs-on": "ubuntu-latest"},
+    }
+
+
+def setup_notes(course: Course) -> Iterator[str]:
+    """What an instructor should know who is used to other hosts."""
+    yield (
+        f"Classroom 50 has integer points, so points are multiplied by {course.scale}; it has no "
+        "late cut-off, and the latest submission counts"
+    )
+    yield (
+        f"{ENTRY} sets submission_mode to tag: students submit with `gh student submit`, and a "
+        "plain push is not graded"
+    )
+    yield (
+        f"Classroom 50 ends a job after {LIMITS.job // 60} minutes: autograder.py takes at most "
+        f"{LIMITS.total // 60}, {LIMITS.install // 60} of them to install and "
+        f"{LIMITS.notebook // 60} to run the notebook's cells"
+    )
+
+
+def _utc(deadline: str) -> str:
+    return datetime.fromisoformat(deadline).astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

@@ -1,0 +1,285 @@
+"""The folders of a class: templates for students, and the instructor's repository."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from grader.bank.folders import Bank
+from grader.bank.index import own_bank
+from grader.draw import paper
+from grader.errors import SetupError
+from grader.files import write_whole
+from grader.integrations.github.classroom import Course, checked, instructor_files, student_files
+from grader.integrations.github.classroom50_setup import (
+    PACK,
+    checked_for_classroom50,
+    classroom50_files,
+    default_url,
+    setup_notes,
+)
+from grader.integrations.github.options import KEPT, Before, Wishes, again, before, kept_bytes
+from grader.integrations.github.student_files import TEST_EXAM, is_ours, test_exam_source
+from grader.integrations.install import Source, chosen_source
+from grader.model import Release
+from grader.release.file import load_release, release_bytes
+from grader.release.papers import trials_of
+from grader.release.rendering import Notebooks
+from grader.release.roster import load_roster
+from grader.release.versions import of_version, sample_student, shared_version, versions_of
+from grader.words import counted
+
+__all__ = ["Before", "Init", "Wishes", "before", "course_of", "init_classroom", "known_to_students"]
+
+TEMPLATE, STUDENTS, INSTRUCTOR, BUNDLE = "student-template", "students", "instructor", "classroom50"
+ROSTER = "roster.csv"
+_NOBODY = "OWNER"
+"""In place of an organization that was not named."""
+_TORCH = re.compile(r"^\s*(import|from) torch\b", re.M)
+"""In code; a text may mention it without anything that needs it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Init:
+    """What was written."""
+
+    course: Course
+    students: int
+    notes: tuple[str, ...]
+
+
+def init_classroom(
+    release_file: Path,
+    out: Path,
+    wishes: Wishes,
+    bank: Bank,
+    *,
+    pack: Path | None = None,
+    done: Callable[[str], None] = lambda _: None,
+) -> Init:
+    """Writes the template, every student's starting repository, and the instructor's.
+
+    The template has the notebook itself where everybody shares one version, and otherwise a sample
+    with numbers of nobody's. The release goes into the instructor's repository alone, with what was
+    wished, for the next run. Files that are there are replaced, the roster aside; others stay, but
+    for a notebook that an earlier run put into the template.
+    """
+    release = load_release(release_file)
+    course = course_of(release, wishes)
+    _check_reachable(course.source, wishes)
+    if out.exists() and (out / ".git").exists():
+        raise SetupError(
+            "this folder is a git repository, and it would hold the release",
+            where=str(out),
+            fix="name a folder outside of it; only instructor/, private, may hold the release",
+        )
+    check = wishes.host == "github"
+    bundle = {} if check else _bundle(course, wishes, bank, pack, out / BUNDLE)
+    tests = {TEST_EXAM: test_exam_source(bank.templates).encode()}
+    notebooks = Notebooks(release, bank)
+    shown = _in_template(course, notebooks)
+    stale = _cleared(out / TEMPLATE, before(out / INSTRUCTOR), shown)
+    _put(out / TEMPLATE, {**student_files(course, bank.templates, check=check), **tests, **shown})
+    for student in release.students.values():
+        files = student_files(course, bank.templates, student.id, student.version, check=check)
+        mine = {course.notebook: notebooks.of(student)}
+        _put(out / STUDENTS / student.id, {**files, **tests, **mine})
+        done(student.id)
+    instructor = instructor_files(course, bank.templates)
+    roster = out / INSTRUCTOR / ROSTER
+    unlisted = _unlisted(roster, release)
+    if not roster.exists():  # later it holds what the instructor wrote
+        instructor[ROSTER] = _roster(release)
+    instructor[KEPT] = kept_bytes(wishes, tuple(shown))
+    _put(out / INSTRUCTOR, instructor)
+    write_whole(out / INSTRUCTOR / "release" / "release.json", release_bytes(release), private=True)
+    _put(out / BUNDLE, bundle)
+    notes = (*known_to_students(release), *_notes(course, wishes), *_of_versions(release, course))
+    return Init(course=course, students=len(release.students), notes=(*notes, *stale, *unlisted))
+
+
+def _check_reachable(source: Source, wishes: Wishes) -> None:
+    """Raises SetupError where only this machine has the wheel that students are to install."""
+    if source.wheel is not None and not wishes.grader_source.startswith("file:"):
+        digest = source.url.rpartition("#")[2]
+        raise SetupError(
+            "students can't install a wheel that is on this machine alone",
+            where=str(source.wheel),
+            fix="upload it to where they can download it, such as a release of a repository, and "
+            f"name it with --grader-source https://HOST/{source.wheel.name}#{digest}",
+        )
+
+
+def _in_template(course: Course, notebooks: Notebooks) -> dict[str, bytes]:
+    """The notebook that everybody may have before it is known who they are."""
+    if course.shared:
+        return {course.notebook: notebooks.of(of_version(course.shared))}
+    return {course.sample: notebooks.of(sample_student())} if course.sample else {}
+
+
+def _cleared(template: Path, earlier: Before, shown: Mapping[str, bytes]) -> list[str]:
+    """Takes out what an earlier run put into the template and this one doesn't; says so.
+
+    Whoever started from it would work in a notebook that is not graded by this release.
+    """
+    gone = [n for n in earlier.notebooks if n not in shown and is_ours(template / n)]
+    for name in gone:
+        (template / name).unlink()
+    return [f"no longer part of the template, and removed: {', '.join(gone)}"] if gone else []
+
+
+def _unlisted(roster: Path, release: Release) -> list[str]:
+    """Students who would not be collected, as the roster that is kept has no line for them."""
+    if not roster.exists():
+        return []
+    listed = {student.id for student in load_roster(roster)}
+    new = [name for name in release.students if name not in listed]
+    told = ", ".join(new[:5]) + (", …" if len(new) > 5 else "")
+    if not new:
+        return []
+    who = counted(len(new), "student has", "students have")
+    return [f"{who} no line in instructor/{ROSTER}: {told}"]
+
+
+def course_of(release: Release, wishes: Wishes) -> Course:
+    """What the files are filled in with."""
+    exam = release.exam
+    owner, assignment = wishes.owner or _NOBODY, wishes.assignment or exam.id
+    usual = f"https://github.com/{owner}/{exam.id}-{{id}}.git"
+    if wishes.host == "classroom50":
+        usual = default_url(owner, wishes.classroom, assignment)
+    source = chosen_source(wishes.grader_source)
+    course = Course(
+        title=" ".join(exam.title.split()),
+        notebook=wishes.notebook or f"{exam.id}.ipynb",
+        url=wishes.url or usual,
+        source=source,
+        python=wishes.python,
+        branch=wishes.branch,
+        deadline=wishes.deadline,
+        cron=" ".join(wishes.schedule.split()),
+        torch=any(_TORCH.search(text) for text in _texts(release.sources)),
+        cuda=_needs_cuda(release),
+        gpu_label=wishes.gpu_label,
+        classroom=wishes.classroom,
+        assignment=assignment,
+        scale=wishes.scale,
+        shared=shared_version(release),
+    )
+    course = replace(checked(course), again=again(replace(wishes, grader_source=source.url)))
+    if wishes.host == "classroom50":
+        checked_for_classroom50(course)
+    if course.shared or not wishes.sample:
+        return course
+    # In a folder of its own: the only notebook in the top folder is the one that counts.
+    return replace(course, sample=f"sample/{Path(course.notebook).stem}-sample.ipynb")
+
+
+def _texts(data: object) -> Iterator[str]:
+    """Every text in plain data."""
+    if isinstance(data, str):
+        yield data
+    elif isinstance(data, Mapping):
+        yield from (text for value in data.values() for text in _texts(value))
+    elif isinstance(data, list | tuple):
+        yield from (text for value in data for text in _texts(value))
+
+
+def _needs_cuda(release: Release) -> bool:
+    """Whether a part is put off on a runner without a GPU."""
+    student = next(iter(release.students.values()), None)
+    if student is None or not any(p.solution for p in release.problems.values()):
+        return False
+    return any(trial.device == "cuda" for trial in trials_of(paper(release, student)))
+
+
+def _roster(release: Release) -> bytes:
+    text = io.StringIO(newline="")
+    rows = csv.writer(text, lineterminator="\n")
+    has = bool(versions_of(release))
+    version = ["version"] if has else []
+    rows.writerow(["id", "name", "email", "section", *version, "repository", "deadline"])
+    for s in release.students.values():
+        rows.writerow([s.id, s.name, s.email, s.section, *([s.version] if has else []), "", ""])
+    return text.getvalue().encode()
+
+
+def _bundle(
+    course: Course, wishes: Wishes, bank: Bank, pack: Path | None, folder: Path
+) -> Mapping[str, bytes]:
+    """Classroom 50's files, with *pack* or the one that an earlier run put into *folder*."""
+    earlier = folder / PACK
+    kept = earlier.read_bytes() if pack is None and earlier.exists() else b""
+    sealed = kept if pack is None else _sealed(pack)
+    return classroom50_files(course, wishes.owner or _NOBODY, bank.templates, sealed)
+
+
+def _sealed(pack: Path) -> bytes:
+    from grader.release import sealed
+
+    if not sealed.is_pack_file(pack):
+        raise SetupError(
+            "this is not a sealed pack, and the bundle is public",
+            where=str(pack),
+            fix="name the file that `grader classroom seal` wrote",
+        )
+    return pack.read_bytes()
+
+
+def known_to_students(release: Release) -> Iterator[str]:
+    """Says which problems every student can look up: the package is theirs to install and read."""
+    own = Bank((own_bank(),))
+    known = [n for n, d in release.digests.items() if n in own.paths and own.digest(n) == d]
+    if known:
+        yield (
+            f"{len(known)} of {len(release.digests)} problems come with the package, which "
+            "students install: its formulas, right options and solution files are theirs to read; "
+            "for an exam that counts, use a bank of your own"
+        )
+
+
+def _notes(course: Course, wishes: Wishes) -> list[str]:
+    notes = [course.source.note] if course.source.note else []
+    if not wishes.owner and not wishes.url:
+        notes.append(
+            f"students' repositories are looked for at {course.url}; see --owner and --url"
+        )
+    if course.torch:
+        notes.append("some part needs torch, so installing takes longer than a minute without it")
+    if course.cuda:
+        notes.append(
+            f"some parts wait for a runner with the labels self-hosted and {course.gpu_label}"
+        )
+    if wishes.host == "classroom50":
+        notes += setup_notes(course)
+    return notes
+
+
+def _of_versions(release: Release, course: Course) -> Iterator[str]:
+    """What the template shows, and what it can't hold."""
+    if course.shared:
+        yield (
+            f"everybody shares version {course.shared}, so the template holds the exam itself: let "
+            "nobody see it before the exam begins"
+        )
+    elif course.sample:
+        yield (
+            f"the template has a sample for practice, {course.sample}: the exam's problems with "
+            "other numbers; leave it out with --no-sample if they are to be new to students"
+        )
+    if not course.shared and (shared := versions_of(release)):
+        yield (
+            f"there are several versions ({', '.join(shared)}), and a template can hold one: hand "
+            "the notebooks out, or render a release for each template"
+        )
+
+
+def _put(folder: Path, files: Mapping[str, bytes]) -> None:
+    for name, data in files.items():
+        target = folder / name
+        if not target.exists() or target.read_bytes() != data:
+            write_whole(target, data)

@@ -1,0 +1,137 @@
+"""Gradescope's autograder: the files of its zip, and the zip itself."""
+
+from __future__ import annotations
+
+import io
+import json
+import zipfile
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from grader.errors import SetupError
+from grader.integrations.github.classroom import filled
+from grader.integrations.gradescope.results import TextFormat, Tiers, not_graded
+from grader.runtime.sandbox.linux import FIRST_UID
+
+RELEASE, SETTINGS, EARLY, WHEELS = "release.json", "settings.json", "not-finished.json", "wheels"
+INTERPRETER = "python.tar.gz"
+EXECUTABLE = ("setup.sh", "run_autograder")
+SPARE_SECONDS = 30
+"""Of Gradescope's own limit, so that ours is reached first and leaves a result."""
+PYTHONS = ("3.12", "3.13", "3.11")
+"""In the order in which they are looked for."""
+OLDEST = "3.11"
+PLAIN_MB, TORCH_MB = 768, 1536
+"""Of Gradescope's containers, the smallest that an exam runs in, without and with torch."""
+
+_DATE = (1980, 1, 1, 0, 0, 0)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Autograder:
+    """What an autograder is made of."""
+
+    title: str
+    install: str
+    """The grader, as a line for pip; a path is that of a wheel in the zip."""
+    torch: bool
+    """Whether a part needs it."""
+    tiers: Tiers
+    solutions: bool
+    """Whether accepted answers go into the results, for whom the tier says."""
+    rate: tuple[int, float] | None
+    """At most so many submissions within so many minutes; None without a limit."""
+    minutes: float = 10.0
+    """After which Gradescope ends a run."""
+    memory_mb: int | None = None
+    """What its container has; None for the smallest that such an exam needs."""
+    sandbox: str = "required:user"
+    text_format: TextFormat = TextFormat.TEXT
+    offline: bool = False
+    """Whether every package is among the wheels."""
+    wheels: Mapping[str, bytes] = field(default_factory=dict)
+    """By file name."""
+    python: str = PYTHONS[0]
+    """The version that wheels and interpreter are for."""
+    interpreter: bytes = b""
+    """A Python that runs where it is unpacked, as a .tar.gz; empty without one."""
+
+    @property
+    def settings(self) -> bytes:
+        """What `run_autograder` reads, as JSON."""
+        data = {
+            "tiers": {
+                "marks": self.tiers.marks.value,
+                "solutions": self.tiers.solutions.value,
+                "output": self.tiers.output.value,
+            },
+            "solutions": self.solutions,
+            "text": self.text_format.value,
+            "rate": list(self.rate) if self.rate else None,
+            "minutes": self.minutes,
+            "memory_mb": self.memory_mb or (TORCH_MB if self.torch else PLAIN_MB),
+            "torch": self.torch,
+            "sandbox": self.sandbox,
+        }
+        return (json.dumps(data, indent=2) + "\n").encode()
+
+
+def autograder_zip(one: Autograder, release: bytes, templates: tuple[Path, ...]) -> bytes:
+    """The zip that an instructor uploads. **Secret**: it holds the release.
+
+    The same bytes for the same arguments.
+    """
+    # Wheels of compiled packages are for one version of Python.
+    versions = (one.python,) if one.offline else PYTHONS
+    relation, least = ("[:2] !=", one.python) if one.offline else (" <", OLDEST)
+    texts = filled(
+        "gradescope",
+        templates,
+        title=" ".join(one.title.split()),
+        install=one.install,
+        git="git+" in one.install,
+        torch=one.torch,
+        offline=one.offline,
+        python=one.python,
+        versions=" ".join(versions),
+        needs=f"Python {least}" + ("" if one.offline else " or newer"),
+        refuses=f"sys.version_info{relation} ({least.replace('.', ', ')})",
+        uid=FIRST_UID,
+        seconds=seconds(one.minutes),
+    )
+    files = {
+        **dict(texts),
+        RELEASE: release,
+        SETTINGS: one.settings,
+        EARLY: not_graded(
+            "Your submission was not graded to the end. This is not your fault and costs no "
+            "points: submit again, and tell your instructor if it stays like this."
+        ),
+        **{f"{WHEELS}/{name}": data for name, data in one.wheels.items()},
+        **({INTERPRETER: one.interpreter} if one.interpreter else {}),
+    }
+    missing = [name for name in EXECUTABLE if name not in files]
+    if missing:
+        raise SetupError(
+            f"there is no template gradescope/{missing[0]}.j2", fix="install the package again"
+        )
+    return _zipped(files)
+
+
+def seconds(minutes: float) -> int:
+    """How long `run_autograder` may take."""
+    return max(SPARE_SECONDS, round(60 * minutes) - SPARE_SECONDS)
+
+
+def _zipped(files: Mapping[str, bytes]) -> bytes:
+    target = io.BytesIO()
+    with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name in sorted(files):
+            entry = zipfile.ZipInfo(name, _DATE)
+            entry.create_system = 3  # Unix, so that the permissions count
+            mode = 0o755 if name in EXECUTABLE else 0o600 if name == RELEASE else 0o644
+            entry.external_attr = (0o100000 | mode) << 16
+            entry.compress_type = zipfile.ZIP_DEFLATED
+            archive.writestr(entry, files[name])
+    return target.getvalue()

@@ -1,0 +1,206 @@
+"""A release to Gradescope's autograder."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import tarfile
+import tempfile
+import zlib
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from grader.bank.folders import Bank
+from grader.errors import SetupError
+from grader.files import write_whole
+from grader.integrations.github.classrooms import Wishes, course_of
+from grader.integrations.gradescope.image import TORCH_MB, WHEELS, Autograder, autograder_zip
+from grader.integrations.gradescope.network import talking
+from grader.integrations.gradescope.results import Visible
+from grader.integrations.install import OWN_WHEEL, Source, chosen_source, source_of
+from grader.model import Release
+from grader.release.file import load_release, release_bytes
+from grader.words import counted
+
+_PLATFORMS = ("manylinux_2_28_x86_64", "manylinux_2_17_x86_64", "manylinux2014_x86_64")
+_LARGE = 100_000_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Made:
+    """A zip on disk."""
+
+    release: str
+    bytes: int
+    notes: tuple[str, ...]
+
+
+def make_autograder(
+    release_file: Path,
+    out: Path,
+    wished: Autograder,
+    bank: Bank,
+    *,
+    wheels: Path | None = None,
+    grader_source: str = "",
+    interpreter: Path | None = None,
+    offline: bool = False,
+) -> Made:
+    """Writes the zip of the release in *release_file* to *out*.
+
+    *wished* has what the instructor chose; title and packages are the release's. With *wheels*,
+    those in the folder are in it, and this package's is installed if it is among them; otherwise
+    *grader_source* says where it comes from. With *interpreter*, the Python in that file is in it;
+    *offline*, so is every other package that is needed, fetched now. Raises SetupError when one
+    can't be had.
+    """
+    release = load_release(release_file)
+    packages = dict(_wheels(wheels)) if wheels is not None else {}
+    source = _own_wheel(wheels, packages) or chosen_source(grader_source)
+    if offline and source.wheel is None:
+        name, data = _built(source)
+        packages[name], install = data, f"./{WHEELS}/{name}"
+    elif source.wheel is not None:
+        packages[source.wheel.name] = source.wheel_bytes()
+        install = f"./{WHEELS}/{source.wheel.name}"
+    else:
+        install = source.requirement()
+    course = course_of(release, Wishes(grader_source=source.url))
+    one = replace(wished, title=course.title, install=install, torch=course.torch, offline=offline)
+    if interpreter is not None:
+        one = replace(one, interpreter=_interpreter(interpreter, one.python))
+    if offline:
+        packages = _completed(one, packages)
+    data = autograder_zip(replace(one, wheels=packages), release_bytes(release), bank.templates)
+    write_whole(out, data, private=True)
+    return Made(
+        release=release.id,
+        bytes=len(data),
+        notes=(
+            *([source.note] if source.note else []),
+            *_notes(release, replace(one, wheels=packages), len(data), course.cuda),
+        ),
+    )
+
+
+def _wheels(folder: Path) -> Iterator[tuple[str, bytes]]:
+    found = sorted(folder.glob("*.whl")) if folder.is_dir() else []
+    if not found:
+        raise SetupError(
+            "there are no wheels here",
+            where=str(folder),
+            fix="make this package's with `pip wheel --no-deps --wheel-dir DIR PATH`",
+        )
+    for path in found:
+        yield path.name, path.read_bytes()
+
+
+def _own_wheel(folder: Path | None, names: Iterable[str]) -> Source | None:
+    """This package's own wheel among those in *folder*."""
+    own = [name for name in names if OWN_WHEEL.fullmatch(name)]
+    if folder is None or not own:
+        return None
+    if len(own) > 1:
+        raise SetupError(
+            f"there are {len(own)} wheels of this package here: {', '.join(own)}",
+            where=str(folder),
+            fix="leave the one that is to be installed",
+        )
+    return source_of(str(folder / own[0]))
+
+
+def _built(source: Source) -> tuple[str, bytes]:
+    """This package's wheel, downloaded or built from *source*: its name and its bytes."""
+    with tempfile.TemporaryDirectory(prefix="grader-wheel-") as folder:
+        _pip("wheel", "--no-deps", "--wheel-dir", folder, source.requirement())
+        (path,) = Path(folder).glob("*.whl")
+        return path.name, path.read_bytes()
+
+
+def _pip(command: str, *words: str) -> None:
+    """Runs pip; raises SetupError with its own reason."""
+    quiet = ("--quiet", "--disable-pip-version-check")
+    done = subprocess.run(  # noqa: S603
+        [sys.executable, "-m", "pip", command, *quiet, *words],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode:
+        last = [line for line in done.stderr.splitlines() if line.startswith("ERROR:")]
+        raise SetupError(
+            f"pip can't get every package: {last[0][7:] if last else f'see pip {command}'}",
+            fix="build this package's wheel with `pip wheel --no-deps` and name its folder "
+            "with --wheels, or leave --offline out",
+        )
+
+
+def _interpreter(path: Path, version: str) -> bytes:
+    """The archive in *path*, which has a Python of that version as `setup.sh` looks for it."""
+    wanted = f"bin/python{version}"
+    fix = (
+        f"name an `install_only` archive of python-build-standalone, of Python {version} for Linux "
+        "on x86-64; --python chooses another version"
+    )
+    try:
+        with tarfile.open(path, "r:gz") as archive:
+            # Its top folder is left out when it is unpacked.
+            inside = {name.partition("/")[2] for name in archive.getnames()}
+        data = path.read_bytes()
+    except (OSError, tarfile.TarError, EOFError, zlib.error):
+        raise SetupError("this is no .tar.gz that can be read", where=str(path), fix=fix) from None
+    if wanted not in inside:
+        raise SetupError(f"there is no {wanted} in this archive", where=str(path), fix=fix)
+    return data
+
+
+def _completed(one: Autograder, packages: Mapping[str, bytes]) -> dict[str, bytes]:
+    """The wheels of everything that is installed, for the image's Python."""
+    with tempfile.TemporaryDirectory(prefix="grader-wheels-") as folder:
+        given, target = Path(folder) / "given", Path(folder) / "all"
+        given.mkdir()
+        for name, data in packages.items():
+            (given / name).write_bytes(data)
+        # With pip, an image needs nothing but a Python.
+        wanted = [str(given / Path(one.install).name), "pip", *(["torch"] if one.torch else [])]
+        extra = ("--extra-index-url", "https://download.pytorch.org/whl/cpu") if one.torch else ()
+        _pip(
+            "download",
+            *("--only-binary", ":all:", "--implementation", "cp"),
+            *("--python-version", one.python, "--dest", str(target), "--find-links", str(given)),
+            *(word for name in _PLATFORMS for word in ("--platform", name)),
+            *extra,
+            *wanted,
+        )
+        return {path.name: path.read_bytes() for path in sorted(target.glob("*.whl"))}
+
+
+def _notes(release: Release, one: Autograder, size: int, cuda: bool) -> Iterator[str]:
+    if not one.install.startswith("./"):
+        yield f"setup.sh installs {one.install}; where the image can't reach that, see --wheels"
+    bare = [s.id for s in release.students.values() if "@" not in s.id + s.email]
+    if bare:
+        some = ", ".join(bare[:3]) + (", …" if len(bare) > 3 else "")
+        yield (
+            f"{len(bare)} of {counted(len(release.students), 'student')} without an e-mail on the "
+            f"roster ({some}): they are known there by their id alone, as a number, as a whole "
+            "e-mail or as what stands before its @"
+        )
+    if one.torch:
+        yield f"some part needs torch: choose a container with at least {TORCH_MB / 1024:g} GB"
+    if cuda:
+        yield "some parts need a GPU, which Gradescope has not: they stay open, without a score"
+    if talking(release):
+        yield (
+            "some parts talk between processes over 127.0.0.1, for which containers there have no "
+            "network of their own: code of such a part that is not right stays open, without a "
+            "score"
+        )
+    if any(part.kind == "explanation" for p in release.problems.values() for part in p.parts):
+        yield "parts that a person grades stay open there, without a score"
+    if size > _LARGE:
+        yield f"the zip has {size / 1e6:.0f} MB; Gradescope may refuse more than 100"
+    hidden = [one.tiers.marks, *([one.tiers.solutions] if one.solutions else [])]
+    if any(tier is not Visible.ALWAYS for tier in hidden):
+        yield "Gradescope hides the total from students while any test is hidden from them"

@@ -1,0 +1,171 @@
+"""Where pip gets this package from: a repository at a commit, or a wheel with its hash.
+
+The name of the package is on no index, so whoever registered it there would run code wherever
+somebody installs it by that name. Everything that we write names an address instead.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import re
+from dataclasses import dataclass
+from importlib.metadata import Distribution, PackageNotFoundError, distribution
+from pathlib import Path
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+from grader.errors import GraderError, SetupError
+from grader.integrations.repositories.git import Git
+
+NAME = "systems-grader"
+VARIABLE = "GRADER_SOURCE"
+OWN_WHEEL = re.compile(r"systems[_.-]grader-[^/]*\.whl", re.IGNORECASE)
+_PACKAGE = Path(__file__).parent
+# No user name or token, which would end up where students read it, and nothing that a shell or
+# YAML would take for more than a letter.
+_ADDRESS = r"(?:https://|file:///)[\w.~:/%+-]+"
+_GIT = re.compile(rf"(?:git\+)?({_ADDRESS})@([0-9a-f]{{40}})", re.ASCII)
+_WHEEL = re.compile(rf"{_ADDRESS}\.whl#sha256=[0-9a-f]{{64}}", re.ASCII)
+_SSH = re.compile(r"(?:ssh://)?(?:[\w.-]+@)([\w.-]+)(?::(?!\d+/)|/)([\w.~/+-]+)", re.ASCII)
+_FIX = (
+    "name it with --grader-source: URL@COMMIT, such as https://github.com/OWNER/REPOSITORY@ and 40 "
+    "hexadecimal digits, or the wheel as https://HOST/NAME.whl#sha256= and 64"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """One address that pip installs this package from, always the same bytes."""
+
+    url: str
+    """`git+https://…@COMMIT`, or a wheel's address with `#sha256=…`, which pip checks."""
+    note: str = ""
+    """What differs from the code that runs here; empty where nothing does."""
+
+    @property
+    def wheel(self) -> Path | None:
+        """The wheel, where it is a file on this machine."""
+        if not self.url.startswith("file:"):
+            return None
+        return Path(unquote(urlsplit(self.url).path))
+
+    def wheel_bytes(self) -> bytes:
+        """The wheel's bytes; raises SetupError when they are not those of the hash."""
+        assert self.wheel is not None  # noqa: S101 - who asks has looked
+        data = _read(self.wheel)
+        if not self.url.endswith(f"#sha256={hashlib.sha256(data).hexdigest()}"):
+            raise SetupError(
+                "the wheel does not have the hash that was named",
+                where=str(self.wheel),
+                fix="name the wheel that the hash is of, or the path alone",
+            )
+        return data
+
+    def requirement(self, *extras: str) -> str:
+        """One line for pip, with the package's optional *extras*.
+
+        >>> Source("git+https://example.org/g@" + "0" * 40).requirement("classroom")[:40]
+        'systems-grader[classroom] @ git+https://'
+        """
+        chosen = f"[{','.join(extras)}]" if extras else ""
+        return f"{NAME}{chosen} @ {self.url}"
+
+
+def source_of(text: str) -> Source:
+    """The source that a person named; raises SetupError for one that may change or is no address.
+
+    A wheel on this machine may be named by its path.
+    """
+    git = _GIT.fullmatch(text)
+    if git is not None:
+        return Source(f"git+{git[1]}@{git[2]}")
+    if _WHEEL.fullmatch(text):
+        return Source(text)
+    path = Path(text)
+    if "://" not in text and path.suffix == ".whl":
+        digest = hashlib.sha256(_read(path)).hexdigest()
+        return Source(f"{path.absolute().as_uri()}#sha256={digest}")
+    raise SetupError(f"--grader-source '{text}' does not pin the grader's code", fix=_FIX)
+
+
+def own_source() -> Source:
+    """Where the package that runs here came from; raises SetupError when that is not known."""
+    if (_PACKAGE.parent / ".git").exists():
+        return _of_checkout(Git(_PACKAGE.parent, ours=False))
+    told = _direct_url()
+    try:
+        if "vcs_info" in told:
+            return source_of(f"{_bare(told['url'])}@{told['vcs_info']['commit_id']}")
+        if "archive_info" in told:
+            info = told["archive_info"]
+            digest = info.get("hashes", {}).get("sha256") or info["hash"].removeprefix("sha256=")
+            return source_of(f"{_bare(told['url'])}#sha256={digest}")
+    except (KeyError, TypeError, AttributeError, SetupError):
+        pass
+    raise _unknown("it was not installed from a repository at a commit, or from a wheel")
+
+
+def chosen_source(text: str) -> Source:
+    """The source named by *text*, or by GRADER_SOURCE, or the package's own. Raises SetupError."""
+    named = text or os.environ.get(VARIABLE, "")
+    return source_of(named) if named else own_source()
+
+
+def _unknown(why: str) -> SetupError:
+    return SetupError(f"can't tell where students can install this grader from: {why}", fix=_FIX)
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        raise SetupError(
+            f"can't read the wheel: {reason}", where=str(path), fix="check the path"
+        ) from None
+
+
+def _direct_url() -> dict[str, Any]:
+    """What pip noted when it installed the package that runs here (PEP 610); empty if nothing."""
+    try:
+        found: Distribution = distribution(NAME)
+        here = Path(str(found.locate_file("grader"))).resolve() == _PACKAGE.resolve()
+        data = json.loads((found.read_text("direct_url.json") if here else None) or "{}")
+    except (PackageNotFoundError, OSError, ValueError):
+        return {}
+    return data if isinstance(data, dict) else {}
+
+
+def _of_checkout(git: Git) -> Source:
+    """The commit that is checked out, at the repository that it was cloned from."""
+    try:
+        commit = git.line("rev-parse", "HEAD")
+        origin = _bare(git.line("config", "--get", "remote.origin.url"))
+    except GraderError:
+        raise _unknown("this checkout has no remote 'origin'") from None
+    if not origin.startswith("https://"):
+        raise _unknown("this checkout's 'origin' has no https address")
+    if not git.line("branch", "--remotes", "--contains", commit):
+        raise SetupError(
+            f"commit {commit[:10]} of this checkout is on no branch of its 'origin', so nobody "
+            "else can install it",
+            fix="push it, or name another with --grader-source URL@COMMIT",
+        )
+    changed = git.line("status", "--porcelain", "--untracked-files=no")
+    note = f"changes in this checkout that are not committed are not in {commit[:10]}"
+    return Source(source_of(f"{origin}@{commit}").url, note if changed else "")
+
+
+def _bare(url: str) -> str:
+    """*url* as everybody can use it: https where it was SSH, and without a user's name or token.
+
+    >>> _bare("git@github.com:org/grader.git"), _bare("https://me:token@example.org/g")
+    ('https://github.com/org/grader.git', 'https://example.org/g')
+    """
+    ssh = _SSH.fullmatch(url)
+    if ssh is not None:
+        return f"https://{ssh[1]}/{ssh[2]}"
+    parts = urlsplit(url)
+    return parts._replace(netloc=parts.netloc.rpartition("@")[2]).geturl()

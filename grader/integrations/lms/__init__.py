@@ -1,0 +1,1 @@
+"""Canvas and Moodle: gradebooks in both directions, and sets as quizzes."""

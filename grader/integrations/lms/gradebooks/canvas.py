@@ -1,0 +1,92 @@
+"""The gradebook that Canvas exports, with one assignment's column filled in."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from grader.errors import Location, SpecError
+from grader.integrations.lms.gradebooks.cells import Sheet
+from grader.integrations.lms.gradebooks.filled import (
+    Layout,
+    column_of,
+    columns_named,
+    exported,
+    filled,
+    number,
+    read_table,
+)
+from grader.model.exported import ClassResults, Exported
+
+_KEYS = {
+    "SIS Login ID": "id", "SIS User ID": "id", "ID": "id", "Integration ID": "id",
+    "Student": "name",
+}  # fmt: skip
+_FIRST = 6
+"""Rows among which that with the possible points is."""
+_POSSIBLE = "points possible"
+_READ_ONLY = "(read only)"
+_ASSIGNMENT = re.compile(r" \(\d+\)$")
+# The cell of a number as Excel would run it is never written: points have digits and a dot alone.
+
+
+def canvas(
+    results: ClassResults,
+    data: bytes,
+    file: str,
+    *,
+    column: str,
+    scale: bool = False,
+    missing_as_zero: bool = False,
+) -> Exported:
+    """The gradebook in *data* with the points of *results* in *column*.
+
+    Students are found by SIS Login ID, SIS User ID, ID or e-mail, and by their name where only
+    one has it. Every byte outside of the column stays. Cells of students whose points are open,
+    who handed in nothing, or who are excused stay, too, with a note.
+    """
+    table, mark = read_table(data, file)
+    header = [cell.text.strip() for cell in table.rows[0]]
+    if "ID" not in header or not header[0].startswith(("Student", "LastName")):
+        raise SpecError(
+            "this is not a gradebook as Canvas exports it: no columns 'Student' and 'ID'",
+            where=Location(file, 1),
+            fix="in Canvas: Grades, Export, Export Entire Gradebook",
+        )
+    possible = _possible(table)
+    assignments = tuple(_assignments(table, possible))
+    where = column_of(table, 0, column, assignments)
+    most = number(table.said(possible, where)) if possible is not None else None
+    layout = Layout(
+        column=where,
+        first=1 if possible is None else possible + 1,
+        keys=dict(columns_named(table, 0, _KEYS)),
+        most=most,
+        decimal="," if table.separator == ";" and _has_commas(table, possible) else ".",
+    )
+    text, notes = filled(results, table, layout, scale=scale, missing_as_zero=missing_as_zero)
+    if possible is None:
+        notes = (*notes, "the file has no row 'Points Possible', so the maximum was not compared")
+    elif most is None:
+        notes = (*notes, "the column has no possible points, so the maximum was not compared")
+    return exported(file, text, mark, notes)
+
+
+def _possible(table: Sheet) -> int | None:
+    for number_, row in enumerate(table.rows[1:_FIRST], start=1):
+        if _POSSIBLE in row[0].text.casefold():
+            return number_
+    return None
+
+
+def _assignments(table: Sheet, possible: int | None) -> Iterator[str]:
+    """Columns that Canvas takes points from."""
+    for index, cell in enumerate(table.rows[0]):
+        title = cell.text.strip()
+        below = "" if possible is None else table.said(possible, index)
+        if _ASSIGNMENT.search(title) and below.casefold() != _READ_ONLY:
+            yield title
+
+
+def _has_commas(table: Sheet, possible: int | None) -> bool:
+    return possible is not None and any("," in cell.text for cell in table.rows[possible])

@@ -1,0 +1,251 @@
+"""An instructor's own table of grades with one column filled in, and every other byte kept."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from math import isfinite
+
+from grader.errors import Location, SetupError, SpecError
+from grader.integrations.lms.gradebooks.cells import Sheet, sheet
+from grader.integrations.results import listed, warnings
+from grader.model.exported import ClassResults, Exported, Result
+from grader.model.result import Standing
+from grader.registry import nearest
+
+EXCUSED = "EX"
+_SAME = 0.005
+"""Two decimals are kept by the systems that read it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Layout:
+    """Where things stand in a table of grades."""
+
+    column: int
+    first: int
+    """The first row that may be a student's."""
+    keys: Mapping[int, str]
+    """Columns by which a student is found, in order, with what each holds: `id`, `email`, `name`"""
+    most: float | None = None
+    """The points that the column is out of; None where each row says so."""
+    most_column: int | None = None
+    decimal: str = "."
+
+
+def decoded(data: bytes, file: str) -> tuple[str, str]:
+    """The text, and the mark of its encoding that stood before it."""
+    mark = "\ufeff" if data.startswith(b"\xef\xbb\xbf") else ""
+    try:
+        return data.decode("utf-8").removeprefix("\ufeff"), mark
+    except UnicodeDecodeError as error:
+        raise SpecError(
+            "the file is not UTF-8",
+            where=Location(file, data[: error.start].count(b"\n") + 1),
+            fix="use the file as it was downloaded, not as a spreadsheet saved it",
+        ) from None
+
+
+def column_of(table: Sheet, row: int, wanted: str, takes: Sequence[str]) -> int:
+    """The column whose title is *wanted*, or *wanted* with an id in brackets behind it.
+
+    Raises SetupError with the columns that could be meant: those in *takes*.
+    """
+    titles = [cell.text.strip() for cell in table.rows[row]]
+    found = [i for i, title in enumerate(titles) if title == wanted]
+    found = found or [i for i, t in enumerate(titles) if t.rpartition(" (")[0] == wanted]
+    if len(found) == 1 and titles[found[0]] in takes:
+        return found[0]
+    if len(found) > 1:
+        raise SetupError(
+            f"'{table.file}' has {len(found)} columns '{wanted}'",
+            fix="name it with the number in brackets: "
+            + ", ".join(f"'{titles[i]}'" for i in found),
+        )
+    short = {title.rpartition(" (")[0]: title for title in takes}
+    close = nearest(wanted, takes) or short.get(nearest(wanted, short) or "")
+    there = f"there are: {listed(takes)}" if takes else "add the assignment there, and export again"
+    fix = f"did you mean '{close}'?" if close else there
+    if found:
+        raise SetupError(f"the column '{titles[found[0]]}' can't be filled in", fix=fix)
+    raise SetupError(f"'{table.file}' has no column '{wanted}'", fix=fix)
+
+
+def filled(
+    results: ClassResults, table: Sheet, layout: Layout, *, scale: bool, missing_as_zero: bool
+) -> tuple[str, tuple[str, ...]]:
+    """The text with everybody's points, and notes on all who were left as they were.
+
+    Raises SetupError when a student stands in two rows, when the points can't be what the column
+    is out of, and when not a single student is found.
+    """
+    if not layout.keys:
+        raise SpecError(
+            "no column tells whose row is whose, such as an id, an e-mail address or a name",
+            where=Location(table.file, 1),
+            fix="use the CSV file as it was downloaded",
+        )
+    rows = _rows(results, table, layout)
+    said: dict[tuple[int, int], str] = {}
+    kept: dict[str, list[str]] = {}
+    for result, row in rows:
+        student = result.feedback.student.id
+        before = table.rows[row][layout.column].text.strip()
+        why = _why_not(result, before, missing_as_zero)
+        if why:
+            kept.setdefault(why, []).append(student)
+            continue
+        points = _points(result, _most(table, row, layout), layout.column, table, scale=scale)
+        written = f"{points:.2f}".replace(".", layout.decimal)
+        if before and not _is_same(before, points, layout.decimal):
+            kept.setdefault("had other points before, which are replaced", []).append(student)
+        if not before or not _is_same(before, points, layout.decimal):
+            said[row, layout.column] = written
+    there = {result.feedback.student.id for result, _ in rows}
+    absent = [r.feedback.student.id for r in results.results if r.feedback.student.id not in there]
+    if not there:
+        columns = ", ".join(f"'{_title(table, c)}'" for c in layout.keys)
+        raise SetupError(
+            f"no student of the release stands in '{table.file}'; looked at {columns}",
+            fix="the release's ids must be the ids or logins of that system",
+        )
+    if absent:
+        kept["are not in the table, and have no points in it"] = absent
+    notes = (f"{listed(who)}: {why}" for why, who in kept.items())
+    return table.replaced(said), (*notes, *warnings(results.results))
+
+
+def exported(name: str, text: str, mark: str, notes: tuple[str, ...]) -> Exported:
+    """The file under its own name."""
+    return Exported(files={name: (mark + text).encode()}, notes=notes)
+
+
+def _title(table: Sheet, column: int) -> str:
+    header = table.rows[0]
+    return header[column].text.strip() if column < len(header) else str(column + 1)
+
+
+def _rows(results: ClassResults, table: Sheet, layout: Layout) -> list[tuple[Result, int]]:
+    known: dict[tuple[str, str], list[int]] = {}
+    for number, row in enumerate(table.rows[layout.first :], start=layout.first):
+        if layout.column >= len(row):
+            continue
+        for column, kind in layout.keys.items():
+            if column < len(row) and (text := row[column].text.strip()):
+                # A row counts once for each kind of key, in however many columns it stands.
+                found = known.setdefault((kind, _folded(text, kind)), [])
+                if number not in found:
+                    found.append(number)
+    pairs = []
+    for result in results.results:
+        at = _row(result, known, table)
+        if at is not None:
+            pairs.append((result, at))
+    times = Counter(at for _, at in pairs)
+    for at in sorted(at for at, count in times.items() if count > 1):
+        who = [result.feedback.student.id for result, other in pairs if other == at]
+        raise SetupError(
+            f"two students of the release are the same row of '{table.file}': {listed(who)}",
+            where=Location(table.file, table.lines[at]),
+            fix="give them ids that tell them apart, as in the other system",
+        )
+    return pairs
+
+
+def _folded(text: str, kind: str) -> str:
+    return " ".join(text.casefold().split()) if kind == "name" else text.casefold()
+
+
+def _row(result: Result, known: Mapping[tuple[str, str], list[int]], table: Sheet) -> int | None:
+    student = result.feedback.student
+    tried = (
+        ("id", student.id), ("email", student.email), ("id", student.email),
+        ("email", student.id), ("name", student.name),
+    )  # fmt: skip
+    for kind, text in tried:
+        rows = known.get((kind, _folded(text, kind)), []) if text else []
+        if len(rows) > 1 and kind == "name":
+            continue  # two people of one name are not told apart by it
+        if len(rows) > 1:
+            lines = ", ".join(str(table.lines[row]) for row in rows)
+            raise SetupError(
+                f"'{student.id}' stands in several rows of '{table.file}': lines {lines}",
+                fix="remove the rows that are not meant",
+            )
+        if rows:
+            return rows[0]
+    return None
+
+
+def _why_not(result: Result, before: str, missing_as_zero: bool) -> str | None:
+    """Why the cell stays as it is; None when it is filled in."""
+    feedback = result.feedback
+    if before.upper() == EXCUSED:
+        return "is excused there, and stays so"
+    if feedback.standing in {Standing.MISSING, Standing.REFUSED}:
+        kept = f"{feedback.standing.value}, so the cell stays as it was (see --missing-as-zero)"
+        return None if missing_as_zero else kept
+    if not feedback.complete:
+        return "points are still open, so the cell stays as it was (see `grader mark`)"
+    return None
+
+
+def _most(table: Sheet, row: int, layout: Layout) -> float | None:
+    if layout.most_column is None:
+        return layout.most
+    return number(table.said(row, layout.most_column))
+
+
+def _points(result: Result, most: float | None, column: int, table: Sheet, *, scale: bool) -> float:
+    feedback = result.feedback
+    if most is None or abs(most - feedback.max_score) < _SAME:
+        return feedback.score
+    if not scale:
+        raise SetupError(
+            f"the column '{table.rows[0][column].text.strip()}' is out of {most:g} points, and "
+            f"the exam of '{feedback.student.id}' out of {feedback.max_score:g}",
+            fix="set the points of the assignment there, or convert them with --scale",
+        )
+    if most <= 0:
+        raise SetupError(
+            f"the column '{table.rows[0][column].text.strip()}' is out of {most:g} points, to "
+            "which nothing can be converted",
+            fix="set the points of the assignment there, and download the file again",
+        )
+    return feedback.score * most / feedback.max_score if feedback.max_score else 0.0
+
+
+def number(text: str) -> float | None:
+    """A number as spreadsheets in any country write one; None for anything else."""
+    try:
+        found = float(text.strip().replace(",", "."))
+    except ValueError:
+        return None
+    return found if isfinite(found) else None
+
+
+def _is_same(before: str, points: float, decimal: str) -> bool:
+    was = number(before.replace(decimal, "."))
+    return was is not None and abs(was - points) < _SAME
+
+
+def read_table(data: bytes, file: str) -> tuple[Sheet, str]:
+    """The table, and the mark before it. Raises SpecError for what is no table."""
+    text, mark = decoded(data, file)
+    table = sheet(text, file)
+    if not table.rows or len(table.rows[0]) < 2:
+        raise SpecError(
+            "this is no table with columns",
+            where=Location(file, 1),
+            fix="use the CSV file as it was downloaded",
+        )
+    return table, mark
+
+
+def columns_named(table: Sheet, row: int, names: Mapping[str, str]) -> Iterator[tuple[int, str]]:
+    """The columns of these titles, with what *names* says that they hold; in order of *names*."""
+    titles = [cell.text.strip().casefold() for cell in table.rows[row]]
+    for name, kind in names.items():
+        if name.casefold() in titles:
+            yield titles.index(name.casefold()), kind

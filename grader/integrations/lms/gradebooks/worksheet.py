@@ -1,0 +1,49 @@
+"""Moodle's worksheet for grading offline, with the grades filled in."""
+
+from __future__ import annotations
+
+from grader.errors import Location, SpecError
+from grader.integrations.lms.gradebooks.filled import (
+    Layout,
+    columns_named,
+    exported,
+    filled,
+    read_table,
+)
+from grader.model.exported import ClassResults, Exported
+
+_GRADE, _MOST = "grade", "maximum grade"
+_KEYS = {
+    "ID number": "id", "Username": "id", "Email address": "email", "Full name": "name",
+}  # fmt: skip
+
+
+def worksheet(
+    results: ClassResults,
+    data: bytes,
+    file: str,
+    *,
+    scale: bool = False,
+    missing_as_zero: bool = False,
+) -> Exported:
+    """The worksheet in *data* with the points of *results* in its column `Grade`.
+
+    Students are found by ID number, username or e-mail address, and by their name where only one
+    has it. Everything else stays as it was.
+    """
+    table, mark = read_table(data, file)
+    titles = [cell.text.strip().casefold() for cell in table.rows[0]]
+    if _GRADE not in titles or titles[0] != "identifier":
+        raise SpecError(
+            "this is not Moodle's grading worksheet: no columns 'Identifier' and 'Grade'",
+            where=Location(file, 1),
+            fix="in Moodle: allow 'Offline grading worksheet', then 'Download grading worksheet'",
+        )
+    layout = Layout(
+        column=titles.index(_GRADE),
+        first=1,
+        keys=dict(columns_named(table, 0, _KEYS)),
+        most_column=titles.index(_MOST) if _MOST in titles else None,
+    )
+    text, notes = filled(results, table, layout, scale=scale, missing_as_zero=missing_as_zero)
+    return exported(file, text, mark, notes)

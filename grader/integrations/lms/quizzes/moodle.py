@@ -1,0 +1,174 @@
+"""A quiz as Moodle XML: a category for each number, with a question for each variant."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from fractions import Fraction
+from xml.etree.ElementTree import Element
+
+from grader.integrations.lms.quizzes import cloze
+from grader.integrations.lms.quizzes.fit import asked_alike, fitting, notes_of
+from grader.integrations.lms.quizzes.moodle_types import (
+    ORDERINGS,
+    Heading,
+    alone,
+    finished,
+    html,
+    question,
+)
+from grader.integrations.lms.quizzes.texts import ask, head, solution, unit_of
+from grader.integrations.lms.quizzes.xml import add, document, element
+from grader.model.exported import Exported
+from grader.model.item import ChoiceItem, Item, NumberItem, OrderItem
+from grader.model.quiz import Asked, Field, Pool, Quiz
+
+SMALLEST = 1e-10
+"""Moodle widens every tolerance by 1e-14, which must not matter."""
+LARGEST_EXACT = 10**13
+"""Moodle compares 14 digits; larger whole numbers are accepted with their neighbours."""
+
+GENERAL = (
+    "an answer is a number in the unit that is asked for, without a unit of its own",
+    "add one random question from each category to the quiz, with the mark of its description",
+    "formulas are LaTeX between \\( and \\), which Moodle's MathJax filter typesets",
+    "the file holds the answers: keep it private",
+)
+
+
+def moodle(quiz: Quiz, *, leave_out: bool = False) -> Exported:
+    """`quiz.xml` for Moodle's question bank.
+
+    Raises SetupError when a part has no form in Moodle, unless it is to be left out.
+    """
+    fitted = fitting(quiz, "Moodle", _unfit, leave_out=leave_out)
+    fitted = asked_alike(
+        fitted, lambda asked: len(_sheets(asked)) > 1, "that takes several of Moodle's questions"
+    )
+    root = element("quiz")
+    notes = list(fitted.notes)
+    for pool in fitted.pools:
+        categories = list(_categories(fitted, pool))
+        for made in (one for category in categories for one in category):
+            root.append(made)
+        if len(categories) > 1:
+            notes.append(
+                f"number {pool.number} takes {len(categories)} of Moodle's questions, each with "
+                "the whole prompt; a student may get them with different numbers"
+            )
+    notes += [*notes_of(fitted, _more), *GENERAL]
+    return Exported(files={"quiz.xml": document(root)}, notes=tuple(notes))
+
+
+def _unfit(item: Item, points: float) -> str | None:  # noqa: ARG001 - any points will do
+    if isinstance(item, NumberItem) and 0 < abs(item.ranges[0].value) < SMALLEST:
+        return f"answers below {SMALLEST:g} can't be told apart there; ask in a smaller unit"
+    if isinstance(item, OrderItem) and item.rule not in ORDERINGS:
+        return f"the rule '{item.rule}' is not one of Moodle's for orders"
+    heading = Heading(name="", text="", feedback="", mark=1, idnumber="")
+    if not cloze.fits(item) and alone(item, heading) is None:
+        return "its shares of the points are not among Moodle's, and its texts fit in no gap"
+    return None
+
+
+def _more(item: Item) -> Iterator[str]:
+    if isinstance(item, NumberItem) and item.whole:
+        right = item.ranges[0]
+        if right.low == right.high and abs(right.value) > LARGEST_EXACT:
+            yield "whole numbers are compared to 14 digits only"
+    if isinstance(item, OrderItem):
+        yield "needs Moodle 4.4, or the plug-in qtype_ordering"
+    if cloze.one_by_one(item):
+        yield "asked option by option, yes or no; an option left open counts as wrong"
+    if isinstance(item, ChoiceItem) and item.several and item.rule == "all-or-nothing":
+        yield (
+            "Moodle gives part of the points for some of the right options, and none with a wrong "
+            "one; here it was all or nothing"
+        )
+    if isinstance(item, ChoiceItem) and item.several and item.rule != "each-option":
+        yield f'has one more option, "{cloze.NONE}"'
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Sheet:
+    """Parts of a variant that are one question of Moodle's."""
+
+    fields: tuple[Field, ...]
+    gaps: bool
+
+    @property
+    def points(self) -> float:
+        return round(sum(field.points for field in self.fields), 4)
+
+
+def _sheets(asked: Asked) -> list[_Sheet]:
+    """As few questions as possible: the parts of a variant stay together."""
+    inside = tuple(f for f in asked.fields if all(map(cloze.fits, f.items)))
+    together = [inside] if inside else []
+    apart = [(field,) for field in asked.fields if field not in inside]
+    return [_Sheet(fields=f, gaps=not _native(f)) for f in (*together, *apart)]
+
+
+def _native(fields: tuple[Field, ...]) -> bool:
+    """Whether they are one thing to answer, for which Moodle has a type of question."""
+    if len(fields) > 1 or len(fields[0].items) > 1:
+        return False
+    heading = Heading(name="", text="", feedback="", mark=1, idnumber="")
+    return alone(fields[0].items[0], heading) is not None
+
+
+def _categories(quiz: Quiz, pool: Pool) -> Iterator[list[Element]]:
+    """A category and its questions, for each question that a student gets at this number."""
+    every = [(asked, _sheets(asked)) for asked in pool.questions]
+    scale = math.lcm(*(w.denominator for _, sheets in every for w in _weights(sheets)))
+    count = len(every[0][1])
+    for index in range(count):
+        mark = every[0][1][index].points
+        letters = ", ".join(f.letter for f in every[0][1][index].fields if f.letter)
+        name = f"{pool.number:02d} {pool.title}" + (f" ({letters})" if count > 1 else "")
+        yield [
+            _category(quiz, name, mark),
+            *(_question(asked, sheets[index], scale, count) for asked, sheets in every),
+        ]
+
+
+def _weights(sheets: Sequence[_Sheet]) -> Iterator[Fraction]:
+    for sheet in sheets:
+        if sheet.gaps:
+            for field in sheet.fields:
+                yield from cloze.weights(field)
+
+
+def _category(quiz: Quiz, name: str, mark: float) -> Element:
+    made = element("question", type="category")
+    # A slash parts names; two are one that is meant.
+    path = "/".join(text.replace("/", "//") for text in (quiz.title, name))
+    add(add(made, "category"), "text", f"$course$/top/{path}")
+    told = f"Add one random question from this category to the quiz; its maximum mark is {mark:g}."
+    html(made, "info", f"<p>{told}</p>")
+    return made
+
+
+def _question(asked: Asked, sheet: _Sheet, scale: int, count: int) -> Element:
+    parts = "-".join(field.id for field in sheet.fields)
+    name = f"{asked.problem} {asked.variant:03d}" + (f" {parts}" if count > 1 else "")
+    heading = Heading(
+        name=name,
+        text="",
+        feedback=solution(asked),
+        mark=sheet.points,
+        idnumber=name.replace(" ", "-")[-100:],
+        tags=(asked.problem,),
+    )
+    if sheet.gaps:
+        gaps = "".join(cloze.gaps(field, scale) for field in sheet.fields)
+        text = cloze.outside(head(asked)) + gaps
+        return finished(question("cloze", replace(heading, text=text)), heading)
+    field = sheet.fields[0]
+    item = field.items[0]
+    more = f"Give {unit_of(item)}." if isinstance(item, NumberItem) else ""
+    heading = replace(heading, text=head(asked) + ask(field, more))
+    made = alone(item, heading)
+    assert made is not None  # noqa: S101 - what has no form was refused
+    return finished(made, heading)

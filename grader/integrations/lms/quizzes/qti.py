@@ -1,0 +1,330 @@
+"""A quiz as a QTI 1.2 package for Canvas: a group for each part, with an item for each variant."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from itertools import count
+from xml.etree.ElementTree import Element
+
+from grader.integrations.lms.quizzes import cloze
+from grader.integrations.lms.quizzes.fit import asked_alike, fitting, notes_of
+from grader.integrations.lms.quizzes.qti_items import Heading, ident, made
+from grader.integrations.lms.quizzes.qti_items import field as metadata
+from grader.integrations.lms.quizzes.texts import ask, head, solution, unit_of
+from grader.integrations.lms.quizzes.xml import add, document, element
+from grader.model.exported import Exported
+from grader.model.item import (
+    ChoiceItem,
+    EssayItem,
+    Item,
+    NumberItem,
+    OrderItem,
+    TextItem,
+)
+from grader.model.quiz import Asked, Field, Pool, Quiz
+from grader.text.markup import plain_text, typeset_text
+
+SMALLEST = 1e-4
+"""Canvas shows and compares four decimals in places; smaller answers are lost."""
+
+DECIMALS = 2
+"""Of points. Canvas reads any number and shows two decimals; more would be there, but unseen."""
+
+GENERAL = (
+    "an answer is a number in the unit that is asked for, without a unit of its own",
+    "mistakes in numbers and texts have no feedback: Canvas would take them for right answers",
+    "formulas are LaTeX between \\( and \\), which Canvas typesets",
+    "students see no results until you let them, in the quiz's settings in Canvas",
+    "look at the quiz in Canvas before you publish it: Canvas says nothing of what it can't read",
+    "the file holds the answers: keep it private",
+)
+_DATE = (1980, 1, 1, 0, 0, 0)
+
+
+def qti(quiz: Quiz, *, leave_out: bool = False) -> Exported:
+    """`exam.zip` for Canvas's import of QTI packages.
+
+    Raises SetupError when a part has no form in Canvas, unless it is to be left out.
+    """
+    fitted = fitting(quiz, "Canvas", _unfit, leave_out=leave_out)
+    fitted = asked_alike(
+        fitted, lambda asked: len(list(_pieces(asked))) > 1, "Canvas has no questions with parts"
+    )
+    notes = [*fitted.notes]
+    split = [
+        f"{pool.number}"
+        for pool in fitted.pools
+        if len(pool.questions) > 1 and len(list(_pieces(pool.questions[0]))) > 1
+    ]
+    if split:
+        notes.append(
+            "every part is a question of its own with the whole prompt, and a student may get the "
+            f"parts of one problem with different numbers: {', '.join(split)}"
+        )
+    files = _files(fitted)
+    notes += [*notes_of(fitted, _more), *GENERAL]
+    return Exported(files={"exam.zip": _zipped(files)}, notes=tuple(notes))
+
+
+def _unfit(item: Item, points: float) -> str | None:
+    if isinstance(item, OrderItem):
+        return "Canvas has no question for orders"
+    # Points have six decimals here, and so a cell's share of them.
+    if round(points, DECIMALS) <= 0 or abs(points - round(points, DECIMALS)) > 2e-6:
+        what = "each of its cells" if isinstance(item, NumberItem) and item.row else "it"
+        return f"Canvas shows points with two decimals, and {what} is worth {points:.6g}"
+    return _lossy(item) if isinstance(item, NumberItem) else None
+
+
+def _lossy(item: NumberItem) -> str | None:
+    key = item.ranges[0]
+    if 0 < abs(key.value) < SMALLEST:
+        return f"Canvas loses answers below {SMALLEST:g}; ask in a smaller unit"
+    if key.low == key.high and int(float(key.value)) != key.value and item.whole:
+        return "Canvas loses digits of so long a number; ask in a larger unit, with a tolerance"
+    return None
+
+
+def _more(item: Item) -> Iterator[str]:
+    if isinstance(item, NumberItem) and any(r.share for r in item.ranges[1:]):
+        yield "mistakes that keep part of the points keep none"
+    if isinstance(item, TextItem):
+        if any(words.share for words in item.words[1:]):
+            yield "mistakes that keep part of the points keep none"
+        if item.exact:
+            yield "upper case does not count in Canvas"
+    if isinstance(item, EssayItem) and item.rubric:
+        yield "the rubric is not in the file; attach it in Canvas"
+    if isinstance(item, ChoiceItem):
+        yield from _of_choice(item)
+
+
+def _of_choice(item: ChoiceItem) -> Iterator[str]:
+    if not item.several:
+        if any(choice.share for choice in item.choices if not choice.right):
+            yield "wrong options that keep part of the points keep none"
+    elif cloze.one_by_one(item):
+        yield "asked option by option, yes or no, without the options' feedback"
+    else:
+        yield f'has one more option, "{cloze.NONE}"'
+        if item.rule == "all-or-nothing":
+            yield (
+                "Canvas gives the share of right options less that of wrong ones; here it was all "
+                "or nothing"
+            )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Piece:
+    """One question of Canvas's: a part, or a cell of a table."""
+
+    part: Field
+    item: Item
+    points: float
+    index: int
+
+    def text(self, asked: Asked) -> str:
+        """The whole prompt, and what is asked."""
+        more = []
+        if isinstance(self.item, NumberItem):
+            if self.item.row:
+                more.append(f"Here: {self.item.row}, {plain_text(self.item.column)}.")
+            more.append(f"Give {unit_of(self.item)}.")
+        return head(asked) + ask(self.part, " ".join(more))
+
+
+def _pieces(asked: Asked) -> Iterator[_Piece]:
+    for part in asked.fields:
+        for index, item in enumerate(part.items):
+            points = round(part.points * getattr(item, "weight", 1.0), DECIMALS)
+            yield _Piece(part=part, item=item, points=points, index=index)
+
+
+@dataclass(slots=True)
+class _Names:
+    """The identifiers of one package."""
+
+    quiz: str
+    numbers: Iterator[int] = field(default_factory=lambda: count(1001))
+
+    def of(self, *names: object) -> str:
+        return ident(self.quiz, *names)
+
+
+def _files(quiz: Quiz) -> dict[str, bytes]:
+    names = _Names(quiz.id)
+    root = names.of("assessment")
+    meta = names.of("meta")
+    return {
+        "imsmanifest.xml": document(_manifest(quiz, names, root, meta)),
+        f"{root}/{root}.xml": document(_assessment(quiz, names, root)),
+        f"{root}/assessment_meta.xml": document(_meta(quiz, names, root)),
+    }
+
+
+def _zipped(files: dict[str, bytes]) -> bytes:
+    made = io.BytesIO()
+    with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as archive:
+        for name, data in files.items():
+            info = zipfile.ZipInfo(name, _DATE)
+            info.compress_type = zipfile.ZIP_DEFLATED
+            info.external_attr = 0o644 << 16
+            archive.writestr(info, data)
+        archive.writestr(zipfile.ZipInfo("non_cc_assessments/", _DATE), b"")
+    return made.getvalue()
+
+
+_QTI = "http://www.imsglobal.org/xsd/ims_qtiasiv1p2"
+_XSI = "http://www.w3.org/2001/XMLSchema-instance"
+_CANVAS = "http://canvas.instructure.com/xsd/cccv1p0"
+
+
+def _assessment(quiz: Quiz, names: _Names, name: str) -> Element:
+    root = element(
+        "questestinterop",
+        **{
+            "xmlns": _QTI,
+            "xmlns:xsi": _XSI,
+            "xsi:schemaLocation": f"{_QTI} http://www.imsglobal.org/xsd/ims_qtiasiv1p2p1.xsd",
+        },
+    )
+    assessment = add(root, "assessment", ident=name, title=quiz.title)
+    about = add(assessment, "qtimetadata")
+    if quiz.minutes:
+        metadata(about, "qmd_timelimit", f"{quiz.minutes:g}")
+    metadata(about, "cc_maxattempts", "1")
+    section = add(assessment, "section", ident="root_section")
+    for pool in quiz.pools:
+        _sections(section, pool, names)
+    return root
+
+
+def _sections(parent: Element, pool: Pool, names: _Names) -> None:
+    """A group of variants for each part of the pool's problem."""
+    every = [list(_pieces(asked)) for asked in pool.questions]
+    for at, first in enumerate(every[0]):
+        home = parent
+        if len(pool.questions) > 1:
+            home = _group(parent, pool, first, names, at)
+        for asked, pieces in zip(pool.questions, every, strict=True):
+            home.append(_item(pool, asked, pieces[at], names))
+
+
+def _group(parent: Element, pool: Pool, piece: _Piece, names: _Names, at: int) -> Element:
+    title = f"{pool.number} {pool.title}" + (f" ({piece.part.letter})" if piece.part.letter else "")
+    section = add(parent, "section", ident=names.of("group", pool.number, at), title=title)
+    selection = add(add(section, "selection_ordering"), "selection")
+    add(selection, "selection_number", "1")
+    extension = add(selection, "selection_extension")
+    add(extension, "points_per_item", f"{piece.points:g}")
+    return section
+
+
+def _item(pool: Pool, asked: Asked, piece: _Piece, names: _Names) -> Element:
+    part = (pool.number, asked.problem, asked.variant, piece.part.id, piece.index)
+    letter = f" ({piece.part.letter})" if piece.part.letter else ""
+    heading = Heading(
+        ident=names.of("item", *part),
+        title=f"{pool.number}{letter} {asked.title}",
+        text=piece.text(asked),
+        feedback=solution(asked),
+        points=piece.points,
+        numbers=names.numbers,
+    )
+    return made(piece.item, heading)
+
+
+def _total(quiz: Quiz) -> float:
+    return sum(pool.points for pool in quiz.pools)
+
+
+def _meta(quiz: Quiz, names: _Names, name: str) -> Element:
+    root = element(
+        "quiz",
+        **{
+            "identifier": name,
+            "xmlns": _CANVAS,
+            "xmlns:xsi": _XSI,
+            "xsi:schemaLocation": f"{_CANVAS} https://canvas.instructure.com/xsd/cccv1p0.xsd",
+        },
+    )
+    limit = [("time_limit", f"{quiz.minutes:g}")] if quiz.minutes else []
+    _texts(
+        root,
+        [
+            ("title", quiz.title),
+            ("description", typeset_text(quiz.instructions) if quiz.instructions else ""),
+            # The variants are shuffled already, and some options have an order.
+            ("shuffle_answers", "false"),
+            ("scoring_policy", "keep_highest"),
+            # Or whoever is first could pass the worked solutions on.
+            ("hide_results", "always"),
+            ("quiz_type", "assignment"),
+            ("points_possible", f"{_total(quiz):g}"),
+            ("show_correct_answers", "false"),
+            ("could_be_locked", "false"),
+            *limit,
+            ("allowed_attempts", "1"),
+            ("one_question_at_a_time", "false"),
+            ("cant_go_back", "false"),
+            ("available", "false"),
+        ],
+    )
+    assignment = add(root, "assignment", identifier=names.of("assignment"))
+    _texts(
+        assignment,
+        [
+            ("title", quiz.title),
+            ("workflow_state", "unpublished"),
+            ("quiz_identifierref", name),
+            ("points_possible", f"{_total(quiz):g}"),
+            ("grading_type", "points"),
+            ("submission_types", "online_quiz"),
+        ],
+    )
+    return root
+
+
+def _texts(parent: Element, pairs: Sequence[tuple[str, str]]) -> None:
+    for tag, text in pairs:
+        add(parent, tag, text)
+
+
+_PACKAGE = "http://www.imsglobal.org/xsd/imsccv1p1/imscp_v1p1"
+_MATTER = "http://www.imsglobal.org/xsd/imsmd_v1p2"
+
+
+def _manifest(quiz: Quiz, names: _Names, name: str, meta: str) -> Element:
+    root = element(
+        "manifest",
+        **{
+            "identifier": names.of("manifest"),
+            "xmlns": _PACKAGE,
+            "xmlns:imsmd": _MATTER,
+            "xmlns:xsi": _XSI,
+            "xsi:schemaLocation": f"{_PACKAGE} http://www.imsglobal.org/xsd/imscp_v1p1.xsd "
+            f"{_MATTER} http://www.imsglobal.org/xsd/imsmd_v1p2p2.xsd",
+        },
+    )
+    about = add(root, "metadata")
+    add(about, "schema", "IMS Content")
+    add(about, "schemaversion", "1.1.3")
+    title = add(add(add(about, "imsmd:lom"), "imsmd:general"), "imsmd:title")
+    add(title, "imsmd:string", quiz.title)
+    add(root, "organizations")
+    resources = add(root, "resources")
+    quiz_file = add(resources, "resource", identifier=name, type="imsqti_xmlv1p2")
+    add(quiz_file, "file", href=f"{name}/{name}.xml")
+    add(quiz_file, "dependency", identifierref=meta)
+    about_file = add(
+        resources,
+        "resource",
+        identifier=meta,
+        type="associatedcontent/imscc_xmlv1p1/learning-application-resource",
+        href=f"{name}/assessment_meta.xml",
+    )
+    add(about_file, "file", href=f"{name}/assessment_meta.xml")
+    return root

@@ -1,0 +1,237 @@
+"""A part as an item of QTI 1.2, in the forms that Canvas knows.
+
+Canvas takes every answer that has any score as wholly right, so only right answers have one.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+from xml.etree.ElementTree import Element
+
+from grader.integrations.lms.quizzes import cloze
+from grader.integrations.lms.quizzes.numbers import centred, ends, written
+from grader.integrations.lms.quizzes.texts import line
+from grader.integrations.lms.quizzes.xml import add, element
+from grader.model.item import (
+    ChoiceItem,
+    Choosable,
+    EssayItem,
+    Item,
+    NumberItem,
+    PairsItem,
+    TextItem,
+)
+from grader.text.markup import plain_text
+
+RESPONSE = "response1"
+
+
+def ident(*names: object) -> str:
+    """An identifier as Canvas makes them: the same for the same *names*, and unlike any other."""
+    digest = hashlib.sha256("\0".join(map(str, names)).encode()).hexdigest()
+    return f"g{digest[:32]}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Heading:
+    """What every item has."""
+
+    ident: str
+    title: str
+    text: str
+    """HTML."""
+    feedback: str
+    """Shown to everybody afterwards; HTML."""
+    points: float
+    numbers: Iterator[int]
+    """For the ids of answers; no two in a quiz are the same."""
+
+
+def made(item: Item, heading: Heading) -> Element:
+    """The item in QTI 1.2."""
+    return _MAKES[type(item)](item, heading)
+
+
+def _start(kind: str, heading: Heading, answers: Sequence[int] = ()) -> tuple[Element, Element]:
+    """An item with its metadata and its text, and the presentation for what is to be filled in."""
+    item = element("item", ident=heading.ident, title=heading.title)
+    fields = add(add(item, "itemmetadata"), "qtimetadata")
+    for label, entry in (
+        ("question_type", kind),
+        ("points_possible", f"{heading.points:g}"),
+        ("original_answer_ids", ",".join(map(str, answers))),
+        ("assessment_question_identifierref", ident("question", heading.ident)),
+    ):
+        field(fields, label, entry)
+    presentation = add(item, "presentation")
+    text(presentation, heading.text)
+    return item, presentation
+
+
+def field(parent: Element, label: str, entry: str) -> None:
+    """A field of metadata."""
+    made = add(parent, "qtimetadatafield")
+    add(made, "fieldlabel", label)
+    add(made, "fieldentry", entry)
+
+
+def text(parent: Element, html: str) -> None:
+    """Some HTML."""
+    add(add(parent, "material"), "mattext", html, texttype="text/html")
+
+
+def _processing(item: Element, heading: Heading) -> Element:
+    processing = add(item, "resprocessing")
+    outcomes = add(processing, "outcomes")
+    add(outcomes, "decvar", maxvalue="100", minvalue="0", varname="SCORE", vartype="Decimal")
+    if heading.feedback:
+        shown = add(processing, "respcondition", **{"continue": "Yes"})
+        add(add(shown, "conditionvar"), "other")
+        _show(shown, "general_fb")
+    return processing
+
+
+def _show(condition: Element, feedback: str) -> None:
+    add(condition, "displayfeedback", feedbacktype="Response", linkrefid=feedback)
+
+
+def _right(processing: Element) -> Element:
+    """A condition for all points; what is returned is what must hold."""
+    condition = add(processing, "respcondition", **{"continue": "No"})
+    holds = add(condition, "conditionvar")
+    add(condition, "setvar", "100", action="Set", varname="SCORE")
+    return holds
+
+
+def _finish(item: Element, heading: Heading, feedback: Sequence[tuple[str, str]] = ()) -> Element:
+    told = [("general_fb", heading.feedback)] if heading.feedback else []
+    for name, html in (*told, *feedback):
+        text(add(add(item, "itemfeedback", ident=name), "flow_mat"), html)
+    return item
+
+
+def _number(item: NumberItem, heading: Heading) -> Element:
+    answer = next(heading.numbers)
+    made, presentation = _start("numerical_question", heading, [answer])
+    response = add(presentation, "response_str", ident=RESPONSE, rcardinality="Single")
+    add(add(response, "render_fib", fibtype="Decimal"), "response_label", ident="answer1")
+    holds = _right(_processing(made, heading))
+    key = item.ranges[0]
+    around = centred(key)
+    if len(around) == 1:
+        value, width = around[0]
+        either = add(holds, "or")
+        add(either, "varequal", written(value), respident=RESPONSE)
+        holds = add(either, "and")
+        low, high = ends(value, width)
+    else:
+        low, high = written(key.low), written(key.high)
+    add(holds, "vargte", low, respident=RESPONSE)
+    add(holds, "varlte", high, respident=RESPONSE)
+    return _finish(made, heading)
+
+
+def _choice(item: ChoiceItem, heading: Heading) -> Element:
+    if cloze.one_by_one(item):
+        return _one_by_one(item, heading)
+    choices = [choice for choice, _ in cloze.several(item)] if item.several else item.choices
+    kind = "multiple_answers_question" if item.several else "multiple_choice_question"
+    if {choice.id for choice in item.choices} == {"true", "false"} and not item.shuffle:
+        kind = "true_false_question"
+    numbers = [next(heading.numbers) for _ in choices]
+    made, presentation = _start(kind, heading, numbers)
+    cardinality = "Multiple" if item.several else "Single"
+    response = add(presentation, "response_lid", ident=RESPONSE, rcardinality=cardinality)
+    listed = add(response, "render_choice")
+    for number, choice in zip(numbers, choices, strict=True):
+        text(add(listed, "response_label", ident=str(number)), line(choice.text))
+    processing = _processing(made, heading)
+    told = _told(processing, numbers, choices)
+    holds = _right(processing)
+    if item.several:
+        holds = add(holds, "and")
+    for number, choice in zip(numbers, choices, strict=True):
+        if choice.right:
+            add(holds, "varequal", str(number), respident=RESPONSE)
+        elif item.several:
+            add(add(holds, "not"), "varequal", str(number), respident=RESPONSE)
+    return _finish(made, heading, told)
+
+
+def _told(
+    processing: Element, numbers: Sequence[int], choices: Sequence[Choosable]
+) -> list[tuple[str, str]]:
+    """The feedback to each choice, and the conditions on which it is shown."""
+    found = []
+    for number, choice in zip(numbers, choices, strict=True):
+        if choice.feedback:
+            condition = add(processing, "respcondition", **{"continue": "Yes"})
+            holds = add(condition, "conditionvar")
+            add(holds, "varequal", str(number), respident=RESPONSE)
+            _show(condition, f"{number}_fb")
+            found.append((f"{number}_fb", line(choice.feedback)))
+    return found
+
+
+def _one_by_one(item: ChoiceItem, heading: Heading) -> Element:
+    """Every option matched with yes or no: what each of them earns is then the same."""
+    right = tuple(0 if choice.right else 1 for choice in item.choices)
+    texts = tuple(choice.text for choice in item.choices)
+    return _pairs(PairsItem(things=texts, targets=("Yes", "No"), right=right), heading)
+
+
+def _pairs(item: PairsItem, heading: Heading) -> Element:
+    numbers = [next(heading.numbers) for _ in item.things]
+    targets = [next(heading.numbers) for _ in item.targets]
+    made, presentation = _start("matching_question", heading, numbers)
+    for number, thing in zip(numbers, item.things, strict=True):
+        response = add(presentation, "response_lid", ident=f"response_{number}")
+        text(response, line(thing))
+        listed = add(response, "render_choice")
+        for target, written_ in zip(targets, item.targets, strict=True):
+            label = add(listed, "response_label", ident=str(target))
+            add(add(label, "material"), "mattext", plain_text(written_))
+    processing = _processing(made, heading)
+    for number, index in zip(numbers, item.right, strict=True):
+        condition = add(processing, "respcondition")
+        holds = add(condition, "conditionvar")
+        add(holds, "varequal", str(targets[index]), respident=f"response_{number}")
+        add(condition, "setvar", f"{100 / len(numbers):.2f}", varname="SCORE", action="Add")
+    return _finish(made, heading)
+
+
+def _text(item: TextItem, heading: Heading) -> Element:
+    texts = item.words[0].texts
+    made, presentation = _start(
+        "short_answer_question", heading, [next(heading.numbers) for _ in texts]
+    )
+    _written(presentation)
+    holds = _right(_processing(made, heading))
+    for accepted in texts:
+        add(holds, "varequal", accepted, respident=RESPONSE)
+    return _finish(made, heading)
+
+
+def _written(presentation: Element) -> None:
+    response = add(presentation, "response_str", ident=RESPONSE, rcardinality="Single")
+    add(add(response, "render_fib"), "response_label", ident="answer1", rshuffle="No")
+
+
+def _essay(item: EssayItem, heading: Heading) -> Element:  # noqa: ARG001 - the rubric has no place
+    made, presentation = _start("essay_question", heading)
+    _written(presentation)
+    condition = add(_processing(made, heading), "respcondition", **{"continue": "No"})
+    add(add(condition, "conditionvar"), "other")
+    return _finish(made, heading)
+
+
+_MAKES: dict[type[Item], Callable[[Any, Heading], Element]] = {
+    NumberItem: _number,
+    ChoiceItem: _choice,
+    PairsItem: _pairs,
+    TextItem: _text,
+    EssayItem: _essay,
+}

@@ -1,0 +1,69 @@
+"""The HTML that students read in a quiz: what is given, what is asked, what was right."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from html import escape
+
+from grader.model.item import NumberItem
+from grader.model.quiz import Asked, Field
+from grader.text.markup import inline, typeset_text
+from grader.units import printed_unit
+from grader.words import points
+
+
+def line(text: str) -> str:
+    """HTML of Markdown for a place inside a paragraph, where it is a paragraph."""
+    return inline(typeset_text(text))
+
+
+def head(asked: Asked) -> str:
+    """What stands above the parts: the prompt, the table of what is given, the conventions."""
+    return "".join((typeset_text(asked.prompt), _given(asked), _conventions(asked)))
+
+
+def _given(asked: Asked) -> str:
+    if not asked.given:
+        return ""
+    rows = [[line(one.label), line(one.value)] for one in asked.given]
+    return table(["given", "value"], rows)
+
+
+def table(header: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
+    """A table of HTML cells."""
+    top = "".join(f"<th>{cell}</th>" for cell in header)
+    body = "".join("<tr>" + "".join(f"<td>{cell}</td>" for cell in row) + "</tr>\n" for row in rows)
+    return f"<table>\n<thead><tr>{top}</tr></thead>\n<tbody>\n{body}</tbody>\n</table>\n"
+
+
+def _conventions(asked: Asked) -> str:
+    if not asked.assumptions:
+        return ""
+    lines = "".join(f"<li>{line(one)}</li>\n" for one in asked.assumptions)
+    return f"<p><strong>Conventions</strong></p>\n<ul>\n{lines}</ul>\n"
+
+
+def ask(field: Field, more: str = "") -> str:
+    """What a part asks, under its letter and with its points; *more* is plain text behind it."""
+    letter = f"<strong>({field.letter})</strong> " if field.letter else ""
+    tail = f" {escape(more)}" if more else ""
+    noun = "point" if field.points == 1 else "points"
+    worth = f"{tail} <em>({points(field.points)} {noun})</em>"
+    asked = typeset_text(field.ask)
+    one = inline(asked)
+    if one != asked.strip():
+        return f"<p>{letter}{one}{worth}</p>\n"
+    return f"<p>{letter}</p>\n{asked}<p>{worth.strip()}</p>\n"
+
+
+def unit_of(item: NumberItem) -> str:
+    """How to write a number, in words."""
+    what = "a whole number" if item.whole else "a number"
+    if item.unit == "%":
+        return "a percentage, as a number without the sign"
+    return f"{what} in {printed_unit(item.unit)}, without the unit" if item.unit else what
+
+
+def solution(asked: Asked) -> str:
+    """The worked solution."""
+    return typeset_text(asked.solution) if asked.solution else ""

@@ -1,0 +1,159 @@
+"""A set and a private key to a quiz of another system: seeded variants of every problem."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import count
+
+from grader.bank.folders import Bank
+from grader.draw import DrawError, draw, order, points_of, seed_for
+from grader.errors import SetupError, SpecError
+from grader.integrations.lms.quizzes.fit import evened_note, worth_of
+from grader.kinds import kinds
+from grader.model import ExamSet, Slot, Variant
+from grader.model.quiz import Asked, Field, Pool, Quiz
+from grader.model.result import GivenValue
+from grader.notebook.render import given, letter_of
+from grader.release.rendering import private_key_of
+
+TRIES = 20
+"""Seeds are tried for each variant that is wanted, until one has other numbers."""
+
+
+def make_quiz(
+    bank: Bank,
+    wanted: str,
+    variants: int,
+    private_key: str | None = None,
+    *,
+    even_points: bool = False,
+) -> Quiz:
+    """The quiz of the set *wanted*, with as many variants of each problem as there are, at most.
+
+    The same set, key and number give the same quiz. Raises SpecError for what can't be drawn, and
+    SetupError when a pool's problems are not worth the same, unless *even_points* scales them.
+    """
+    exam = bank.exam(wanted)
+    key = private_key_of(private_key) or secrets.token_bytes(32)
+    drawing = _Drawing(bank=bank, key=key, variants=variants)
+    pools = tuple(_pools(exam, drawing))
+    uneven = [pool for pool in pools if pool.is_uneven]
+    if uneven and not even_points:
+        raise SetupError(
+            f"the problems of the pool at number {uneven[0].number} are not worth the same: "
+            f"{worth_of(uneven[0])}",
+            fix="pass --even-points to scale them, or give the pool 'points:' in the set; other "
+            "systems have one number of points per pool",
+        )
+    notes = [evened_note(pool) for pool in uneven]
+    pools = tuple(pool.evened() if pool in uneven else pool for pool in pools)
+    notes += _shortages(pools, variants)
+    if any(slot.pool and 1 < slot.choose < len(slot.pool) for slot in exam.slots):
+        notes.append(
+            "where a set draws several problems from a pool, the pool was parted once, by the "
+            "private key, and every student gets one problem of each of its parts"
+        )
+    if private_key is None:
+        notes.append("drawn by a random key: give --private-key TEXT to get the same numbers again")
+    return Quiz(
+        id=exam.id,
+        title=exam.title,
+        instructions=exam.instructions.strip(),
+        minutes=exam.minutes,
+        pools=pools,
+        notes=tuple(notes),
+        even_points=even_points,
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Drawing:
+    bank: Bank
+    key: bytes
+    variants: int
+
+    def parted(self, slot: Slot) -> list[tuple[str, ...]]:
+        """The problems of *slot*, in as many groups as problems are drawn from it."""
+        if slot.problem:
+            return [(slot.problem,)]
+        seed = seed_for(self.key, "quiz", "pool/" + "/".join(slot.pool))
+        shuffled = order(seed, "pool", len(slot.pool))
+        groups = [sorted(shuffled[start :: slot.choose]) for start in range(slot.choose)]
+        return [tuple(slot.pool[i] for i in group) for group in sorted(groups)]
+
+    def asked(self, problem: str, slot: Slot) -> Iterator[Asked]:
+        """The variants of *problem*; no two show the same."""
+        seen: set[object] = set()
+        for number in range(1, self.variants * TRIES + 1):
+            if len(seen) == self.variants:
+                return
+            one = question(self._variant(problem, number), slot, len(seen) + 1)
+            shown = _shown(one)
+            if shown not in seen:
+                seen.add(shown)
+                yield one
+
+    def _variant(self, name: str, number: int) -> Variant:
+        problem, source = self.bank.located(name)
+        try:
+            seed = seed_for(self.key, f"variant/{number}", problem.id)
+            return draw(problem, seed, self.bank.facts)
+        except DrawError as error:
+            raise SpecError(error.what, where=source.at(error.path), fix=error.fix) from None
+
+
+def _pools(exam: ExamSet, drawing: _Drawing) -> Iterator[Pool]:
+    numbers = count(1)
+    for slot in exam.slots:
+        for group in drawing.parted(slot):
+            questions = tuple(one for name in group for one in drawing.asked(name, slot))
+            yield Pool(number=next(numbers), questions=questions)
+
+
+def _shortages(pools: Sequence[Pool], variants: int) -> Iterator[str]:
+    for pool in pools:
+        for name in pool.problems:
+            found = sum(asked.problem == name for asked in pool.questions)
+            if found < variants:
+                yield f"{name}: only {found} different variants were found, not {variants}"
+
+
+def question(variant: Variant, slot: Slot, number: int) -> Asked:
+    """The variant as a quiz asks it, with the parts and points of *slot*."""
+    dice, problem = variant.draw, variant.problem
+    points = points_of(problem, slot)
+    return Asked(
+        problem=problem.id,
+        title=problem.title,
+        variant=number,
+        prompt=dice.fill(problem.prompt, dice.scope).strip(),
+        given=tuple(GivenValue(label=label, value=value) for label, value in given(variant)),
+        assumptions=tuple(dice.fill(a, dice.scope).strip() for a in problem.assumptions),
+        solution=dice.fill(problem.explanation, variant.scope).strip(),
+        fields=tuple(
+            _field(variant, part, worth, letter_of(index) if len(points) > 1 else "")
+            for index, (part, worth) in enumerate(points.items())
+        ),
+    )
+
+
+def _field(variant: Variant, part: str, points: float, letter: str) -> Field:
+    key = variant.keys[part]
+    kind = kinds.find(key.part.kind)
+    return Field(
+        id=part,
+        letter=letter,
+        kind=key.part.kind,
+        ask=key.draw.fill(key.part.ask, key.draw.scope).strip(),
+        points=points,
+        items=kind.items(key),
+        uses=key.part.uses,
+    )
+
+
+def _shown(asked: Asked) -> object:
+    """What a student would see of it, however things to choose from are shuffled."""
+    fields = tuple(replace(field, items=()) for field in asked.fields)
+    return replace(asked, variant=0, solution="", fields=fields)

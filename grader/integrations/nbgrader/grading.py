@@ -1,0 +1,254 @@
+"""Submissions of an nbgrader assignment to grades: overwritten, run in the sandbox, and marked."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping
+from contextlib import closing
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path, PurePath, PurePosixPath
+
+from grader.collect import Notice
+from grader.collect.assignment import CollectedAssignment, collect_assignment
+from grader.collect.names import notice
+from grader.errors import GraderError, SetupError
+from grader.files import alone, sweep
+from grader.gradebook import Gradebook
+from grader.grading import signals
+from grader.grading.batch import execute_all, refused
+from grader.grading.progress import Progress, Started, silent
+from grader.grading.run import WRITTEN_INTO, Settings, loses
+from grader.grading.sources import ASSIGNMENT, NOTICES
+from grader.integrations.nbgrader.marks import Work, score_assignment
+from grader.integrations.nbgrader.source import files_digest, keep, load_assignment
+from grader.model import Evidence, Limits, Outcome, Student, Submission
+from grader.model.assignment import Assignment, SourceNotebook
+from grader.registry import nearest
+from grader.release.papers import RELEASE
+
+_VARIABLES = (("NBGRADER_EXECUTION", "autograde"),)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AssignmentRun:
+    """What one call of `grader grade --format nbgrader` did."""
+
+    assignment: Assignment
+    executed: int
+    """Notebooks."""
+    kept: int
+    """Notebooks whose evidence was there already."""
+    unsettled: int
+    """Notebooks that we could not run."""
+    notices: tuple[Notice, ...]
+
+
+def grade_assignment(
+    submissions: Path,
+    source: Path,
+    out: Path,
+    settings: Settings,
+    *,
+    cell_seconds: float | None = None,
+    only: tuple[str, ...] = (),
+    started: Started = silent,
+) -> AssignmentRun:
+    """Executes and marks *submissions* into the results folder *out*.
+
+    What was executed with the same cells is not executed again; points and the order of cells
+    may change in between. A cell has *cell_seconds*, or what the course's configuration says.
+    *started* is told how many will be executed.
+    """
+    assignment = load_assignment(source)
+    settings = replace(settings, limits=_limits(assignment, settings.limits, cell_seconds))
+    found = collect_assignment(submissions, assignment.name, [n.name for n in assignment.notebooks])
+    _require_students(found, only, submissions)
+    with Gradebook.open(out, create=True) as book, alone(out):
+        for folder in WRITTEN_INTO:
+            sweep(out / folder)
+        _bind(book, assignment)
+        book.add_students(Student(id=student) for student in found.submissions)
+        works = {student: _handed_in(student, mine) for student, mine in found.submissions.items()}
+        book.add_submissions(submission for submission, _ in works.values())
+        book.set_setting(NOTICES, [asdict(n) for n in found.notices])
+        filing = _Filing(book, assignment, settings, f"grade {submissions.name}")
+        for student, (whole, mine) in works.items():
+            if not only or student in only:
+                filing.take(student, whole.sha256, mine)
+        filing.run(started)
+    return AssignmentRun(
+        assignment=assignment,
+        executed=filing.executed,
+        kept=filing.kept,
+        unsettled=filing.unsettled,
+        notices=(
+            *_unsupported(assignment),
+            *(n for n in found.notices if not only or n.student in only),
+        ),
+    )
+
+
+def _limits(assignment: Assignment, limits: Limits, cell_seconds: float | None) -> Limits:
+    """*limits* with the time per cell that was asked for, or else that of the course.
+
+    A course that gives a cell more time than a notebook has here gives the notebook as much.
+    """
+    if cell_seconds is not None:
+        return replace(limits, cell_seconds=cell_seconds)
+    whole = limits.notebook_seconds
+    seconds = assignment.config.cell_seconds or whole
+    return replace(limits, cell_seconds=seconds, notebook_seconds=max(seconds, whole))
+
+
+def _unsupported(assignment: Assignment) -> list[Notice]:
+    """A notice for each setting of the course that is not applied."""
+    file = PurePath(assignment.config_file)
+    return [notice("warning", PurePosixPath(file.name), text) for text in assignment.notes]
+
+
+def _require_students(found: CollectedAssignment, only: tuple[str, ...], submissions: Path) -> None:
+    if not found.submissions:
+        raise SetupError(
+            "there are no notebooks of this assignment here",
+            where=str(submissions),
+            fix="name the folder `submitted` of the course, or one that holds STUDENT.ipynb",
+        )
+    for student in only:
+        if student not in found.submissions:
+            close = nearest(student, found.submissions)
+            raise SetupError(
+                f"'{student}' handed in nothing",
+                where=str(submissions),
+                fix=f"did you mean '{close}'?" if close else "check the name of the folder",
+            )
+
+
+def _bind(book: Gradebook, assignment: Assignment) -> None:
+    """Ties a results folder to its assignment; raises SetupError when it belongs to another."""
+    bound, release = book.setting(ASSIGNMENT), book.setting(RELEASE)
+    mine = f"nbgrader:{assignment.name}"
+    if release is not None and release != mine:
+        other = f"the assignment '{bound}'" if bound else f"release {release}"
+        raise SetupError(
+            f"these results belong to {other}, not to the assignment '{assignment.name}'",
+            where=str(book.folder),
+            fix="choose another folder for --out",
+        )
+    keep(book, assignment)
+    book.set_setting(ASSIGNMENT, assignment.name)
+    book.set_setting(RELEASE, mine)  # so that no release is graded into this folder
+
+
+def _handed_in(
+    student: str, mine: Mapping[str, Submission]
+) -> tuple[Submission, Mapping[str, Submission]]:
+    """What stands for all notebooks of a student, and these."""
+    if len(mine) == 1:
+        return next(iter(mine.values())), mine
+    digests = [[name, one.sha256] for name, one in sorted(mine.items())]
+    newest = max(mine.values(), key=lambda one: one.received or "")
+    whole = Submission(
+        student=student,
+        path=str(Path(newest.path).parent),
+        sha256=hashlib.sha256(json.dumps(digests).encode()).hexdigest(),
+        received=newest.received,
+    )
+    return whole, mine
+
+
+class _Filing:
+    """One run's way from evidence to grades in the gradebook; lives as long as the run."""
+
+    def __init__(self, book: Gradebook, assignment: Assignment, settings: Settings, why: str):
+        self.executed = self.kept = self.unsettled = 0
+        self._book = book
+        self._assignment = assignment
+        self._settings = replace(
+            settings, variables=_VARIABLES, files=tuple(sorted(assignment.files.items()))
+        )
+        self._beside = files_digest(assignment)
+        self._run = book.begin_run(why)
+        self._works: dict[str, Work] = {}
+        self._evidence: dict[str, dict[str, Evidence]] = {}
+        self._todo: dict[str, list[Submission]] = {n.name: [] for n in assignment.notebooks}
+
+    def take(self, student: str, sha256: str, mine: Mapping[str, Submission]) -> None:
+        """Adds a student, with the evidence that there is."""
+        found = self._evidence[student] = {}
+        self._works[student] = Work(student=student, handed_in=mine, evidence=found, sha256=sha256)
+        for notebook in self._assignment.notebooks:
+            submission = mine.get(notebook.name)
+            if submission is None or submission.refusal is not None:
+                continue
+            fingerprint = self._fingerprint(notebook)
+            evidence = (
+                None
+                if self._settings.again
+                else self._book.find_evidence(submission.sha256, fingerprint)
+            )
+            if evidence is None or evidence.disturbed:
+                self._todo[notebook.name].append(submission)
+            else:
+                found[notebook.name] = evidence
+                self.kept += 1
+
+    def run(self, started: Started) -> None:
+        """Executes what has to be, and files the grade of every student."""
+        self.executed = sum(map(len, self._todo.values()))
+        waiting = {s: self._awaited(s) for s in self._works}
+        for student in [s for s, awaited in waiting.items() if not awaited]:
+            self._settle(student)
+        done = started(self.executed)
+        for notebook, submission, evidence in self._executed(done):
+            student = submission.student
+            self._evidence[student][notebook] = evidence
+            waiting[student].discard(notebook)
+            if not waiting[student]:
+                self._settle(student)
+            done(student)
+
+    def _awaited(self, student: str) -> set[str]:
+        return {n for n, todo in self._todo.items() if any(s.student == student for s in todo)}
+
+    def _executed(self, done: Progress) -> Iterator[tuple[str, Submission, Evidence]]:
+        for notebook in self._assignment.notebooks:
+            settings = replace(self._settings, source=notebook)
+            todo = self._todo[notebook.name]
+            with (
+                signals.noted() as stopped,
+                closing(
+                    execute_all(todo, (), settings, stopped=stopped, running=done.running)
+                ) as results,
+            ):
+                for submission, evidence in results:
+                    yield notebook.name, submission, self._filed(notebook, evidence)
+
+    def _filed(self, notebook: SourceNotebook, evidence: Evidence) -> Evidence:
+        """The evidence as it is kept; our own failure is not, so that the next run tries again."""
+        if evidence.outcome is not Outcome.REFUSED:
+            try:
+                kept = self._book.put_evidence(evidence, self._fingerprint(notebook))
+                self.unsettled += bool(kept.disturbed)
+                return kept
+            except SetupError:
+                raise  # such as a full disk: true for the whole batch
+            except GraderError as error:
+                what = f"we could not keep what it did: {error.what}"
+                evidence = refused(evidence.submission_sha256, what)
+        self.unsettled += 1
+        return evidence
+
+    def _settle(self, student: str) -> None:
+        work = self._works[student]
+        found = work.evidence.values()
+        failed = any(e.outcome is Outcome.REFUSED or e.disturbed for e in found)
+        grade = score_assignment(self._assignment, work)
+        if failed and loses(self._book, grade):
+            return  # what an earlier run has settled for these very files stays
+        self._book.put_grade(grade, run=self._run)
+
+    def _fingerprint(self, notebook: SourceNotebook) -> str:
+        """Stands for how a notebook is executed, and with which cells."""
+        how = [self._settings.fingerprint(()), notebook.digest, self._beside]
+        return hashlib.sha256(json.dumps(how).encode()).hexdigest()[:16]

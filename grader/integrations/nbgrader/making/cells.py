@@ -1,0 +1,119 @@
+"""A quiz to the cells of nbgrader's source notebook. **Secret**: solutions and hidden tests."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from textwrap import indent
+
+from grader.integrations.nbgrader.making.answers import Answer, form_of
+from grader.integrations.nbgrader.making.reading import CODE
+from grader.model.assignment import SourceCell
+from grader.model.item import EssayItem
+from grader.model.quiz import Asked, Field, Pool, Quiz
+from grader.notebook.nbgrader_cells import TEXT_STUB
+from grader.words import points
+
+_HOW = """\
+Every part has an answer cell with one variable. Fill in what stands as three dots, and delete the \
+line `raise NotImplementedError()` below it. Leave the names as they are, and the cells that are \
+locked; below each answer one checks whether it can be read."""
+
+
+def notebook_cells(quiz: Quiz) -> list[SourceCell]:
+    """The cells in order; ids are unique."""
+    cells = [_prose("title", _title(quiz)), _code("reading", CODE.strip())]
+    for pool in quiz.pools:
+        (asked,) = pool.questions
+        cells.append(_prose(f"q{pool.number}", _question(pool, asked)))
+        for field in asked.fields:
+            cells += _part(pool, field)
+    return cells
+
+
+def _prose(name: str, source: str) -> SourceCell:
+    return SourceCell(grade_id=name, type="markdown", source=source, locked=True)
+
+
+def _code(name: str, source: str) -> SourceCell:
+    return SourceCell(grade_id=name, type="code", source=source, locked=True)
+
+
+def _title(quiz: Quiz) -> str:
+    points = sum(pool.points for pool in quiz.pools)
+    minutes = f" · {quiz.minutes:g} minutes" if quiz.minutes else ""
+    about = f"{_count(len(quiz.pools), 'problem')} · {_count(points, 'point')}{minutes}"
+    return "\n\n".join(filter(None, (f"# {quiz.title}", about, quiz.instructions, _HOW)))
+
+
+def _question(pool: Pool, asked: Asked) -> str:
+    blocks = [
+        f"## {pool.number}. {asked.title} ({_count(asked.points, 'point')})",
+        asked.prompt,
+    ]
+    if asked.given:
+        rows = "\n".join(f"| {one.label} | {one.value} |" for one in asked.given)
+        blocks.append(f"| given | value |\n|---|---|\n{rows}")
+    if asked.assumptions:
+        listed = "\n".join("- " + line.replace("\n", "\n  ") for line in asked.assumptions)
+        blocks.append(f"**Conventions**\n\n{listed}")
+    return "\n\n".join(filter(None, blocks))
+
+
+def _part(pool: Pool, field: Field) -> Iterator[SourceCell]:
+    name = f"q{pool.number}_{field.id}"
+    place = f"{pool.number} ({field.letter})" if field.letter else str(pool.number)
+    head = f"**{place}** {field.ask} *({_count(field.points, 'point')})*"
+    first = field.items[0]
+    if isinstance(first, EssayItem):
+        yield _prose(f"{name}-ask", head)
+        yield _written(name, first, field.points)
+        return
+    answer = form_of(first).answer(name, field.items)
+    yield _prose(f"{name}-ask", f"{head}\n\n{answer.options}" if answer.options else head)
+    yield SourceCell(grade_id=name, type="code", solution=True, source=_answer(place, name, answer))
+    yield SourceCell(
+        grade_id=f"{name}-tests",
+        type="code",
+        grade=True,
+        locked=True,
+        points=field.points,
+        source=_tests(name, answer, field.points),
+    )
+
+
+def _written(name: str, item: EssayItem, points: float) -> SourceCell:
+    rubric = item.rubric or TEXT_STUB
+    return SourceCell(
+        grade_id=name,
+        type="markdown",
+        grade=True,
+        solution=True,
+        points=points,
+        source=f"### BEGIN SOLUTION\n{rubric}\n### END SOLUTION",
+    )
+
+
+def _answer(place: str, name: str, answer: Answer) -> str:
+    return (
+        f"# {place}: {answer.how}\n{name} = {answer.template}\n"
+        f"### BEGIN SOLUTION\n{name} = {answer.right}\n### END SOLUTION"
+    )
+
+
+def _tests(name: str, answer: Answer, points: float) -> str:
+    """What everybody sees, and below it what decides; the last line is a bare float."""
+    body = indent(answer.share.rstrip(), "    ")
+    return f"""\
+# Whether there is an answer that can be read. What it earns is found out when it is graded.
+assert {answer.present}, {f"{name}: {answer.how}"!r}
+### BEGIN HIDDEN TESTS
+def _earned():
+{body}
+
+
+round({float(points)!r} * _earned(), 6)
+### END HIDDEN TESTS"""
+
+
+def _count(number: float, noun: str) -> str:
+    return f"{points(number)} {noun}{'' if number == 1 else 's'}"

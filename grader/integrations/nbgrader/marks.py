@@ -1,0 +1,161 @@
+"""Evidence of an nbgrader notebook to marks: a pure function, by nbgrader's own rule."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from grader import __version__
+from grader.grading.score import without_disturbance
+from grader.integrations.nbgrader.source import release_of
+from grader.model import Answer, CellRun, Evidence, Grade, Mark, Outcome, Submission, Verdict
+from grader.model.assignment import Assignment, SourceCell, SourceNotebook
+from grader.model.evidence import Raw
+from grader.notebook.nbgrader_cells import STDERR, UndecidedError, earned, outputs_in
+from grader.words import points as shown
+
+TESTS, MANUAL, TASK = "tests", "manual", "task"
+"""Kinds of marks."""
+
+_SHOWN = 4_000
+"""Characters of a written answer that a mark holds."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Work:
+    """What there is of one student, by notebook."""
+
+    student: str
+    handed_in: Mapping[str, Submission]
+    evidence: Mapping[str, Evidence]
+    sha256: str
+    """Of all that was handed in."""
+
+
+def score_assignment(assignment: Assignment, work: Work) -> Grade:
+    """The grade that a student's evidence earns. The same arguments give the same grade."""
+    marks = tuple(
+        mark for notebook in assignment.notebooks for mark in _marks(assignment, notebook, work)
+    )
+    first = next(iter(work.evidence.values()), None)
+    environment = dict(first.environment) if first else {}
+    environment["notebooks"] = {name: s.sha256 for name, s in work.handed_in.items()}
+    return Grade(
+        student=work.student,
+        exam=assignment.name,
+        submission_sha256=work.sha256,
+        marks=marks,
+        engine=__version__,
+        release=release_of(assignment),
+        environment=environment,
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Found:
+    """What becomes of one cell, before it is a mark."""
+
+    points: float | None
+    verdict: Verdict
+    feedback: str
+    answer: str | None = None
+
+
+def _marks(assignment: Assignment, notebook: SourceNotebook, work: Work) -> Iterator[Mark]:
+    whole = _whole(notebook.name, work)
+    evidence = work.evidence.get(notebook.name)
+    for cell in notebook.cells:
+        if not cell.is_marked:
+            continue
+        found = whole or _cell(cell, evidence)
+        mark = Mark(
+            problem=notebook.name,
+            part=cell.grade_id,
+            name=assignment.mark_name(notebook.name, cell.grade_id),
+            kind=TASK if cell.task else TESTS if cell.is_tests else MANUAL,
+            points=found.points,
+            max_points=cell.points,
+            verdict=found.verdict,
+            mistake=None,
+            answer=found.answer,
+            feedback=found.feedback,
+        )
+        yield mark if evidence is None else without_disturbance(mark, evidence, cell.grade_id)
+
+
+def _whole(name: str, work: Work) -> _Found | None:
+    """What becomes of every cell of a notebook that did not run; None when it did."""
+    submission, evidence = work.handed_in.get(name), work.evidence.get(name)
+    if submission is None:
+        what = f"There is no notebook '{name}' among what you handed in."
+        return _Found(points=0.0, verdict=Verdict.ABSENT, feedback=what)
+    if submission.refusal is not None:
+        return _Found(points=None, verdict=Verdict.UNREADABLE, feedback=submission.refusal)
+    if evidence is None or evidence.outcome is Outcome.REFUSED:
+        why = (evidence and evidence.note) or "we could not run this notebook; nothing is deducted"
+        return _Found(points=None, verdict=Verdict.UNSETTLED, feedback=why)
+    return None
+
+
+def _cell(cell: SourceCell, evidence: Evidence | None) -> _Found:
+    answer = evidence.answers.get(cell.grade_id) if evidence else None
+    if evidence is None or answer is None or answer.raw is None:
+        return _missing(answer)
+    if cell.is_tests:
+        return _tests(cell, answer.raw, evidence)
+    return _written(cell, answer.raw)
+
+
+def _missing(answer: Answer | None) -> _Found:
+    why = (answer and answer.absent) or "it is not in the evidence"
+    return _Found(
+        points=None,
+        verdict=Verdict.UNSETTLED,
+        feedback=f"A person has to look at this: {why}.",
+    )
+
+
+def _written(cell: SourceCell, raw: Raw) -> _Found:
+    if raw.get("untouched") is True:
+        return _Found(points=0.0, verdict=Verdict.ABSENT, feedback="No response.")
+    return _Found(
+        points=None,
+        verdict=Verdict.UNSETTLED,
+        feedback="This waits for a person.",
+        answer=None if cell.task else str(raw.get("v", ""))[:_SHOWN],
+    )
+
+
+def _tests(cell: SourceCell, raw: Raw, evidence: Evidence) -> _Found:
+    outputs = outputs_in(raw)
+    try:
+        points = earned(outputs, cell.points)
+    except UndecidedError as reason:
+        return _Found(
+            points=None,
+            verdict=Verdict.UNSETTLED,
+            feedback=f"The tests can't be read: {reason}. nbgrader would stop here; a person "
+            "decides.",
+        )
+    if points >= cell.points and not _failed(outputs):
+        return _Found(points=points, verdict=Verdict.CORRECT, feedback="The tests passed.")
+    if points > 0:
+        said = f"The tests gave {shown(points)} of {shown(cell.points)} points."
+        return _Found(points=points, verdict=Verdict.PARTIAL, feedback=said)
+    run = next((one for one in evidence.cells if one.index == raw.get("index")), None)
+    return _Found(points=points, verdict=Verdict.INCORRECT, feedback=_why(outputs, run))
+
+
+def _failed(outputs: list[list[str]]) -> bool:
+    return bool(outputs) and outputs[0][0] != "result"
+
+
+def _why(outputs: list[list[str]], run: CellRun | None) -> str:
+    """Why the tests gave nothing, without what they said, as that may tell the answer."""
+    if outputs and outputs[0][0] == STDERR:
+        return "The tests printed an error or a warning, and then nbgrader gives nothing."
+    if run is None or not run.failed:
+        return "The tests gave no points."
+    if run.outcome is not Outcome.FINISHED:
+        return f"The tests did not come to their end: the cell {run.trouble}."
+    return f"The tests stopped with {(run.error or '').partition(':')[0]}."

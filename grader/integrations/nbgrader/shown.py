@@ -1,0 +1,121 @@
+"""What a student may see of the results of an nbgrader assignment."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from grader.gradebook import Gradebook
+from grader.grading.reveal import story
+from grader.integrations.nbgrader.source import kept, release_of
+from grader.model import Audience, Evidence, Mark, Student
+from grader.model.assignment import Assignment
+from grader.model.result import Feedback, Row, RunStory, ShownPart, ShownProblem
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class GradedAssignment:
+    """Results of an assignment, by the cells that were kept."""
+
+    book: Gradebook
+    assignment: Assignment
+
+    @property
+    def exam(self) -> str:
+        """The assignment's name."""
+        return self.assignment.name
+
+    @property
+    def title(self) -> str:
+        """The same."""
+        return self.assignment.name
+
+    @property
+    def release(self) -> str:
+        """Stands for the cells."""
+        return release_of(self.assignment)
+
+    @property
+    def students(self) -> Mapping[str, Student]:
+        """Everybody who ever handed something in."""
+        return self.book.students()
+
+    @property
+    def pooled(self) -> Collection[int]:
+        """None: everybody has the same notebook."""
+        return ()
+
+    def max_points(self, student: str) -> float:  # noqa: ARG002
+        """The same for everybody."""
+        return self.assignment.max_points
+
+    def shown(self, row: Row, *, published: bool, evidence: Evidence | None = None) -> Feedback:
+        """Points and what became of each cell; what the tests said once it is *published*."""
+        runs = [evidence] if evidence is not None else list(self._runs(row))
+        return Feedback(
+            student=row.student,
+            exam=self.exam,
+            title=self.title,
+            release=self.release,
+            standing=row.standing,
+            audience=Audience.STUDENT,
+            published=published,
+            score=row.score,
+            max_score=row.max_score,
+            complete=row.complete,
+            problems=tuple(self._problems(row)),
+            run=_story(runs[0], published=published) if len(runs) == 1 else None,
+            refusal=row.refusal,
+            warnings=row.warnings,
+        )
+
+    def _runs(self, row: Row) -> Iterator[Evidence]:
+        named = row.grade.environment.get("notebooks") if row.grade else None
+        for sha256 in named.values() if isinstance(named, Mapping) else ():
+            found = self.book.find_evidence(str(sha256))
+            if found is not None:
+                yield found
+
+    def _problems(self, row: Row) -> Iterator[ShownProblem]:
+        for number, notebook in enumerate(self.assignment.notebooks, 1):
+            marks = [mark for mark in row.marks if mark.problem == notebook.name]
+            if marks:
+                parts = tuple(_part(mark) for mark in marks)
+                yield ShownProblem(
+                    number=number, id=notebook.name, title=notebook.name, parts=parts
+                )
+
+
+def graded_assignment(book: Gradebook) -> GradedAssignment:
+    """What the results in *book* are of. Raises SetupError when that was lost."""
+    return GradedAssignment(book=book, assignment=kept(book))
+
+
+def _part(mark: Mark) -> ShownPart:
+    return ShownPart(
+        id=mark.part,
+        name=mark.name,
+        kind=mark.kind,
+        ask="",
+        answer=mark.answer,
+        verdict=mark.verdict,
+        mistake=None,
+        why=mark.feedback,
+        look_at="",
+        points=mark.points,
+        max_points=mark.max_points,
+    )
+
+
+def _story(evidence: Evidence, *, published: bool) -> RunStory:
+    """How the notebook ran; of tests only the error's name, until answers are released."""
+    if published:
+        return story(evidence)
+    tests = {answer.raw.get("index") for answer in evidence.answers.values() if answer.raw}
+    cells = tuple(
+        replace(cell, error=cell.error.partition(":")[0])
+        if cell.index in tests and cell.error
+        else cell
+        for cell in evidence.cells
+    )
+    return story(replace(evidence, cells=cells, note=None))

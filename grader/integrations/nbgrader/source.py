@@ -1,0 +1,174 @@
+"""The instructor's notebooks of an nbgrader assignment, read and kept."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict
+from pathlib import Path
+
+from grader import notebook
+from grader.errors import SetupError, SubmissionError
+from grader.files import write_whole
+from grader.gradebook import Gradebook
+from grader.integrations.nbgrader.course import load_course
+from grader.model.assignment import Assignment, CourseConfig, SourceCell, SourceNotebook
+from grader.notebook import Notebook
+from grader.notebook.nbgrader_cells import source_cell, with_answers_cleared
+
+FILE = "assignment.json"
+"""What results keep of the assignment. **Secret**: hidden tests are in it."""
+MAX_FILES = 1_000
+MAX_BYTES = 200_000_000
+"""Of everything beside the notebooks."""
+
+_NOT_COPIED = (".ipynb_checkpoints", "__pycache__")
+
+
+def load_assignment(path: Path) -> Assignment:
+    """The assignment whose source is *path*: the folder `source/NAME` of a course, or a notebook.
+
+    Raises SetupError for what nbgrader would not take, and for what needs its own kernel.
+    """
+    if path.suffix == ".ipynb":
+        files, name, others = [path], path.parent.name, {}
+        if path.parent.parent.name != "source":
+            name = path.stem
+    else:
+        files, name = sorted(path.glob("*.ipynb")), path.resolve().name
+        others = dict(_others(path))
+    if not files or not all(file.is_file() for file in files):
+        raise SetupError(
+            "there are no source notebooks here",
+            where=str(path),
+            fix="name the folder source/ASSIGNMENT of the course, or one notebook",
+        )
+    course = load_course(path.parent if path.suffix == ".ipynb" else path)
+    notebooks = tuple(_notebook(file, course.config) for file in files)
+    if not any(cell.is_marked for each in notebooks for cell in each.cells):
+        raise SetupError(
+            "no cell of these notebooks has points for nbgrader",
+            where=str(path),
+            fix="name the notebooks in which its cells are marked, those in source/",
+        )
+    return Assignment(
+        name=name,
+        notebooks=notebooks,
+        files=others,
+        config=course.config,
+        notes=course.notes,
+        config_file=course.file,
+    )
+
+
+def _others(folder: Path) -> Iterator[tuple[str, bytes]]:
+    """What lies beside the notebooks, which nbgrader copies to every submission."""
+    left, count = MAX_BYTES, 0
+    for path in sorted(folder.rglob("*")):
+        inside = path.relative_to(folder)
+        if not path.is_file() or path.suffix == ".ipynb" or set(inside.parts) & {*_NOT_COPIED}:
+            continue
+        left, count = left - path.stat().st_size, count + 1
+        if left < 0 or count > MAX_FILES:
+            raise SetupError(
+                f"more than {MAX_FILES:,} files or {MAX_BYTES / 1e6:.0f} MB beside the notebooks",
+                where=str(folder),
+                fix="take out what the notebooks don't read",
+            )
+        yield inside.as_posix(), path.read_bytes()
+
+
+def _notebook(file: Path, config: CourseConfig) -> SourceNotebook:
+    where = str(file)
+    try:
+        read = notebook.read(file.read_bytes())
+    except SubmissionError as error:
+        raise SetupError(error.what, where=where, fix="save it again in Jupyter") from None
+    _require_python(read, where)
+    cells = tuple(_cells(read, where, config))
+    twice = [name for name, n in Counter(c.grade_id for c in cells).items() if n > 1]
+    if twice:
+        raise SetupError(
+            f"more than one cell has the grade_id '{twice[0]}'",
+            where=where,
+            fix="give every cell its own id",
+        )
+    return SourceNotebook(name=file.stem, cells=cells)
+
+
+def _cells(read: Notebook, where: str, config: CourseConfig) -> Iterator[SourceCell]:
+    for cell in read.cells:
+        known = source_cell(cell, where)
+        if cell.type == "code" and "AUTOTEST" in cell.source:
+            raise SetupError(
+                "a cell has '### AUTOTEST', which nbgrader fills in with its own kernel",
+                where=where,
+                fix="write the tests out, such as from the source that it makes",
+            )
+        if known is not None:
+            yield with_answers_cleared(known, where, config)
+
+
+def _require_python(read: Notebook, where: str) -> None:
+    spec = read.metadata.get("kernelspec")
+    language = spec.get("language", "python") if isinstance(spec, Mapping) else "python"
+    if language != "python":
+        raise SetupError(
+            f"the notebook is for {language}; only Python is run here",
+            where=where,
+            fix="grade it with nbgrader",
+        )
+
+
+def release_of(assignment: Assignment) -> str:
+    """Stands for the cells that count, their points included."""
+    return hashlib.sha256(_text(assignment).encode()).hexdigest()[:16]
+
+
+def files_digest(assignment: Assignment) -> str:
+    """Stands for what lies beside the notebooks."""
+    digests = {name: hashlib.sha256(data).hexdigest() for name, data in assignment.files.items()}
+    return hashlib.sha256(json.dumps(digests, sort_keys=True).encode()).hexdigest()
+
+
+def _text(assignment: Assignment) -> str:
+    plain = {
+        "schema": "systems-grader/notebook/nbgrader_cells/v1",
+        "name": assignment.name,
+        "notebooks": [asdict(each) for each in assignment.notebooks],
+        "files": sorted(assignment.files),
+    }
+    return json.dumps(plain, indent=1, sort_keys=True) + "\n"
+
+
+def keep(book: Gradebook, assignment: Assignment) -> None:
+    """Writes the assignment's cells beside the gradebook, by which its marks can be explained."""
+    data = _text(assignment).encode()
+    write_whole(book.folder / FILE, data, durable=True, private=True)
+
+
+def kept(book: Gradebook) -> Assignment:
+    """The assignment of the results in *book*, without what lies beside its notebooks.
+
+    Raises SetupError when the file is gone or damaged.
+    """
+    file = book.folder / FILE
+    try:
+        plain = json.loads(file.read_bytes())
+        return Assignment(name=plain["name"], notebooks=tuple(_loaded(plain["notebooks"])))
+    except (OSError, ValueError, KeyError, TypeError):
+        raise SetupError(
+            "the cells of the assignment can't be read",
+            where=str(file),
+            fix="run `grader grade --format nbgrader` again, which writes them",
+        ) from None
+
+
+def _loaded(notebooks: Iterable[Mapping[str, object]]) -> Iterator[SourceNotebook]:
+    for each in notebooks:
+        cells: object = each["cells"]
+        if not isinstance(cells, list):
+            raise TypeError("cells")
+        yield SourceNotebook(name=str(each["name"]), cells=tuple(SourceCell(**c) for c in cells))

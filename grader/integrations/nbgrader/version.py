@@ -1,0 +1,71 @@
+"""One version of a set, the same for everybody who gets it: what nbgrader can hand out."""
+
+from __future__ import annotations
+
+import re
+import secrets
+
+from grader.bank.folders import Bank
+from grader.draw import paper
+from grader.errors import SetupError
+from grader.integrations.lms.variants import question
+from grader.model import Paper, Question, Slot, Student
+from grader.model.quiz import Pool, Quiz
+from grader.release.file import new_release
+from grader.release.rendering import private_key_of, sample
+
+_ALIKE = (
+    "nbgrader can't give every student numbers of their own: all who get this assignment have "
+    "those of version {version}; export others with --version and share them out"
+)
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,30}")
+
+
+def make_version(bank: Bank, wanted: str, version: str, private_key: str | None = None) -> Quiz:
+    """The set *wanted* as one quiz, whose numbers the version's name and the key decide.
+
+    Raises SpecError for what can't be drawn, and SetupError for an odd name.
+    """
+    notes = [_ALIKE.format(version=version)]
+    if private_key is None:
+        notes.append("drawn by a random key: give --private-key TEXT to get the same numbers again")
+    drawn = version_paper(bank, wanted, version, private_key)
+    return version_quiz(drawn, version, tuple(notes))
+
+
+def version_paper(bank: Bank, wanted: str, version: str, private_key: str | None = None) -> Paper:
+    """The paper of a student of that name."""
+    if not _NAME.fullmatch(version):
+        raise SetupError(
+            f"'{version}' can't be the name of a version",
+            fix="use letters, digits, - and _, such as --version A",
+        )
+    exam = bank.exam(wanted)
+    for name in exam.wanted:
+        sample(bank, name)  # what can't be drawn is named with its line in the YAML
+    student = Student(id=f"version-{version}")
+    key = private_key_of(private_key) or secrets.token_bytes(32)
+    return paper(new_release(bank, exam, (student,), key), student)
+
+
+def version_quiz(paper: Paper, version: str, notes: tuple[str, ...] = ()) -> Quiz:
+    """The paper as a quiz of one question at each number."""
+    exam = paper.exam
+    return Quiz(
+        id=exam.id,
+        title=f"{exam.title}, version {version}",
+        instructions=exam.instructions.strip(),
+        minutes=exam.minutes,
+        pools=tuple(
+            Pool(number=q.number, questions=(question(q.variant, _slot(q), 1),))
+            for q in paper.questions
+        ),
+        notes=notes,
+    )
+
+
+def _slot(question: Question) -> Slot:
+    """What asks the parts of *question* for the points that they have on its paper."""
+    points = question.points
+    name = question.variant.problem.id
+    return Slot(problem=name, parts=tuple(points), points=round(sum(points.values()), 6))

@@ -1,0 +1,1 @@
+"""Exams on paper: printed versions and keys, and the answers typed in afterwards."""

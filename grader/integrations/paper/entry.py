@@ -1,0 +1,261 @@
+"""What students wrote on paper, typed into a sheet: scored without running anything."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import cached_property
+from pathlib import Path
+
+from grader.errors import SetupError
+from grader.files import alone, sweep
+from grader.gradebook import Gradebook
+from grader.grading.run import WRITTEN_INTO, settle
+from grader.integrations.paper.printing import check_code, printed
+from grader.integrations.paper.typed import TypedRow, load_typed
+from grader.model import (
+    Answer,
+    Evidence,
+    Grade,
+    Outcome,
+    Override,
+    Paper,
+    Raw,
+    Release,
+    Submission,
+    Verdict,
+)
+from grader.model.evidence import VERSION
+from grader.model.printed import Form, Place, cell_name
+from grader.release.file import load_release
+from grader.release.papers import SEATS, Papers, bind, papers_of
+
+HOW = "typed in from paper"
+"""In place of how a notebook was executed."""
+BY = "paper"
+"""Who gave the points that the sheet has."""
+READ = "The answer is on paper, where a person reads it."
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entered:
+    """What one call of `grader enter` did."""
+
+    scored: int
+    kept: int
+    """Students whose line has not changed since."""
+    absent: tuple[str, ...]
+    """Students on the sheet who had no version."""
+    unreadable: tuple[str, ...]
+    """A sentence for each answer that can't be read as it was typed."""
+    open: int
+    """Parts that wait for a person's points."""
+
+
+def enter(sheet: Path, release_file: Path, out: Path) -> Entered:
+    """Scores the answers in *sheet* by the versions of a release, into the results folder *out*.
+
+    Entered again, lines that have changed count as they stand now. Raises SpecErrors, each with
+    its line, for what can't be what a student wrote, and files nothing then.
+    """
+    release = load_release(release_file)
+    versions = _Versions(release)
+    rows = load_typed(sheet, versions.codes, versions.places)
+    with Gradebook.open(out, create=True) as book, alone(out):
+        for folder in WRITTEN_INTO:
+            sweep(out / folder)
+        bind(book, release, release_file)
+        _require_paper(book)
+        before = book.setting(SEATS)
+        old = before if isinstance(before, dict) else {}
+        book.add_students(row.student for row in rows)
+        # Somebody who is no longer on the sheet stays what they were.
+        book.set_setting(SEATS, {**old, **{row.student.id: row.version for row in rows}})
+        return _filed(book, papers_of(book), rows, versions, sheet)
+
+
+class _Versions:
+    """What each version asks for, and where its answers are written."""
+
+    def __init__(self, release: Release):
+        papers = Papers(release=release)
+        exams = {name: printed(papers.of(name)) for name in release.students}
+        self.places = {name: exam.places for name, exam in exams.items()}
+        self.codes = {name: check_code(release.id, name) for name in release.students}
+
+
+def _require_paper(book: Gradebook) -> None:
+    if book.setting(SEATS) is None and book.submissions():
+        raise SetupError(
+            "these results are of notebooks, not of paper",
+            where=str(book.folder),
+            fix="choose another folder for --out",
+        )
+
+
+def _filed(
+    book: Gradebook, papers: Papers, rows: tuple[TypedRow, ...], versions: _Versions, sheet: Path
+) -> Entered:
+    run = book.begin_run(f"enter {sheet.name}")
+    current = {g.student: g for g in book.grades()}
+    by_hand = _ByHand(book)
+    scored = kept = 0
+    unreadable: list[str] = []
+    waiting = 0
+    for row in rows:
+        student = row.student.id
+        if row.version is None:
+            # Such as a line that was emptied, as another student's answers stood in it.
+            by_hand.file(student, {})
+            if student in current:
+                book.withdraw_grade(student, by=BY, why="The line on the sheet is empty.")
+            continue
+        mine = papers.of(student)
+        sha256 = _digest(row)
+        grade = current.get(student)
+        if grade is not None and (grade.submission_sha256, grade.release) == (
+            sha256,
+            mine.release,
+        ):
+            kept += 1
+        else:
+            grade = _scored(book, mine, row, versions.places[row.version], sha256, sheet, run)
+            scored += 1
+        settled = by_hand.file(student, dict(_points(row, versions.places[row.version])))
+        unreadable += _unreadable(grade)
+        waiting += sum(m.points is None and m.name not in settled for m in grade.marks)
+    return Entered(
+        scored=scored,
+        kept=kept,
+        absent=tuple(row.student.id for row in rows if row.version is None),
+        unreadable=tuple(unreadable),
+        open=waiting,
+    )
+
+
+class _ByHand:
+    """The points that a person gave on paper, beside those of `grader mark`.
+
+    Points of `grader mark` stay until the sheet says something new.
+    """
+
+    def __init__(self, book: Gradebook):
+        self._book = book
+        self._given: dict[str, dict[str, Override]] = {}
+        for one in book.overrides():
+            self._given.setdefault(one.student, {})[one.name] = one
+
+    def file(self, student: str, points: Mapping[str, float]) -> set[str]:
+        """Files what the sheet says of *student*; the names of all marks with points by hand."""
+        given = self._given.get(student, {})
+        for name, number in points.items():
+            one = given.get(name)
+            if one is None or (one.points != number and self._is_news(one, number)):
+                self._book.put_override(_override(student, name, number))
+        emptied = {name for name, one in given.items() if one.by == BY and name not in points}
+        for name in sorted(emptied):
+            self._book.withdraw_override(student, name, by=BY, why="No points are on the sheet.")
+        return (given.keys() | points.keys()) - emptied
+
+    def _is_news(self, one: Override, number: float) -> bool:
+        """Whether the sheet did not say *number* before somebody gave other points."""
+        return one.by == BY or self._said.get((one.student, one.name)) != number
+
+    @cached_property
+    def _said(self) -> Mapping[tuple[object, object], object]:
+        """What the sheet said last of each mark."""
+        lines = (a.detail for a in self._book.audit() if a.who == BY and "name" in a.detail)
+        return {(said["student"], said["name"]): said.get("points") for said in lines}
+
+
+def _scored(
+    book: Gradebook,
+    mine: Paper,
+    row: TypedRow,
+    places: tuple[Place, ...],
+    sha256: str,
+    sheet: Path,
+    run: int,
+) -> Grade:
+    submission = Submission(student=row.student.id, path=sheet.name, sha256=sha256)
+    evidence = book.find_evidence(sha256, HOW)
+    if evidence is None:
+        evidence = book.put_evidence(evidence_of(row, places, sha256), HOW)
+    book.add_submissions([submission])
+    grade = settle(mine, evidence)
+    book.put_grade(grade, run=run)
+    return grade
+
+
+def evidence_of(row: TypedRow, places: tuple[Place, ...], sha256: str) -> Evidence:
+    """What *row* says, as if a kernel had been asked for it; nothing has run."""
+    answers = {p.name: _answer(p, row.answers) for p in places}
+    return Evidence(
+        submission_sha256=sha256,
+        outcome=Outcome.FINISHED,
+        answers=answers,
+        cells=(),
+        seconds=0.0,
+        environment={VERSION: row.version, "how": HOW},
+    )
+
+
+def _answer(place: Place, typed: Mapping[str, str]) -> Answer:
+    raw: Raw | None
+    if place.form is Form.TEXT:
+        raw = _text(READ)
+    elif place.form is Form.GRID:
+        cells = [
+            [
+                _cell(typed.get(cell_name(place.name, i, j), ""))
+                for j, _ in enumerate(place.columns, 1)
+            ]
+            for i, _ in enumerate(place.rows, 1)
+        ]
+        blank = all(cell["t"] == "none" for row in cells for cell in row)
+        raw = None if blank else _list([_list(row) for row in cells])
+    else:
+        written = typed.get(place.name, "")
+        raw = _text(written) if written else None
+    return Answer(name=place.name, raw=raw, absent=None if raw else "its box on paper is empty")
+
+
+def _text(written: str) -> Raw:
+    return {"t": "str", "v": written, "cut": False}
+
+
+def _cell(written: str) -> Raw:
+    return _text(written) if written else {"t": "none"}
+
+
+def _list(items: list[Raw]) -> Raw:
+    return {"t": "list", "v": items}
+
+
+def _digest(row: TypedRow) -> str:
+    """Stands for the paper that somebody handed in, as a file's SHA-256 does."""
+    plain = json.dumps([row.student.id, row.version, dict(row.answers)], sort_keys=True)
+    return hashlib.sha256(plain.encode("utf-8", "backslashreplace")).hexdigest()
+
+
+def _points(row: TypedRow, places: tuple[Place, ...]) -> Iterator[tuple[str, float]]:
+    """The points that a person gave on paper, by the answer's name."""
+    for place in places:
+        if place.form is Form.TEXT and (written := row.answers.get(place.names[0])):
+            yield place.name, float(written)
+
+
+def _override(student: str, name: str, points: float) -> Override:
+    now = datetime.now(UTC).isoformat(timespec="seconds")
+    return Override(
+        student=student, name=name, points=points, reason="Read on paper.", by=BY, at=now
+    )
+
+
+def _unreadable(grade: Grade) -> Iterator[str]:
+    for mark in grade.marks:
+        if mark.verdict is Verdict.UNREADABLE:
+            yield f"{grade.student}, {mark.name}: {mark.feedback}"

@@ -1,0 +1,289 @@
+"""A set to versions on paper: a release of pseudo-students, exams, keys and the answer sheet."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from grader.bank.folders import Bank
+from grader.draw import paper
+from grader.errors import SetupError
+from grader.files import write_whole
+from grader.integrations.paper.pages import SHEET, answer_sheet, exam_html, key_html
+from grader.kinds import Kind, kinds
+from grader.model import ExamSet, Key, Paper, Problem, Question, Release, Slot, Student
+from grader.model.item import ChoiceItem, EssayItem, NumberItem, TextItem
+from grader.model.printed import (
+    Column,
+    Form,
+    Place,
+    PrintedExam,
+    PrintedMistake,
+    PrintedPart,
+    PrintedProblem,
+)
+from grader.model.result import GivenValue
+from grader.notebook.render import given, letter_of
+from grader.release.file import load_release
+from grader.release.rendering import make_release
+from grader.release.versions import LETTERS
+from grader.units import printed_unit, with_unit
+
+PRINTED = 6
+"""Versions, where nobody says how many."""
+CHECK = 4
+"""Characters of the code of a version."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Printed:
+    """What was written."""
+
+    release: Release
+    files: tuple[Path, ...]
+    notes: tuple[str, ...]
+
+
+def print_exam(
+    bank: Bank,
+    wanted: str,
+    versions: int,
+    out: Path,
+    *,
+    students: Sequence[Student] = (),
+    private_key: str | None = None,
+    leave_out: bool = False,
+) -> Printed:
+    """Writes *versions* versions of the set *wanted* to *out*, with keys, sheet and release.
+
+    *students* get a line each on the sheet. Raises SetupError for parts that need a computer,
+    unless they are left out.
+    """
+    exam, notes = on_paper(bank.exam(wanted), bank, leave_out=leave_out)
+    _require_paper(out)
+    letters = tuple(
+        Student(id=letter, name=f"Version {letter}", version=letter)
+        for letter in LETTERS[:versions]
+    )
+    made = make_release(bank, exam, letters, out, private_key)
+    release = made.release
+    exams = [printed(paper(release, release.students[one.id])) for one in letters]
+    files = []
+    for one in exams:
+        files += [out / f"exam-{one.version}.html", out / f"key-{one.version}.html"]
+        write_whole(files[-2], exam_html(one, bank.templates))
+        write_whole(files[-1], key_html(one, bank.templates), private=True)
+    files.append(out / SHEET)
+    kept = [f"{SHEET} was there already, and is kept as it is"] if files[-1].exists() else []
+    if not kept:  # somebody may have typed into it
+        write_whole(files[-1], answer_sheet(exams, students))
+    strange = sorted({s.version for s in students if s.version} - {e.version for e in exams})
+    if strange:
+        kept.append(f"versions on the roster that are not printed: {', '.join(strange)}")
+    essays = dict.fromkeys(p.name for e in exams for p in e.places if p.form is Form.TEXT)
+    read = [f"read by a person, whose points are typed in: {', '.join(essays)}"] if essays else []
+    return Printed(release=release, files=tuple(files), notes=(*notes, *made.notes, *read, *kept))
+
+
+def _require_paper(out: Path) -> None:
+    """Raises SetupError when *out* holds a release that can't be printed, which would stay."""
+    file = out / "release.json"
+    if not file.exists():
+        return
+    old = load_release(file)
+    for slot in old.exam.slots:
+        names = (slot.problem,) if slot.problem else slot.pool
+        asked = (part for name in names for part in old.problems[name].parts)
+        if any(needs_computer(p.kind) for p in asked if not slot.parts or p.id in slot.parts):
+            raise SetupError(
+                "the release that is there has parts that need a computer",
+                where=str(file),
+                fix="choose another folder for --out",
+            )
+
+
+def on_paper(exam: ExamSet, bank: Bank, *, leave_out: bool) -> tuple[ExamSet, tuple[str, ...]]:
+    """The set with what can be answered on paper, and a note for each thing that was left out.
+
+    Raises SetupError, naming them, for parts that need a computer, unless *leave_out* is set.
+    """
+    slots: list[Slot] = []
+    dropped: list[str] = []
+    for slot in exam.slots:
+        kept, lost = _pool(slot, bank) if slot.pool else _single(slot, bank)
+        dropped += lost
+        if kept is not None:
+            slots.append(kept)
+    if dropped and not leave_out:
+        raise SetupError(
+            f"these parts of the set '{exam.id}' need a computer: {', '.join(dropped)}",
+            fix="leave them out, and their points, with --leave-out, or take them out of the set",
+        )
+    if not slots:
+        raise SetupError(
+            f"nothing of the set '{exam.id}' can be answered on paper", fix="choose another set"
+        )
+    if not dropped:
+        return exam, ()
+    notes = (f"left out, with their points, as they need a computer: {', '.join(dropped)}",)
+    return replace(exam, problems=tuple(slots)), notes
+
+
+def _single(slot: Slot, bank: Bank) -> tuple[Slot | None, list[str]]:
+    problem = bank.problem(str(slot.problem))
+    asked = [p for p in problem.parts if not slot.parts or p.id in slot.parts]
+    kept = [p for p in asked if not needs_computer(p.kind)]
+    lost = [f"{problem.id}/{p.id} ({p.kind})" for p in asked if p not in kept]
+    if not lost:
+        return slot, []
+    if not kept:
+        return None, lost
+    points = slot.points
+    if points is not None:
+        points = points * sum(p.points for p in kept) / sum(p.points for p in asked)
+    return replace(slot, parts=tuple(p.id for p in kept), points=points), lost
+
+
+def _pool(slot: Slot, bank: Bank) -> tuple[Slot | None, list[str]]:
+    """The pool with the problems that can be answered as a whole: all are worth the same."""
+
+    def whole(problem: Problem) -> bool:
+        return not any(needs_computer(part.kind) for part in problem.parts)
+
+    kept = tuple(name for name in slot.pool if whole(bank.problem(name)))
+    lost = [f"{name} (of a pool)" for name in slot.pool if name not in kept]
+    if len(kept) < slot.choose:
+        lost.append(f"{slot.choose - len(kept)} of the {slot.choose} problems drawn from it")
+    if not kept:
+        return None, lost
+    return replace(slot, pool=kept, choose=min(slot.choose, len(kept))), lost
+
+
+def needs_computer(kind: str) -> bool:
+    """Whether answers of that kind have to run, or are measured."""
+    found = kinds.find(kind)
+    return found.needs_solution or found.is_measured
+
+
+def check_code(release: str, version: str) -> str:
+    """The short code of a version of the release with that id."""
+    digest = hashlib.sha256(f"{release}/{version}".encode()).digest()
+    return base64.b32encode(digest).decode()[:CHECK]
+
+
+def printed(mine: Paper) -> PrintedExam:
+    """The paper of a pseudo-student as it is printed."""
+    return PrintedExam(
+        version=mine.student.id,
+        check=check_code(mine.release, mine.student.id),
+        title=" ".join(mine.exam.title.split()),
+        instructions=mine.exam.instructions.strip(),
+        minutes=mine.exam.minutes,
+        problems=tuple(_problem(question) for question in mine.questions),
+    )
+
+
+def _problem(question: Question) -> PrintedProblem:
+    variant, problem = question.variant, question.variant.problem
+    dice = variant.draw
+    alone = len(question.keys) == 1
+    return PrintedProblem(
+        number=question.number,
+        title=problem.title,
+        prompt=dice.fill(problem.prompt, dice.scope).strip(),
+        given=tuple(GivenValue(label=label, value=value) for label, value in given(variant)),
+        assumptions=tuple(dice.fill(a, dice.scope).strip() for a in problem.assumptions),
+        parts=tuple(
+            _part(question, key, "" if alone else letter_of(index))
+            for index, key in enumerate(question.keys.values())
+        ),
+        solution=dice.fill(problem.explanation, variant.scope).strip(),
+    )
+
+
+def _part(question: Question, key: Key, letter: str) -> PrintedPart:
+    kind = kinds.find(key.part.kind)
+    # What earns how much stands behind a semicolon, where all or nothing is not understood.
+    rule = kind.how(key).partition("; ")[2]
+    return PrintedPart(
+        letter=letter,
+        ask=key.draw.fill(key.part.ask, key.draw.scope).strip(),
+        options=kind.options(key).strip(),
+        rule=rule,
+        place=replace(
+            place_of(question.name(key.part.id), kind, key), points=question.points[key.part.id]
+        ),
+        accepted=kind.explain(key),
+        mistakes=tuple(_mistakes(kind, key)),
+    )
+
+
+_FORMS = {
+    "choice": Form.LETTER,
+    "multi_choice": Form.LETTERS,
+    "true_false": Form.TRUTH,
+    "ordering": Form.ORDER,
+    "matching": Form.PAIRS,
+    "table": Form.GRID,
+}
+
+
+def place_of(name: str, kind: Kind, key: Key) -> Place:
+    """Where the answer of *key* is written; what is not known is a line."""
+    form = _FORMS.get(key.part.kind, Form.LINE)
+    if any(isinstance(item, EssayItem) for item in kind.items(key)):
+        form = Form.TEXT
+    if form is Form.GRID:
+        sheet = kind.sheet(key)
+        rows, columns = sheet["rows"], sheet["columns"]
+        assert isinstance(rows, list)  # noqa: S101 - by the kind's own word
+        assert isinstance(columns, list)  # noqa: S101
+        return Place(
+            name=name,
+            form=form,
+            corner=str(sheet["row"]),
+            rows=tuple(rows),
+            columns=tuple(Column(title=t, unit=printed_unit(unit)) for t, unit in columns),
+        )
+    return Place(
+        name=name,
+        form=form,
+        unit=printed_unit(getattr(key.part, "unit", "")),
+        count=_count(key, form),
+    )
+
+
+def _count(key: Key, form: Form) -> int:
+    if form is Form.ORDER:
+        return len(getattr(key, "choices", ()))
+    if form is Form.PAIRS:
+        return len(getattr(key, "items", ()))
+    return 2 if key.part.kind == "short_text" else 1
+
+
+def _mistakes(kind: Kind, key: Key) -> Iterator[PrintedMistake]:
+    """What wrong answers are known, with what they keep."""
+    for item in kind.items(key):
+        if isinstance(item, NumberItem):
+            where = f"{item.row}, {item.column}: " if item.row else ""
+            for one in item.ranges[1:]:
+                shown = with_unit(one.value, item.unit, 4)
+                yield PrintedMistake(
+                    answer=f"{where}{shown}", share=one.share, feedback=one.feedback
+                )
+        elif isinstance(item, ChoiceItem):
+            letters = {c.id: c.letter for c in getattr(key, "choices", ())}
+            for choice in item.choices:
+                if not choice.right and (choice.feedback or choice.share):
+                    answer = letters.get(choice.id, choice.text)
+                    yield PrintedMistake(
+                        answer=answer, share=choice.share, feedback=choice.feedback
+                    )
+        elif isinstance(item, TextItem):
+            for words in item.words[1:]:
+                yield PrintedMistake(
+                    answer=", ".join(words.texts), share=words.share, feedback=words.feedback
+                )

@@ -1,0 +1,149 @@
+"""The sheet into which answers on paper were typed: every line checked against its version."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from grader.errors import Location, SpecError, SpecErrors
+from grader.model import Student
+from grader.model.printed import POINTS, Form, Place
+from grader.registry import nearest
+from grader.release.roster import id_problem
+from grader.text.csv_table import table_rows
+from grader.text.spreadsheet import unguarded
+
+_PEOPLE = ("student", "name", "version", "check")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TypedRow:
+    """What one student wrote."""
+
+    student: Student
+    version: str | None
+    """None when the line is empty: who did not come."""
+    answers: Mapping[str, str] = field(default_factory=dict)
+    """By column, without those that are empty."""
+
+
+def load_typed(
+    path: Path, codes: Mapping[str, str], places: Mapping[str, Sequence[Place]]
+) -> tuple[TypedRow, ...]:
+    """The lines of the sheet at *path*. *codes* are the check codes of the versions, by letter,
+    and *places* where answers are written on each.
+
+    Raises SpecErrors with everything that can't be right: an unknown version, a code that is not
+    the version's, an answer to what the version does not ask.
+    """
+    sheet = _Sheet(str(path), codes, places)
+    first, *rows = table_rows(path, "the sheet", fix="name the answers.csv that was typed into")
+    sheet.head([cell.strip() for cell in first[1]])
+    for line, row in rows:
+        sheet.take(row, line)
+    return sheet.done()
+
+
+class _Sheet:
+    """The sheet as far as it was read, with everything that is wrong in it."""
+
+    def __init__(self, file: str, codes: Mapping[str, str], places: Mapping[str, Sequence[Place]]):
+        self._file = file
+        self._codes = codes
+        self._names = {
+            version: {name: place for place in listed for name in place.names}
+            for version, listed in places.items()
+        }
+        self._columns: list[str] = []
+        self._rows: dict[str, TypedRow] = {}
+        self._folded: set[str] = set()
+        self._errors: list[SpecError] = []
+
+    def head(self, names: list[str]) -> None:
+        """Reads the first line; raises SpecErrors for columns that no version has."""
+        self._columns = names
+        known = {*_PEOPLE, *(name for columns in self._names.values() for name in columns)}
+        for name in names:
+            if name and name not in known:
+                close = nearest(name, known)
+                fix = f"did you mean '{close}'?" if close else "leave the first line as it was"
+                self._wrong(1, f"no version asks for '{name}'", fix)
+            elif name and names.count(name) > 1:
+                self._wrong(1, f"the column '{name}' stands there twice", "keep one")
+        for name in ("student", "version"):
+            if name not in names:
+                self._wrong(1, f"there is no column '{name}'", "leave the first line as it was")
+        if self._errors:
+            raise SpecErrors(tuple(self._errors))
+
+    def take(self, row: list[str], line: int) -> None:
+        """Reads one line more."""
+        if any(cell.strip() for cell in row[len(self._columns) :]):
+            self._wrong(line, "this line has more cells than the first", "put commas in quotes")
+            return
+        cells = dict(zip(self._columns, (cell.strip() for cell in row), strict=False))
+        name = unguarded(cells.get("student", ""))
+        problem = id_problem(name, self._folded)
+        if problem:
+            self._wrong(line, problem, "one line a student, with an id as in the roster")
+            return
+        self._folded.add(name.casefold())
+        answers = {k: v for k, v in cells.items() if k and k not in _PEOPLE and v}
+        version = self._version(cells, line, wanted=bool(answers))
+        if version is not None:
+            for column, written in answers.items():
+                self._answer(version, column, written, line)
+        student = Student(id=name, name=unguarded(cells.get("name", "")))
+        self._rows[name] = TypedRow(student=student, version=version, answers=answers)
+
+    def _version(self, cells: Mapping[str, str], line: int, *, wanted: bool) -> str | None:
+        version, code = cells.get("version", "").upper(), cells.get("check", "").upper()
+        if not version:
+            if wanted or code:
+                self._wrong(line, "the version is missing", "its letter is on every page")
+            return None
+        if version not in self._codes:
+            letters = ", ".join(self._codes)
+            self._wrong(line, f"there is no version '{version}'", f"the versions are {letters}")
+            return None
+        if code and code != self._codes[version]:
+            self._wrong(
+                line,
+                f"'{code}' is not the check code of version {version}",
+                "look at the head of the page: another version, or another exam",
+            )
+        return version
+
+    def _answer(self, version: str, column: str, written: str, line: int) -> None:
+        place = self._names[version].get(column)
+        if place is None:
+            self._wrong(
+                line,
+                f"version {version} does not ask for '{column}'",
+                "look at the version's letter again, or leave the cell empty",
+            )
+        elif place.form is Form.TEXT and not _is_points(written, place.points):
+            self._wrong(
+                line,
+                f"'{written[:40]}' under '{column}' is no number from 0 to {place.points:g}",
+                f"columns that end in {POINTS} take the points that were given on paper",
+            )
+
+    def _wrong(self, line: int, what: str, fix: str) -> None:
+        self._errors.append(SpecError(what, where=Location(self._file, line), fix=fix))
+
+    def done(self) -> tuple[TypedRow, ...]:
+        """All lines; raises SpecErrors when something is wrong."""
+        if not self._rows and not self._errors:
+            self._wrong(1, "nobody is on the sheet", "type in a line for each student")
+        if self._errors:
+            raise SpecErrors(tuple(self._errors))
+        return tuple(self._rows.values())
+
+
+def _is_points(written: str, most: float) -> bool:
+    try:
+        return 0 <= float(written) <= most
+    except ValueError:
+        return False

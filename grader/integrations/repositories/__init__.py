@@ -1,0 +1,1 @@
+"""Students' git repositories: collecting submissions from them and publishing files to them."""

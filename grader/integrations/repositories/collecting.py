@@ -1,0 +1,274 @@
+"""Every student's notebook out of their repository, into a folder that `grader grade` takes."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict, dataclass, replace
+from datetime import UTC, datetime
+from enum import StrEnum
+from functools import partial
+from pathlib import Path
+from urllib.parse import quote
+
+from grader.errors import GraderError, SetupError, shown
+from grader.files import alone, write_whole
+from grader.integrations.repositories.git import ANYONE, USUAL, Access, Bounds, GitError, address
+from grader.integrations.repositories.roster import instant
+from grader.integrations.repositories.snapshot import NothingThereError, Taken, Wanted, take
+from grader.model import Student
+
+STATE = ".collected.json"
+"""What was collected when; its name begins with a dot, so that it is taken for no submission."""
+
+
+class Came(StrEnum):
+    """What became of one student's repository."""
+
+    COLLECTED = "collected"
+    KEPT = "kept"
+    """The deadline had passed when it was collected; what came later does not count."""
+    NOTHING = "nothing handed in"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Repository:
+    """Where one student's work is, and until when it counts."""
+
+    student: str
+    url: str
+    deadline: datetime | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Entry:
+    """What is remembered of one student between runs."""
+
+    commit: str
+    committed: str
+    seen: str
+    """When we began the look that showed us that commit; unlike the commit's own time, nobody can
+    make it up. What is pushed while we look is seen by the next look."""
+    sha256: str
+    deadline: str = ""
+    failed: str = ""
+    """When we looked after the deadline and could not read it: what came later proves no date."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Outcome:
+    """One student's line of the report."""
+
+    student: str
+    came: Came
+    text: str
+    commit: str = ""
+
+
+def repositories(
+    students: Iterable[Student],
+    about: Mapping[str, Mapping[str, str]],
+    *,
+    url: str = "",
+    deadline: datetime | None = None,
+) -> tuple[Repository, ...]:
+    """Where each student's repository is: as the roster says, or else by the pattern *url*.
+
+    Raises SetupError for a student whose repository is nowhere named.
+    """
+    if url and "{id}" not in url:
+        raise SetupError(
+            f"the pattern '{url}' has no place for a student's id",
+            fix="write {id} where it stands, such as https://github.com/ORG/midterm-{id}.git",
+        )
+    found = []
+    for student in students:
+        mine = about.get(student.id, {})
+        own = mine.get("repository") or _filled(url, student.id)
+        if not own:
+            raise SetupError(
+                f"nothing says where the repository of '{student.id}' is",
+                fix="give --url with {id} in it, or the roster a column 'repository'",
+            )
+        address(own)  # a wrong one is an error before anything is fetched
+        until = instant(mine["deadline"]) if mine.get("deadline") else deadline
+        found.append(Repository(student=student.id, url=own, deadline=until))
+    return tuple(found)
+
+
+def _filled(url: str, student: str) -> str:
+    return url.replace("{id}", quote(student, safe="") if "://" in url else student)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Collecting:
+    """How repositories are looked at."""
+
+    notebook: str = ""
+    branch: str = ""
+    access: Access = ANYONE
+    bounds: Bounds = USUAL
+    jobs: int = 8
+    again: bool = False
+    """Take even what is settled because the deadline had passed when it was collected."""
+
+
+def collect_repositories(
+    wanted: Iterable[Repository],
+    out: Path,
+    how: Collecting,
+    done: Callable[[str], None] = lambda _: None,
+) -> tuple[Outcome, ...]:
+    """Puts STUDENT.ipynb into *out* for everyone; one student's failure is told, and no more.
+
+    A file carries the time of its commit. What was collected after a student's deadline is not
+    collected again: a commit can be dated back, but it can't have been there when we looked.
+    """
+    out.mkdir(parents=True, exist_ok=True)
+    listed = list(wanted)
+    with alone(out), ThreadPoolExecutor(max_workers=how.jobs) as pool:
+        state = _state(out)
+        work = partial(_one, out=out, how=how, state=dict(state))
+        outcomes = []
+        try:
+            for outcome, entry in pool.map(work, listed):
+                outcomes.append(outcome)
+                if entry is not None:
+                    state[outcome.student] = entry
+                done(outcome.student)
+        finally:
+            # Stopped half-way, what was seen after a deadline still settles it.
+            data = {student: asdict(entry) for student, entry in sorted(state.items())}
+            write_whole(out / STATE, (json.dumps(data, indent=1) + "\n").encode())
+    return tuple(outcomes)
+
+
+def _one(
+    repository: Repository, *, out: Path, how: Collecting, state: Mapping[str, Entry]
+) -> tuple[Outcome, Entry | None]:
+    student, before = repository.student, state.get(repository.student)
+    told = partial(Outcome, student=student)
+    if before and not how.again and _settled(before, repository, out):
+        text = f"as it was on {before.seen}, after the deadline{_doubt(before)}"
+        came = Came.KEPT if before.commit else Came.NOTHING
+        if before.commit:  # its file may have been copied since
+            _date(out / f"{student}.ipynb", before.committed)
+        return told(came=came, text=text, commit=before.commit), None
+    wanted = Wanted(
+        url=repository.url,
+        student=student,
+        notebook=how.notebook.replace("{id}", student),
+        branch=how.branch,
+        before=repository.deadline,
+    )
+    asked = datetime.now(UTC)
+    try:
+        taken = take(wanted, how.access, how.bounds)
+    except NothingThereError as error:
+        return told(came=Came.NOTHING, text=error.what), _nothing(repository, asked)
+    except GraderError as error:
+        text = _failure(error, before, out / f"{student}.ipynb")
+        return told(came=Came.FAILED, text=text), _failed(repository, before)
+    except Exception as error:  # noqa: BLE001  # one repository must not stop the others
+        what = GraderError(f"a fault of ours ({type(error).__name__})", fix="report this as a bug")
+        text = _failure(what, before, out / f"{student}.ipynb")
+        return told(came=Came.FAILED, text=text), _failed(repository, before)
+    entry = _entry(taken, repository, before, asked)
+    target = out / f"{student}.ipynb"
+    if not target.exists() or target.read_bytes() != taken.data:
+        write_whole(target, taken.data)
+    _date(target, entry.committed)
+    text = f"{shown(taken.path, 80)} of {entry.committed}"
+    if taken.newer:
+        text += "; what was committed after the deadline is left out"
+    return told(came=Came.COLLECTED, text=text + _doubt(entry), commit=taken.commit), entry
+
+
+def _doubt(entry: Entry) -> str:
+    if not entry.failed:
+        return ""
+    return f"; it could not be read on {entry.failed}, so its commit may be dated back"
+
+
+def _failed(repository: Repository, before: Entry | None) -> Entry | None:
+    """Remembers that it could not be read after the deadline; that settles nothing."""
+    now = datetime.now(UTC)
+    if repository.deadline is None or now < repository.deadline:
+        return None
+    known = before or Entry(commit="", committed="", seen="", sha256="")
+    return known if known.failed else replace(known, failed=_iso(now))
+
+
+def _failure(error: GraderError, before: Entry | None, target: Path) -> str:
+    text = error.what
+    if isinstance(error, GitError) and error.said and error.said not in text:
+        text += f" ({shown(error.said, 200)})"
+    if before is not None and before.commit and target.exists():
+        text += f"; what was collected on {before.seen} stays"
+    return text
+
+
+def _settled(before: Entry, repository: Repository, out: Path) -> bool:
+    """Whether it was collected after this very deadline, and is still there."""
+    if repository.deadline is None or before.deadline != _iso(repository.deadline):
+        return False
+    if datetime.fromisoformat(before.seen) < repository.deadline:
+        return False
+    target = out / f"{repository.student}.ipynb"
+    if not before.commit:
+        return not target.exists()
+    return target.exists() and _sha256(target.read_bytes()) == before.sha256
+
+
+def _nothing(repository: Repository, asked: datetime) -> Entry:
+    until = _iso(repository.deadline) if repository.deadline else ""
+    return Entry(commit="", committed="", seen=_iso(asked), sha256="", deadline=until)
+
+
+def _entry(taken: Taken, repository: Repository, before: Entry | None, asked: datetime) -> Entry:
+    entry = Entry(
+        commit=taken.commit,
+        committed=_iso(datetime.fromtimestamp(taken.committed, UTC)),
+        seen=_iso(asked),
+        sha256=_sha256(taken.data),
+        deadline=_iso(repository.deadline) if repository.deadline else "",
+    )
+    over = repository.deadline is not None and asked >= repository.deadline
+    same = before is not None and before.commit == taken.commit
+    if before and before.failed and repository.deadline and not same:
+        late = datetime.fromisoformat(before.failed) >= repository.deadline
+        entry = replace(entry, failed=before.failed if late else "")
+    # After the deadline the time of this look is what settles it.
+    return replace(entry, seen=before.seen) if same and before and not over else entry
+
+
+def _date(target: Path, committed: str) -> None:
+    """Gives the file the time of its commit, by which `grader grade` knows when it came."""
+    seconds = datetime.fromisoformat(committed).timestamp()
+    os.utime(target, (seconds, seconds))
+
+
+def _iso(instant: datetime) -> str:
+    return instant.astimezone(UTC).isoformat(timespec="seconds")
+
+
+def _sha256(data: bytes) -> str:
+    return hashlib.sha256(data).hexdigest()
+
+
+def _state(out: Path) -> dict[str, Entry]:
+    try:
+        data = json.loads((out / STATE).read_bytes())
+        return {str(student): Entry(**entry) for student, entry in data.items()}
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError, TypeError, AttributeError) as error:
+        raise SetupError(
+            "what was collected before can't be read",
+            where=str(out / STATE),
+            fix="restore the file, or remove it to collect everything anew",
+        ) from error

@@ -1,0 +1,171 @@
+"""Files into students' repositories: what they start from, and their feedback afterwards."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from enum import StrEnum
+from functools import partial
+from pathlib import Path
+
+from grader.errors import GraderError, SetupError, shown
+from grader.integrations.repositories.collecting import Repository
+from grader.integrations.repositories.git import (
+    ANYONE,
+    USUAL,
+    Access,
+    Bounds,
+    Git,
+    GitError,
+    address,
+    origin,
+    scratch,
+)
+
+NAME, EMAIL = "grader", "grader@users.noreply.github.com"
+_MOST_FILES = 1000
+_MOST_COMMITS = 1000
+"""On a branch, that are looked at for one of ours."""
+
+
+class Went(StrEnum):
+    """What became of one student's files."""
+
+    SENT = "sent"
+    SAME = "nothing new"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sent:
+    """One student's line of the report."""
+
+    student: str
+    went: Went
+    text: str
+    commit: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sending:
+    """How files are sent."""
+
+    branch: str
+    message: str
+    whole: bool
+    """Whether the branch is ours and holds these files alone; else only what is missing is added,
+    and nothing that is there is changed."""
+    access: Access = ANYONE
+    bounds: Bounds = USUAL
+    jobs: int = 8
+
+
+def send_all(
+    to: Iterable[Repository],
+    files_of: Callable[[str], Mapping[str, bytes]],
+    how: Sending,
+    done: Callable[[str], None] = lambda _: None,
+) -> tuple[Sent, ...]:
+    """Pushes every student's files; one student's failure is told, and no more."""
+    with ThreadPoolExecutor(max_workers=how.jobs) as pool:
+        sent = []
+        for one in pool.map(partial(_one, files_of=files_of, how=how), to):
+            sent.append(one)
+            done(one.student)
+    return tuple(sent)
+
+
+def _one(to: Repository, *, files_of: Callable[[str], Mapping[str, bytes]], how: Sending) -> Sent:
+    try:
+        return _send(to, files_of(to.student), how)
+    except GitError as error:
+        said = f" ({shown(error.said, 200)})" if error.said and error.said not in error.what else ""
+        return Sent(student=to.student, went=Went.FAILED, text=error.what + said)
+    except GraderError as error:
+        return Sent(student=to.student, went=Went.FAILED, text=error.what)
+
+
+def _send(to: Repository, files: Mapping[str, bytes], how: Sending) -> Sent:
+    told = partial(Sent, student=to.student)
+    with scratch(how.access, how.bounds) as outer:
+        outer.run("init", "--quiet", "--bare", "--template=", "repository")
+        git = Git(outer.folder / "repository", how.access, how.bounds)
+        for name, value in origin(address(to.url)).items():
+            git.run("config", name, value)
+        parent, taken_over = _tip(git, how)
+        start = [parent] if parent and not how.whole else ["--empty"]
+        git.run("read-tree", *start)
+        new = {n: data for n, data in files.items() if how.whole or not _there(git, parent, n)}
+        if not new:
+            return told(went=Went.SAME, text="everything is there", commit=parent)
+        for name, data in new.items():
+            blob = git.line("hash-object", "-w", "--stdin", "--no-filters", given=data)
+            git.run("update-index", "--add", "--cacheinfo", f"100644,{blob},{name}")
+        # What was there already is named in the tree, and need not be on this disk.
+        tree = git.line("write-tree", "--missing-ok")
+        if parent and tree == git.line("rev-parse", f"{parent}^{{tree}}"):
+            return told(went=Went.SAME, text="as sent before", commit=parent)
+        commit = _commit(git, tree, parent, how.message)
+        git.run("push", "--quiet", "--no-verify", "origin", f"{commit}:refs/heads/{how.branch}")
+        text = ", ".join(sorted(new)[:4]) + (", …" if len(new) > 4 else "")
+        text += f" to the branch {how.branch}"
+        if taken_over:
+            text += ", in place of what somebody else had committed there"
+        return told(went=Went.SENT, text=text, commit=commit)
+
+
+def _tip(git: Git, how: Sending) -> tuple[str, bool]:
+    """The commit that the branch is at, and whether it is somebody else's on top of ours.
+
+    Empty when there is no such branch.
+    """
+    branch = f"refs/heads/{how.branch}"
+    heads = git.line("ls-remote", "--heads", "--", "origin", branch).splitlines()
+    # A branch of which that is but the end of the name, such as x/refs/heads/feedback, matches too.
+    if branch not in [line.partition("\t")[2] for line in heads]:
+        return "", False
+    # Lists of files without what is in them: nothing of that is needed.
+    git.run("config", "remote.origin.promisor", "true")
+    git.run("config", "remote.origin.partialclonefilter", "blob:none")
+    fetch = ["fetch", "--quiet", "--no-tags", "--filter=blob:none"]
+    git.run(*fetch, "--depth=1", "origin", branch)
+    tip = git.line("rev-parse", "--verify", "FETCH_HEAD^{commit}")
+    show = ["log", "--no-show-signature", f"--max-count={_MOST_COMMITS}", "--format=%ce %s"]
+    if not how.whole or git.line(*show, "--max-count=1", tip).startswith(f"{EMAIL} "):
+        return tip, False
+    # A student can commit a link, a folder or anything else in the place of a file of ours, on
+    # top of what we sent; that must not keep the next result from them. It stays in the history.
+    git.run(*fetch, f"--depth={_MOST_COMMITS}", "origin", branch)
+    subject = how.message.partition("\n")[0]
+    if f"{EMAIL} {subject}" not in git.line(*show, tip).splitlines():
+        raise SetupError(
+            f"the branch '{how.branch}' is there already, and the last commit on it is not ours",
+            fix="name another one with --branch",
+        )
+    return tip, True
+
+
+def _there(git: Git, commit: str, path: str) -> bool:
+    """Whether the commit has anything at *path*."""
+    return bool(commit and git.run("ls-tree", "-z", "--full-tree", commit, "--", path))
+
+
+def _commit(git: Git, tree: str, parent: str, message: str) -> str:
+    who = ["-c", f"user.name={NAME}", "-c", f"user.email={EMAIL}"]
+    parents = ["-p", parent] if parent else []
+    return git.line(*who, "commit-tree", tree, *parents, given=message.encode())
+
+
+def folder_files(folder: Path) -> dict[str, bytes]:
+    """The files in *folder* by path; raises SetupError when it is not there or holds too many."""
+    if not folder.is_dir():
+        raise SetupError(
+            f"there is nothing for '{folder.name}'",
+            where=str(folder.parent),
+            fix="make it with `grader classroom init`",
+        )
+    paths = [p for p in sorted(folder.rglob("*")) if p.is_file() and not p.is_symlink()]
+    if len(paths) > _MOST_FILES:
+        raise SetupError(f"more than {_MOST_FILES} files", where=str(folder), fix="name another")
+    return {p.relative_to(folder).as_posix(): p.read_bytes() for p in paths}

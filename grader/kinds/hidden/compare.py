@@ -1,0 +1,284 @@
+"""Whether a result is the expected one, and if not, how it differs, without what was expected.
+
+A student reads it, and hidden inputs must not reach them that way. Nothing that a student's code
+can choose is in what is said here, be it a text (the name of a class or of a key) or a number (a
+shape, a length, a dtype, a place, or how many places differ): code that knows a hidden input could
+tell it by that.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Container, Iterator
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from grader.model.spec import STRICT
+from grader.wire.values import Array, Opaque
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Closeness:
+    """How near numbers must come: within absolute + relative times what is expected.
+
+    Whole numbers are near to whole numbers within `absolute` alone: an index or a count that is
+    off by one is wrong, however large it is.
+    """
+
+    __pydantic_config__: ClassVar[dict[str, object]] = STRICT
+
+    relative: float = 1e-5
+    absolute: float = 1e-7
+    dtype: bool = True
+    """Whether an array must have the expected type of numbers."""
+
+
+def difference(got: object, want: object, near: Closeness, what: str = "the result") -> str | None:
+    """How *got* differs from *want*, both as `values.read` returns them; None when it does not.
+
+    Lists and tuples are alike, and so are numbers and arrays without dimensions.
+    """
+    got, want = scalar(got), scalar(want)
+    for kinds, compare in _COMPARED:
+        if isinstance(want, kinds):
+            return compare(got, want, near, what)
+    return None if type(got) is type(want) and got == want else unlike(got, want, what)
+
+
+def _flag(got: object, want: bool, _near: Closeness, what: str) -> str | None:
+    if isinstance(got, bool) and got is not want:
+        return f"{what} has another value"
+    return None if got is want else unlike(got, want, what)
+
+
+def _number(got: object, want: complex, near: Closeness, what: str) -> str | None:
+    if isinstance(got, bool) or not isinstance(got, (int, float, complex)):
+        return unlike(got, want, what)
+    return None if _close(got, want, near) else f"{what} has another value"
+
+
+def scalar(value: object) -> object:
+    """A single number for an array without dimensions."""
+    return value.number if isinstance(value, Array) and not value.shape else value
+
+
+def _close(got: complex, want: complex, near: Closeness) -> bool:
+    if isinstance(got, int) and isinstance(want, int):
+        return abs(got - want) <= near.absolute
+    if _nan(got) or _nan(want):
+        return _nan(got) and _nan(want)
+    if got == want:
+        return True
+    try:
+        return math.isfinite(abs(want)) and bool(
+            abs(got - want) <= near.absolute + near.relative * abs(want)
+        )
+    except OverflowError:
+        return False
+
+
+def _nan(value: complex) -> bool:
+    return not isinstance(value, int) and (math.isnan(value.real) or math.isnan(value.imag))
+
+
+def _array(got: object, want: Array, near: Closeness, what: str) -> str | None:
+    if not isinstance(got, Array) or got.form != want.form:
+        return unlike(got, want, what)
+    if got.shape != want.shape:
+        return f"{what} has another shape"
+    if near.dtype and got.dtype != want.dtype:
+        return f"{what} has another dtype"
+    return f"{what} has other values" if _apart(got.numbers, want.numbers, near) else None
+
+
+def _apart(got: Any, want: Any, near: Closeness) -> bool:
+    """Whether any place differs.
+
+    Looked at in blocks: its steps take many times as much memory as what they are given.
+    """
+    got, want = got.reshape(-1), want.reshape(-1)
+    blocks = (slice(start, start + _BLOCK) for start in range(0, want.size, _BLOCK))
+    return any(_apart_in(got[block], want[block], near) for block in blocks)
+
+
+def _apart_in(got: Any, want: Any, near: Closeness) -> bool:
+    import numpy as np
+
+    whole = want.dtype.kind in "biu" and got.dtype.kind in "biu"
+    if whole and near.absolute < 1:
+        return bool(np.any(got != want))
+    with np.errstate(all="ignore"):
+        wide = np.complex128 if "c" in (got.dtype.kind, want.dtype.kind) else np.float64
+        a, b = got.astype(wide), want.astype(wide)
+        same = (a == b) | (np.isnan(a) & np.isnan(b))
+        limit = near.absolute + (0 if whole else near.relative) * np.abs(b)
+        same |= np.isfinite(a) & np.isfinite(b) & (np.abs(a - b) <= limit)
+    return not bool(np.all(same))
+
+
+def _items(
+    got: object, want: list[object] | tuple[object, ...], near: Closeness, what: str
+) -> str | None:
+    if not isinstance(got, (list, tuple)):
+        return unlike(got, want, what)
+    if len(got) != len(want):
+        return f"{what} has another number of items"
+    found = (difference(*both, near, f"an item of {what}") for both in zip(got, want, strict=True))
+    return next((why for why in found if why is not None), None)
+
+
+def mapping(
+    got: object,
+    want: dict[object, object],
+    near: Closeness,
+    what: str,
+    differs: Callable[[object, object, Closeness, str], str | None],
+) -> str | None:
+    """How the keys of *got* differ from those of *want*; or, by *differs*, what is under one."""
+    if not isinstance(got, dict):
+        return unlike(got, want, what)
+    missing = [key for key in want if key not in got]
+    if missing:
+        return f"{what} has no {key_name(missing[0])}"
+    if len(got) > len(want):
+        return f"{what} has a key that is not asked for"
+    found = (differs(got[key], want[key], near, f"{key_name(key)} of {what}") for key in want)
+    return next((why for why in found if why is not None), None)
+
+
+def _mapping(got: object, want: dict[object, object], near: Closeness, what: str) -> str | None:
+    return mapping(got, want, near, what, difference)
+
+
+def key_name(key: object) -> str:
+    """An expected key, where it is part of what is asked for rather than of a hidden input."""
+    return repr(key) if isinstance(key, str) and key.isidentifier() else A_KEY
+
+
+def without_names(why: str, known: Container[str]) -> str:
+    """The sentence without keys that are not *known* as an author's own words."""
+    return _KEY.sub(lambda found: found[0] if found[1] in known else A_KEY, why)
+
+
+def numbers_in(value: object) -> int:
+    """How many numbers stand in the arrays of a result."""
+    if isinstance(value, Array):
+        return int(value.numbers.size)
+    items = list(value.values()) if isinstance(value, dict) else value
+    return sum(map(numbers_in, items)) if isinstance(items, (list, tuple)) else 0
+
+
+def unlike(got: object, want: object, what: str) -> str:
+    """That two things are not of one sort, or are not the same one."""
+    mine, right = kind_of(got), kind_of(want)
+    return f"{what} is {mine}, not {right}" if mine != right else f"{what} is another one"
+
+
+_BLOCK = 2**16
+"""Numbers that are compared at once."""
+_KEY = re.compile(r"'(\w+)'")
+A_KEY = "one of the keys"
+
+# The types that students return by mistake, by the names that they have in the kernel.
+_OPAQUE = {
+    "builtins.function": "a function",
+    "builtins.method": "a method",
+    "builtins.builtin_function_or_method": "a function",
+    "builtins.generator": "a generator",
+    "builtins.coroutine": "a coroutine",
+    "builtins.range": "a range",
+    "builtins.map": "a map object",
+    "builtins.filter": "a filter object",
+    "builtins.zip": "a zip object",
+    "builtins.enumerate": "an enumerate object",
+    "builtins.dict_keys": "the keys of a dict",
+    "builtins.dict_values": "the values of a dict",
+    "builtins.dict_items": "the items of a dict",
+    "builtins.ellipsis": "...",
+    "builtins.type": "a class",
+    "builtins.module": "a module",
+    "an array of object": "an array of objects",
+    "pandas.core.series.Series": "a Series of pandas",
+    "pandas.core.frame.DataFrame": "a DataFrame of pandas",
+}
+
+_KINDS: tuple[tuple[type, str], ...] = (
+    (bool, "True or False"),
+    (int, "a whole number"),
+    (float, "a number"),
+    (complex, "a complex number"),
+    (str, "a text"),
+    (bytes, "bytes"),
+    (dict, "a dict"),
+    (list, "a list"),
+    (tuple, "a list"),
+)
+
+
+def kind_of(value: object) -> str:
+    """What sort of thing *value* is, in a word or two."""
+    if isinstance(value, Array):
+        return "an array" if value.form == "array" else "a tensor"
+    if isinstance(value, Opaque):
+        return _OPAQUE.get(value.type, "an object of another type")
+    return next((words for kind, words in _KINDS if isinstance(value, kind)), "None")
+
+
+_COMPARED: tuple[tuple[tuple[type, ...], Callable[[Any, Any, Closeness, str], str | None]], ...] = (
+    ((Array,), _array),
+    ((list, tuple), _items),
+    ((dict,), _mapping),
+    ((bool,), _flag),
+    ((int, float, complex), _number),
+    ((Opaque,), lambda got, want, _near, what: unlike(got, want, what)),
+)
+
+_LONGEST = 80
+_READ = 4 * _LONGEST
+"""Characters that are looked at, with space that is left out of what is shown."""
+
+
+def shown(value: object) -> str:
+    """A result in one line of plain text, cut to length."""
+    text = ""
+    for piece in _told(value):
+        text += piece
+        if len(text) > _READ:  # of a large result no more is written out than can be shown
+            text += "…"
+            break
+    text = " ".join(text.split())
+    return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
+
+
+def _told(value: object) -> Iterator[str]:
+    """Its text, in pieces of bounded length."""
+    if isinstance(value, Array):
+        yield _array_told(value)
+    elif isinstance(value, (list, tuple)):
+        yield "("
+        for number, item in enumerate(value):
+            yield ", " if number else ""
+            yield from _told(item)
+        yield ")"
+    elif isinstance(value, dict):
+        yield "{"
+        for number, (key, item) in enumerate(value.items()):
+            yield ", " if number else ""
+            yield from _told(key)
+            yield ": "
+            yield from _told(item)
+        yield "}"
+    else:
+        cut = value[:_READ] if isinstance(value, (str, bytes)) else value
+        yield kind_of(value) if isinstance(value, Opaque) else repr(cut)
+
+
+def _array_told(value: Array) -> str:
+    if not value.shape:
+        return f"{value.numbers}"
+    if not value.numbers.size:
+        # Never as lists: of a shape such as (4000, 5000, 0) that would be millions of them.
+        return f"an empty {value.form} of shape {value.shape} ({value.dtype})"
+    first = value.numbers if value.numbers.size <= _LONGEST else value.numbers.flat[:_LONGEST]
+    return f"{first.tolist()} ({value.dtype})"

@@ -1,0 +1,95 @@
+"""Whether a result has the form of the reference's own, before any property is asked of it.
+
+Where properties alone decide, an author's code computes with what a student's code returned. Of
+another shape that may broadcast to many times its size in our memory, and what is empty or NaN
+passes many a comparison. As in `grader.kinds.hidden.compare`, no text of the student's is in what
+is said.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from grader.kinds.hidden.compare import Closeness, mapping, scalar, unlike
+from grader.wire.values import Array
+
+
+def deformed(
+    got: object, want: object, near: Closeness, what: str = "the result", *, alone: bool = True
+) -> str | None:
+    """How the form of *got* differs from that of *want*, both as `values.read` returns them.
+
+    Of the same form are the same nesting, lengths, keys and shapes, and numbers of the same kind
+    (within arrays only with `near.dtype`). Where *want* has neither NaN nor infinity, *got* may
+    have none, and a number that stands *alone* rather than in a list is not negative where that of
+    *want* is not: a count of -1 would be less than any limit. Values and texts are not looked at.
+    """
+    got, want = scalar(got), scalar(want)
+    if isinstance(want, (list, tuple)):
+        return _items(got, want, near, what)
+    if isinstance(want, dict):
+        return mapping(got, want, near, what, deformed)
+    if isinstance(want, Array):
+        return _array(got, want, near, what)
+    if isinstance(want, (int, float, complex)) and not isinstance(want, bool):
+        return _number(got, want, near, what, alone=alone)
+    return None if type(got) is type(want) else unlike(got, want, what)
+
+
+def _items(got: object, want: Sequence[object], near: Closeness, what: str) -> str | None:
+    """An array does for a list of numbers: code that asks for each item can't tell them apart."""
+    if not isinstance(got, (list, tuple, Array)):
+        return unlike(got, want, what)
+    length = got.shape[0] if isinstance(got, Array) else len(got)
+    if length != len(want):
+        return f"{what} has another number of items"
+    mine, item = _rows(got) if isinstance(got, Array) else got, f"an item of {what}"
+    pairs = zip(mine, want, strict=True)
+    found = (deformed(one, right, near, item, alone=False) for one, right in pairs)
+    return next((why for why in found if why is not None), None)
+
+
+def _rows(array: Array) -> Sequence[object]:
+    """What it holds along its first dimension."""
+    form, dtype, shape = array.form, array.dtype, array.shape[1:]
+    return [Array(form, dtype, shape, array.numbers[i, ...]) for i in range(array.shape[0])]
+
+
+def _array(got: object, want: Array, near: Closeness, what: str) -> str | None:
+    import numpy as np
+
+    if not isinstance(got, Array) or got.form != want.form:
+        return unlike(got, want, what)
+    if got.shape != want.shape:
+        return f"{what} has another shape"
+    if near.dtype and _sort(got) != _sort(want):
+        return f"{what} has another dtype"
+    for test, words in ((np.isnan, "NaN"), (np.isinf, "infinity")):
+        if test(got.numbers).any() and not test(want.numbers).any():
+            return f"{what} has {words} in it"
+    return None
+
+
+def _sort(array: Array) -> str:
+    """Truth values, whole numbers, real ones or complex ones, of whatever width."""
+    kind = str(array.numbers.dtype.kind)
+    return "i" if kind == "u" else kind
+
+
+def _number(got: object, want: complex, near: Closeness, what: str, *, alone: bool) -> str | None:
+    if isinstance(got, bool) or not isinstance(got, (int, float, complex)):
+        return unlike(got, want, what)
+    if isinstance(got, complex) and not isinstance(want, complex):
+        return unlike(got, want, what)
+    if _finite(want) and not _finite(got):
+        return f"{what} is not finite"
+    if not alone or isinstance(got, complex) or isinstance(want, complex):
+        return None
+    # By a rounding error what is 0 may come out below it.
+    room = near.absolute + (0 if isinstance(want, int) else near.relative * abs(want))
+    return f"{what} is negative" if got < -room and want >= 0 else None
+
+
+def _finite(value: complex) -> bool:
+    return isinstance(value, int) or (math.isfinite(value.real) and math.isfinite(value.imag))

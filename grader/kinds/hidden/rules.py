@@ -1,0 +1,321 @@
+"""What a part forbids its code to use, looked for in the syntax tree."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from grader.kinds.hidden.statements import syntax_tree
+
+LOOPS = "loops"
+"""Forbids `for`, `while`, comprehensions, and what calls a function for each of many things."""
+
+_LOOPS = (ast.For, ast.While, ast.AsyncFor, ast.comprehension)
+_LOOKED_AT = (
+    ast.Name, ast.Attribute, ast.Call, ast.Subscript, ast.Import, ast.ImportFrom, ast.MatchClass,
+    *_LOOPS,
+)  # fmt: skip
+_LOOPING = (
+    "map", "filter", "functools.reduce", "itertools.starmap", "itertools.accumulate",
+    "numpy.vectorize", "numpy.frompyfunc", "numpy.apply_along_axis",
+)  # fmt: skip
+_AT_RUN_TIME = (
+    "eval", "exec", "compile", "run_cell", "run_line_magic", "run_cell_magic", "globals",
+)  # fmt: skip
+"""Calls by which code can be run that is in no syntax tree, or under another name there."""
+_ELSEWHERE = ("__main__", "__globals__", "f_globals", "f_locals")
+"""Ways to the notebook's other functions, which are not looked at."""
+_SPACES = ("locals", "vars")
+_BY_NAME = (
+    "getattr", "__getattribute__", "__import__", "import_module", "attrgetter", "methodcaller",
+)  # fmt: skip
+_BY_KEY = ("__dict__", "vars", "globals", "locals")
+_KEYED = ("get", "pop", "setdefault", "__getitem__")
+_IMPORTING = ("__import__", "import_module")
+_ITSELF = ("self", "cls")
+_LONGEST = 20
+"""Dots in the full name of anything."""
+
+
+def broken(source: str, forbidden: Sequence[str]) -> str | None:
+    """What of *forbidden* the code uses, in words; None when it keeps to the rules.
+
+    A rule is `loops`, or a dotted name such as `torch.softmax`. That also stands for what is in
+    it, such as `torch.optim.Adam` in `torch.optim`, for the same function under another import or
+    elsewhere in the package, as a method, and by name through getattr. Code that is made at run
+    time breaks every rule, for nobody can tell what is in it. What can't be parsed breaks none.
+    """
+    if not forbidden:
+        return None
+    tree = syntax_tree(source)
+    if tree is None:
+        return None
+    names = Names.of(tree)
+    found = (one for node in ast.walk(tree) for one in _uses(node, names, forbidden))
+    return next(found, None) or _spaced(tree)
+
+
+def _spaced(tree: ast.Module) -> str | None:
+    """A call at the top by which all names of the notebook are had, such as in a default."""
+    waiting: list[ast.AST] = [tree]
+    while waiting:
+        node = waiting.pop()
+        if _called(node) in _SPACES and not _arguments(node):
+            return f"`{_called(node)}`"
+        inside = isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda))
+        body = getattr(node, "body", None) if inside else None
+        hidden = set(map(id, body if isinstance(body, list) else [body]))
+        waiting += (one for one in ast.iter_child_nodes(node) if id(one) not in hidden)
+    return None
+
+
+def _uses(node: ast.AST, names: Names, forbidden: Sequence[str]) -> Iterator[str]:
+    """What of *forbidden* this very node uses, in words."""
+    if not isinstance(node, _LOOKED_AT):
+        return
+    if names.is_made_at_run_time(node):
+        yield f"`{_called(node)}`"
+    yield from (f"`{one}`" for one in names.elsewhere(node))
+    for rule in forbidden:
+        if rule != LOOPS:
+            if names.uses(node, rule):
+                yield f"`{rule}`"
+            elif names.may_use(node, rule):
+                yield f"a name that is made at run time, of `{rule.partition('.')[0]}`"
+        elif isinstance(node, _LOOPS):
+            yield "a loop"
+        else:
+            yield from (f"a loop (`{one}`)" for one in _LOOPING if names.is_looping(node, one))
+
+
+@dataclass(frozen=True, slots=True)
+class Names:
+    """What the names of a module stand for, as far as its imports and assignments tell."""
+
+    known: Mapping[str, str]
+    """Names to the full names of what they are."""
+    whole: frozenset[str]
+    """Packages of which some module was imported by a star."""
+    defined: frozenset[str]
+    """Names of functions and classes of its own."""
+
+    @classmethod
+    def of(cls, tree: ast.Module) -> Names:
+        """Those of *tree*."""
+        nodes = list(ast.walk(tree))
+        imported = [pair for node in nodes for pair in _imported(node)]
+        known = {"__builtins__": "builtins"}
+        known |= {name: full for name, full in imported if name != "*"}
+        unsure = set()
+        for node in nodes:
+            if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
+                name, full = node.targets[0].id, dotted(node.value, known)
+                if full is not None and known.setdefault(name, full) != full:
+                    unsure.add(name)
+        for name in unsure:
+            del known[name]
+        defines = (ast.FunctionDef, ast.ClassDef, ast.AsyncFunctionDef)
+        return cls(
+            known=known,
+            whole=frozenset(full.split(".")[0] for name, full in imported if name == "*"),
+            defined=frozenset(n.name for n in nodes if isinstance(n, defines)),
+        )
+
+    def uses(self, node: ast.AST, rule: str) -> bool:
+        """Whether *node* is a use of what *rule* forbids."""
+        last, root = rule.rpartition(".")[2], rule.partition(".")[0]
+        if isinstance(node, ast.Import):
+            return any(is_of(full, rule) for full in _imports(node))
+        if isinstance(node, ast.ImportFrom):
+            return any(_is_like(full, rule) for full in _imports(node))
+        if isinstance(node, ast.Name):
+            starred = node.id == last and root in self.whole
+            return _is_like(self._full(node), rule) or (starred and node.id not in self.defined)
+        if isinstance(node, ast.Attribute):
+            full = dotted(node, self.known)
+            if full is not None:
+                return _is_like(full, rule)
+            # Of an unknown object it may be the method of the same name, unless it is set.
+            used = isinstance(node.ctx, ast.Load) and not _is_named(node.value, _ITSELF)
+            return node.attr == last != rule and used
+        texts = [text_of(one) for one in self._texts_of(node)]
+        if isinstance(node, ast.MatchClass):  # a pattern such as `object(optim=o)`
+            texts = [name for name in node.kwd_attrs if last != rule]
+        return any(t and (is_of(t, rule) or t.rpartition(".")[2] == last) for t in texts)
+
+    def may_use(self, node: ast.AST, rule: str) -> bool:
+        """Whether *node* takes something of the rule's package by a text that may be its name."""
+        if not isinstance(node, (ast.Call, ast.Subscript)):
+            return False
+        owner, last = self._owner(node), rule.rpartition(".")[2]
+        if owner != rule.partition(".")[0] and _called(node) not in _IMPORTING:
+            return False
+        return any(_may_be(one, last) for one in self._texts_of(node))
+
+    def is_looping(self, node: ast.AST, rule: str) -> bool:
+        """Whether *node* is that function, and not the method of the same name of an object."""
+        last, root = rule.rpartition(".")[2], rule.partition(".")[0]
+        if isinstance(node, ast.Name):
+            if node.id != last and node.id not in self.known:
+                return False
+            starred = node.id == last != rule and root in self.whole
+            return _is_like(self._full(node), rule) or (starred and node.id not in self.defined)
+        if isinstance(node, ast.Attribute):
+            return _is_like(dotted(node, self.known) or "", rule)
+        if self._owner(node) != (root if last != rule else "builtins"):
+            return False
+        return any(text_of(one) == last for one in self._texts_of(node))
+
+    def elsewhere(self, node: ast.AST) -> Iterator[str]:
+        """The way by which *node* comes to what else the notebook has, which nobody looks at."""
+        if isinstance(node, (ast.Import, ast.ImportFrom)):
+            yield from (one for one in _ELSEWHERE if any(is_of(n, one) for n in _imports(node)))
+        elif isinstance(node, ast.Attribute):
+            yield from (one for one in _ELSEWHERE if node.attr == one)
+        else:
+            texts = list(self._texts_of(node))
+            yield from (one for one in _ELSEWHERE if any(text_of(t) == one for t in texts))
+            if self._is_modules(_keyed(node)) and any(text_of(t) is None for t in texts):
+                yield "sys.modules"
+
+    def _texts_of(self, node: ast.AST) -> Iterator[ast.AST]:
+        """What stands for a name, where a call or an index takes something by it."""
+        of = _keyed(node)
+        if isinstance(node, ast.Call) and _called(node) in _BY_NAME:
+            # Of getattr the second: the first is what it is taken of.
+            yield from node.args[1:2] if _called(node) == "getattr" else node.args
+        elif of is not None:
+            name = of.attr if isinstance(of, ast.Attribute) else _called(of)
+            if name in _BY_KEY or self._is_modules(of):
+                yield from [node.slice] if isinstance(node, ast.Subscript) else _arguments(node)[:1]
+
+    def _is_modules(self, node: ast.AST | None) -> bool:
+        return node is not None and dotted(node, self.known) == "sys.modules"
+
+    def _owner(self, node: ast.AST) -> str | None:
+        """The package of what *node* takes something of, by its name; None when it is unknown."""
+        of = _keyed(node)
+        if of is not None:
+            of = of.value if isinstance(of, ast.Attribute) else next(iter(_arguments(of)), None)
+        elif _called(node) in _BY_NAME and len(_arguments(node)) > 1:
+            of = _arguments(node)[0]
+        full = None if of is None else dotted(of, self.known)
+        return None if full is None else full.partition(".")[0]
+
+    def is_made_at_run_time(self, node: ast.AST) -> bool:
+        """Whether *node* runs code that is in no syntax tree."""
+        if not isinstance(node, ast.Call) or _called(node) not in _AT_RUN_TIME:
+            return False
+        if isinstance(node.func, ast.Name):
+            return self._full(node.func) in _AT_RUN_TIME
+        full = dotted(node.func, self.known) or ""
+        # Models and frames have an `eval` of their own.
+        return full.startswith("builtins.") or _called(node).startswith("run_")
+
+    def _full(self, node: ast.Name) -> str:
+        """What a name stands for; empty for what the module defines itself."""
+        if node.id in self.known:
+            return self.known[node.id].removeprefix("builtins.")
+        return "" if node.id in self.defined else node.id
+
+
+def is_of(full: str, rule: str) -> bool:
+    """Whether *full* is what the rule names, or in it."""
+    full = full.removeprefix("builtins.")
+    return full == rule or full.startswith(f"{rule}.")
+
+
+def _is_like(full: str, rule: str) -> bool:
+    """Whether it is that, in it, or what has its name elsewhere in the package."""
+    if is_of(full, rule):
+        return True
+    same = full.partition(".")[0] == rule.partition(".")[0]
+    return same and "." in rule and full.rpartition(".")[2] == rule.rpartition(".")[2]
+
+
+def _imported(node: ast.AST) -> Iterator[tuple[str, str]]:
+    """Local names to what they were imported from, for an import."""
+    if isinstance(node, ast.Import):
+        for alias in node.names:
+            top = alias.name.split(".")[0]
+            yield (alias.asname, alias.name) if alias.asname else (top, top)
+    elif isinstance(node, ast.ImportFrom) and node.module:
+        for alias in node.names:
+            yield (alias.asname or alias.name), f"{node.module}.{alias.name}"
+
+
+def _imports(node: ast.Import | ast.ImportFrom) -> Iterator[str]:
+    """The full names of all that is imported."""
+    if isinstance(node, ast.Import):
+        yield from (alias.name for alias in node.names)
+    else:
+        yield from (full for _, full in _imported(node))
+
+
+def dotted(node: ast.AST, known: Mapping[str, str]) -> str | None:
+    """The full name of what a name or an attribute is; None when it is of an object."""
+    parts: list[str] = []
+    while isinstance(node, ast.Attribute) and len(parts) < _LONGEST:
+        parts.append(node.attr)
+        node = node.value
+    if not isinstance(node, ast.Name) or node.id not in known:
+        return None
+    return ".".join([known[node.id], *reversed(parts)])
+
+
+def _called(node: ast.AST) -> str:
+    """The last part of the name of what is called; empty for what is no call."""
+    if not isinstance(node, ast.Call):
+        return ""
+    function = node.func
+    return function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", "")
+
+
+def _is_named(node: ast.AST, names: Sequence[str]) -> bool:
+    return isinstance(node, ast.Name) and node.id in names
+
+
+def _keyed(node: ast.AST) -> ast.AST | None:
+    """What *node* takes something out of by a key, as by `[...]` or `.get(...)`."""
+    if isinstance(node, ast.Subscript):
+        return node.value
+    if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
+        return node.func.value if node.func.attr in _KEYED else None
+    return None
+
+
+def _arguments(node: ast.AST) -> list[ast.expr]:
+    return node.args if isinstance(node, ast.Call) else []
+
+
+def _may_be(node: ast.AST, name: str) -> bool:
+    """Whether a text that is no literal may come to *name*."""
+    if isinstance(node, ast.JoinedStr):
+        texts = [_literal(piece) for piece in node.values]
+        first, last = (texts[0] or "", texts[-1] or "") if texts else ("", "")
+        return name.startswith(first) and name.endswith(last)
+    return not isinstance(node, ast.Constant) and text_of(node) is None
+
+
+def text_of(node: ast.AST) -> str | None:
+    """A text that stands there, also as a sum of texts.
+
+    Of texts alone: a number may have more digits than Python writes out.
+    """
+    pieces: list[str] = []
+    while isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
+        right = _literal(node.right)
+        if right is None:
+            return None
+        pieces.append(right)
+        node = node.left
+    left = _literal(node)
+    return None if left is None else "".join([left, *reversed(pieces)])
+
+
+def _literal(node: ast.AST) -> str | None:
+    """The text that *node* itself is, or its beginning."""
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        return node.value[:100]
+    return None

@@ -1,0 +1,254 @@
+"""A paper to the cells of a student's notebook."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from grader import units
+from grader.errors import SpecError
+from grader.expressions import evaluate
+from grader.kinds import kinds
+from grader.model import SAMPLE, Key, Paper, Question, Variant
+from grader.notebook import Cell
+from grader.notebook.render.closing import check_of, literal, whose
+from grader.notebook.render.heading import how_to_answer
+from grader.words import points
+
+if TYPE_CHECKING:
+    from jinja2 import Environment, Template
+
+SCHEMA = "systems-grader/notebook/v1"
+
+_GOES_ON = {"tags": ["raises-exception"]}
+"""Metadata of a cell whose error does not keep "Run All" from the check, in Jupyter and VS Code."""
+_FOLDED = {"cellView": "form", "jupyter": {"source_hidden": True}}
+"""Metadata of a cell whose code is hidden at first: in Colab, and in Jupyter."""
+
+
+def render(
+    paper: Paper, templates: tuple[Path, ...], answers: Mapping[str, str] | None = None
+) -> tuple[Cell, ...]:
+    """The cells of the notebook for *paper*.
+
+    *answers* puts a Python expression into the named answer cells; nothing of the keys is in the
+    notebook without it.
+    """
+    return tuple(_cells(paper, _templates(templates), answers or {}))
+
+
+def metadata(paper: Paper) -> dict[str, object]:
+    """The notebook's metadata: whose it is, for people; no point hangs on it.
+
+    A notebook that several students share names its version, and none of them.
+    """
+    student = paper.student
+    return {
+        "grader": {
+            "schema": SCHEMA,
+            "set": paper.exam.id,
+            "release": paper.release,
+            **({"version": student.version} if student.version else {"student": student.id}),
+            "answers": [_sheet(name, key) for name, key in paper.named_keys()],
+        },
+        "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
+        "language_info": {"name": "python"},
+    }
+
+
+def _sheet(name: str, key: Key) -> dict[str, object]:
+    kind = kinds.find(key.part.kind)
+    return {"name": name, "kind": key.part.kind, "how": kind.how(key), **kind.sheet(key)}
+
+
+def solution(paper: Paper) -> dict[str, str]:
+    """Every answer's variable to the right answer as a Python expression. **Secret.**"""
+    return {name: kinds.find(key.part.kind).literal(key) for name, key in paper.named_keys()}
+
+
+def given(variant: Variant) -> list[tuple[str, str]]:
+    """The table of given values: label and value as text."""
+    rows: list[tuple[str, str]] = []
+    for name, parameter in variant.problem.parameters.items():
+        if not parameter.shown:
+            continue
+        if parameter.rows:
+            for column in parameter.rows[0]:
+                label = parameter.labels.get(column, column.replace("_", " "))
+                rows.append((label, units.show(variant.parameters[column])))
+        else:
+            label = parameter.label or name.replace("_", " ")
+            rows.append((label, units.show(variant.parameters[name])))
+    for label, expression in variant.problem.given.items():
+        rows.append((label, units.show(evaluate(expression, variant.scope, variant.draw.facts))))
+    return rows
+
+
+def _cells(
+    paper: Paper, templates: Mapping[str, Template], answers: Mapping[str, str]
+) -> Iterator[Cell]:
+    yield Cell(type="markdown", id="title", source=_title(paper, templates))
+    for question in paper.questions:
+        yield from _question(question, templates, answers)
+    yield Cell(type="markdown", id="closing", source=_again(templates["closing.md"]))
+    about = (paper.exam.id, paper.release, *whose(paper.student))
+    code = _fill(templates["closing.py"], **check_of(dict(paper.named_keys()), about))
+    yield Cell(type="code", id="closing-check", source=code, metadata=_FOLDED)
+
+
+def check(keys: Mapping[str, Key], about: Sequence[str], templates: tuple[Path, ...]) -> str:
+    """The source of the check in a notebook's last cell, for the answers of these names."""
+    return _fill(_templates(templates)["closing.py"], **check_of(keys, about))
+
+
+def _title(paper: Paper, templates: Mapping[str, Template]) -> str:
+    return _fill(
+        templates["title.md"],
+        exam=paper.exam,
+        student=paper.student,
+        sample=paper.student.version == SAMPLE,
+        instructions=paper.exam.instructions.strip(),
+        questions=len(paper.questions),
+        points=points(paper.max_points),
+        **how_to_answer({name: key.part for name, key in paper.named_keys()}),
+    )
+
+
+def _question(
+    question: Question, templates: Mapping[str, Template], answers: Mapping[str, str]
+) -> Iterator[Cell]:
+    variant, problem, number = question.variant, question.variant.problem, question.number
+    dice = variant.draw
+    yield Cell(
+        type="markdown",
+        id=f"q{number}",
+        source=_fill(
+            templates["question.md"],
+            number=number,
+            title=problem.title,
+            points=points(sum(question.points.values())),
+            prompt=dice.fill(problem.prompt, dice.scope).strip(),
+            given=given(variant),
+            assumptions=[dice.fill(a, dice.scope).strip() for a in problem.assumptions],
+        ),
+    )
+    yield from _around(question)
+    for index, (part_id, key) in enumerate(question.keys.items()):
+        kind, name = kinds.find(key.part.kind), question.name(part_id)
+        letter = letter_of(index)
+        yield Cell(
+            type="markdown",
+            id=f"ask-{name}"[:64].replace("_", "-"),
+            source=_again(
+                templates["ask.md"],
+                number=number,
+                letter=letter,
+                points=points(question.points[part_id]),
+                ask=dice.fill(key.part.ask, dice.scope).strip(),
+                options=kind.options(key).strip(),
+            ),
+        )
+        yield Cell(
+            type="code",
+            id=name[:64].replace("_", "-"),
+            metadata=_GOES_ON,
+            source=_again(
+                templates["answer.py"],
+                number=number,
+                letter=letter,
+                how=kind.how(key),
+                name=name,
+                value=answers.get(name) or kind.placeholder(key),
+                definition=kind.definition(name, key, answers.get(name)),
+            ),
+        )
+        shown = kind.try_out(name, key)
+        if shown:
+            cell = f"try-{name}"[:64].replace("_", "-")
+            yield Cell(type="code", id=cell, source=shown, metadata=_GOES_ON)
+
+
+def _around(question: Question) -> Iterator[Cell]:
+    """What the answers of *question* may use, each once."""
+    around: dict[str, str] = {}
+    for key in question.keys.values():
+        around.update(kinds.find(key.part.kind).around(key))
+    for name, source in around.items():
+        cell = f"q{question.number}-{name}"[:64].replace("_", "-")
+        yield Cell(type="code", id=cell, source=source.strip("\n"), metadata=_GOES_ON)
+
+
+def letter_of(index: int) -> str:
+    """The letter of a part within its problem: a, b, ..., z, aa.
+
+    >>> letter_of(0), letter_of(25), letter_of(26)
+    ('a', 'z', 'aa')
+    """
+    letters = ""
+    index += 1
+    while index:
+        index, rest = divmod(index - 1, 26)
+        letters = chr(ord("a") + rest) + letters
+    return letters
+
+
+def _fill(template: Template, **names: object) -> str:
+    from jinja2 import TemplateError
+
+    # What Template.render does, without copying the globals one by one.
+    environment = template.environment
+    context = template.new_context({**environment.globals, **names}, shared=True)
+    try:
+        return environment.concat(template.root_render_func(context)).strip("\n")
+    except TemplateError as error:
+        raise SpecError(
+            f"a template of the notebook can't be filled in: {error}",
+            where=template.filename,
+            fix="a bank's templates/ folder overrides ours; compare it with ours",
+        ) from None
+
+
+def _again(template: Template, **names: str | int) -> str:
+    """The same for cells that most students' notebooks have in common."""
+    return _cached(template, tuple(names.items()))
+
+
+@lru_cache(maxsize=2048)
+def _cached(template: Template, names: tuple[tuple[str, str | int], ...]) -> str:
+    return _fill(template, **dict(names))
+
+
+_NAMES = ("title.md", "question.md", "ask.md", "answer.py", "closing.md", "closing.py")
+
+
+@lru_cache(maxsize=8)
+def _templates(folders: tuple[Path, ...]) -> Mapping[str, Template]:
+    """The templates of a notebook's cells, compiled once; each file makes one cell."""
+    from jinja2 import TemplateError
+
+    environment = _environment(folders)
+    try:
+        return {name: environment.get_template(f"notebook/{name}.j2") for name in _NAMES}
+    except TemplateError as error:
+        raise SpecError(
+            f"a template of the notebook can't be used: {error}",
+            where=", ".join(str(f) for f in folders),
+            fix="a bank's templates/ folder overrides ours; compare it with ours",
+        ) from None
+
+
+def _environment(folders: tuple[Path, ...]) -> Environment:
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+    environment = Environment(
+        loader=FileSystemLoader(list(folders)),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        autoescape=False,  # noqa: S701 - what comes out is Markdown and Python, never HTML
+    )
+    environment.filters["plain"] = units.number
+    environment.filters["literal"] = literal
+    return environment

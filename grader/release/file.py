@@ -1,0 +1,244 @@
+"""A release to and from its private `release.json`, which pins everything that grading needs."""
+
+from __future__ import annotations
+
+import base64
+import dataclasses
+import hashlib
+import json
+from collections.abc import Mapping
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from grader import __version__
+from grader.bank.exam_set import exam_from
+from grader.bank.facts import facts_data, facts_item
+from grader.bank.folders import Bank
+from grader.bank.problem import digest, digest_of, problem_from
+from grader.bank.yaml12 import Located, scalar
+from grader.errors import Location, SetupError, SpecError, SpecErrors
+from grader.model import ExamSet, Release, Student
+from grader.release import sealed
+from grader.release.roster import seats_problem
+
+SCHEMA = "systems-grader/release/v1"
+
+
+def new_release(
+    bank: Bank, exam: ExamSet, students: tuple[Student, ...], private_key: bytes
+) -> Release:
+    """A release of *exam* for *students*, with every spec and fact as the bank has it now."""
+    sources = {name: bank.located(name)[1].data for name in exam.wanted}
+    solutions = {name: text for name in exam.wanted if (text := bank.problem(name).solution)}
+    return _release(
+        exam,
+        sources,
+        solutions,
+        facts_data(bank.facts) if _asks_for_facts(sources) else {},
+        {s.id: s for s in students},
+        private_key,
+        __version__,
+    )
+
+
+def _asks_for_facts(sources: Mapping[str, Any]) -> bool:
+    """Whether any spec may look at the facts: which item it wants may depend on what is drawn."""
+    return "fact(" in json.dumps(sources)
+
+
+def extended(release: Release, students: tuple[Student, ...]) -> Release:
+    """The release with *students* added, and those it has updated by `Student.updated`.
+
+    Nobody's numbers change who is in it already.
+
+    Raises SetupError for a student who would come by other numbers, or whose id or version is too
+    like another one's.
+    """
+    folded = {name.casefold(): name for name in release.students}
+    for student in students:
+        other = folded.setdefault(student.id.casefold(), student.id)
+        if other != student.id:
+            raise SetupError(
+                f"'{student.id}' and '{other}' differ in capitals only, so their files would too",
+                fix="use the id that the release has, or another one",
+            )
+        was = release.students.get(student.id, student)
+        if was.seat != student.seat:
+            had, wanted = _numbers_of(was), _numbers_of(student)
+            raise SetupError(
+                f"'{student.id}' has {had} in this release, not {wanted}",
+                fix="what was handed out stays: take the version out of the roster, or render into "
+                "another folder",
+            )
+    merged = dict(release.students)
+    for student in students:
+        merged[student.id] = merged.get(student.id, student).updated(student)
+    problem = seats_problem(merged.values())
+    if problem:
+        raise SetupError(problem, fix="name versions A, B, C, ..., and nobody like one of them")
+    return dataclasses.replace(release, students=merged)
+
+
+def _numbers_of(student: Student) -> str:
+    return f"version {student.version}" if student.version else "numbers of their own"
+
+
+def release_bytes(release: Release) -> bytes:
+    """What `release.json` holds: the same bytes for the same release."""
+    data = {
+        "schema": SCHEMA,
+        "private": "This file holds the answers. Keep it away from students.",
+        "id": release.id,
+        "engine": release.engine,
+        "private_key": base64.b64encode(release.private_key).decode(),
+        "set": _plain(dataclasses.asdict(release.exam)),
+        "digests": dict(release.digests),
+        "problems": _plain(release.sources),
+        "facts": facts_data(release.facts),
+        "students": [_line(s) for s in release.students.values()],
+    }
+    solutions = {name: p.solution for name, p in release.problems.items() if p.solution}
+    if solutions:
+        data["solutions"] = solutions
+    return (json.dumps(data, indent=1, ensure_ascii=False) + "\n").encode()
+
+
+def _line(student: Student) -> dict[str, str]:
+    """A student as plain data; without a version it is as releases have always had it."""
+    line = dataclasses.asdict(student)
+    return line if student.version else {k: v for k, v in line.items() if k != "version"}
+
+
+def load_release(path: Path) -> Release:
+    """The release in *path*: its file, the folder that holds it, or a sealed pack of it.
+
+    A pack is opened in memory with the key that this process holds. Raises SetupError.
+    """
+    file = path / "release.json" if path.is_dir() else path
+    fix = "name the release.json that `grader render` wrote"
+    try:
+        packed = _opened(file)
+    except OSError as error:
+        raise SetupError(
+            f"can't read the release: {error.strerror}", where=Location(str(file)), fix=fix
+        ) from None
+    return _read(packed, file, fix)
+
+
+@lru_cache(maxsize=2)  # one command reads the same release to grade by it, and to report
+def _read(packed: bytes, file: Path, fix: str) -> Release:
+    try:
+        data = json.loads(packed, parse_int=scalar)
+    except (ValueError, RecursionError):
+        raise SetupError("this is not JSON", where=Location(str(file)), fix=fix) from None
+    if not isinstance(data, dict) or data.get("schema") != SCHEMA:
+        seen = data.get("schema") if isinstance(data, dict) else None
+        raise SetupError(
+            f"this is not a release (its schema is {seen!r}, not {SCHEMA!r})",
+            where=Location(str(file)),
+            fix=fix,
+        )
+    return _parse(data, file)
+
+
+def _opened(file: Path) -> bytes:
+    with file.open("rb") as stream:
+        data = stream.read(len(sealed.MAGIC))
+        if not sealed.is_pack(data):
+            return data + stream.read()
+        data += stream.read(2 * sealed.MOST_BYTES)
+    return sealed.unseal(data, sealed.held(), Location(str(file)))
+
+
+def _parse(data: Mapping[str, Any], file: Path) -> Release:
+    try:
+        exam_data = {k: v for k, v in data["set"].items() if v is not None}
+        sources = _tuples(data["problems"])
+        exam = exam_from(_located(_tuples(_drop_none(exam_data)), file), set(sources))
+        release = _release(
+            exam,
+            sources,
+            data.get("solutions", {}),
+            data["facts"],
+            {s["id"]: Student(**s) for s in data["students"]},
+            base64.b64decode(data["private_key"]),
+            data["engine"],
+        )
+        kept = data["id"]
+    except (KeyError, TypeError, ValueError, AttributeError, SpecError) as error:
+        first = error.errors[0] if isinstance(error, SpecErrors) and error.errors else error
+        raise SetupError(
+            f"the release is damaged: {first.what if isinstance(first, SpecError) else first}",
+            where=Location(str(file)),
+            fix="restore the file that `grader render` wrote",
+        ) from None
+    if release.id != kept:
+        raise SetupError(
+            "the release was changed after it was made",
+            where=Location(str(file)),
+            fix="restore the file that `grader render` wrote; to correct a problem, edit its "
+            "YAML and run `grader score --specs current`",
+        )
+    return release
+
+
+# Fields of sets that came later. Where they have their default they are no part of a release's id,
+# so that releases from before still load.
+_SINCE_FIRST = ("variables", "processes")
+
+
+def _pinned(exam: ExamSet) -> Any:
+    plain = _plain(dataclasses.asdict(exam))
+    return {name: v for name, v in plain.items() if v or name not in _SINCE_FIRST}
+
+
+def _release(
+    exam: ExamSet,
+    sources: Mapping[str, Any],
+    solutions: Mapping[str, str],
+    facts: Mapping[str, Mapping[str, Any]],
+    students: Mapping[str, Student],
+    private_key: bytes,
+    engine: str,
+) -> Release:
+    problems = {
+        name: problem_from(_located(source, name), solutions.get(name, ""), checked=True)
+        for name, source in sources.items()
+    }
+    digests = {name: digest_of(source, solutions.get(name, "")) for name, source in sources.items()}
+    # Students are left out: adding one to a release must not make it another release.
+    pinned = digest([_pinned(exam), digests, facts, private_key.hex()])
+    return Release(
+        id=hashlib.sha256(pinned.encode()).hexdigest()[:16],
+        exam=exam,
+        problems=problems,
+        digests=digests,
+        facts={item: facts_item(fields) for item, fields in facts.items()},
+        students=students,
+        private_key=private_key,
+        engine=engine,
+        sources=sources,
+    )
+
+
+def _located(data: object, file: Path | str) -> Located:
+    """Data without places, for specs that were checked when the release was made."""
+    return Located(str(file), data, {(): (1, 1)}, {})
+
+
+def _plain(data: Any) -> Any:
+    return json.loads(json.dumps(data))
+
+
+def _drop_none(data: Any) -> Any:
+    if isinstance(data, dict):
+        return {k: _drop_none(v) for k, v in data.items() if v is not None}
+    return [_drop_none(v) for v in data] if isinstance(data, list) else data
+
+
+def _tuples(data: Any) -> Any:
+    """Lists as the tuples that the YAML reader makes, so that both go through one loader."""
+    if isinstance(data, dict):
+        return {key: _tuples(value) for key, value in data.items()}
+    return tuple(_tuples(item) for item in data) if isinstance(data, list) else data

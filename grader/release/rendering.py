@@ -1,0 +1,294 @@
+"""Making a release, and what an instructor asks of one: notebooks, keys, solved notebooks."""
+
+from __future__ import annotations
+
+import hashlib
+import secrets
+from collections import Counter
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields
+from pathlib import Path
+
+from grader import units
+from grader.bank.folders import Bank
+from grader.draw import DrawError, draw, loose_paper, paper, sample_seed
+from grader.errors import SetupError, SpecError
+from grader.files import private_folder, write_whole
+from grader.kinds import kinds
+from grader.model import ExamSet, Key, Paper, Question, Release, Student, Variant
+from grader.notebook import Cell, write
+from grader.notebook.render import metadata, render, solution
+from grader.release.file import extended, load_release, new_release, release_bytes
+from grader.release.papers import Papers
+from grader.release.versions import of_version, seated, versions_of
+from grader.words import counted
+
+_UNGUESSABLE = 22
+"""Characters that a random text needs, of letters and digits, for 128 bits."""
+_NAMED = 5
+"""Students whose changes a note spells out."""
+_GUESSABLE = (
+    "this private key is short: whoever guesses it has every student's answers, and guesses can be "
+    "tried on any notebook; make it of 22 random characters, or leave it out"
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Made:
+    """A release on disk, and what its maker should know."""
+
+    release: Release
+    notes: tuple[str, ...] = ()
+
+
+def make_release(
+    bank: Bank,
+    wanted: str | ExamSet,
+    students: tuple[Student, ...],
+    out: Path,
+    private_key: str | None = None,
+    *,
+    versions: int | None = None,
+) -> Made:
+    """The release in *out*: a new one, or the one that is there with more students.
+
+    Students share *versions* versions, where a number is given; see `versions.seated`.
+    """
+    exam = bank.exam(wanted) if isinstance(wanted, str) else wanted
+    for name in exam.wanted:
+        sample(bank, name)  # what no student could be given is named with its line in the YAML
+    file = out / "release.json"
+    key = private_key_of(private_key)
+    if not file.exists():
+        students = seated(students, versions, {})
+        release = new_release(bank, exam, students, key or secrets.token_bytes(32))
+        short = private_key is not None and len(private_key) < _UNGUESSABLE
+        notes: tuple[str, ...] = (_GUESSABLE,) if short else ()
+    else:
+        old = load_release(file)
+        students = seated(students, versions, old.students)
+        release, notes = _grown(old, bank, exam, students, key, file)
+    private_folder(out)
+    # It holds the answers, and the only copy of the key that draws everybody's numbers.
+    write_whole(file, release_bytes(release), durable=True, private=True)
+    return Made(release=release, notes=notes)
+
+
+def private_key_of(text: str | None) -> bytes | None:
+    """The key that draws everybody's numbers, made from a text; None for none."""
+    return hashlib.sha256(text.encode()).digest() if text is not None else None
+
+
+def _grown(
+    old: Release,
+    bank: Bank,
+    exam: ExamSet,
+    students: tuple[Student, ...],
+    key: bytes | None,
+    file: Path,
+) -> tuple[Release, tuple[str, ...]]:
+    """The release that is there with more students; its problems stay as they were pinned."""
+    if old.exam.id != exam.id:
+        raise SetupError(
+            f"'{file.parent}' holds a release of the set '{old.exam.id}', not of '{exam.id}'",
+            fix="choose another folder for --out",
+        )
+    if key is not None and key != old.private_key:
+        raise SetupError(
+            f"the release in '{file.parent}' was made with another private key",
+            fix="choose another folder for --out, or leave --private-key out",
+        )
+    notes = []
+    new = [s for s in students if s.id not in old.students]
+    if new:
+        notes.append(
+            f"{counted(len(new), 'student')} added to release {old.id}{_versions_told(old, new)}"
+        )
+    current = {name: bank.digest(name) for name in exam.wanted}
+    moved = [n for n in current if current[n] != old.digests.get(n)]
+    if moved or exam != old.exam:
+        what = ", ".join(moved) or "the set"
+        notes.append(
+            f"changed since this release was made, and left as it was here: {what}; "
+            "render into another folder to use the change"
+        )
+    grown = extended(old, students)
+    return grown, (*notes, *_changes_note(old, grown))
+
+
+def _changes_note(old: Release, grown: Release) -> list[str]:
+    """A note about students whose name, e-mail or section changed, with the first few changes."""
+    changed = [
+        f"{name} ({', '.join(_differences(before, grown.students[name]))})"
+        for name, before in old.students.items()
+        if before != grown.students[name]
+    ]
+    if not changed:
+        return []
+    more = f", and {len(changed) - _NAMED} more" if len(changed) > _NAMED else ""
+    return [f"updated in release {old.id}: {', '.join(changed[:_NAMED])}{more}"]
+
+
+def _differences(before: Student, after: Student) -> list[str]:
+    pairs = ((f.name, getattr(before, f.name), getattr(after, f.name)) for f in fields(Student))
+    return [
+        f"{field} from '{old}' to '{new}'" if old else f"{field} '{new}'"
+        for field, old, new in pairs
+        if old != new
+    ]
+
+
+def _versions_told(old: Release, new: Sequence[Student]) -> str:
+    """Who of those that were added shares what, where the release knows versions."""
+    if not any(student.version for student in (*old.students.values(), *new)):
+        return ""
+    told = Counter(f"version {s.version}" if s.version else "numbers of their own" for s in new)
+    return ": " + ", ".join(f"{count} with {what}" for what, count in sorted(told.items()))
+
+
+def write_notebooks(
+    release: Release,
+    students: tuple[Student, ...],
+    out: Path,
+    bank: Bank,
+    done: Callable[[str], None] = lambda _: None,
+) -> list[Path]:
+    """The notebooks of *students*, one after the other, so that memory does not grow.
+
+    Those of shared versions lie in `versions/` too, each once and under nobody's name.
+    """
+    notebooks, written = Notebooks(release, bank), []
+    for student in students:
+        data = notebooks.of(release.students[student.id])
+        target = out / "notebooks" / f"{student.id}.ipynb"
+        _keep(target, data)
+        written.append(target)
+        done(student.id)
+    for version in versions_of(release):
+        data = notebooks.of(of_version(version))
+        _keep(out / "versions" / f"{release.exam.id}-{version}.ipynb", data)
+    return written
+
+
+class Notebooks:
+    """The notebooks of a release as files; a version's is made once, however many share it."""
+
+    def __init__(self, release: Release, bank: Bank):
+        self._release, self._bank = release, bank
+        self._shared: dict[str, bytes] = {}
+
+    def of(self, student: Student) -> bytes:
+        """The student's notebook; a shared one says nothing of the student."""
+        known = self._shared.get(student.version)
+        if known is not None:
+            return known
+        mine = paper(self._release, student)
+        data = write(render(mine, self._bank.templates), metadata(mine))
+        if student.version:
+            self._shared[student.version] = data
+        return data
+
+
+def _keep(target: Path, data: bytes) -> None:
+    """Writes what has changed."""
+    if not target.exists() or target.read_bytes() != data:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        write_whole(target, data)
+
+
+def solve(release: Release, student: str, out: Path, bank: Bank) -> None:
+    """Writes the student's notebook with every answer filled in."""
+    mine = Papers(release=release).of(student)
+    cells = render(mine, bank.templates, solution(mine))
+    out.parent.mkdir(parents=True, exist_ok=True)
+    write_whole(out, write(cells, metadata(mine)))
+
+
+def key_data(release: Release, student: str) -> dict[str, dict[str, object]]:
+    """The student's key as plain data: answer's name to value, unit, points and kind."""
+    mine = Papers(release=release).of(student)
+    return {
+        question.name(part_id): key_entry(question, part_id, key)
+        for question in mine.questions
+        for part_id, key in question.keys.items()
+    }
+
+
+def key_entry(question: Question, part_id: str, key: Key) -> dict[str, object]:
+    """One part's key as plain data."""
+    kind = kinds.find(key.part.kind)
+    entry: dict[str, object] = {
+        "value": kind.answer(key),
+        "unit": getattr(key.part, "unit", None) or "",
+        "points": question.points[part_id],
+        "kind": key.part.kind,
+        "problem": question.variant.problem.id,
+        "part": part_id,
+        "literal": kind.literal(key),
+    }
+    low, high = getattr(key, "low", None), getattr(key, "high", None)
+    if low is not None and high is not None:
+        entry["accepted"] = [low, high]
+    return entry
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Preview:
+    """One problem for one seed, as a student would see it."""
+
+    paper: Paper
+    cells: tuple[Cell, ...]
+    seed: int
+
+    def as_data(self, *, key: bool) -> dict[str, object]:
+        """Plain data; with the key when asked for."""
+        question = self.paper.questions[0]
+        data: dict[str, object] = {
+            "id": question.variant.problem.id,
+            "seed": self.seed,
+            "parameters": {n: units.show(v) for n, v in question.variant.parameters.items()},
+            "cells": [{"type": c.type, "source": c.source} for c in self.cells],
+        }
+        if key:
+            data["key"] = {
+                question.name(p): key_entry(question, p, k) for p, k in question.keys.items()
+            }
+            data["explanation"] = self._explanation()
+        return data
+
+    def as_markdown(self, *, key: bool) -> str:
+        """Markdown, with the key and the worked solution below when asked for."""
+        blocks = [
+            cell.source if cell.type == "markdown" else f"```python\n{cell.source}\n```"
+            for cell in self.cells
+        ]
+        if key:
+            blocks.append("---\n\n## Key")
+            for name, one in self.paper.named_keys():
+                blocks.append(f"- `{name}`: {kinds.find(one.part.kind).explain(one)}")
+            blocks.append("### Worked solution\n\n" + self._explanation())
+        return "\n\n".join(blocks)
+
+    def _explanation(self) -> str:
+        variant = self.paper.questions[0].variant
+        return variant.draw.fill(variant.problem.explanation, variant.scope).strip()
+
+
+def sample(bank: Bank, wanted: str, number: int = 0) -> Variant:
+    """The problem's variant of that number; raises SpecError with the place in the YAML."""
+    problem, source = bank.located(wanted)
+    try:
+        return draw(problem, sample_seed(problem.id, number), bank.facts)
+    except DrawError as error:
+        raise SpecError(error.what, where=source.at(error.path), fix=error.fix) from None
+
+
+def preview(bank: Bank, wanted: str, seed: int) -> Preview:
+    """The problem for the gate's seed of that number, so that a finding can be looked at."""
+    variant = sample(bank, wanted, seed)
+    mine = loose_paper([variant], "preview")
+    cells = tuple(c for c in render(mine, bank.templates) if c.id not in _FRAME)
+    return Preview(paper=mine, cells=cells, seed=seed)
+
+
+_FRAME = ("title", "closing", "closing-check")

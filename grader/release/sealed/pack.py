@@ -1,0 +1,174 @@
+"""The sealed pack: a header in the open, and a release that only the secret opens.
+
+The header (magic, version, the release's id, sizes, a salt, a check of the key) is authenticated
+with the rest. HKDF-SHA-256 makes a key and a nonce from the secret and the pack's own salt, so no
+two packs share them; ChaCha20-Poly1305 encrypts the compressed release with these.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hmac
+import secrets
+import struct
+import zlib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from grader.errors import Location, SetupError
+from grader.release.sealed.keys import VARIABLE, PackKey
+
+if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
+
+MAGIC = b"\x89GRPACK\n"
+"""No text begins so, and what changes line ends or strips bits shows."""
+VERSION = 1
+MOST_BYTES = 64 * 2**20
+"""Of a release, and so of a pack: far more than any has, and no danger to a runner's memory."""
+
+_HEADER = struct.Struct(">8sB8sII32s16s")
+_TAG = 16
+_INFO = b"systems-grader/sealed-pack/v%d"
+
+Where = Location | str | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Header:
+    """What a pack says of itself to everybody."""
+
+    release: str
+    """The release's id."""
+    size: int
+    """Bytes of the release."""
+    packed: int
+    """Bytes of it once compressed."""
+    salt: bytes
+    check: bytes
+    """Differs between keys; tells a wrong key from a damaged pack, and nothing of the key."""
+
+    def to_bytes(self) -> bytes:
+        """As it stands at the beginning of the pack."""
+        identity = bytes.fromhex(self.release)
+        values = (MAGIC, VERSION, identity, self.size, self.packed, self.salt, self.check)
+        return _HEADER.pack(*values)
+
+
+def is_pack(data: bytes) -> bool:
+    """Whether *data* means to be a pack, be it whole or not."""
+    return data.startswith(MAGIC)
+
+
+def is_pack_file(path: Path) -> bool:
+    """The same for a file; False when it can't be read."""
+    with contextlib.suppress(OSError), path.open("rb") as file:
+        return is_pack(file.read(len(MAGIC)))
+    return False
+
+
+def seal(data: bytes, release: str, key: PackKey) -> bytes:
+    """The pack of a release's bytes; *release* is its id of 16 hex digits."""
+    if len(data) > MOST_BYTES:
+        raise SetupError(
+            f"the release has {len(data)} bytes, more than the {MOST_BYTES} of a pack",
+            fix="split the set or the roster, and make a pack of each",
+        )
+    packed = zlib.compress(data, 9)
+    salt = secrets.token_bytes(32)
+    derived = _derived(key, salt)
+    header = Header(
+        release=release, size=len(data), packed=len(packed), salt=salt, check=derived.check
+    ).to_bytes()
+    return header + derived.cipher.encrypt(derived.nonce, packed, header)
+
+
+def header_of(data: bytes, where: Where = None) -> Header:
+    """What the pack says of itself; raises SetupError for what is no whole pack of this version."""
+    again = "fetch the pack again, or make it again with `grader classroom seal`"
+    if not is_pack(data):
+        raise SetupError(
+            "this is not a sealed pack",
+            where=where,
+            fix="name the file that `grader classroom seal` wrote",
+        )
+    if len(data) > len(MAGIC) and data[len(MAGIC)] != VERSION:
+        raise SetupError(
+            f"this pack is of version {data[len(MAGIC)]}, and this grader reads version {VERSION}",
+            where=where,
+            fix="use the version of the grader that sealed it, or seal it again with this one",
+        )
+    if len(data) < _HEADER.size + _TAG:
+        raise SetupError("the pack ends too early", where=where, fix=again)
+    _, _, identity, size, packed, salt, check = _HEADER.unpack_from(data)
+    if size > MOST_BYTES or packed > MOST_BYTES:
+        raise SetupError(
+            f"the pack says to hold {size} bytes, more than the {MOST_BYTES} it may",
+            where=where,
+            fix=again,
+        )
+    whole = _HEADER.size + packed + _TAG
+    if len(data) != whole:
+        what = "ends too early" if len(data) < whole else "has something behind its end"
+        raise SetupError(
+            f"the pack {what}: {len(data)} bytes where {whole} belong", where=where, fix=again
+        )
+    return Header(release=identity.hex(), size=size, packed=packed, salt=salt, check=check)
+
+
+def unseal(data: bytes, key: PackKey | None, where: Where = None) -> bytes:
+    """The release's bytes; raises SetupError with a reason of its own for each thing wrong."""
+    header = header_of(data, where)
+    if key is None:
+        raise SetupError(
+            f"release {header.release} is sealed, and there is no key to open it",
+            where=where,
+            fix=f"set {VARIABLE} to the key that `grader classroom seal` wrote, "
+            "or grade with --pack-key-file FILE",
+        )
+    derived = _derived(key, header.salt)
+    if not hmac.compare_digest(derived.check, header.check):
+        raise SetupError(
+            f"the key does not fit this pack of release {header.release}",
+            where=where,
+            fix="use the key that was written when this very pack was sealed",
+        )
+    from cryptography.exceptions import InvalidTag
+
+    damaged = SetupError(
+        "the pack was changed after it was sealed",
+        where=where,
+        fix="fetch the pack again, or make it again with `grader classroom seal`",
+    )
+    try:
+        packed = derived.cipher.decrypt(derived.nonce, data[_HEADER.size :], header.to_bytes())
+        stream = zlib.decompressobj()
+        plain = stream.decompress(packed, header.size + 1)
+    except (InvalidTag, zlib.error):
+        raise damaged from None
+    if len(plain) != header.size or not stream.eof:
+        raise damaged
+    return plain
+
+
+@dataclass(frozen=True, slots=True)
+class _Derived:
+    cipher: ChaCha20Poly1305
+    nonce: bytes
+    check: bytes
+
+
+def _derived(key: PackKey, salt: bytes) -> _Derived:
+    try:
+        from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
+        from cryptography.hazmat.primitives.hashes import SHA256
+        from cryptography.hazmat.primitives.kdf.hkdf import HKDF
+    except ImportError:
+        raise SetupError(
+            "sealed packs need the library 'cryptography', which is not installed",
+            fix="pip install 'cryptography>=42'",
+        ) from None
+    derive = HKDF(algorithm=SHA256(), length=32 + 12 + 16, salt=salt, info=_INFO % VERSION)
+    made = derive.derive(key.secret)
+    return _Derived(ChaCha20Poly1305(made[:32]), made[32:44], made[44:])

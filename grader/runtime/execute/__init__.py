@@ -1,0 +1,241 @@
+"""One submission to evidence: its cells run in order, and its answers asked for by name."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from grader import notebook
+from grader.errors import SubmissionError
+from grader.model import Answer, Evidence, Job, Limits, Outcome, Trial
+from grader.model.evidence import DISTURBED, RERUN
+from grader.notebook import Cell, nbgrader_cells
+from grader.runtime.execute.files import placing
+from grader.runtime.execute.limits import phrases
+from grader.runtime.execute.outputs import put_out
+from grader.runtime.execute.races import raced, unclear
+from grader.runtime.execute.run import WHOLE, NotebookRun
+from grader.runtime.execute.waiting import put_off, standing_in, unmeasured, waits_for
+from grader.runtime.kernels import (
+    MOST_TIMES,
+    USUAL,
+    LostError,
+    NotStartedError,
+    Session,
+    Terms,
+    kernels,
+)
+from grader.runtime.machine import from_json
+from grader.runtime.sandbox import THREADS, Chosen, choose
+
+__all__ = ["MOST_TIMES", "execute"]
+
+PROCESSES_WITH_RANKS = 64
+"""Processes and threads that a notebook with a loopback may have: eight ranks of gloo take 40."""
+
+log = logging.getLogger("grader.runtime.execute")
+
+
+def execute(
+    job: Job, data: bytes, *, kernel: str = USUAL, stop: Callable[[], bool] = bool
+) -> Evidence:
+    """What executing the notebook in *data* left behind, whatever the student did.
+
+    *stop* is asked twenty times a second; when it says True, StoppedError is raised and the
+    kernel is gone. Raises SetupError when the machine lacks the sandbox that the job demands.
+    """
+    began = time.monotonic()
+    try:
+        if job.submission.refusal is not None:
+            raise SubmissionError(job.submission.refusal)
+        cells = notebook.read(data).cells
+    except SubmissionError as error:
+        return _unreadable(job, error.what)
+    handed_in = None if job.source is None else nbgrader_cells.overwritten(cells, job.source)
+    cells = cells if handed_in is None else handed_in.cells
+    job = replace(job, limits=_with_room(job))
+    chosen = choose(job.sandbox)
+    terms = Terms(
+        limits=job.limits,
+        sandbox=chosen.sandbox,
+        device=job.device,
+        loopback=job.loopback,
+        seed=job.seed,
+        variables=job.variables,
+        imports=_worth_importing(cells, job.trials),
+        stop=stop,
+    )
+    start = kernels.find(kernel)
+    try:
+        try:
+            run, about = _run(job, cells, chosen, start, terms)
+        except LostError:
+            run, about = _run(job, cells, chosen, start, terms)
+        answers = _measured(job, cells, run.answers(), start, terms)
+        answers = put_off(answers, run.cells)
+        if job.source is not None and handed_in is not None:
+            answers = put_out(job.source, handed_in, run.shown)
+    except NotStartedError as error:
+        return _refused(job, error, time.monotonic() - began)
+    disturbed = _disturbed(job, run, answers)
+    return Evidence(
+        submission_sha256=job.submission.sha256,
+        outcome=run.outcome,
+        answers=answers,
+        cells=run.cells,
+        seconds=round(time.monotonic() - began, 3),
+        note=_note(job, run, disturbed),
+        environment={
+            **about,
+            "kernel": kernel,
+            "device": job.device,
+            "loopback": job.loopback,
+            "seed": job.seed,
+            "restarts": run.restarts,
+            "limits": {
+                "cell_seconds": job.limits.cell_seconds,
+                "notebook_seconds": job.limits.notebook_seconds,
+                "memory_bytes": job.limits.memory_bytes,
+                "scratch_bytes": job.limits.scratch_bytes if chosen.bounded else None,
+                "processes": job.limits.processes,
+                "threads": THREADS,
+            },
+            "sandbox": chosen.describe(),
+            **({"machine": from_json(job.machine).id} if job.machine else {}),
+            **({DISTURBED: disturbed} if disturbed else {}),
+            **({RERUN: job.rerun} if job.rerun else {}),
+        },
+    )
+
+
+def _run(
+    job: Job,
+    cells: Sequence[Cell],
+    chosen: Chosen,
+    start: Callable[[Terms], Session],
+    terms: Terms,
+) -> tuple[NotebookRun, Mapping[str, object]]:
+    with _session(start, terms) as session:
+        rlimits = chosen.sandbox.rlimits(job.limits, job.device)
+        known = phrases(job.limits, rlimits, bounded=chosen.bounded)
+        before = [*placing(job.files), *standing_in(job.trials)]
+        run = NotebookRun(job, cells, session, known, before)
+        run.all()
+        return run, session.about
+
+
+def _measured(
+    job: Job,
+    cells: Sequence[Cell],
+    answers: Mapping[str, Answer],
+    start: Callable[[Terms], Session],
+    terms: Terms,
+) -> Mapping[str, Answer]:
+    """*answers* with what was measured, now that no process of the notebook is left."""
+    code = [cell.source for cell in cells if cell.type == "code"]
+    profile = from_json(job.machine) if job.machine else None
+    found = dict(answers)
+    for trial in job.trials:
+        if trial.race is None or trial.name not in found:
+            continue
+        answer = found[trial.name]
+        found[trial.name] = (
+            unmeasured(trial, answer, job.device)
+            if waits_for(trial, job.device)
+            else raced(trial, answer, code, start, terms, profile, alone=bool(job.rerun))
+        )
+    return found
+
+
+def _with_room(job: Job) -> Limits:
+    """The limits of *job*, with more processes where the notebook starts ranks that talk."""
+    most = max(job.limits.processes, PROCESSES_WITH_RANKS if job.loopback else 0)
+    return replace(job.limits, processes=most)
+
+
+def _disturbed(job: Job, run: NotebookRun, answers: Mapping[str, Answer]) -> Mapping[str, str]:
+    """What other work on the machine did, by the answer that it may have cost."""
+    found = dict(run.disturbed)
+    whole = found.pop(WHOLE, None)
+    if whole is not None:
+        found |= dict.fromkeys(answers, whole)
+    if not job.rerun:
+        measured = (t for t in job.trials if t.race is not None and t.name in answers)
+        for trial in measured:
+            why = unclear(trial, answers[trial.name])
+            if why is not None:
+                found.setdefault(trial.name, why)
+    return found
+
+
+def _note(job: Job, run: NotebookRun, disturbed: Mapping[str, str]) -> str | None:
+    """What was wrong with the run, what the machine did to it, and whether it was the second."""
+    again = f"this is a second run, alone: in the first, {job.rerun}" if job.rerun else None
+    return "; ".join(filter(None, (run.note, *dict.fromkeys(disturbed.values()), again))) or None
+
+
+# What a warm parent should have imported, by the words that make it likely to be needed: each
+# takes a second or so. Torch's optimizers and its compiler import its _dynamo at their first use.
+_WORTH_IMPORTING: Mapping[str, tuple[tuple[str, ...], ...]] = {
+    "torch": (("torch",),),
+    "torch._dynamo": (("torch",), ("optim", "compile")),
+    "matplotlib.pyplot": (("matplotlib",),),
+    "matplotlib_inline.backend_inline": (("matplotlib",),),
+    "pandas": (("pandas",),),
+}
+
+
+def _worth_importing(cells: Sequence[Cell], trials: Sequence[Trial]) -> tuple[str, ...]:
+    texts = [cell.source for cell in cells if cell.type == "code"]
+    for trial in trials:
+        texts += [trial.driver, *trial.tools, trial.race.setup if trial.race else ""]
+    code = "\n".join(texts)
+    likely = (
+        name
+        for name, needed in _WORTH_IMPORTING.items()
+        if all(any(word in code for word in words) for words in needed)
+    )
+    return ("numpy", *likely)
+
+
+@contextlib.contextmanager
+def _session(start: Callable[[Terms], Session], terms: Terms) -> Iterator[Session]:
+    """A session that is closed at the end; a start that failed is tried once more."""
+    try:
+        session = start(terms)
+    except NotStartedError:
+        session = start(terms)
+    try:
+        yield session
+    finally:
+        try:
+            session.close()
+        except Exception as error:  # noqa: BLE001  # no evidence is lost to tidying up
+            log.warning("a kernel could not be closed: %s", error)
+
+
+def _unreadable(job: Job, why: str) -> Evidence:
+    """Evidence of a file that is not a notebook: nothing ran, and every answer says why."""
+    return Evidence(
+        submission_sha256=job.submission.sha256,
+        outcome=Outcome.CRASHED,
+        answers={name: Answer(name=name, raw=None, absent=why) for name in job.names},
+        cells=(),
+        seconds=0.0,
+        note=why,
+    )
+
+
+def _refused(job: Job, error: NotStartedError, seconds: float) -> Evidence:
+    """Evidence of our own failure, which must never cost the student anything."""
+    return Evidence(
+        submission_sha256=job.submission.sha256,
+        outcome=Outcome.REFUSED,
+        answers={},
+        cells=(),
+        seconds=round(seconds, 3),
+        note=f"we could not run this notebook; nothing is deducted ({error})",
+    )

@@ -1,0 +1,78 @@
+"""Whether the two runs of a round had the same inputs, and came to the same result."""
+
+from __future__ import annotations
+
+import math
+
+from grader.kinds.hidden.compare import Closeness, difference
+from grader.kinds.hidden.promised import digest_of
+from grader.wire.trial import hash_of
+from grader.wire.values import Array, read
+
+_DIGEST = len(hash_of(b""))
+
+
+class UnreadableError(Exception):
+    """The baseline's own result can't be read."""
+
+
+def same_inputs(promised: object, known: object) -> bool:
+    """Whether the student's run, of which *promised* was said, made what the baseline's made."""
+    return _said(promised)[1] == _said(known)[1]
+
+
+def same_result(promised: object, theirs: object, ours: object) -> bool:
+    """Whether *theirs* is what was promised when the clock stopped, and near the baseline's.
+
+    Raises UnreadableError when it is the baseline's that can't be read.
+    """
+    digest, _ = _said(promised)
+    try:
+        if theirs == ours and digest == digest_of(ours):
+            return True
+        right = read(ours)
+    except ValueError:
+        raise UnreadableError from None
+    try:
+        if digest != digest_of(theirs):
+            return False
+        return difference(read(theirs), right, _near(right)) is None
+    except ValueError:
+        return False
+
+
+def _said(raw: object) -> tuple[str, str]:
+    """The digest of a result and the mark of its inputs; of what is forged, nothing."""
+    text = raw.get("v") if isinstance(raw, dict) else None
+    return (text[:_DIGEST], text[_DIGEST:]) if isinstance(text, str) else ("", "")
+
+
+# Results of another order of summation agree so far, relative to their size.
+_CLOSE = {
+    "float64": 1e-6, "complex128": 1e-6, "float32": 1e-3, "complex64": 1e-3,
+    "float16": 2e-2, "bfloat16": 5e-2,
+}  # fmt: skip
+_COARSE = 0.2
+
+
+def _near(right: object) -> Closeness:
+    """How near the numbers of a result must come to those of *right*."""
+    import numpy as np
+
+    squares, count, close = 0.0, 0, _CLOSE["float64"]
+    waiting = [right]
+    while waiting:
+        value = waiting.pop()
+        if isinstance(value, (list, tuple)):
+            waiting += value
+        elif isinstance(value, dict):
+            waiting += value.values()
+        elif isinstance(value, Array) and value.numbers.dtype.kind in "fc":
+            close = max(close, _CLOSE.get(value.dtype, _COARSE))
+            sizes = np.abs(value.numbers[np.isfinite(value.numbers)])
+            with np.errstate(over="ignore"):
+                squares, count = squares + float((sizes**2).sum()), count + sizes.size
+        elif isinstance(value, float) and math.isfinite(value):
+            squares, count = squares + value * value, count + 1
+    size = math.sqrt(squares / count) if count and math.isfinite(squares) else 0.0
+    return Closeness(relative=close, absolute=close * size)

@@ -1,0 +1,341 @@
+"""Measurements: a student's function against a baseline, by a clock that no student reaches."""
+
+from __future__ import annotations
+
+import base64
+import inspect
+import json
+import logging
+import math
+import secrets
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from functools import cache
+
+from grader.errors import SetupError
+from grader.kinds import ratios
+from grader.kinds.hidden.analysis import NotAnalyzedError, definitions
+from grader.model import Answer, Outcome, Race, Raw, Trial
+from grader.runtime.execute import agreement, counts
+from grader.runtime.execute.trials import read_said
+from grader.runtime.kernels import NotStartedError, Session, Terms
+from grader.runtime.machine import MachineProfile, roofline_seconds
+from grader.runtime.sandbox import THREADS
+from grader.wire import inputs
+from grader.wire.values import read
+
+log = logging.getLogger("grader.runtime.execute")
+
+ATTEMPTS = 3
+"""Measurements in one run while none is clear."""
+WARM_UP = 2
+BEFORE = 3
+"""Runs of the baseline before anything of the student's is there, and again when it is gone."""
+FEWEST = 6
+"""Rounds before anything is concluded; half of them when they take very long."""
+FAR = 2.0
+"""So many times as fast it would still not reach a mark."""
+NEAR = 0.04
+"""A time is known when both ends of its interval are within this share of it."""
+_IDLE_ROUNDS = 9
+_OVERTIME_SECONDS = 5.0
+_NOTEBOOK_SECONDS = 60.0
+"""For all cells of a notebook, where the definitions alone are not enough."""
+
+_START = Callable[[Terms], Session]
+
+
+class _FailedError(Exception):
+    """The student's code failed; the text says how."""
+
+
+class _LateError(Exception):
+    """A run of the student's code took too long."""
+
+
+class _UnmadeError(Exception):
+    """We failed; the text says how."""
+
+
+def raced(
+    trial: Trial,
+    answer: Answer,
+    code: Sequence[str],
+    start: _START,
+    terms: Terms,
+    profile: MachineProfile | None = None,
+    *,
+    alone: bool = False,
+) -> Answer:
+    """*answer* with what was measured for it, in new kernels; *code* are the notebook's cells.
+
+    With the *profile* of this machine also the least time that it could take. *alone* says that
+    no other notebook of the batch runs meanwhile: what is not clear then is for a person.
+    """
+    race = trial.race
+    if race is None or answer.raw is None or not (race.alone or _returns(answer.raw)):
+        return answer
+    found: Raw = counts.put_off(race)
+    for cells in () if found else _ways(trial, race, code):
+        for _ in range(ATTEMPTS):
+            found = _once(trial, race, cells, start, terms)
+            if _clear(race, found):
+                break
+        if "failed" not in found and not found.get("wrong"):
+            break
+    if profile is not None and "rounds" in found:
+        found = {**found, "floor": _floor(race, profile)}
+    if alone:
+        found = {**found, ratios.UNDISTURBED: True}
+    raw: dict[str, object]
+    if answer.raw.get("t") == "code":
+        raw = {**answer.raw, "race": found}
+    else:
+        raw = {"t": "measured", "value": answer.raw, "race": found}
+    return Answer(name=answer.name, raw=raw)
+
+
+def unclear(trial: Trial, answer: Answer) -> str | None:
+    """Why another measurement, alone, may say more than that in *answer*; None when it won't."""
+    race, found = trial.race, (answer.raw or {}).get("race")
+    if race is None or not isinstance(found, dict) or "uncounted" in found or "disturbed" in found:
+        return None
+    if _clear(race, found):
+        return None
+    return f"{ATTEMPTS} measurements of {trial.name} did not give a clear result"
+
+
+def _returns(raw: Raw) -> bool:
+    """Whether any call of the function returned anything; an untouched one is not measured."""
+    calls = raw.get("calls")
+    said = (call.get("v") for call in calls) if isinstance(calls, list) else ()
+    return any(isinstance(value, dict) and value.get("t") != "none" for value in said)
+
+
+def _ways(trial: Trial, race: Race, code: Sequence[str]) -> Iterator[Sequence[str]]:
+    """What a kernel is to run for the function to be there.
+
+    Its definition, with all that this uses; and only when that is not enough, since something may
+    have been put into a list elsewhere, the whole notebook.
+    """
+    if race.alone:
+        yield ()
+        return
+    with suppress(NotAnalyzedError):
+        source = definitions(code, trial.name)
+        if source:
+            yield (source,)
+    yield code
+
+
+def _once(trial: Trial, race: Race, cells: Sequence[str], start: _START, terms: Terms) -> Raw:
+    try:
+        with _kernel(start, terms) as clean:
+            return _Race(trial, race, clean).all(cells, start, terms)
+    except NotStartedError as error:
+        return {"unmade": f"no kernel could be started ({error})"}
+    except _UnmadeError as error:
+        return {"unmade": str(error)}
+    except _FailedError as error:
+        return {"failed": str(error)}
+    except _LateError:
+        return {"late": trial.seconds}
+
+
+@contextmanager
+def _kernel(start: _START, terms: Terms) -> Iterator[Session]:
+    session = start(terms)
+    try:
+        yield session
+    finally:
+        try:
+            session.close()
+        except Exception as error:  # noqa: BLE001  # no measurement is lost to tidying up
+            log.warning("a kernel could not be closed: %s", error)
+
+
+class _Race:
+    """One measurement."""
+
+    def __init__(self, trial: Trial, race: Race, clean: Session):
+        self._trial = trial
+        self._race = race
+        self._clean = clean
+        self._end = time.monotonic() + race.seconds
+
+    def all(self, cells: Sequence[str], start: _START, terms: Terms) -> Raw:
+        """What was found: seconds of each round, and whether the results agreed."""
+        if "def measure(" in self._race.setup:
+            return {"counted": [_number(self.ask(self._clean, "count")[0]) for _ in range(3)]}
+        if self._race.by != "time":
+            with _kernel(start, terms) as mine:
+                return counts.compared(self._race, self._trial.name, self, mine, cells)
+        self._baseline(WARM_UP)
+        idle = [self.ask(self._clean, "idle")[1] for _ in range(_IDLE_ROUNDS)]
+        found: dict[str, object] = {"idle": idle, "alone": self._baseline(BEFORE)}
+        if self._race.alone:
+            return {**found, "rounds": [[one] for one in self._more()]}
+        with _kernel(start, terms) as mine:
+            self.define(mine, cells)
+            found |= self._rounds(mine, found)
+        return {**found, "after": self._baseline(BEFORE)}
+
+    def _baseline(self, count: int) -> list[float]:
+        return [self._run(self._clean, "", _new_seed())[1] for _ in range(count)]
+
+    def _more(self) -> list[float]:
+        seconds: list[float] = []
+        while len(seconds) < self._race.rounds and time.monotonic() < self._end:
+            seconds += self._baseline(1)
+            if len(seconds) >= FEWEST:
+                known = ratios.estimate(seconds)
+                if known.high - known.low <= 2 * NEAR * known.middle:
+                    break
+        return seconds
+
+    @property
+    def clean(self) -> Session:
+        """The kernel without anything of the student's."""
+        return self._clean
+
+    def define(self, mine: Session, cells: Sequence[str]) -> None:
+        """Runs what the function is made of; of a whole notebook some cells may fail."""
+        end = time.monotonic() + _NOTEBOOK_SECONDS
+        for cell in cells:
+            seconds = min(self._trial.seconds + 2 * _OVERTIME_SECONDS, end - time.monotonic())
+            ran = mine.run(cell, seconds=max(seconds, 0.1), keep=0)
+            fine = ran.outcome is Outcome.FINISHED and ran.error is None
+            if ran.disturbed:
+                raise _UnmadeError(f"the code {ran.disturbed}")
+            if not ran.alive or not (fine or len(cells) > 1):
+                raise _FailedError("the code could not be run by itself")
+
+    def _rounds(self, mine: Session, before: Raw) -> dict[str, object]:
+        """Seconds of student and baseline, in turns; and whether their results differed."""
+        rounds: list[list[float]] = []
+        for number in range(WARM_UP + self._race.rounds):
+            seed = _new_seed()  # nobody has seen these inputs before
+            if number % 2:
+                ours = self._run(self._clean, "", seed)
+                theirs = self._run(mine, self._trial.name, seed)
+            else:
+                theirs = self._run(mine, self._trial.name, seed)
+                ours = self._run(self._clean, "", seed)
+            if number >= WARM_UP:
+                rounds.append([theirs[1], ours[1]])
+            if wrong := self.differ(mine, theirs[0], ours[0]):
+                return {"rounds": rounds or [[theirs[1], ours[1]]], "wrong": wrong}
+            enough = len(rounds) >= FEWEST and self._enough({**before, "rounds": rounds})
+            if enough or (len(rounds) >= FEWEST // 2 and time.monotonic() > self._end):
+                break
+        return {"rounds": rounds, "wrong": 0}
+
+    def _enough(self, found: Raw) -> bool:
+        """Whether more rounds are not worth their time: one mark after the other is far away.
+
+        Being slow is believed later than being fast, for a busy machine makes nothing faster.
+        """
+        ratio = ratios.ratio(found)
+        return all(ratio.low >= mark or FAR * ratio.high < mark for mark in self._race.marks)
+
+    def _run(self, session: Session, name: str, seed: int) -> tuple[object, float]:
+        """The digest of the result on new inputs, and the seconds until it was there."""
+        return self.ask(session, "run", name, seed)
+
+    def differ(self, mine: Session, promised: object, known: object) -> str | None:
+        """What differs between the two runs of a round: "inputs", "result", or nothing.
+
+        *promised* was said of the student's run when the clock stopped, *known* of the baseline's.
+        """
+        if not agreement.same_inputs(promised, known):
+            return "inputs"
+        theirs, _ = self.ask(mine, "show")
+        ours, _ = self.ask(self._clean, "show")
+        if ours == {"t": "none"}:
+            raise _UnmadeError("the baseline returns nothing that could be compared")
+        try:
+            return None if agreement.same_result(promised, theirs, ours) else "result"
+        except agreement.UnreadableError:
+            raise _UnmadeError("the baseline's result could not be read") from None
+
+    def ask(
+        self, session: Session, step: str, name: str = "", seed: int | None = None
+    ) -> tuple[object, float]:
+        """What was said, and the seconds from the request to the answer."""
+        asked = {
+            "name": name,
+            "round": step,
+            "driver": self._race.setup,
+            "tools": [*self._trial.tools, _marks()],
+            "seed": _new_seed() if seed is None else seed,
+            "backward": self._race.backward,
+        }
+        request = base64.b64encode(json.dumps(asked).encode()).decode()
+        called = session.call(request, seconds=self._trial.seconds + _OVERTIME_SECONDS)
+        found = read_said(called.said)
+        if called.late and session is not self._clean:
+            raise _LateError
+        why = None
+        if called.disturbed:
+            raise _UnmadeError(f"a run {called.disturbed}")
+        if called.late:
+            why = f"one run took longer than {self._trial.seconds:g} s"
+        elif not called.alive:
+            why = f"a run {called.error or 'ended the kernel'}"
+        elif found["is"] == "unfit":
+            why = "its result is too large to be taken"
+        elif found["is"] != "returned":
+            why = "an exception was raised in a timed run"
+        if why is None:
+            return found["v"], round(called.seconds, 6)
+        raise _UnmadeError(f"the baseline: {why}") if session is self._clean else _FailedError(why)
+
+
+@cache
+def _marks() -> str:
+    """The source of `mark_of`."""
+    return inspect.getsource(inputs)
+
+
+def _number(raw: object) -> float:
+    try:
+        value = read(raw)
+    except ValueError:
+        value = None
+    if not isinstance(value, float) or not math.isfinite(value):
+        raise _UnmadeError("what was counted is no number")
+    return value
+
+
+def _new_seed() -> int:
+    return secrets.randbelow(2**31)
+
+
+def _floor(race: Race, profile: MachineProfile) -> float:
+    """Seconds by the roofline of the machine; 0 when its profile doesn't say."""
+    try:
+        return roofline_seconds(
+            profile,
+            flops=race.flops,
+            bytes_moved=race.bytes_moved,
+            dtype=race.dtype,
+            threads=THREADS,
+        )
+    except (SetupError, ValueError):
+        return 0.0
+
+
+def _clear(race: Race, found: Raw) -> bool:
+    """Whether *found* tells on which side of every mark the ratio lies."""
+    if race.alone:
+        return True
+    if "late" in found:
+        return False  # the machine may have stood still for a moment
+    try:
+        ratio = ratios.ratio_of(found)
+    except ratios.RanWrongError:
+        return True
+    except ratios.NotMeasuredError:
+        return False
+    return all(ratio.above(mark) is not None for mark in race.marks)

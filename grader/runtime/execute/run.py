@@ -1,0 +1,319 @@
+"""Running the cells of one notebook: limits, restarts, replays, and the answers at the end."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from grader.model import Answer, CellRun, Job, Outcome, Raw, Trial
+from grader.notebook import Cell
+from grader.runtime.execute.limits import named
+from grader.runtime.execute.reasons import Code, Reasons
+from grader.runtime.execute.trials import MOST_DEATHS, tried
+from grader.runtime.execute.waiting import waits_for
+from grader.runtime.kernels import MOST_TIMES, Called, NotStartedError, Ran, Said, Session
+
+MAX_RESTARTS = 3
+ASK_SECONDS = 10.0
+"""For the kernel to say what its names hold."""
+PREPARE_SECONDS = 60.0
+"""For what runs before the first cell, each."""
+FREE_ASKING_SECONDS = 30.0
+"""Of all the asking, so much is not counted against the notebook's time: it is ours."""
+
+WHOLE = ""
+"""Stands for every answer of a run."""
+BUSY_THROUGHOUT = "the notebook hit its time limit while the machine was busy with other work"
+
+_KEPT_CELLS = 16
+"""The output of a whole notebook is kept up to this many times the output of a cell."""
+_SEVERITY = (Outcome.FINISHED, Outcome.TIMEOUT, Outcome.OUT_OF_MEMORY, Outcome.CRASHED)
+
+
+@dataclass
+class _Found:
+    """Answers so far: what was seen after each cell, and what the last kernel said at the end."""
+
+    seen: dict[str, Raw] = field(default_factory=dict)
+    final: Mapping[str, Raw] = field(default_factory=dict)
+    garbled: frozenset[str] = frozenset()
+
+
+class NotebookRun:
+    """One run of one notebook, over as many kernels as it needs, up to a limit."""
+
+    def __init__(
+        self,
+        job: Job,
+        cells: Sequence[Cell],
+        session: Session,
+        phrases: Mapping[str, str] | None = None,
+        before: Sequence[str] = (),
+    ):
+        self._job = job
+        self._before = before
+        self._phrases = phrases or {}
+        self._session = session
+        code = ((i, c.source) for i, c in enumerate(cells) if c.type == "code" and c.source.strip())
+        # Numbered as Jupyter numbers them when all are run: empty cells don't count.
+        self._code = [Code(n, i, source) for n, (i, source) in enumerate(code, start=1)]
+        self._runs: dict[int, CellRun] = {}
+        self._found = _Found()
+        self._end = time.monotonic() + job.limits.notebook_seconds
+        self._free = FREE_ASKING_SECONDS
+        self._more = (MOST_TIMES - 1) * job.limits.notebook_seconds
+        self._room = job.limits.output_bytes * _KEPT_CELLS
+        self._alive = True
+        self._whole = True
+        self._unfit: set[int] = set()
+        self._answers: dict[str, Answer] = {}
+        self._deaths = 0
+        self.restarts = 0
+        self.disturbed: dict[str, str] = {}
+        """What the machine did to the run, by the answer that it may have cost; WHOLE is all."""
+        self.shown: dict[int, tuple[tuple[str, ...], ...]] = {}
+        """By cell, counted from 0, what it put out, as `Ran.shown` has it."""
+
+    def all(self) -> None:
+        """Runs every cell and asks for every name. Raises NotStartedError when we fail."""
+        self._prepare()
+        for code in self._code:
+            if self._left() <= 0:
+                used_up = f"because the notebook had used up {self._allowed()}"
+                self._not_run(code, Outcome.TIMEOUT, used_up)
+            elif not self._revived(code.number):
+                self._not_run(code, Outcome.CRASHED, "because the kernel had died too often")
+            else:
+                self._run(code)
+        self._ask_at_the_end()
+        self._answers = self._found_answers()
+        if self._job.trials:
+            self._try()
+
+    @property
+    def cells(self) -> tuple[CellRun, ...]:
+        """How every code cell went."""
+        return tuple(self._runs.values())
+
+    @property
+    def outcome(self) -> Outcome:
+        """The worst that happened to any cell."""
+        return max((run.outcome for run in self.cells), key=_SEVERITY.index, default=_SEVERITY[0])
+
+    @property
+    def note(self) -> str | None:
+        """What was wrong with up to three cells that did not come to their end."""
+        runs = ((code.number, self._runs[code.number]) for code in self._code)
+        failed = [
+            f"code cell {number} {'stopped with ' if run.line else ''}{run.error}"
+            for number, run in runs
+            if run.outcome is not Outcome.FINISHED
+        ]
+        more = f"; and {len(failed) - 3} more" if len(failed) > 3 else ""
+        return "; ".join(failed[:3]) + more or None
+
+    def answers(self) -> dict[str, Answer]:
+        """An answer for every name that was asked for, with the reason where there is none."""
+        return dict(self._answers)
+
+    def _found_answers(self) -> dict[str, Answer]:
+        raws = self._raws()
+        reasons = Reasons(self._code, self._runs, self._job.names)
+        found: dict[str, Answer] = {}
+        for name in self._job.names:
+            raw, absent = raws.get(name), None
+            if raw is None and name in self._found.garbled:
+                absent = f"what the kernel said about {name} could not be read"
+            elif raw is None:
+                absent = reasons.why(name)
+            found[name] = Answer(name=name, raw=raw, absent=absent)
+        return found
+
+    def _raws(self) -> dict[str, Raw]:
+        seen, final = self._found.seen, self._found.final
+        if not self.restarts and self._alive:
+            return {name: seen[name] for name in self._found.garbled & seen.keys()} | dict(final)
+        if self._whole and self._alive:
+            return {**seen, **final}
+        # The last kernel has not seen everything: what was seen earlier is nearer the truth.
+        return {**final, **seen}
+
+    # -- one cell
+
+    def _left(self) -> float:
+        return self._end - time.monotonic()
+
+    def _account(self, step: Ran | Called, what: str, name: str = WHOLE) -> None:
+        """Takes note of what other work on the machine did to a step of the answer *name*.
+
+        The time for which it kept the kernel waiting is added to the notebook's.
+        """
+        more = min(step.waited, self._more)
+        self._more -= more
+        self._end += more
+        if step.disturbed:
+            self.disturbed.setdefault(name, f"{what} {step.disturbed}")
+        elif more < step.waited and self._left() <= 0:
+            self.disturbed.setdefault(name, BUSY_THROUGHOUT)
+
+    def _allowed(self) -> str:
+        return f"its {self._job.limits.notebook_seconds:g} s"
+
+    def _run(self, code: Code) -> None:
+        limits = self._job.limits
+        left = self._left()
+        keep = max(min(limits.output_bytes, self._room), 0)
+        # A kernel may die at any moment, so that what it holds is asked for as it comes.
+        words = set(re.findall(r"\w+", code.source))
+        mentioned = tuple(name for name in self._job.names if name in words)
+        ran = self._session.run(
+            code.source,
+            seconds=min(limits.cell_seconds, left),
+            keep=keep,
+            then_ask=mentioned,
+        )
+        self._account(ran, f"code cell {code.number}")
+        self._alive = ran.alive
+        self._room -= len(ran.output)
+        stopped = ran.outcome is not Outcome.FINISHED
+        self.shown[code.index] = (*ran.shown, ("error",)) if stopped else ran.shown
+        self._runs[code.number] = CellRun(
+            index=code.index,
+            outcome=ran.outcome,
+            seconds=ran.seconds,
+            error=self._what(ran, left),
+            line=ran.line,
+            output=ran.output,
+        )
+        if self._alive and mentioned:
+            self._ask(mentioned)
+
+    def _what(self, ran: Ran, left: float) -> str | None:
+        memory = self._job.limits.memory_bytes
+        if ran.outcome is Outcome.OUT_OF_MEMORY and memory is not None and not ran.disturbed:
+            return f"{ran.error} (at most {memory / 1e9:g} GB of memory may be used)"
+        if ran.error is not None:
+            return named(ran.error, self._phrases)
+        if ran.outcome is not Outcome.TIMEOUT:
+            return None
+        if left < self._job.limits.cell_seconds:
+            return f"was stopped when the notebook had used up {self._allowed()}"
+        return f"ran longer than {self._job.limits.cell_seconds:g} s"
+
+    def _not_run(self, code: Code, outcome: Outcome, why: str) -> None:
+        self._runs[code.number] = CellRun(
+            index=code.index, outcome=outcome, seconds=0.0, error=f"was not run, {why}"
+        )
+        self.shown[code.index] = (("error",),)
+
+    def _prepare(self) -> None:
+        """Runs what is ours, in a kernel that has run nothing yet."""
+        for source in self._before:
+            ran = self._session.run(source, seconds=PREPARE_SECONDS, keep=0)
+            if ran.error is not None or ran.outcome is not Outcome.FINISHED:
+                raise NotStartedError("the files of the assignment could not be put in its folder")
+
+    # -- kernels that died
+
+    def _revived(self, before: int) -> bool:
+        """Whether there is a kernel that has seen the cells before that number."""
+        while not self._alive and self.restarts < MAX_RESTARTS and self._left() > 0:
+            self.restarts += 1
+            try:
+                self._session.restart()
+            except NotStartedError:
+                self._session.restart()
+            self._alive = True
+            self._whole = self._replayed(before)
+        return self._alive
+
+    def _replayed(self, before: int) -> bool:
+        """Runs again what had come to its end; whether all of it did once more."""
+        self._prepare()
+        whole = True
+        for code in self._code[: before - 1]:
+            run = self._runs[code.number]
+            if run.outcome is not Outcome.FINISHED:
+                continue
+            if code.number in self._unfit or self._left() <= 0 or not self._alive:
+                whole = False
+                continue
+            seconds = min(self._job.limits.cell_seconds, self._left())
+            ran = self._session.run(code.source, seconds=seconds, keep=0)
+            self._account(ran, f"code cell {code.number}")
+            self._alive = ran.alive
+            if ran.outcome is not Outcome.FINISHED:
+                self._unfit.add(code.number)
+                whole = False
+        return whole
+
+    # -- calls of what was defined
+
+    def _try(self) -> None:
+        # A time of their own: a slow notebook must not keep its functions from being tried.
+        self._end = time.monotonic() + self._job.limits.notebook_seconds
+        self._more = (MOST_TIMES - 1) * self._job.limits.notebook_seconds
+        code = [each.source for each in self._code]
+        for trial in self._job.trials:
+            if trial.name in self._answers and not (trial.race and trial.race.alone):
+                self._deaths = 0  # what one function does must not cost another
+                answer = self._answers[trial.name]
+                late = waits_for(trial, self._job.device)
+                self._answers[trial.name] = tried(
+                    trial, answer, code, self._session, self, deferred=late
+                )
+
+    def left(self) -> float:
+        """Seconds until no more calls are made."""
+        return self._left()
+
+    def revived(self) -> bool:
+        """Whether there is a kernel that has seen the whole notebook; makes one if it can."""
+        while not self._alive and self._deaths <= MOST_DEATHS and self._left() > 0:
+            try:
+                self._session.restart()
+            except NotStartedError:
+                self._session.restart()
+            self._alive = True
+            self._replayed(len(self._code) + 1)
+            self._deaths += not self._alive
+        return self._alive
+
+    def account(self, trial: Trial, called: Called) -> None:
+        """Takes note of what other work on the machine did to a call."""
+        self._account(called, f"a call of {trial.name}", trial.name)
+
+    def died(self) -> None:
+        """Notes that a call has ended the kernel."""
+        self._alive = False
+        self._deaths += 1
+
+    # -- answers
+
+    def _said(self, names: tuple[str, ...]) -> Said:
+        began = time.monotonic()
+        said = self._session.ask(names, seconds=ASK_SECONDS)
+        if said.disturbed:
+            self.disturbed.setdefault(WHOLE, f"reading the answers {said.disturbed}")
+        self._alive = said.alive
+        free = min(time.monotonic() - began, self._free)
+        self._free -= free
+        self._end += free
+        return said
+
+    def _ask(self, names: tuple[str, ...]) -> None:
+        said = self._said(names)
+        for name in names:
+            self._found.seen.pop(name, None)
+        self._found.seen.update(said.found)
+        self._found.garbled = (self._found.garbled - frozenset(names)) | said.garbled
+
+    def _ask_at_the_end(self) -> None:
+        names = self._job.names
+        if not self._alive and all(name in self._found.seen for name in names):
+            return
+        if names and self._revived(len(self._code) + 1):
+            said = self._said(names)
+            self._found.final, self._found.garbled = said.found, said.garbled

@@ -1,0 +1,235 @@
+"""Calls of a student's functions on inputs that they have not seen, after the notebook has run."""
+
+from __future__ import annotations
+
+import base64
+import json
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol
+
+from grader.kinds.hidden.analysis import NotAnalyzedError, definitions, functions_of
+from grader.kinds.hidden.cases import watch_request
+from grader.kinds.hidden.source import OUT_OF_TIME, UNDEFINED
+from grader.model import Answer, Call, Outcome, Raw, Trial
+from grader.runtime.kernels import Called, Session
+from grader.runtime.kernels.ask import UNREADABLE, decoded
+from grader.wire.trial import MAX_DEPTH, MAX_ITEMS, TOO_MUCH
+
+MOST_DEATHS = 5
+"""Kernels that the calls of one function may end; those that are left are not made then."""
+MOST_LATE = 3
+"""Calls of one function that may take too long."""
+MOST_SAID = 8_000_000
+"""Characters that all calls of one function may say, so that evidence can be kept."""
+
+_OVERHEAD_SECONDS = 2.0
+_WHAT = 300
+# Of the JSON of a value: each level of it is an object in a list, and in a dict in a pair.
+_DEEPEST = 4 * MAX_DEPTH
+_MOST_PIECES = 12 * MAX_ITEMS
+# Before a piece stand at most a bracket, a comma and a colon; so much is not even decoded.
+_MOST_MARKS = 3 * _MOST_PIECES
+_LARGEST = 2**53
+
+
+class Kernels(Protocol):
+    """The run of a notebook, as far as calls need it."""
+
+    def left(self) -> float:
+        """Seconds until no more calls are made."""
+
+    def revived(self) -> bool:
+        """Whether there is a kernel that has seen the whole notebook; makes one if it can."""
+
+    def account(self, trial: Trial, called: Called) -> None:
+        """To be told of every call, for what other work on the machine did to it."""
+
+    def died(self) -> None:
+        """To be told when a call has ended the kernel."""
+
+
+def tried(
+    trial: Trial,
+    answer: Answer,
+    code: Sequence[str],
+    session: Session,
+    kernels: Kernels,
+    *,
+    deferred: str = "",
+) -> Answer:
+    """*answer* with what came of every call of *trial*, in place of what the kernel said of it.
+
+    *code* are the sources of the notebook's code cells. What is *deferred* waits for that, and is
+    not called here.
+    """
+    source, unseen = _source(trial, code)
+    if answer.raw is None and (source or unseen) and deferred in trial.needs:
+        # Without the package its cell may have stopped, which says nothing of what it defines.
+        answer = Answer(name=answer.name, raw={"t": "object"})
+    if answer.raw is None:
+        return answer
+    raw: dict[str, object] = {"t": "code", "source": source, "value": answer.raw}
+    raw["name"] = trial.name
+    if unseen:
+        raw["unseen"] = unseen
+    if deferred:
+        raw |= {"deferred": deferred, "calls": []}
+    elif answer.raw.get("t") == "object":
+        again = "" if unseen or not trial.as_read else functions_of(source)
+        raw["calls"] = _Calls(trial, session, kernels, again).all()
+    return Answer(name=answer.name, raw=raw)
+
+
+def _source(trial: Trial, code: Sequence[str]) -> tuple[str, str]:
+    """What the function is made of; or nothing, and why nobody can tell."""
+    try:
+        source = definitions(code, trial.name)
+        if trial.as_read:
+            functions_of(source)  # so that it can be run again
+    except NotAnalyzedError as error:
+        return "", str(error)
+    return source, ""
+
+
+class _Calls:
+    """The calls of one function."""
+
+    def __init__(self, trial: Trial, session: Session, kernels: Kernels, source: str):
+        self._trial = trial
+        self._source = source
+        self._has_source = not source
+        self._session = session
+        self._kernels = kernels
+        self._late = 0
+        self._room = MOST_SAID
+
+    def all(self) -> list[Raw]:
+        """What came of each, with the digest that tells which it was."""
+        calls = zip(self._trial.digests, self._trial.calls, strict=True)
+        return [{"call": digest, **self._made(call)} for digest, call in calls]
+
+    def _made(self, call: Call) -> Raw:
+        if self._late >= MOST_LATE:
+            return {"is": "unmade", "what": f"{MOST_LATE} calls had taken too long"}
+        if self._kernels.left() <= 0:
+            return {"is": "unmade", "what": OUT_OF_TIME}
+        if not self._kernels.revived():
+            return {"is": "unmade", "what": "the kernel had died too often"}
+        if not self._has_source and not self._defined():
+            return {"is": "unmade", "what": UNDEFINED}
+        called = self._session.call(
+            _request(self._trial, call), seconds=self._trial.seconds + _OVERHEAD_SECONDS
+        )
+        self._kernels.account(self._trial, called)
+        if not called.alive:
+            self._died()
+        return self._told(called)
+
+    def _defined(self) -> bool:
+        """Whether the name stands for what the source says, in a kernel that is new to us."""
+        seconds = self._trial.seconds + _OVERHEAD_SECONDS
+        ran = self._session.run(self._source, seconds=seconds, keep=0)
+        if not ran.alive:
+            self._died()
+        self._has_source = ran.alive and ran.outcome is Outcome.FINISHED and ran.error is None
+        return self._has_source
+
+    def _died(self) -> None:
+        self._kernels.died()
+        self._has_source = not self._source
+
+    def _told(self, called: Called) -> Raw:
+        seconds = {"seconds": round(called.seconds, 4)}
+        if called.late or called.outcome is Outcome.TIMEOUT:
+            self._late += 1
+            return {"is": "late", **seconds}
+        if not called.alive:
+            return {"is": "died", "what": called.error or "ended the kernel", **seconds}
+        self._room -= len(called.said or "")
+        if self._room < 0:
+            return {"is": "unfit", "type": "", "what": TOO_MUCH, **seconds}
+        found = read_said(called.said)
+        took = called.seconds - called.waited
+        if found["is"] == "returned" and took > self._trial.seconds + _OVERHEAD_SECONDS:
+            self._late += 1
+            return {"is": "late", **seconds}
+        return {**found, **seconds}
+
+
+def _request(trial: Trial, call: Call) -> str:
+    asked: dict[str, object] = {
+        "name": trial.name,
+        "driver": trial.driver,
+        "tools": trial.tools,
+        "seed": call.seed,
+    }
+    if call.example:
+        asked |= {"example": call.example, "alias": trial.alias}
+    else:
+        asked |= {"inputs": json.loads(call.inputs), **watch_request(trial)}
+    return base64.b64encode(json.dumps(asked).encode()).decode()
+
+
+def read_said(said: str | None) -> dict[str, object]:
+    """What was said, as far as it has the form that it should have; values are read when judged.
+
+    What comes of it can be written as JSON and read again, whatever was said.
+    """
+    try:
+        found: Any = decoded(said or "", _MOST_MARKS)
+        kind = found["is"]
+        checked = {"is": kind, **{k: check(found[k]) for k, check in _FORMS[kind].items()}}
+        for name, check in _PERHAPS.items():
+            if name in found:
+                checked[name] = check(found[name])
+    except (*UNREADABLE, KeyError, TypeError):
+        return {"is": "garbled"}
+    return checked
+
+
+def _text(value: object) -> str:
+    if not isinstance(value, str) or len(value) > _WHAT:
+        raise ValueError
+    return value.encode("utf-8", "replace").decode().replace("\0", "�")
+
+
+def _value(value: object) -> object:
+    if not isinstance(value, dict) or not isinstance(value.get("t"), str):
+        raise ValueError
+    waiting: list[tuple[object, int]] = [(value, 0)]
+    seen = 0
+    while waiting:
+        one, depth = waiting.pop()
+        seen += 1
+        if depth > _DEEPEST or seen > _MOST_PIECES:
+            raise ValueError
+        if isinstance(one, dict):
+            waiting += ((inner, depth + 1) for inner in one.values())
+        elif isinstance(one, list):
+            waiting += ((inner, depth + 1) for inner in one)
+        elif not isinstance(one, (str, bool)) and not (type(one) is int and abs(one) < _LARGEST):
+            raise ValueError
+    return value
+
+
+def _names(value: object) -> list[str]:
+    if not isinstance(value, list) or len(value) > 100:
+        raise ValueError
+    return [_text(name) for name in value]
+
+
+def _line(value: object) -> int:
+    if type(value) is not int or not 0 < value < 1_000_000:
+        raise ValueError
+    return value
+
+
+_Check = Callable[[object], object]
+_RAISED: Mapping[str, _Check] = {"type": _text, "what": _text}
+_FORMS: Mapping[str, Mapping[str, _Check]] = {
+    "returned": {"v": _value},
+    "raised": _RAISED,
+    "unfit": _RAISED,
+    "late": {},
+}
+_PERHAPS: Mapping[str, _Check] = {"changed": _names, "line": _line, "above": _names, "used": _names}

@@ -1,0 +1,51 @@
+"""Kernels to run a notebook in: one protocol, a registry, and the cold kernel."""
+
+from __future__ import annotations
+
+import sys
+
+from grader.runtime.kernels.base import (
+    Called,
+    LostError,
+    NotStartedError,
+    Ran,
+    Said,
+    Session,
+    StoppedError,
+    Terms,
+    kernels,
+)
+from grader.runtime.kernels.contention import MOST_TIMES
+
+__all__ = [
+    "MOST_TIMES",
+    "USUAL",
+    "Called",
+    "LostError",
+    "NotStartedError",
+    "Ran",
+    "Said",
+    "Session",
+    "StoppedError",
+    "Terms",
+    "kernels",
+]
+
+USUAL = "warm" if sys.platform == "linux" else "cold"
+"""Elsewhere a fork is not safe or not there, and there are no walls to start a kernel behind."""
+
+
+@kernels.add("cold")
+def _cold(terms: Terms) -> Session:
+    from grader.runtime.kernels import cold
+    from grader.runtime.kernels.session import KernelSession
+
+    return KernelSession(terms, cold.start)
+
+
+@kernels.add("warm")
+def _warm(terms: Terms) -> Session:
+    from grader.runtime.kernels import warm
+    from grader.runtime.kernels.session import KernelSession
+
+    return KernelSession(terms, warm.start)

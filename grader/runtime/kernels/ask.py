@@ -1,0 +1,266 @@
+"""Questions to a kernel: the code that is sent, and the answers read back without trust."""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+from collections.abc import Callable, Iterable, Mapping
+from functools import cache
+
+from grader.model import Raw
+from grader.runtime.kernels.base import Said
+from grader.runtime.worker.channel import is_crowded
+from grader.wire import probe, trial
+
+EXPRESSIONS = {"said": "_grader_()"}
+"""The user expressions to send along with `question`."""
+
+# Everything lives in a dict of its own: nothing that a student defines is called by accident,
+# and the one name that has to stand in the notebook's own space removes itself when it is used.
+_FRAME = """\
+import builtins as _grader_
+_grader_.exec({source!r}, {{"space": _grader_.globals(), "given": {given!r}}})
+"""
+_FINISH = """
+def _finish(text):
+    def say():
+        del space["_grader_"]
+        return text
+    space["_grader_"] = say
+_finish({call})
+"""
+_FIRST = """
+import importlib.metadata, platform, random, sys
+def about():
+    import json
+    packages = {}
+    for name in given["packages"]:
+        try:
+            packages[name] = importlib.metadata.version(name)
+        except importlib.metadata.PackageNotFoundError:
+            pass
+    found = {"python": platform.python_version(), "packages": packages,
+             "platform": sys.platform + "-" + platform.machine()}
+    return json.dumps(found)
+random.seed(given["seed"])
+# exit() would end the kernel a moment later, in whichever cell then runs.
+space["get_ipython"]().ask_exit = lambda: None
+"""
+_PACKAGES = ("ipykernel", "ipython", "numpy", "torch")
+
+# Brackets, commas and colons outside of strings. A value takes about seven, so that of one answer
+# come some ten thousand, and no more than this in the characters that all answers may have.
+_MOST_MARKS = 1_000_000
+_MARKS_OF_ONE = 100_000
+UNREADABLE = (ValueError, OverflowError, RecursionError, MemoryError)
+"""What reading an answer may raise: whatever a kernel makes of it, that is never our fault."""
+
+
+class GarbledError(ValueError):
+    """Not the form that the probe gives."""
+
+
+@cache
+def _probe_source() -> str:
+    import inspect
+
+    return inspect.getsource(probe)
+
+
+def question(names: Iterable[str]) -> str:
+    """Code that makes the kernel say what *names* hold."""
+    source = _probe_source() + _FINISH.format(call="answers(given, space)")
+    return _FRAME.format(source=source, given=list(names))
+
+
+@cache
+def _trial_source() -> str:
+    import inspect
+
+    return inspect.getsource(trial)
+
+
+def trial_of(request: str) -> str:
+    """Code that makes the kernel do what *request* asks, by `grader.wire.trial.answer`."""
+    source = _trial_source() + _FINISH.format(call="answer(given, space)")
+    return _FRAME.format(source=source, given=request)
+
+
+def told(reply: object) -> str | None:
+    """The text that was said, whatever it is."""
+    try:
+        return _text(reply)
+    except GarbledError:
+        return None
+
+
+def first_question(seed: int) -> str:
+    """Code that seeds `random` and makes the kernel say what it is; sent before any other."""
+    source = _FIRST + _FINISH.format(call="about()")
+    return _FRAME.format(source=source, given={"seed": seed, "packages": _PACKAGES})
+
+
+def about(reply: object) -> Mapping[str, object]:
+    """What the kernel said about itself in answer to `first_question`."""
+    try:
+        found = json.loads(_text(reply))
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def said(names: tuple[str, ...], reply: object) -> Said:
+    """What the kernel said about *names* in the content of an execute_reply."""
+    try:
+        data = decoded(_text(reply), min(_MARKS_OF_ONE * len(names), _MOST_MARKS))
+        if not isinstance(data, dict):
+            raise GarbledError
+    except UNREADABLE:
+        return Said(garbled=frozenset(names))
+    found: dict[str, Raw] = {}
+    garbled: set[str] = set()
+    for name in names:
+        try:
+            if data.get(name) is not None:
+                found[name] = checked(data[name])
+        except UNREADABLE:
+            garbled.add(name)
+    return Said(found=found, garbled=frozenset(garbled))
+
+
+def decoded(text: str, marks: int) -> object:
+    """What JSON in base64 holds, unless it has more than so many marks, as `is_crowded` counts.
+
+    Raises one of UNREADABLE.
+    """
+    data = base64.b64decode(text, validate=True)
+    if is_crowded(data, marks):
+        raise GarbledError
+    return json.loads(data.decode())
+
+
+def _text(reply: object) -> str:
+    """What was said: as it is, or as it was shown as the value of an expression."""
+    if isinstance(reply, dict) and isinstance(reply.get("said"), str):
+        return str(reply["said"])
+    for key in ("user_expressions", "said", "data", "text/plain"):
+        reply = reply.get(key) if isinstance(reply, dict) else None
+    if not isinstance(reply, str) or not re.fullmatch(r"'[^']*'", reply):
+        raise GarbledError
+    return reply[1:-1]
+
+
+def checked(raw: object, depth: int = 0) -> Raw:
+    """*raw* again with nothing in it but what the probe could have said.
+
+    Raises GarbledError.
+    """
+    if not isinstance(raw, dict) or depth > probe.MAX_DEPTH + 1:
+        raise GarbledError
+    tag = raw.get("t")
+    if not isinstance(tag, str) or tag not in _CHECKS:
+        raise GarbledError
+    clean: dict[str, object] = {"t": tag, **_CHECKS[tag](raw, depth)}
+    if "from" in raw:
+        clean["from"] = _string(raw["from"], 200)
+    return clean
+
+
+def _string(value: object, longest: int) -> str:
+    if not isinstance(value, str) or len(value) > longest:
+        raise GarbledError
+    return value.encode("utf-8", "replace").decode().replace("\0", "\ufffd")
+
+
+def _matching(pattern: str) -> Callable[[Mapping[str, object], int], dict[str, object]]:
+    compiled = re.compile(pattern, re.ASCII)
+
+    def check(raw: Mapping[str, object], _depth: int) -> dict[str, object]:
+        value = raw.get("v")
+        if not isinstance(value, str) or len(value) > 5_000 or not compiled.fullmatch(value):
+            raise GarbledError
+        return {"v": value}
+
+    return check
+
+
+def _whole(value: object, most: int) -> int:
+    if type(value) is not int or not 0 <= value <= most:
+        raise GarbledError
+    return value
+
+
+_NUMBER = r"(\d+(\.\d+)?(e[+-]?\d+)?|inf|nan)"
+_digits = _matching(r"-?\d{1,4300}")
+
+
+def _int(raw: Mapping[str, object], depth: int) -> dict[str, object]:
+    return {"digits": _whole(raw["digits"], 10**15)} if "digits" in raw else _digits(raw, depth)
+
+
+def _flag(value: object) -> bool:
+    if type(value) is not bool:
+        raise GarbledError
+    return value
+
+
+def _str(raw: Mapping[str, object], _depth: int) -> dict[str, object]:
+    return {"v": _string(raw.get("v"), probe.MAX_TEXT), "cut": _flag(raw.get("cut"))}
+
+
+def _items(value: object) -> list[object]:
+    if not isinstance(value, list) or len(value) > probe.MAX_ITEMS:
+        raise GarbledError
+    return value
+
+
+def _list(raw: Mapping[str, object], depth: int) -> dict[str, object]:
+    return {"v": [checked(item, depth + 1) for item in _items(raw.get("v"))]}
+
+
+def _dict(raw: Mapping[str, object], depth: int) -> dict[str, object]:
+    pairs = [_items(pair) for pair in _items(raw.get("v"))]
+    if any(len(pair) != 2 for pair in pairs):
+        raise GarbledError
+    return {"v": [[checked(item, depth + 1) for item in pair] for pair in pairs]}
+
+
+def _array(raw: Mapping[str, object], depth: int) -> dict[str, object]:
+    shape = [_whole(n, 10**15) for n in _items(raw.get("shape"))]
+    v = raw.get("v")
+    return {
+        "shape": shape,
+        "dtype": _string(raw.get("dtype"), 200),
+        "v": None if v is None else _nested(v, shape, depth),
+    }
+
+
+def _nested(value: object, shape: list[int], depth: int) -> object:
+    if not shape:
+        return checked(value, depth + 1)
+    items = _items(value)
+    if len(items) != shape[0] or len(shape) > probe.MAX_DEPTH:
+        raise GarbledError
+    return [_nested(item, shape[1:], depth) for item in items]
+
+
+def _object(raw: Mapping[str, object], _depth: int) -> dict[str, object]:
+    large = {"large": _flag(raw["large"])} if "large" in raw else {}
+    return {"type": _string(raw.get("type"), 200), **large}
+
+
+_CHECKS: dict[str, Callable[[Mapping[str, object], int], dict[str, object]]] = {
+    "int": _int,
+    "float": _matching(rf"-?{_NUMBER}"),
+    "complex": _matching(rf"-?{_NUMBER}j|\(-?{_NUMBER}[+-]{_NUMBER}j\)"),
+    "bool": lambda raw, _depth: {"v": _flag(raw.get("v"))},
+    "none": lambda _raw, _depth: {},
+    "ellipsis": lambda _raw, _depth: {},
+    "str": _str,
+    "list": _list,
+    "set": _list,
+    "dict": _dict,
+    "array": _array,
+    "object": _object,
+}

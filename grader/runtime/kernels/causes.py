@@ -1,0 +1,50 @@
+"""What became of a kernel, in words that a student may read."""
+
+from __future__ import annotations
+
+import re
+import signal
+
+from grader.model import Outcome
+from grader.runtime.kernels.client import one_line
+from grader.runtime.kernels.contention import MACHINE, NO_MEMORY
+
+# In quotes, where it may hold spaces, or without.
+_PATH = re.compile(
+    r"""(?<!\w)(['"])(?:[A-Za-z]:)?[\\/].*?\1|(?<![\w.])(?:[A-Za-z]:)?(?:[\\/][\w.+@~-]+)+[\\/]?"""
+)
+
+
+def plain(error: Exception) -> str:
+    """What went wrong, for a student: the first line, and in it no path of ours.
+
+    More lines say where a guard, or the kernel itself, has failed, which is for the log.
+    """
+    text = error.strerror if isinstance(error, OSError) else None
+    first, _, _ = (text or str(error)).partition("\n")
+    return one_line(_PATH.sub("…", first)) or type(error).__name__
+
+
+def died(status: int | None, hit: str | None) -> tuple[Outcome, str]:
+    """The outcome of a cell in which the kernel ended with *status*, and what the cell did."""
+    how = words(status)
+    if hit == "memory":
+        return Outcome.OUT_OF_MEMORY, "used more memory than it may"
+    if hit == MACHINE:
+        return Outcome.OUT_OF_MEMORY, NO_MEMORY
+    if hit is not None:
+        did = {"processes": "started more processes", "files": "wrote more files"}.get(hit, hit)
+        return Outcome.CRASHED, f"{did} than it may"
+    if how == "SIGXCPU":
+        return Outcome.TIMEOUT, "used up the CPU time of the notebook"
+    return Outcome.CRASHED, f"ended the kernel ({how})"
+
+
+def words(status: int | None) -> str:
+    """The name of the signal that ended it, or else its exit status."""
+    if status is None or status >= 0:
+        return f"exit status {status}"
+    try:
+        return signal.Signals(-status).name
+    except ValueError:
+        return f"signal {-status}"

@@ -1,0 +1,241 @@
+"""The wire to one kernel, as nbclient wants it: channels, without a task or a thread."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import itertools
+import select
+import socket
+from collections import deque
+from typing import Any
+
+from grader.runtime.worker.channel import LONGEST, BrokenWireError, Message, Unpacking, packed
+
+_WAITING = 200
+"""Messages of output that wait to be looked at; behind them the kernel waits."""
+_WAITING_BYTES = 1_000_000
+"""The same, by their bytes on the wire; the last may go beyond."""
+_LONGEST_OUTPUT = 4_000_000
+"""Bytes of one message of output: a kernel of ours sends no more for a whole cell."""
+_LONGEST_REPLY = 1_000_000
+"""Bytes of what is said of a cell's end, which is an error at most."""
+_AT_ONCE = 262_144
+"""Bytes that are taken in at a time, so that every clock gets its turn."""
+_PAUSE_SECONDS = 0.002
+
+_REPLIES = {"execute_reply": _LONGEST_REPLY, "said": LONGEST}
+_UNWANTED = -1
+
+
+class Channel:
+    """Messages of one kind, in order."""
+
+    def __init__(self) -> None:
+        self._messages: deque[tuple[dict[str, Any], int]] = deque()
+        self._bytes = 0
+        self._awaited: asyncio.Future[None] | None = None
+        self._broken: Exception | None = None
+
+    def put(self, message: dict[str, Any], size: int) -> None:
+        """Adds a message of so many bytes, and wakes who waits for one."""
+        self._messages.append((message, size))
+        self._bytes += size
+        self._wake()
+
+    def clear(self) -> None:
+        """Forgets what waits."""
+        self._messages.clear()
+        self._bytes = 0
+
+    @property
+    def full(self) -> bool:
+        """Whether so much waits that nothing more should come."""
+        return len(self._messages) > _WAITING or self._bytes > _WAITING_BYTES
+
+    def fail(self, error: Exception) -> None:
+        """After what has arrived, nothing more will that can be read."""
+        self._broken = error
+        self._wake()
+
+    def _wake(self) -> None:
+        if self._awaited is not None and not self._awaited.done():
+            self._awaited.set_result(None)
+
+    async def get_msg(self, timeout: float | None = None) -> dict[str, Any]:
+        """The next message; the caller has a clock of its own. Raises what it failed with."""
+        del timeout
+        while not self._messages:
+            if self._broken is not None:
+                raise self._broken
+            self._awaited = asyncio.get_running_loop().create_future()
+            await self._awaited
+        return self._next()
+
+    def _next(self) -> dict[str, Any]:
+        message, size = self._messages.popleft()
+        self._bytes -= size
+        return message
+
+    def take(self, kind: str, to: str) -> dict[str, Any] | None:
+        """The first message, if it is of that kind and answers that request."""
+        if self._messages:
+            first, _ = self._messages[0]
+            if first["msg_type"] == kind and first["parent_header"]["msg_id"] == to:
+                return self._next()
+        return None
+
+    def __len__(self) -> int:
+        return len(self._messages)
+
+
+class Channels:
+    """Requests to a kernel, its replies and its output. Made and used in one loop."""
+
+    def __init__(self, wire: socket.socket, key: bytes):
+        self.shell_channel = Channel()
+        self.iopub_channel = Channel()
+        self.asked: tuple[str, ...] = ()
+        """What the kernel is to look at after the next cell."""
+        self._wire = wire
+        self._key = key
+        self._unpacking = Unpacking(key, room=self._room)
+        self._sent = ""
+        """The last request; nothing else is waited for."""
+        self._replies: set[str] = set()
+        """What it has yet to be answered with."""
+        self._shows = False
+        """Whether it is a cell that has not come to its end, whose output is looked at."""
+        self._numbers = itertools.count(1)
+        self._loop = asyncio.get_running_loop()
+        self._unsent = bytearray()
+        self._open = True
+        wire.setblocking(False)
+        self._loop.add_reader(wire, self._receive)
+
+    def _receive(self) -> None:
+        """Takes in what has arrived, a little at a time."""
+        if not self._open:
+            return
+        if self.iopub_channel.full:
+            self._loop.remove_reader(self._wire)
+            self._loop.call_later(_PAUSE_SECONDS, self._again)
+            return
+        try:
+            data = self._wire.recv(_AT_ONCE)
+        except (BlockingIOError, InterruptedError):
+            return
+        except OSError:
+            data = b""
+        if not data:
+            self._loop.remove_reader(self._wire)  # how it ended, its guard says
+            return
+        self._unpacking.add(data)
+        try:
+            for message in self._unpacking.messages():
+                self._put(message)
+        except BrokenWireError as error:
+            self._loop.remove_reader(self._wire)
+            for channel in (self.shell_channel, self.iopub_channel):
+                channel.fail(error)
+
+    def glance(self, seconds: float) -> None:
+        """Takes in what is there or comes within some seconds, without the loop."""
+        self.hush()
+        if self._open and not len(self.shell_channel):
+            poll = select.poll()
+            poll.register(self._wire, select.POLLIN)
+            if poll.poll(seconds * 1000):
+                self._receive()
+
+    def _again(self) -> None:
+        if self._open:
+            self._loop.add_reader(self._wire, self._receive)
+
+    def hush(self) -> None:
+        """Drops the output that waits and all that comes: nobody looks at it any more."""
+        self._shows = False
+        self.iopub_channel.clear()
+
+    def _room(self, kind: str, to: str) -> int:
+        """How long a message of the kernel's may be; less than 0 when nobody waits for it.
+
+        What nobody waits for must not stand before what somebody does, nor take memory.
+        """
+        if to != self._sent:
+            return _UNWANTED
+        if kind in _REPLIES:
+            # One of each, in their order: what comes first is taken for the end of a cell.
+            due = kind in self._replies and (kind != "said" or "execute_reply" not in self._replies)
+            return _REPLIES[kind] if due else _UNWANTED
+        return _LONGEST_OUTPUT if self._shows else _UNWANTED
+
+    def _put(self, message: Message) -> None:
+        if self._room(message.kind, message.to) < 0:  # no longer, since its head came
+            return
+        content: dict[str, Any] | None = message.content
+        if content is None:  # a stand-in that fits every place
+            content = {"cut": message.size, "status": "error", "ename": "Error"}
+            content["evalue"] = "(too long)"
+        channel = self.iopub_channel
+        if message.kind in _REPLIES:
+            self._replies.discard(message.kind)
+            channel = self.shell_channel
+        elif message.kind == "status" and content.get("execution_state") == "idle":
+            self._shows = False
+        channel.put(
+            {
+                "msg_type": message.kind,
+                "header": {"msg_type": message.kind},
+                "parent_header": {"msg_id": message.to},
+                "content": content,
+            },
+            0 if message.content is None else message.size,
+        )
+
+    def execute(self, code: str, **options: Any) -> str:
+        """Sends a cell, and the names to look at when it is done; returns the request's number."""
+        asked, self.asked = self.asked, ()
+        cell = {"code": code, "silent": options.get("silent", False), "asked": list(asked)}
+        return self._say("execute", cell, {"execute_reply", *(["said"] if asked else [])})
+
+    def ask(self, names: tuple[str, ...]) -> str:
+        """Sends the names to look at now; returns the request's number."""
+        return self._say("ask", {"asked": list(names)}, {"said"})
+
+    def call(self, request: str) -> str:
+        """Sends what is to be done with a student's function; returns the request's number."""
+        return self._say("call", {"call": request}, {"said"})
+
+    def _say(self, kind: str, content: dict[str, Any], replies: set[str]) -> str:
+        number = self._sent = str(next(self._numbers))
+        self._replies = replies
+        self.shell_channel.clear()
+        self.hush()
+        self._shows = kind == "execute"
+        waiting = bool(self._unsent)
+        self._unsent += packed(self._key, kind, number, content)
+        if not waiting:
+            self._send()
+            if self._unsent and self._open:
+                self._loop.add_writer(self._wire, self._send)
+        return number
+
+    def _send(self) -> None:
+        try:
+            while self._unsent:
+                del self._unsent[: self._wire.send(self._unsent)]
+        except (BlockingIOError, InterruptedError):
+            return
+        except OSError:
+            self._unsent.clear()  # the kernel is gone, as its guard will say
+        with contextlib.suppress(OSError, ValueError):
+            self._loop.remove_writer(self._wire)
+
+    def close(self) -> None:
+        """Closes the wire."""
+        if self._open:
+            self._open = False
+            self._loop.remove_reader(self._wire)
+            self._loop.remove_writer(self._wire)
+            self._wire.close()

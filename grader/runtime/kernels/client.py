@@ -1,0 +1,234 @@
+"""nbclient, made to keep of a cell what we record, bounded, and to trust no message."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import re
+from typing import Any, cast
+
+from jupyter_client.session import json_unpacker
+from nbclient import NotebookClient
+from nbclient.exceptions import CellExecutionComplete
+
+from grader import notebook
+from grader.runtime.kernels import ask
+from grader.runtime.kernels.base import Said
+from grader.runtime.worker.channel import MOST_MARKS, is_crowded
+
+MAX_MESSAGE = 8_000_000
+"""Bytes of one part of a message; a longer one is counted and not read."""
+
+_TERMINAL_CODES = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]")
+# IPython's name for a cell, which says nothing to a student: " (1063758517.py, line 2)". Bounded,
+# as a search that takes for ever stands in the way of all other notebooks.
+_CELL_FILE = re.compile(
+    r" \((?:[0-9]{1,20}\.py|<ipython-input-[^>\n]{0,200}>), line [0-9]{1,20}\)\Z"
+)
+_LINE = re.compile(r"Cell In\[[0-9]{1,9}\], line ([0-9]{1,6})\b")
+
+_SOON_SECONDS = 0.02
+_MOST_LINES = 1_000_000
+_LONGEST_ERROR = 10_000
+"""Characters of what an exception says that are looked at, as a kernel of ours sends no more."""
+_MOST_FRAMES = 100
+_LONGEST_FRAME = 1_000
+"""Characters of a frame that are searched for its line, which stands at its start."""
+_LARGEST_COUNT = 2**53
+_MOST_SHOWN = 8
+_LONGEST_SHOWN = 1_000
+"""Characters of a result, which is meant to be a number."""
+
+log = logging.getLogger("grader.kernels")
+log.addHandler(logging.NullHandler())
+log.propagate = False  # what a kernel does wrong belongs in the evidence, not on the terminal
+
+
+def unpack(packed: bytes) -> dict[str, Any]:
+    """One part of a message; a stand-in that fits every place when it is too large."""
+    if len(packed) > MAX_MESSAGE or is_crowded(packed, MOST_MARKS):
+        return {"cut": len(packed), "status": "error", "ename": "Error", "evalue": "(too long)"}
+    found = json_unpacker(packed)
+    if not isinstance(found, dict):
+        return {}
+    found.pop("date", None)  # of a header: to read it costs more than all the rest
+    return found
+
+
+class Transcript:
+    """The start and the end of what was printed, in at most *room* bytes."""
+
+    def __init__(self, room: int):
+        self._half = max(room // 2, 0)
+        self._head = bytearray()
+        self._tail = bytearray()
+        self._cut = 0
+
+    def add(self, text: object) -> None:
+        """Appends *text*, if it is one."""
+        if not isinstance(text, str):
+            return
+        data = text.encode("utf-8", "replace")
+        free = self._half - len(self._head)
+        self._head += data[:free]
+        self._tail += data[free:]
+        if len(self._tail) > 2 * self._half:
+            self._trim()
+
+    def skip(self, count: object) -> None:
+        """Counts bytes that were never read."""
+        if type(count) is int and 0 <= count < _LARGEST_COUNT:
+            self._cut += count
+
+    def _trim(self) -> None:
+        extra = max(len(self._tail) - self._half, 0)
+        self._cut += extra
+        del self._tail[:extra]
+
+    def text(self) -> str:
+        """What was kept, with a line that says how much was not."""
+        self._trim()
+        head, tail = (bytes(b).decode("utf-8", "ignore") for b in (self._head, self._tail))
+        if self._cut:
+            return f"{head}\n[... {self._cut} bytes were cut here ...]\n{tail}"
+        return head + tail
+
+
+class _NoManager:
+    """Stands where nbclient wants a manager that starts and ends kernels: here nobody does."""
+
+
+class CellClient(NotebookClient):
+    """Runs one cell after another in a kernel that somebody else starts, watches and kills."""
+
+    def __init__(self, client: Any = None):
+        super().__init__(
+            notebook.node(),
+            km=cast("Any", _NoManager()),
+            allow_errors=True,
+            timeout=None,
+            iopub_timeout=2,
+            record_timing=False,
+            coalesce_streams=False,
+            on_cell_executed=self._replied,
+        )
+        self.log = log
+        self.kc: Any = client
+        self.transcript = Transcript(0)
+        self.reply: dict[str, Any] = {}
+        self.sent = ""
+        self._shown: list[tuple[str, ...]] = []
+
+    async def run(self, source: str, keep: int, asked: tuple[str, ...] = ()) -> None:
+        """Executes *source*; afterwards `transcript`, `error` and `line` say how it went.
+
+        A kernel that can will then say what *asked* hold: see `answered`.
+        """
+        self.transcript, self.reply, self._shown = Transcript(keep), {}, []
+        self.kc.asked = asked
+        # A new node: what the student's notebook says about the cell itself is not obeyed.
+        await self.async_execute_cell(notebook.node(source).cells[0], 0)
+
+    async def _async_poll_kernel_alive(self) -> None:
+        """Waits for ever: whether the kernel is alive is looked at elsewhere, and sooner."""
+        await asyncio.get_running_loop().create_future()
+
+    async def ask(self, names: tuple[str, ...]) -> Said:
+        """What a kernel that can look at names by itself says of *names*."""
+        self.sent = self.kc.ask(names)
+        return await self.answered(names)
+
+    async def call(self, request: str) -> str | None:
+        """What a kernel that has `grader.wire.trial` at hand says to *request*."""
+        return ask.told(await self.reply_to(self.kc.call(request), "said"))
+
+    async def reply_to(self, sent: str, kind: str) -> object:
+        """The content of the message of that kind on the shell channel that answers *sent*."""
+        while True:
+            message = await self.kc.shell_channel.get_msg()
+            if message["parent_header"].get("msg_id") == sent and message["msg_type"] == kind:
+                return message["content"]
+
+    def answered_already(self, names: tuple[str, ...]) -> Said | None:
+        """The same, if it is here or will be in a moment."""
+        self.kc.glance(_SOON_SECONDS)
+        message = self.kc.shell_channel.take("said", self.sent)
+        return None if message is None else ask.said(names, message["content"])
+
+    async def answered(self, names: tuple[str, ...]) -> Said:
+        """What a kernel that was told with the last request to look at *names* says of them."""
+        self.kc.hush()
+        return ask.said(names, await self.reply_to(self.sent, "said"))
+
+    def _replied(self, execute_reply: Any, **_: Any) -> None:
+        self.sent = str(execute_reply["parent_header"].get("msg_id"))
+        content = execute_reply.get("content")
+        self.reply = content if isinstance(content, dict) else {}
+
+    def process_message(self, msg: Any, cell: Any, cell_index: int) -> None:
+        """Keeps text that was printed or shown; widgets, pictures and the rest are not looked at.
+
+        Raises nbclient's signal when the cell is done.
+        """
+        del cell, cell_index
+        content = msg["content"] if isinstance(msg["content"], dict) else {}
+        match msg["msg_type"]:
+            case "status" if content.get("execution_state") == "idle":
+                raise CellExecutionComplete
+            case "stream":
+                self.transcript.add(content.get("text"))
+            case "execute_result" | "display_data" if isinstance(content.get("data"), dict):
+                self.transcript.add(content["data"].get("text/plain"))
+                self.transcript.add("\n")
+        self.transcript.skip(content.get("cut"))
+        self._note(msg["msg_type"], content)
+
+    def _note(self, kind: str, content: dict[str, Any]) -> None:
+        if len(self._shown) >= _MOST_SHOWN:
+            return
+        match kind:
+            case "error":
+                self._shown.append(("error",))
+            case "stream" if content.get("name") == "stderr":
+                self._shown.append(("stderr",))
+            case "execute_result":
+                data = content.get("data")
+                text = data.get("text/plain") if isinstance(data, dict) else None
+                text = text if isinstance(text, str) else "(too long)" if "cut" in content else ""
+                self._shown.append(("result", text[:_LONGEST_SHOWN]))
+
+    @property
+    def shown(self) -> tuple[tuple[str, ...], ...]:
+        """What the cell put out, in order, as `Ran.shown` has it."""
+        failed = self.reply.get("status") == "error"
+        return (*self._shown, ("error",)) if failed else tuple(self._shown)
+
+    @property
+    def error(self) -> str | None:
+        """What was raised, in one line, such as "ZeroDivisionError: division by zero"."""
+        if self.reply.get("status") != "error":
+            return None
+        said = (self.reply.get(key) for key in ("ename", "evalue"))
+        name, value = (t[:_LONGEST_ERROR] if isinstance(t, str) else "" for t in said)
+        value = _CELL_FILE.sub("", value)
+        text = f"{name}: {value}" if value else name
+        return one_line(text) or "an error"
+
+    @property
+    def line(self) -> int | None:
+        """The line of the cell that raised."""
+        line = self.reply.get("line")
+        if type(line) is int and 0 < line < _MOST_LINES:
+            return line
+        frames = self.reply.get("traceback")
+        if not isinstance(frames, list):
+            return None
+        texts = (f[:_LONGEST_FRAME] for f in frames[:_MOST_FRAMES] if isinstance(f, str))
+        found = _LINE.search(_TERMINAL_CODES.sub("", "\n".join(texts)))
+        return int(found[1]) or None if found else None
+
+
+def one_line(text: str) -> str:
+    """The first 300 characters of *text* without line breaks and terminal codes."""
+    text = _TERMINAL_CODES.sub("", text[:2_000].encode("utf-8", "replace").decode())
+    return " ".join(text.split())[:300]

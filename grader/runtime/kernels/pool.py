@@ -1,0 +1,242 @@
+"""Parents of kernels: started on demand, one for each way to start, and ended when idle.
+
+One kernel more than is needed is kept ready, so that the next notebook finds its kernel waiting.
+"""
+
+from __future__ import annotations
+
+import atexit
+import contextlib
+import logging
+import os
+import queue
+import threading
+import time
+import weakref
+from collections import deque
+from dataclasses import dataclass, replace
+
+from grader.runtime.kernels import scratch
+from grader.runtime.kernels.base import NotStartedError
+from grader.runtime.kernels.fork_server import CrowdedError, Parent, Way
+from grader.runtime.kernels.forked import Born
+
+IDLE_SECONDS = 60.0
+"""After the last kernel a parent waits so long for another."""
+
+_MOST_ENDED = 8
+"""Kernels that are ending at a time; whoever ends one more waits."""
+
+log = logging.getLogger("grader.kernels")
+
+
+def _started(way: Way) -> Parent:
+    """A parent for *way*, with nothing imported ahead when that is what doesn't work."""
+    try:
+        return Parent(way)
+    except CrowdedError:
+        if not way.imports:
+            raise
+        log.warning("kernels start with nothing imported ahead", exc_info=True)
+        return Parent(replace(way, imports=()))
+
+
+class Nursery:
+    """All parents of this process. Any thread may take kernels from it."""
+
+    def __init__(self) -> None:
+        self._begin()
+        _all.add(self)
+
+    def _begin(self) -> None:
+        self._ended: queue.Queue[Born] = queue.Queue(_MOST_ENDED)
+        self._burying: threading.Thread | None = None
+        self._swept = False
+        self._parents: dict[Way, Parent] = {}
+        self._ready: dict[Way, deque[Born]] = {}
+        self._living: dict[int, _Living] = {}
+        self._retired: set[Parent] = set()
+        self._starting: dict[Way, threading.Lock] = {}
+        self._used: dict[Way, float] = {}
+        self._lock = threading.RLock()
+        self._timer: threading.Timer | None = None
+        self._pid = os.getpid()
+
+    def forked(self) -> None:
+        """In a process that was forked: all that was here is the original's, and stays its own."""
+        theirs = {*self._parents.values(), *self._retired}
+        _others.append((theirs, self._living))  # what is dropped here would be tidied up, or told
+        for parent in theirs:
+            parent.forget()
+        for waiting in self._ready.values():
+            for born in waiting:
+                born.forget()
+        self._begin()
+
+    def take(self, way: Way, *, ahead: bool = True) -> Born:
+        """A kernel for *way*: one that waits, or else a new one. Raises NotStartedError, OSError.
+
+        With *ahead* another is started for whoever comes next.
+        """
+        parent = self._parent(way)
+        born = self._waiting(way) or self._bear(way, parent)
+        if ahead:
+            # Whoever comes next will meet what is in the way of that, if it still is.
+            with contextlib.suppress(NotStartedError, OSError), self._lock:
+                if not self._ready[way] and self._parents.get(way) is parent:
+                    self._ready[way].append(self._bear(way, parent))
+        return born
+
+    def _bear(self, way: Way, parent: Parent) -> Born:
+        born = parent.bear()
+        with self._lock:
+            self._living[id(born)] = _Living(born, way, parent)
+        return born
+
+    def _waiting(self, way: Way) -> Born | None:
+        while True:
+            with self._lock:
+                self._used[way] = time.monotonic()
+                if not self._ready[way]:
+                    return None
+                born = self._ready[way].popleft()
+                born.listen()
+            if born.status is None and not born.lost:
+                return born
+            self.end(born)
+
+    def _parent(self, way: Way) -> Parent:
+        """The parent of the kernels of *way*; started if there is none."""
+        with self._lock:
+            swept, self._swept = self._swept, True
+            starting = self._starting.setdefault(way, threading.Lock())
+            self._ready.setdefault(way, deque())
+            self._used[way] = time.monotonic()
+        if not swept:
+            scratch.sweep()
+        with starting:
+            parent = self._parents.get(way)
+            if parent is None or not parent.alive:
+                if parent is not None:
+                    self._retire(way)
+                parent = self._parents[way] = _started(way)
+                self._look_later()
+            return parent
+
+    def _look_later(self) -> None:
+        if self._timer is None:
+            self._timer = threading.Timer(IDLE_SECONDS / 2, self._look)
+            self._timer.daemon = True
+            self._timer.start()
+
+    def _look(self) -> None:
+        self._timer = None
+        now = time.monotonic()
+        with self._lock:
+            waiting = {id(born) for ready in self._ready.values() for born in ready}
+            busy = {each.way for born, each in self._living.items() if born not in waiting}
+            idle = [w for w, at in self._used.items() if now - at > IDLE_SECONDS]
+        for way in idle:
+            if way not in busy:
+                self._retire(way)
+        if self._parents:
+            self._look_later()
+
+    def _retire(self, way: Way) -> None:
+        """Nobody gets a kernel of that parent any more; it ends when its last one has.
+
+        Not before: its kernels would end with it.
+        """
+        with self._lock:
+            parent = self._parents.pop(way, None)
+            ready = self._ready.pop(way, deque())
+            self._ready[way] = deque()
+            if parent is not None:
+                self._retired.add(parent)
+        for born in ready:
+            self.end(born)
+        if parent is not None:
+            self._let_go(parent)
+
+    def _let_go(self, parent: Parent) -> None:
+        """Ends a retired parent that has no kernel left."""
+        with self._lock:
+            if any(each.parent is parent for each in self._living.values()):
+                return
+            if parent not in self._retired:
+                return
+            self._retired.remove(parent)
+        parent.end()
+
+    def end(self, born: Born) -> None:
+        """Ends a kernel with all its processes; that they are gone is seen to elsewhere.
+
+        Not to be called with the lock, which whoever buries them needs.
+        """
+        if os.getpid() != self._pid:
+            return
+        born.dismiss()
+        with self._lock:
+            if self._burying is None:
+                self._burying = threading.Thread(target=self._bury_all, daemon=True)
+                self._burying.start()
+        self._ended.put(born)
+
+    def _bury_all(self) -> None:
+        while True:
+            born = self._ended.get()
+            try:
+                born.bury()
+                with self._lock:
+                    living = self._living.pop(id(born), None)
+                    if living is not None:
+                        self._used[living.way] = time.monotonic()
+                if living is not None:
+                    self._let_go(living.parent)
+            except Exception:  # the next one has to be buried, too
+                log.exception("tidying up after a kernel failed")
+            finally:
+                self._ended.task_done()
+
+    def settle(self) -> None:
+        """Returns when all processes of ended kernels are gone, and their folders."""
+        self._ended.join()
+
+    def close(self) -> None:
+        """Ends every parent and every kernel that nobody took, and waits for all to be gone."""
+        if os.getpid() != self._pid:
+            return
+        if self._timer is not None:
+            self._timer.cancel()
+        for way in list(self._parents):
+            self._retire(way)
+        self.settle()
+        with self._lock:  # those of which a kernel was taken and never given back
+            left, self._retired = self._retired, set()
+        for parent in left:
+            parent.end()
+
+
+@dataclass(frozen=True)
+class _Living:
+    """A kernel that has not been buried, and whose it is."""
+
+    born: Born
+    way: Way
+    parent: Parent
+
+
+_all: weakref.WeakSet[Nursery] = weakref.WeakSet()
+_others: list[object] = []
+
+
+def _forked() -> None:
+    for each in list(_all):
+        each.forked()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_forked)
+
+nursery = Nursery()
+atexit.register(nursery.close)

@@ -1,0 +1,359 @@
+"""A kernel driven by nbclient, with our own wall clock around everything."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import Callable, Coroutine, Iterator, Mapping
+from typing import Any, Protocol, TypeVar
+
+import zmq
+
+from grader.model import Outcome
+from grader.runtime.kernels import scratch
+from grader.runtime.kernels.base import (
+    Called,
+    LostError,
+    NotStartedError,
+    Ran,
+    Said,
+    StoppedError,
+    Terms,
+)
+from grader.runtime.kernels.causes import died, plain, words
+from grader.runtime.kernels.client import CellClient, log
+from grader.runtime.kernels.contention import BUSY, MACHINE, NO_MEMORY, FairClock, Usage
+from grader.runtime.sandbox import Place
+
+START_SECONDS = 60.0
+GRACE_SECONDS = 1.5
+"""For an interrupted cell to stop; then its kernel is killed."""
+
+_LOOK_SECONDS = 0.05
+
+T = TypeVar("T")
+
+
+class Kernel(Protocol):
+    """One kernel process, however it came about, and the way to talk to it."""
+
+    cells: CellClient
+    foresees: bool
+    """Whether it answers without a question what it was told would be asked."""
+    about: Mapping[str, object]
+
+    @property
+    def places(self) -> tuple[Place, ...]:
+        """The folder of the kernel, by every path that leads to it."""
+
+    async def started(self) -> None:
+        """Returns when requests are answered and output arrives; may wait for ever."""
+
+    async def interrupt(self) -> None:
+        """Returns when what ran was interrupted; may wait for ever."""
+
+    async def ask(self, names: tuple[str, ...]) -> Said:
+        """What the kernel says about *names*; may wait for ever."""
+
+    async def call(self, request: str) -> str | None:
+        """What `grader.wire.trial.answer` says to *request*; None for what is no text."""
+
+    def changed(self) -> asyncio.Future[None] | None:
+        """What is done when the process may have ended; None where that has to be looked at."""
+
+    def usage(self) -> Usage | None:
+        """What its processes have had of the processors so far; None where that is not known."""
+
+    @property
+    def pid(self) -> int | None:
+        """The number of the process where the grader runs; None when that is not known."""
+
+    @property
+    def status(self) -> int | None:
+        """How the process ended, negative for a signal; None while it runs."""
+
+    @property
+    def hit(self) -> str | None:
+        """The limit for which the kernel was ended from outside."""
+
+    @property
+    def lost(self) -> bool:
+        """Whether it went by no doing of its own."""
+
+    async def end(self) -> None:
+        """Ends it with all its processes, and removes its folder."""
+
+
+class KernelSession:
+    """A Session over whatever kernels *start* makes."""
+
+    def __init__(self, terms: Terms, start: Callable[[Terms], Coroutine[Any, Any, Kernel]]) -> None:
+        self._terms = terms
+        self._make = start
+        self._kernel: Kernel | None = None
+        self._about: Mapping[str, object] = {}
+        self._told: tuple[str, ...] = ()
+        # A loop of its own for every session, so that threads never share one.
+        self._loop = asyncio.SelectorEventLoop()
+        try:
+            self._await(self._start())
+        except BaseException:
+            self.close()
+            raise
+
+    @property
+    def about(self) -> Mapping[str, object]:
+        """What is known about the kernel from before any student's code."""
+        return self._about
+
+    @property
+    def pid(self) -> int | None:
+        """The number of the kernel's process; see `Session.pid`."""
+        return self._kernel.pid if self._kernel is not None else None
+
+    def run(self, source: str, *, seconds: float, keep: int, then_ask: tuple[str, ...] = ()) -> Ran:
+        """How one cell went; see `Session.run`."""
+        return self._await(self._run(source, seconds, keep, then_ask))
+
+    def ask(self, names: tuple[str, ...], *, seconds: float) -> Said:
+        """What the kernel says about *names*; see `Session.ask`."""
+        if names and names == self._told and self._kernel is not None:
+            said = self._kernel.cells.answered_already(names)
+            if said is not None:  # most often it came with the end of the cell
+                self._told = ()
+                return said
+        return self._await(self._ask(names, seconds))
+
+    def call(self, request: str, *, seconds: float) -> Called:
+        """What came of one call of a student's function; see `Session.call`."""
+        return self._await(self._call(request, seconds))
+
+    def restart(self) -> None:
+        """Puts a fresh kernel in the place of this one."""
+        self._await(self._end())
+        self._await(self._start())
+
+    def close(self) -> None:
+        """Ends the kernel with all its processes, and removes its folder."""
+        try:
+            self._await(self._end())
+        finally:
+            self._loop.close()
+
+    def _await(self, coroutine: Coroutine[Any, Any, T]) -> T:
+        return self._loop.run_until_complete(coroutine)
+
+    # -- starting and ending
+
+    async def _start(self) -> None:
+        try:
+            self._kernel = kernel = await self._make(self._terms)
+            await self._within(kernel.started(), START_SECONDS)
+            self._about = kernel.about
+        except (NotStartedError, OSError, RuntimeError, ValueError, zmq.ZMQError) as error:
+            log.warning("a kernel did not start", exc_info=True)
+            await self._end()
+            raise NotStartedError(plain(error)) from error
+
+    async def _within(self, coroutine: Coroutine[Any, Any, T], seconds: float) -> T:
+        """What *coroutine* gives. Raises RuntimeError when the kernel dies or time runs out."""
+        task = asyncio.create_task(coroutine)
+        if await self._settled(task, self._clock(seconds)):
+            return task.result()
+        status = self._status()
+        task.cancel()
+        if status is None:
+            raise RuntimeError(f"the kernel did not answer within {seconds:g} s")
+        raise RuntimeError(f"the kernel ended at once ({words(status)})")
+
+    async def _end(self) -> None:
+        kernel, self._kernel = self._kernel, None
+        self._told = ()  # what a kernel that has ended was to say, nobody will
+        if kernel is None:
+            return
+        left = asyncio.all_tasks() - {asyncio.current_task()}
+        for task in left:
+            task.cancel()  # nbclient's, which would wait for ever
+        await asyncio.gather(*left, return_exceptions=True)
+        await kernel.end()
+
+    # -- asking and running
+
+    def _living(self) -> Kernel:
+        if self._kernel is None:
+            raise RuntimeError("the kernel has ended; restart it first")
+        return self._kernel
+
+    def _status(self) -> int | None:
+        """The exit status of the kernel; None while it runs."""
+        return self._kernel.status if self._kernel else 0
+
+    def _clock(self, seconds: float) -> FairClock:
+        """A limit on time for the kernel as it is now."""
+        kernel = self._kernel
+        return FairClock(seconds, kernel.usage if kernel is not None else lambda: None)
+
+    async def _settled(self, task: asyncio.Task[Any], clock: FairClock) -> bool:
+        """Whether *task* is done; False as soon as time is up or the kernel is dead."""
+        while not task.done():
+            left = clock.left()
+            if left <= 0:
+                return False
+            changed = self._kernel.changed() if self._kernel else None
+            both = {task, changed} if changed is not None else {task}
+            await asyncio.wait(
+                both, timeout=min(left, _LOOK_SECONDS), return_when=asyncio.FIRST_COMPLETED
+            )
+            if self._terms.stop():
+                raise StoppedError
+            if not task.done() and self._status() is not None:
+                # Its last words may still be on the way.
+                await asyncio.wait({task}, timeout=_LOOK_SECONDS)
+                return task.done()
+        return True
+
+    async def _run(self, source: str, seconds: float, keep: int, asked: tuple[str, ...]) -> Ran:
+        kernel = self._living()
+        loop = asyncio.get_running_loop()
+        began = loop.time()
+        self._told = asked = asked if kernel.foresees else ()
+        task = asyncio.create_task(kernel.cells.run(source, keep, asked))
+        clock = self._clock(seconds)
+        done = await self._settled(task, clock)
+        clock.stop()
+        late = not done and self._status() is None
+        if late:
+            done = await self._interrupted(task)
+        took = loop.time() - began
+        if not done and kernel.lost:
+            await self._end()
+            raise LostError("the kernel was ended from outside")
+        if late and kernel.hit in ("memory", MACHINE):
+            # Such as a pool that waits for ever for the worker that was ended.
+            outcome, error = died(None, kernel.hit)
+        elif late:
+            outcome, error = Outcome.TIMEOUT, None
+        elif done:
+            outcome, error = _ended(task, kernel.cells)
+        else:
+            outcome, error = died(self._status(), kernel.hit)
+        alive = done and task.exception() is None and self._status() is None
+        disturbed = _disturbed(kernel, clock, late=late, failed=not alive or error is not None)
+        output, line = kernel.cells.transcript.text(), kernel.cells.line
+        if not alive:
+            await self._end()
+        return Ran(
+            outcome=outcome,
+            seconds=round(took, 3),
+            alive=alive,
+            error=error and _hidden(error, kernel),
+            line=None if late else line,
+            output=_hidden(output, kernel),
+            waited=round(clock.waited, 3),
+            disturbed=disturbed,
+            shown=kernel.cells.shown,
+        )
+
+    async def _interrupted(self, task: asyncio.Task[Any]) -> bool:
+        """Whether *task* stopped when it was interrupted, within the grace."""
+        kernel = self._living()
+
+        async def stopped() -> None:
+            # Without waiting for the answer the interrupt could hit the next cell.
+            await kernel.interrupt()
+            await asyncio.wait({task})
+
+        return await self._settled(asyncio.create_task(stopped()), self._clock(GRACE_SECONDS))
+
+    async def _ask(self, names: tuple[str, ...], seconds: float) -> Said:
+        kernel = self._kernel
+        if kernel is None:
+            return Said(alive=False)
+        told, self._told = self._told, ()
+        task = asyncio.create_task(
+            kernel.cells.answered(names) if names and names == told else kernel.ask(names)
+        )
+        clock = self._clock(seconds)
+        done = await self._settled(task, clock)
+        late = not done and self._status() is None
+        if late:
+            done = await self._interrupted(task)
+        if done and task.exception() is None:
+            return task.result()
+        disturbed = _disturbed(kernel, clock, late=late, failed=True)
+        lost = kernel.lost
+        await self._end()
+        if lost:
+            raise LostError("the kernel was ended from outside")
+        return Said(garbled=frozenset(names), alive=False, disturbed=disturbed)
+
+    async def _call(self, request: str, seconds: float) -> Called:
+        kernel = self._living()
+        self._told = ()
+        loop = asyncio.get_running_loop()
+        began = loop.time()
+        task = asyncio.create_task(kernel.call(request))
+        clock = self._clock(seconds)
+        done = await self._settled(task, clock)
+        clock.stop()
+        took = loop.time() - began
+        late = not done and self._status() is None
+        if late:
+            done = await self._interrupted(task)
+        alive = done and task.exception() is None
+        waited, disturbed = clock.waited, _disturbed(kernel, clock, late=late, failed=not alive)
+        if alive:
+            said = task.result()
+            return Called(said=said, seconds=took, late=late, waited=waited, disturbed=disturbed)
+        if not done and kernel.lost:
+            await self._end()
+            raise LostError("the kernel was ended from outside")
+        outcome, error = Outcome.TIMEOUT, None
+        if done:
+            outcome, error = Outcome.CRASHED, "made the kernel send messages that can't be read"
+        elif not late or kernel.hit is not None:
+            outcome, error = died(self._status(), kernel.hit)
+        await self._end()
+        return Called(
+            said=None,
+            seconds=took,
+            late=late,
+            alive=False,
+            error=error,
+            outcome=outcome,
+            waited=waited,
+            disturbed=disturbed,
+        )
+
+
+def _disturbed(kernel: Kernel, clock: FairClock, *, late: bool, failed: bool) -> str:
+    """What the machine did to a kernel that was *late* or *failed*; empty for nothing."""
+    if (late or failed) and kernel.hit == MACHINE:
+        return NO_MEMORY
+    return BUSY if late and clock.contended else ""
+
+
+def _hidden(text: str, kernel: Kernel) -> str:
+    for each in kernel.places:
+        text = scratch.hidden(text, each)
+    return text
+
+
+@contextlib.contextmanager
+def tidying() -> Iterator[None]:
+    """Goes on, whatever happens inside: what a notebook gave is never lost to tidying up."""
+    try:
+        yield
+    except Exception:  # noqa: BLE001  # anything a library may raise
+        log.exception("tidying up after a kernel failed")
+
+
+def _ended(task: asyncio.Task[Any], cells: CellClient) -> tuple[Outcome, str | None]:
+    """The outcome of a cell that came to an end, and what it raised."""
+    if task.exception() is not None:
+        return Outcome.CRASHED, "made the kernel send messages that can't be read"
+    error = cells.error
+    name, _, value = (error or "").partition(":")
+    if name.endswith("MemoryError") or "allocate memory" in value:
+        return Outcome.OUT_OF_MEMORY, error
+    return Outcome.FINISHED, error

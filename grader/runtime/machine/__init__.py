@@ -1,0 +1,32 @@
+"""The machine's profile: measured peak rates, bandwidths and overheads of whoever grades here."""
+
+from grader.runtime.machine.reading import from_json, read_profile
+from grader.runtime.machine.records import (
+    SCHEMA,
+    Cache,
+    Figure,
+    Gpu,
+    Hardware,
+    LeftOut,
+    MachineProfile,
+    Software,
+    unit_of,
+)
+from grader.runtime.machine.roofline import peak_bandwidth, peak_rate, roofline_seconds
+
+__all__ = [
+    "SCHEMA",
+    "Cache",
+    "Figure",
+    "Gpu",
+    "Hardware",
+    "LeftOut",
+    "MachineProfile",
+    "Software",
+    "from_json",
+    "peak_bandwidth",
+    "peak_rate",
+    "read_profile",
+    "roofline_seconds",
+    "unit_of",
+]

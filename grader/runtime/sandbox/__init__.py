@@ -1,0 +1,20 @@
+"""What keeps a student's process from everything else: the second of the four seams."""
+
+from grader.runtime.sandbox.base import WANTED, Chosen, Layer, Place, Sandbox, choose, sandboxes
+from grader.runtime.sandbox.cgroups import Group
+from grader.runtime.sandbox.linux import Walled
+from grader.runtime.sandbox.none import THREADS, Bare
+
+__all__ = [
+    "THREADS",
+    "WANTED",
+    "Bare",
+    "Chosen",
+    "Group",
+    "Layer",
+    "Place",
+    "Sandbox",
+    "Walled",
+    "choose",
+    "sandboxes",
+]

@@ -1,0 +1,347 @@
+"""The wall: every layer that Linux offers here, each tried before it is counted on."""
+
+from __future__ import annotations
+
+import base64
+import errno
+import os
+import sys
+import sysconfig
+from collections.abc import Iterable, Mapping
+from functools import cache
+from pathlib import Path
+
+from grader.errors import SetupError
+from grader.model import Limits
+from grader.runtime.sandbox import cgroups
+from grader.runtime.sandbox import filter as system_calls
+from grader.runtime.sandbox.base import Layer, Place, sandboxes
+from grader.runtime.sandbox.none import GIB, WATCHED, Bare
+from grader.runtime.sandbox.probing import surveyed
+from grader.runtime.worker import view
+from grader.runtime.worker.plan import Fence, Plan, View
+
+SLOTS = 512
+FIRST_UID = 0x7000_0000
+"""Of student code, when the grader is root. No distribution gives these numbers to anybody, and no
+container shares them out."""
+_BLOCKS = 2**15
+"""Of as many numbers, one for each process that grades: two must not give the same at a time."""
+_LIBSECCOMP = "install libseccomp2 (Debian, Ubuntu), libseccomp (Fedora)"
+_GROUPED = {
+    True: "memory and processes are counted together, and each notebook has an equal share of CPU",
+    False: "memory and processes are counted together",
+}
+_NAMESPACES = ("mount", "pid", "net", "ipc", "uts")
+_SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib64", "/lib32", "/opt/nvidia")
+_SETTINGS = (
+    "/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d", "/etc/alternatives",
+    "/etc/localtime", "/etc/fonts", "/etc/mime.types", "/sys/devices/system/cpu",
+    "/sys/devices/system/node",
+)  # fmt: skip
+# Not /dev/zero: mapped and shared it is memory that no guard sees.
+_DEVICES = ("/dev/null", "/dev/full", "/dev/random", "/dev/urandom")
+_ABOUT_ITSELF = ("/proc/self", "/proc/cpuinfo", "/proc/meminfo", "/proc/stat", "/proc/filesystems")
+
+
+class Walled(Bare):
+    """As many layers as this machine has, the same for every kernel."""
+
+    def layers(self) -> tuple[Layer, ...]:
+        """Every layer, found by trying it once in this process's life."""
+        grouped = cgroups.find() is not None
+        detail = (
+            _GROUPED[cgroups.shares_processors()]
+            if grouped
+            else (f"not there: {cgroups.missing()}; the guard of each kernel counts instead")
+        )
+        group = Layer("cgroup", grouped, detail)
+        found = dict(_survey())
+        if not _viewed(found) and _has(found, "fence") and _has(found, "filter"):
+            found["asked"], found["unasked"] = _asking(), None
+        return (*_layers(found, root=os.geteuid() == 0), group)
+
+    def plan(self, device: str = "cpu", *, loopback: bool = False) -> Plan:
+        """Every layer that was found to work.
+
+        A *loopback* there is only in a network namespace: without one it would be the machine's.
+        """
+        found = _survey()
+        loopback = loopback and _has(found, "net")
+        # A view without numbers of its own for processes would have no /proc to end them by.
+        spaces = [n for n in _NAMESPACES if _has(found, n) and (n != "mount" or _viewed(found))]
+        if _has(found, "user"):
+            spaces.insert(0, "user")
+        seen = _view(device, proc=_has(found, "proc") and "pid" in spaces)
+        apart = "mount" in spaces
+        fenced = _fence(seen, apart) if _has(found, "fence") else None
+        program: str | None = None
+        asked: dict[str, int] = {}
+        if _has(found, "filter"):
+            changes: system_calls.Changes = "free"
+            if fenced is not None and not apart and self.uid(0) is None:
+                changes = "asked" if "pid" not in spaces and _asking() is None else "refused"
+            program = _program(device, network=loopback, apart=apart, changes=changes)
+            asked = dict(system_calls.asked()) if changes == "asked" else {}
+        return Plan(
+            namespaces=spaces,
+            view=seen if apart else None,
+            fence=fenced,
+            filter=program,
+            asked=asked,
+            drop=_has(found, "drop"),
+            loopback=loopback,
+        )
+
+    def uid(self, slot: int) -> int | None:
+        """Somebody whom this machine doesn't know, when the grader runs as root."""
+        found = _survey()
+        if os.geteuid() != 0 or not (_has(found, "switch") or _viewed(found)):
+            return None
+        # In a view the few that it knows by name are enough, since nobody else's files are in it.
+        block = 0 if _viewed(found) else os.getpid() % _BLOCKS
+        return FIRST_UID + block * SLOTS + slot % SLOTS
+
+    def inner(self, place: Place) -> Place:
+        """At a path that is the same for all, where there is a view."""
+        return Place(Path(view.ROOT)) if _viewed(_survey()) else place
+
+    def group(self, name: str, limits: Limits) -> cgroups.Group | None:
+        """One of its own, where this process may make them.
+
+        Raises OSError when the kernel refuses one there: every grade says that it had this layer.
+        """
+        tree = _tree()
+        if tree is None:
+            return None
+        made = tree.group(name, memory_bytes=limits.memory_bytes, processes=limits.processes)
+        if made is None:
+            raise OSError(errno.EAGAIN, "no control group could be made for it")
+        return made
+
+    def rlimits(self, limits: Limits, device: str = "cpu") -> Mapping[str, int]:
+        """Those of no sandbox, and a number of processes where it is counted by kernel."""
+        found = dict(super().rlimits(limits, device))
+        if _viewed(_survey()):
+            found["RLIMIT_FSIZE"] = GIB  # all files together have a smaller limit than that
+        if _has(_survey(), "user") or self.uid(0) is not None:
+            found["RLIMIT_NPROC"] = limits.processes
+        return found
+
+
+@cache
+def _survey() -> Mapping[str, str | None]:
+    """What is missing, by layer, with the reason; None for what is there. Raises SetupError."""
+    seen = _view("cpu", proc=True)
+    asked = {
+        "view": seen,
+        "uid": FIRST_UID,
+        "needs": [os.__file__, *filter(os.path.exists, set(seen["read"]) - set(_SETTINGS))],
+        "filter": _program("cpu"),
+    }
+    return surveyed(asked)
+
+
+@cache
+def _asking() -> str | None:
+    """Why a guard can't be asked to make a change for its kernel; None where it can."""
+    try:
+        program = _program("cpu", apart=False, changes="asked")
+        numbers = dict(system_calls.asked())
+    except SetupError as error:  # also `asked` looks for the library
+        return error.what
+    if program is None:
+        return "libseccomp is too old"
+    return surveyed({"asking": program, "numbers": numbers})["asked"]
+
+
+def _has(found: Mapping[str, str | None], layer: str) -> bool:
+    return layer in found and found[layer] is None
+
+
+def _viewed(found: Mapping[str, str | None]) -> bool:
+    """Whether kernels get a file system of their own."""
+    return _has(found, "mount") and _has(found, "pid")
+
+
+@cache
+def _tree() -> cgroups.Tree | None:
+    """Where groups can be made, without those that a killed grader has left."""
+    tree = cgroups.find()
+    if tree is not None:
+        tree.sweep()
+    return tree
+
+
+@cache
+def _program(
+    device: str,
+    *,
+    network: bool = False,
+    apart: bool = True,
+    changes: system_calls.Changes = "free",
+) -> str | None:
+    from grader.runtime.worker import landlock
+
+    cut = changes == "free" or "truncation" in landlock.covered(landlock.abi())
+    try:
+        program = system_calls.program(
+            device=device, network=network, apart=apart, changes=changes, cut=cut
+        )
+        return base64.b64encode(program).decode()
+    except (SetupError, OSError):  # also a library that knows the call and not the action
+        return None
+
+
+def _view(device: str, *, proc: bool) -> View:
+    """The interpreter with its packages, and what of the system they need; nothing of ours."""
+    packages = (sysconfig.get_path("purelib"), sysconfig.get_path("platlib"))
+    # Where this package lies, and where an installer puts its bank beside an editable one.
+    ours = {str(Path(__file__).parent.parent), *(f"{folder}/grader" for folder in packages)}
+    ours |= {os.path.realpath(folder) for folder in ours}
+    gpu = device == "cuda"
+    devices = [*_DEVICES, *(sorted(map(str, Path("/dev").glob("nvidia*"))) if gpu else ())]
+    me = os.getuid()
+    users = range(FIRST_UID, FIRST_UID + SLOTS) if os.geteuid() == 0 else range(me, me + 1)
+    return View(
+        read=list(_outermost([*_SYSTEM, *_interpreter(), *_SETTINGS, *(["/sys"] if gpu else [])])),
+        hide=sorted(ours),
+        devices=devices,
+        texts={
+            "/etc/passwd": "".join(f"student:x:{n}:{n}::{view.ROOT}/home:/bin/sh\n" for n in users),
+            "/etc/group": "".join(f"student:x:{n}:\n" for n in users),
+            "/etc/nsswitch.conf": "passwd: files\ngroup: files\nhosts: files\n",
+            "/etc/hosts": f"127.0.0.1 localhost {view.HOST}\n::1 localhost\n",
+            "/etc/hostname": f"{view.HOST}\n",
+        },
+        proc=proc,
+    )
+
+
+def _interpreter() -> Iterable[str]:
+    """The folders that Python and its packages were installed to, and where links to them lead."""
+    folders = {sys.prefix, sys.base_prefix, sys.exec_prefix, *sysconfig.get_paths().values()}
+    import site
+
+    if site.ENABLE_USER_SITE:
+        folders.add(site.getusersitepackages())
+    for folder in sorted(folders):
+        if os.path.isdir(folder):  # noqa: PTH112
+            yield folder
+            real = os.path.realpath(folder)
+            if real != folder:
+                yield real
+    yield str(Path(os.path.realpath(sys.executable)).parent.parent)
+
+
+def _outermost(paths: Iterable[str]) -> Iterable[str]:
+    """Each path once, and none that lies in another."""
+    kept: list[str] = []
+    for path in sorted(dict.fromkeys(paths)):
+        if os.path.islink(path) or not any(path.startswith(k + "/") for k in kept):  # noqa: PTH114
+            kept.append(path)
+    return kept
+
+
+def _fence(seen: View, has_view: bool) -> Fence:
+    """Through the fence goes the whole view; or, where there is none, what would be in it."""
+    if has_view:
+        # The folders that everybody may see are mounted already, and writing is what is left.
+        write = [view.ROOT, "/dev/shm", "/tmp", "/var/tmp"]  # noqa: S108
+        return Fence(read=["/"], names=[], write=write, devices=seen["devices"])
+    from grader.runtime.worker.landlock import below
+
+    parts = {folder: below(folder, seen["hide"]) for folder in seen["read"]}
+    read = [path for paths in parts.values() for path in paths]
+    return Fence(
+        names=[f for f, paths in parts.items() if paths not in ([], [os.path.realpath(f)])],
+        read=[*read, *_ABOUT_ITSELF, *("/etc/passwd", "/etc/group", "/etc/nsswitch.conf")],
+        write=[],
+        devices=seen["devices"],
+    )
+
+
+def _layers(found: Mapping[str, str | None], *, root: bool) -> tuple[Layer, ...]:
+    def why(*names: str) -> str:
+        return next((found[n] or "" for n in names if found.get(n)), "it could not be tried")
+
+    def either(name: str, there: str, *ways: tuple[str, str], fix: str = "") -> Layer:
+        """Present by the first of the *ways* that works."""
+        for way, how in ways:
+            if _has(found, way):
+                return Layer(name, True, f"{there}: {how}")
+        return Layer(name, False, f"not there: {why(*(way for way, _ in ways))}", fix)
+
+    spaces = _how_to_get_namespaces(root)
+    return (
+        Layer("environment", True, "no variable of the grader's environment is inherited"),
+        either(
+            "scratch", "home, working and temporary folder are private",
+            ("mount", "in memory, of bounded size"),
+        ) if _has(found, "mount") else Layer(
+            "scratch", True,
+            f"home, working and temporary folder are private and removed; {WATCHED}",
+        ),
+        Layer("rlimits", True, "CPU time, memory, file size and open files are limited"),
+        either(
+            "user", "a user who owns nothing else",
+            *((("switch", "another number"), ("mount", "another number")) if root else ()),
+            ("user", "a user namespace"),
+            fix=spaces,
+        ),
+        either(
+            "files", "only the interpreter, its packages and the scratch folder can be seen",
+            ("mount", "a mount namespace"),
+            ("fence", "Landlock, which leaves names, sizes and times to be looked up"), fix=spaces,
+        ),
+        either(
+            "metadata", "modes, owners and times of files outside can't be changed",
+            ("mount", "what can be seen is read-only"),
+            *((("switch", "they belong to another user"),) if root else ()),
+            ("asked", "seccomp has the guard asked, which allows it in the scratch folder only"),
+            ("unasked", "seccomp refuses it, also in the scratch folder (shutil.copy fails there)"),
+            fix=_LIBSECCOMP if _has(found, "fence") and not _has(found, "filter") else spaces,
+        ),
+        either(
+            "network", "nothing can be reached",
+            ("net", "an empty network namespace"),
+            # Seccomp refuses sockets of the internet; those of processes outside only Landlock can.
+            *((("signals", "seccomp and Landlock"),) if _has(found, "filter") else ()), fix=spaces,
+        ),
+        either(
+            "processes", "no other process can be seen, signalled or left behind",
+            ("pid", "a pid namespace"), ("signals", "Landlock"), fix=spaces,
+        ),
+        either("ipc", "no shared memory with others", ("ipc", "an ipc namespace"), fix=spaces),
+        either("hostname", "a name that tells nothing", ("uts", "a uts namespace"), fix=spaces),
+        either(
+            "landlock", "files and signals are refused once more",
+            ("fence", "Landlock"), fix="boot a Linux kernel that has Landlock switched on",
+        ),
+        either(
+            "system-calls", "what no notebook has a use for is refused",
+            ("filter", "seccomp"), fix=_LIBSECCOMP,
+        ),
+        either("privileges", "no capability, and no way to new ones", ("drop", "no_new_privs")),
+    )  # fmt: skip
+
+
+def _how_to_get_namespaces(root: bool) -> str:
+    if root:
+        return "run the container with --cap-add SYS_ADMIN, or outside of one"
+    for name, fine in (
+        ("kernel/apparmor_restrict_unprivileged_userns", "0"),
+        ("kernel/unprivileged_userns_clone", "1"),
+        ("user/max_user_namespaces", "10000"),
+    ):
+        path = Path("/proc/sys", name)
+        value = path.read_text(encoding="ascii").strip() if path.exists() else fine
+        if value != fine and not (value.isdigit() and int(value) > 1):
+            return f"sudo sysctl -w {name.replace('/', '.')}={fine}"
+        if name.startswith("kernel/apparmor") and value == "1":
+            return f"sudo sysctl -w {name.replace('/', '.')}=0"
+    return "allow user namespaces: in a container, run it with a seccomp profile that does"
+
+
+if sys.platform == "linux":
+    sandboxes.add("wall")(Walled())

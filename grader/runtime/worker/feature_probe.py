@@ -1,0 +1,180 @@
+"""Which layers this machine offers: each is tried in a process of its own, and none is assumed.
+
+Run as `python -P -m grader.runtime.worker.feature_probe`; reads what to try from standard input as JSON, and
+prints for each layer null, or why it is not there.
+"""
+
+from __future__ import annotations
+
+import base64
+import contextlib
+import json
+import os
+import select
+import socket
+import sys
+import tempfile
+from collections.abc import Callable
+from typing import Any
+
+from grader.runtime.worker import landlock, seccomp, syscalls, view
+from grader.runtime.worker.confine import become, new_user
+from grader.runtime.worker.plan import View
+from grader.runtime.worker.seccomp_broker import Deputy
+
+_TEXT = 300
+
+
+def main() -> None:
+    """Tries everything, and prints what came of it."""
+    asked = json.load(sys.stdin)
+    with tempfile.TemporaryDirectory(prefix="grader-") as folder:
+        found = {name: _tried(attempt) for name, attempt in _attempts(asked, folder).items()}
+    json.dump(found, sys.stdout)
+
+
+def _attempts(asked: dict[str, Any], folder: str) -> dict[str, Callable[[], None]]:
+    if "asking" in asked:
+        return {"asked": lambda: _asked(asked["asking"], asked["numbers"], folder)}
+
+    def alone(flag: int) -> Callable[[], None]:
+        return lambda: _apart(flag)
+
+    def enclosed(*, proc: bool) -> None:
+        _apart(syscalls.CLONE_NEWNS | syscalls.CLONE_NEWPID)
+        seen: View = asked["view"]
+        seen["proc"] = proc
+        _in_child(lambda: view.enclose(seen, folder))
+
+    def another() -> None:
+        become(asked["uid"])
+        for path in asked["needs"]:
+            os.close(os.open(path, os.O_RDONLY))
+
+    def nested() -> None:
+        _apart(syscalls.CLONE_NEWNS)
+        if os.geteuid() == 0:
+            become(asked["uid"])
+        new_user()
+
+    return {
+        "mount": lambda: enclosed(proc=False),
+        "proc": lambda: enclosed(proc=True),
+        "pid": lambda: _in_child(lambda: None, alone(syscalls.CLONE_NEWPID)),
+        "net": alone(syscalls.CLONE_NEWNET),
+        "ipc": alone(syscalls.CLONE_NEWIPC),
+        "uts": alone(syscalls.CLONE_NEWUTS),
+        "user": nested,
+        "switch": another,
+        "drop": _drop,
+        "filter": lambda: _filter(asked["filter"]),
+        "fence": lambda: _fence(folder),
+        "signals": lambda: _signals(folder),
+    }
+
+
+def _tried(attempt: Callable[[], None]) -> str | None:
+    """What went wrong with *attempt* in a process of its own; None when nothing did."""
+    here, there = os.pipe()
+    pid = os.fork()
+    if pid == 0:
+        os.close(here)
+        text = ""
+        try:
+            attempt()
+        except Exception as error:  # noqa: BLE001
+            text = str(error) or type(error).__name__
+        with contextlib.suppress(OSError):
+            os.write(there, text[:_TEXT].encode() or b"+")
+        os._exit(0)
+    os.close(there)
+    said = os.read(here, 4 * _TEXT)
+    os.close(here)
+    os.waitpid(pid, 0)
+    if said == b"+":
+        return None
+    return said.decode("utf-8", "replace") or "the process that tried it was killed"
+
+
+def _apart(flag: int) -> None:
+    if os.geteuid() != 0:
+        new_user()
+    syscalls.unshare(flag)
+
+
+def _in_child(attempt: Callable[[], None], before: Callable[[], None] = lambda: None) -> None:
+    before()
+    why = _tried(attempt)
+    if why is not None:
+        raise OSError(why)
+
+
+def _drop() -> None:
+    syscalls.keep_capabilities()
+    syscalls.prctl(syscalls.PR_SET_NO_NEW_PRIVS, 1)
+
+
+def _filter(program: str | None) -> None:
+    if program is None:
+        raise OSError("libseccomp is not installed")
+    seccomp.load(base64.b64decode(program))
+    try:
+        syscalls.unshare(syscalls.CLONE_NEWUSER)
+    except OSError:
+        return
+    raise OSError("the filter was loaded and refuses nothing")
+
+
+def _asked(program: str, numbers: dict[str, int], folder: str) -> None:
+    """A child that changes a file of its own and one of another folder, both by the guard."""
+    ours, theirs = socket.socketpair()
+    inside, outside = os.path.join(folder, "in"), os.path.join(folder, "out")  # noqa: PTH118
+    for place in (inside, outside):
+        os.mkdir(place)  # noqa: PTH102
+    pid = os.fork()
+    if pid == 0:
+        with contextlib.suppress(BaseException):
+            listener = seccomp.load(base64.b64decode(program), listen=True)
+            socket.send_fds(theirs, [b"?"], [listener or 0])
+            os.close(listener or 0)
+            os.chmod(inside, 0o710)  # noqa: PTH101, S103
+            with contextlib.suppress(PermissionError):
+                os.chmod(outside, 0o710)  # noqa: PTH101, S103
+                os._exit(1)
+            os._exit(0)
+        os._exit(2)
+    theirs.close()
+    _, files, _, _ = socket.recv_fds(ours, 1, 1)
+    if files:
+        deputy = Deputy(files[0], inside, numbers)
+        for _ in range(2):
+            if select.select([files[0]], [], [], 2)[0]:
+                deputy.serve()
+        deputy.close()
+    _, status = os.waitpid(pid, 0)
+    modes = [os.stat(place).st_mode & 0o777 for place in (inside, outside)]  # noqa: PTH116
+    if status or modes[0] != 0o710 or modes[1] == 0o710:
+        raise OSError("the kernel doesn't let the guard be asked about system calls")
+
+
+def _fence(folder: str) -> None:
+    if landlock.abi() == 0:
+        raise OSError("this kernel has no Landlock, or it was not switched on")
+    landlock.restrict(read=[folder], write=[], devices=[], network=False)
+    try:
+        os.close(os.open("/etc/passwd", os.O_RDONLY))
+    except OSError:
+        return
+    raise OSError("the restriction was accepted and restricts nothing")
+
+
+def _signals(folder: str) -> None:
+    here, there = socket.socketpair()
+    with here, there:
+        done = landlock.restrict(read=[folder], write=[], devices=[], network=False)
+    if "signals" not in done:
+        raise OSError("this kernel's Landlock does not know of signals (it needs 6.12)")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,294 @@
+"""An ipykernel without what nobody asks for when grading, most of it made before the fork.
+
+There is no history, no heartbeat, no completion, no debugger, no stdin, and no thread: requests
+come over a wire of the kernel's own (see `grader.runtime.worker.channel`), output leaves from the
+thread that prints, and an interrupt comes as a signal from the guard.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import io
+import logging
+import os
+import secrets
+import signal
+import socket
+import sys
+import threading
+import uuid
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import traitlets
+from ipykernel.ipkernel import IPythonKernel
+from ipykernel.kernelapp import IPKernelApp
+from traitlets.config import Config
+
+from grader.runtime.worker.channel import Message, Unpacking
+from grader.runtime.worker.limits import seed_all
+from grader.runtime.worker.plan import Start
+from grader.runtime.worker.shell import GradedShell
+from grader.runtime.worker.streams import Publisher, Stream, WireSession
+from grader.wire import probe, trial
+
+_KEY_BYTES = 32
+_AT_ONCE = 1_000_000
+_LONGEST_REQUEST = 1_000_000_000
+_LONGEST_TEXT = 10_000
+"""Characters of what an exception says."""
+
+_made: list[GradedKernel] = []
+
+
+class GradedKernel(IPythonKernel):
+    """Made before the fork with nothing to talk through; `attach` gives it a wire."""
+
+    shell_stream = traitlets.Any()  # what answers go through
+    _supports_kernel_subshells = False  # it would take one more thread
+
+    def __init__(self, **kwargs: Any):
+        super().__init__(**kwargs)
+        # Cells that await look here for the thread in which signals arrive.
+        self.shell_channel_thread = SimpleNamespace(parent_thread=threading.main_thread())
+        self.later = WireSession(key=b"", username="student")
+        """Gets its number after the fork."""
+        self._streams: list[Stream] = []
+        self._publisher: Any = None
+
+    def attach(self, session: WireSession, publisher: Publisher) -> None:
+        """Connects the kernel."""
+        self._pid = os.getpid()
+        self._streams = [sys.stdout, sys.stderr]  # type: ignore[list-item]
+        self.session = session
+        self._publisher = self.shell_stream = self.iopub_socket = publisher
+        shell: Any = self.shell
+        shell.exit_now = False
+        for part in (shell.displayhook, shell.display_pub):
+            part.session = session
+            part.pub_socket = publisher
+
+    async def serve(self, wire: socket.socket, key: bytes) -> None:
+        """Serves one request after another, until the wire is closed."""
+        loop = asyncio.get_running_loop()
+        self.io_loop: Any = SimpleNamespace(
+            add_callback=loop.call_soon_threadsafe, call_later=loop.call_later, asyncio_loop=loop
+        )
+        requests = _Requests(wire, key, loop)
+        while (request := await requests.next()) is not None:
+            await self._serve(request)
+            if os.getpid() != self._pid:
+                os._exit(0)  # a child that a cell left to itself: one kernel is enough
+
+    async def _serve(self, request: Message) -> None:
+        header = {"msg_id": request.to, "msg_type": f"{request.kind}_request", "session": ""}
+        parent = {"header": header, "msg_id": request.to, "metadata": {}, "content": {}}
+        self.set_parent([], parent, channel="shell")
+        content = request.content or {}
+        if request.kind == "execute":
+            reply = _interrupted()
+            with self._interruptible():
+                reply = await self._execute(str(content["code"]), silent=bool(content["silent"]))
+            ended = ("status", {"execution_state": "idle"})
+            self._publisher.answer(request.to, (("execute_reply", reply), ended))
+        if content.get("asked") or content.get("call"):
+            said = ""
+            with self._interruptible():
+                said = self._said(content)
+            self._publisher.answer(request.to, [("said", {"said": said})])
+
+    @contextlib.contextmanager
+    def _interruptible(self) -> Iterator[None]:
+        """An interrupt ends what runs inside, and nothing else."""
+        signal.signal(signal.SIGINT, self._publisher.interrupted)
+        try:
+            yield
+        except KeyboardInterrupt:
+            pass  # what ran has come to its end in the meantime
+        finally:
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+    async def _execute(self, code: str, *, silent: bool) -> dict[str, Any]:
+        """Runs the code, and sends the end of a long output before the reply."""
+        shell: Any = self.shell
+        shell.failed_line = None
+        self._forward_input(False)
+        try:
+            if not silent:
+                self.execution_count += 1
+            result = await self._run(code, silent)
+        finally:
+            self._restore_input()
+            for stream in self._streams:
+                stream.end()
+        error = result.error_before_exec or result.error_in_exec
+        if result.success and not getattr(shell, "_last_traceback_during_displayhook", False):
+            return {"status": "ok"}
+        reply: dict[str, Any] = {
+            "status": "error",
+            "ename": type(error).__name__,
+            "evalue": _text(error),
+            "traceback": [str(line) for line in shell._last_traceback or []],
+        }
+        return reply if shell.failed_line is None else {**reply, "line": shell.failed_line}
+
+    async def _run(self, code: str, silent: bool) -> Any:
+        """The result of a cell, by IPython; one that awaits runs in the loop that serves."""
+        shell: Any = self.shell
+        try:
+            transformed, failed = shell.transform_cell(code), None
+        except Exception:  # noqa: BLE001  # whatever a transformer of the student's raises
+            transformed, failed = code, sys.exc_info()
+        about = {"transformed_cell": transformed, "preprocessing_exc_tuple": failed}
+        if not shell.should_run_async(code, **about):
+            return shell.run_cell(code, store_history=not silent, silent=silent)
+        cell = shell.run_cell_async(code, store_history=not silent, silent=silent, **about)
+        running = asyncio.ensure_future(cell)
+        result = None
+        with self._cancel_on_sigint(running):
+            try:
+                result = await running
+            finally:
+                shell.events.trigger("post_execute")
+                if not silent:
+                    shell.events.trigger("post_run_cell", result)
+        return result
+
+    def _said(self, content: dict[str, Any]) -> str:
+        """What names hold, or what came of a call."""
+        shell: Any = self.shell
+        try:
+            if content.get("call"):
+                return trial.answer(content["call"], shell.user_ns)
+            return probe.answers(content["asked"], shell.user_ns)
+        except BaseException:  # noqa: BLE001  # whatever a student put in the probe's way
+            return ""
+
+
+class _Requests:
+    """What the grader sends, one after another."""
+
+    def __init__(self, wire: socket.socket, key: bytes, loop: asyncio.AbstractEventLoop):
+        wire.setblocking(False)
+        self._wire = wire
+        self._loop = loop
+        self._unpacking = Unpacking(key, _LONGEST_REQUEST)
+        self._arrived: asyncio.Future[None] = loop.create_future()
+        loop.add_reader(wire, self._note)
+
+    def _note(self) -> None:
+        self._loop.remove_reader(self._wire)
+        if not self._arrived.done():
+            self._arrived.set_result(None)
+
+    async def next(self) -> Message | None:
+        """The next request; None when there will be no more."""
+        while True:
+            for message in self._unpacking.messages():
+                return message
+            await self._arrived
+            self._arrived = self._loop.create_future()
+            try:
+                data = self._wire.recv(_AT_ONCE)
+            except (BlockingIOError, InterruptedError):
+                data = None
+            except OSError:
+                return None
+            if data == b"":
+                return None
+            self._unpacking.add(data or b"")
+            self._loop.add_reader(self._wire, self._note)
+
+
+def _text(error: BaseException) -> str:
+    try:
+        return str(error)[:_LONGEST_TEXT]
+    except Exception:  # noqa: BLE001  # an exception of the student's own making
+        return ""
+
+
+def _interrupted() -> dict[str, Any]:
+    return {"status": "error", "ename": "KeyboardInterrupt", "evalue": ""}
+
+
+def prepare(folder: str) -> None:
+    """Makes the kernel and its shell; *folder* is where they may put what they insist on."""
+    os.environ["IPYTHONDIR"] = folder
+    config = Config()
+    config.HistoryManager.enabled = False
+    config.IPKernelApp = Config()  # by which libraries recognise a notebook
+    shell: Any = GradedShell.instance(config=config)
+    log = logging.getLogger("ipykernel")
+    log.addHandler(logging.NullHandler())
+    log.setLevel(logging.CRITICAL)
+    log.propagate = False
+    kernel = GradedKernel.instance(config=config, session=None, log=log)
+    shell.parent = shell.kernel = kernel
+    app = IPKernelApp.instance(config=config, log=log)
+    app.kernel, app.shell = kernel, shell  # where %matplotlib and others look for them
+    shell.extension_manager.load_extension("storemagic")
+    os.environ.pop("IPYTHONDIR")
+    _rehearse(shell)
+    _made.append(kernel)
+
+
+def _rehearse(shell: Any) -> None:
+    """Runs what is slow the first time, so that it is not the first time in any kernel."""
+    shown = shell._showtraceback
+    shell._showtraceback = lambda *_: None
+    for code in ("_grader_ = 1 + 1", "%%time\npass", "1 / 0", "(", "await _grader_()"):
+        with contextlib.redirect_stdout(io.StringIO()):
+            shell.run_cell(code, store_history=False, silent=True)
+    shell._showtraceback = shown
+    for value in (1, 2.5, "text", True, [1.5], {"a": (1, 2)}, None):
+        probe.encode(value)
+        shell.display_formatter.format(value)
+    shell.reset(new_session=True)
+    shell.user_ns |= dict.fromkeys(("_", "__", "___"), "")
+
+
+def run(start: Start, tell: int, sockets: Sequence[int]) -> None:
+    """Serves the grader at the other end of *sockets* until it ends us.
+
+    Writes a byte and its key to *tell* when it can.
+    """
+    (kernel,) = _made
+    shell: Any = kernel.shell
+    if "IPYTHONDIR" in start["environment"]:
+        shell.ipython_dir = start["environment"]["IPYTHONDIR"]
+    shell.db = None
+    # As in every notebook: before the packages, and behind the standard library.
+    places = [n for n, path in enumerate(sys.path) if path.endswith("-packages")]
+    sys.path.insert(min(places, default=len(sys.path)), "")
+    seed_all(start["seed"])
+    session = kernel.later
+    session.session = uuid.uuid4().hex
+    session.pid = os.getpid()
+    # Made here, so that no kernel finds another's in the memory that it got from the parent.
+    key = secrets.token_hex(_KEY_BYTES).encode()
+    session.key = key
+    wire = socket.socket(fileno=sockets[0])
+    publisher = Publisher(os.dup(wire.fileno()), key)
+    caught = _catch(start["root"])
+    streams = [Stream(n, publisher, caught) for n in ("stdout", "stderr")]
+    sys.stdout, sys.stderr = streams
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    kernel.attach(session, publisher)
+    loop = asyncio.new_event_loop()
+    asyncio.set_event_loop(loop)
+    os.write(tell, b"+" + key)
+    os.close(tell)
+    loop.run_until_complete(kernel.serve(wire, key))
+
+
+def _catch(root: str) -> int:
+    """Makes a file of the descriptors 1 and 2, so that what C code prints is seen as well."""
+    path = Path(root, "tmp", ".printed")
+    file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_EXCL, 0o600)
+    path.unlink()
+    for descriptor in (1, 2):
+        os.dup2(file, descriptor)
+    return file

@@ -1,0 +1,200 @@
+"""Landlock: a process names the files it still needs, and the kernel refuses it all others.
+
+Works without root and without namespaces. It holds for the calling thread and all that it starts,
+and cannot be undone. What the running kernel cannot refuse is left open: before ABI 3 files outside
+may be cut short, before 4 TCP is open, before 6 signals and abstract sockets, before 9 sockets that
+lie in the file system, before 10 UDP. No kernel so far refuses looking at what is there (stat), or
+changing the mode, the owner or the times of a file that belongs to the same user.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import os
+import stat
+from collections.abc import Iterable, Sequence
+
+from grader.runtime.worker import syscalls
+
+# The numbers are the same on x86-64, aarch64 and every other system that has them.
+_CREATE_RULESET, _ADD_RULE, _RESTRICT_SELF = 444, 445, 446
+_ASK_VERSION = 1
+_PATH_BENEATH = 1
+
+_EXECUTE = 1 << 0
+_WRITE_FILE = 1 << 1
+_READ_FILE = 1 << 2
+_READ_DIR = 1 << 3
+_MAKE_CHAR = 1 << 6
+_MAKE_BLOCK = 1 << 11
+_TRUNCATE = 1 << 14
+_IOCTL_DEV = 1 << 15
+_RESOLVE_UNIX = 1 << 16
+
+# The first ABI that knows of rights, and their bits.
+_FILES = {1: (1 << 13) - 1, 2: 1 << 13, 3: _TRUNCATE, 5: _IOCTL_DEV, 9: _RESOLVE_UNIX}
+_NETWORK = {4: 0b11, 10: 0b1100}
+_SCOPES = {6: 0b11}
+
+_NAMES = (
+    (1, "files"),
+    (3, "truncation"),
+    (4, "tcp"),
+    (6, "abstract-sockets"),
+    (6, "signals"),
+    (9, "unix-sockets"),
+    (10, "udp"),
+)
+
+_READ = _EXECUTE | _READ_FILE | _READ_DIR
+_DEVICE = _READ_FILE | _WRITE_FILE | _READ_DIR | _TRUNCATE | _IOCTL_DEV
+# Sockets of processes outside are left out: a kernel is called, it calls nobody.
+_WRITE = sum(_FILES.values()) & ~(_MAKE_CHAR | _MAKE_BLOCK | _IOCTL_DEV | _RESOLVE_UNIX)
+_ON_A_FILE = _EXECUTE | _WRITE_FILE | _READ_FILE | _TRUNCATE | _IOCTL_DEV
+
+
+class _Ruleset(ctypes.Structure):
+    _fields_ = (
+        ("files", ctypes.c_uint64),
+        ("network", ctypes.c_uint64),
+        ("scopes", ctypes.c_uint64),
+    )
+
+
+class _PathBeneath(ctypes.Structure):
+    _pack_ = 1
+    _fields_ = (("allowed", ctypes.c_uint64), ("parent", ctypes.c_int32))
+
+
+def abi() -> int:
+    """The version of Landlock in this kernel; 0 where there is none."""
+    try:
+        return syscalls.syscall(_CREATE_RULESET, None, 0, _ASK_VERSION)
+    except OSError:
+        return 0
+
+
+def absent() -> str:
+    """Why there is no Landlock, in plain words; empty where there is."""
+    try:
+        syscalls.syscall(_CREATE_RULESET, None, 0, _ASK_VERSION)
+    except OSError as error:
+        return {
+            errno.ENOSYS: "this kernel was built without Landlock, or is older than 5.13",
+            errno.EOPNOTSUPP: "Landlock is off: add it to the list lsm= on the kernel command line",
+        }.get(error.errno or 0, "a filter around this process refuses Landlock's system calls")
+    return ""
+
+
+def covered(version: int, *, network: bool = False) -> tuple[str, ...]:
+    """What `restrict` refuses where `abi` is *version*.
+
+    Of files, truncation, tcp, abstract-sockets, signals, unix-sockets and udp.
+    """
+    kept = ("tcp", "udp") if network else ()
+    return tuple(name for first, name in _NAMES if first <= version and name not in kept)
+
+
+def restrict(
+    *,
+    read: Sequence[str],
+    write: Sequence[str],
+    devices: Sequence[str] = (),
+    names: Sequence[str] = (),
+    network: bool = False,
+) -> tuple[str, ...]:
+    """Refuses this thread, and all that it starts, everything but what is named here, for good.
+
+    Below *read*: read, run, list. Below *write*: that, and make, change, move and remove all but
+    devices. *devices*: read, write, control. Below *names*: list folders only. A single file may
+    stand for a folder; a path that is not there is skipped. Returns what is refused from now on,
+    as `covered` names it. Raises OSError.
+    """
+    version = abi()
+    if not version:
+        raise OSError(errno.EOPNOTSUPP, f"landlock: {absent()}")
+    allowed = ((read, _READ), (write, _WRITE), (devices, _DEVICE), (names, _READ_DIR))
+    ruleset, version = _create(version, network=network)
+    try:
+        for paths, rights in allowed:
+            for path in paths:
+                _allow(ruleset, path, rights & _known(_FILES, version))
+        syscalls.prctl(syscalls.PR_SET_NO_NEW_PRIVS, 1)
+        _do("entering", _RESTRICT_SELF, ruleset)
+    finally:
+        os.close(ruleset)
+    return covered(version, network=network)
+
+
+def below(folder: str, without: Sequence[str]) -> list[str]:
+    """The paths to allow so that all that lies below *folder* is allowed but *without*.
+
+    Rules only add up, so a folder with a hole in it is allowed child by child, and cannot be
+    listed itself: give it to `restrict` under *names* too. Links are left out: what they lead to
+    has its own path, and if that is elsewhere it was not asked for.
+    """
+    return list(_below(os.path.realpath(folder), {os.path.realpath(path) for path in without}))
+
+
+def _below(path: str, without: set[str]) -> Iterable[str]:
+    if any(_within(path, hole) for hole in without):
+        return
+    if not any(_within(hole, path) for hole in without):
+        yield path
+        return
+    try:
+        with os.scandir(path) as entries:
+            found = sorted(entry.path for entry in entries if not entry.is_symlink())
+    except OSError:
+        return  # what cannot be listed cannot be told apart from the hole
+    for child in found:
+        yield from _below(child, without)
+
+
+def _within(path: str, folder: str) -> bool:
+    return os.path.commonpath((path, folder)) == folder
+
+
+def _known(table: dict[int, int], version: int) -> int:
+    return sum(bits for first, bits in table.items() if first <= version)
+
+
+def _create(version: int, *, network: bool) -> tuple[int, int]:
+    """A set of rules that refuses all that *version* knows, and the version that it came to.
+
+    Some distributions carry a newer number back than what goes with it: then the one before.
+    """
+    while True:
+        scopes, ports = _known(_SCOPES, version), 0 if network else _known(_NETWORK, version)
+        wanted = _Ruleset(_known(_FILES, version), ports, scopes)
+        what = ctypes.byref(wanted), ctypes.sizeof(wanted)
+        try:
+            return _do("making the rules", _CREATE_RULESET, *what), version
+        except OSError as error:
+            if version == 1 or error.errno not in (errno.EINVAL, errno.E2BIG):
+                raise
+        version -= 1
+
+
+def _allow(ruleset: int, path: str, rights: int) -> None:
+    try:
+        place = os.open(path, os.O_PATH | os.O_CLOEXEC)
+    except (FileNotFoundError, NotADirectoryError, PermissionError):
+        return  # what cannot be reached now cannot be reached afterwards
+    try:
+        if not stat.S_ISDIR(os.fstat(place).st_mode):
+            rights &= _ON_A_FILE
+        if rights:
+            rule = _PathBeneath(rights, place)
+            _do(f"allowing {path}", _ADD_RULE, ruleset, _PATH_BENEATH, ctypes.byref(rule))
+    finally:
+        os.close(place)
+
+
+def _do(what: str, number: int, *arguments: object) -> int:
+    try:
+        return syscalls.syscall(number, *arguments, 0)
+    except OSError as error:
+        reason = os.strerror(error.errno or 0)
+        raise OSError(error.errno, f"landlock: {what}: {reason}") from None

@@ -1,0 +1,284 @@
+"""Where a kernel's output goes: over one wire that all threads share, and never too much."""
+
+from __future__ import annotations
+
+import io
+import os
+import select
+import threading
+import time
+from collections import deque
+from collections.abc import Iterable
+from typing import Any
+
+from jupyter_client.session import Session, extract_header
+
+from grader.runtime.worker.channel import packed
+
+MOST_BYTES = 4_000_000
+"""Published for one cell; of what doesn't fit in any more only a little is sent, and its length."""
+RESERVE = 1_000_000
+"""Kept for what a mark may hang on, a value or anything on stderr, and for a cell's last words."""
+MOST_PRINTED = 256_000
+"""Characters at the start of what a cell prints, and as many at its end, that are sent."""
+
+_CHUNK = 32_000
+_KEPT = 16_000
+"""Characters that are left of a text which is too long to be sent."""
+_PAUSE_SECONDS = 0.2
+
+
+class Publisher:
+    """One end of the wire, for any thread of the process it was made in to write to."""
+
+    def __init__(self, wire: int, key: bytes):
+        self._wire = wire
+        self._key = key
+        self._lock = threading.RLock()
+        self._pid = os.getpid()
+        self._main = threading.main_thread()
+        self._spent = 0
+        self._dropped = 0
+        """Bytes of which nothing was sent, and of which nobody has been told."""
+        self._unsent = bytearray()
+        self._sending = self._interrupt = False
+
+    def fresh(self) -> None:
+        """Another cell begins."""
+        self._spent = self._dropped = 0
+
+    def say(self, kind: str, to: str, content: object, *, last: bool = False) -> None:
+        """Sends a message, unless this is a child of the kernel's.
+
+        What the cell has no room for is shortened; where there is no room for that either, it is
+        counted. The *last* words of a stream have more room than others, as what decides has.
+        """
+        if os.getpid() != self._pid:
+            return
+        message = packed(self._key, kind, to, content)
+        if kind != "status" and self._spent + len(message) > MOST_BYTES:
+            size = len(message)
+            message = packed(self._key, kind, to, _shortened(content, size))
+            room = MOST_BYTES + (RESERVE if last or _decides(kind, content) else 0)
+            if self._spent + len(message) > room:
+                self._dropped += size
+                return
+        self._spent += len(message)
+        self._send(message)
+
+    def answer(self, to: str, answers: Iterable[tuple[str, object]]) -> None:
+        """Sends what a request is waiting for, all at once."""
+        if os.getpid() != self._pid:
+            return
+        said = list(answers)
+        if self._dropped:
+            said.insert(0, ("stream", {"name": "stdout", "cut": self._dropped}))
+            self._dropped = 0
+        self._send(b"".join(packed(self._key, kind, to, each) for kind, each in said))
+
+    def _send(self, message: bytes) -> None:
+        main = threading.current_thread() is self._main
+        with self._lock:
+            # An interrupt between two pieces would leave the rest of a message out.
+            self._sending = main or self._sending
+            try:
+                self._unsent += message
+                while self._unsent:
+                    try:
+                        del self._unsent[: os.write(self._wire, self._unsent)]
+                    except BlockingIOError:
+                        select.select([], [self._wire], [])
+            except OSError:
+                self._unsent.clear()  # the grader has gone, and the guard will see to the rest
+            finally:
+                if main:
+                    self._sending = False
+        if self._interrupt and main:
+            self._interrupt = False
+            raise KeyboardInterrupt
+
+    def interrupted(self, *_: object) -> None:
+        """Handles SIGINT: interrupts what runs, or as soon as what is being sent has gone out."""
+        if self._sending:
+            self._interrupt = True
+        else:
+            raise KeyboardInterrupt
+
+    def close(self) -> None:
+        """Closes the wire, after which nothing can be said any more."""
+        wire, self._wire = self._wire, -1
+        if wire >= 0:
+            os.close(wire)
+
+    def fileno(self) -> int:
+        """The descriptor of the wire."""
+        return self._wire
+
+
+def _decides(kind: str, content: Any) -> bool:
+    """Whether the rule of nbgrader looks at such a message."""
+    return kind == "execute_result" or (kind == "stream" and content.get("name") == "stderr")
+
+
+def _shortened(content: Any, size: int) -> dict[str, Any]:
+    """What stands for *content*, of *size* bytes: some of its text, and how much was cut.
+
+    The end of what was printed, since its start has been sent; the start of what was shown.
+    """
+    content = content if isinstance(content, dict) else {}
+    text, data = content.get("text"), content.get("data")
+    if isinstance(text, str):
+        kept = text[-_KEPT:]
+        cut = content.get("cut", 0) + len(text) - len(kept)
+        return {"name": content.get("name"), "text": kept, "cut": cut}
+    plain = data.get("text/plain") if isinstance(data, dict) else None
+    if isinstance(plain, str):
+        kept = plain[:_KEPT]
+        return {"data": {"text/plain": kept}, "cut": size - len(kept)}
+    return {"cut": size}
+
+
+class WireSession(Session):
+    """Where libraries send what they show: over the wire, however they address it."""
+
+    def send(
+        self,
+        stream: Any,
+        msg_or_type: Any,
+        content: Any = None,
+        parent: Any = None,
+        *args: Any,
+        **kwargs: Any,
+    ) -> Any:
+        """Sends a message of Jupyter's, without what only its protocol has a use for."""
+        if not isinstance(stream, Publisher):
+            return super().send(stream, msg_or_type, content, parent, *args, **kwargs)
+        if isinstance(msg_or_type, dict):
+            message = msg_or_type
+        else:
+            about = extract_header(parent) if parent else {}
+            message = {"msg_type": msg_or_type, "parent_header": about, "content": content}
+        to = message.get("parent_header") or {}
+        stream.say(str(message["msg_type"]), str(to.get("msg_id", "")), message["content"])
+        return message
+
+
+class Stream(io.TextIOBase):
+    """What stands in for sys.stdout or sys.stderr."""
+
+    encoding = "UTF-8"
+    errors = "replace"
+
+    def __init__(self, name: str, publisher: Publisher, caught: int):
+        self.name = name
+        self.parent_header: Any = {}
+        self._publisher = publisher
+        self._caught = caught if name == "stdout" else -1
+        self._read = 0
+        self._lock = threading.RLock()
+        self._pid = os.getpid()
+        self._begin()
+
+    def _begin(self) -> None:
+        self._parts: list[str] = []
+        self._size = 0
+        self._tail: deque[str] = deque()
+        self._tail_size = 0
+        self._left = MOST_PRINTED
+        self._cut = 0
+        self._sent = time.monotonic()
+
+    def set_parent(self, parent: Any) -> None:
+        """What is printed from now on belongs to the request *parent*."""
+        with self._lock:
+            self.flush()
+            self.parent_header = parent.get("header", {})
+            self._begin()
+            self._publisher.fresh()
+            if self._read:
+                os.ftruncate(self._caught, 0)
+                self._read = 0
+
+    def write(self, text: str) -> int:
+        """Keeps *text* for a moment, and sends what has gathered."""
+        if not isinstance(text, str):
+            raise TypeError(f"write() argument must be str, not {type(text).__name__}")
+        if os.getpid() != self._pid:  # a child's output is caught with that of C code
+            os.write(1, text.encode("utf-8", "replace"))
+            return len(text)
+        with self._lock:
+            kept = text[: self._left]
+            self._left -= len(kept)
+            if kept:
+                self._parts.append(kept)
+                self._size += len(kept)
+            if len(kept) < len(text):
+                self._overflow(text[len(kept) :])
+            if self._size > _CHUNK or time.monotonic() - self._sent > _PAUSE_SECONDS:
+                self._send()
+        return len(text)
+
+    def _overflow(self, text: str) -> None:
+        if len(text) > MOST_PRINTED:
+            self._cut += len(text) - MOST_PRINTED
+            text = text[-MOST_PRINTED:]
+        self._tail.append(text)
+        self._tail_size += len(text)
+        while self._tail_size - len(self._tail[0]) > MOST_PRINTED:
+            dropped = len(self._tail.popleft())
+            self._tail_size -= dropped
+            self._cut += dropped
+
+    def flush(self) -> None:
+        """Sends all that there is."""
+        if os.getpid() != self._pid:
+            return
+        with self._lock:
+            self._gather()
+            if self._parts:  # not only how much was cut, or flushing would use up what may be sent
+                self._send()
+
+    def _gather(self) -> None:
+        """Adds what the descriptors 1 and 2 got, from the last time on."""
+        if self._caught < 0:
+            return
+        size = os.fstat(self._caught).st_size
+        if size > self._read:
+            skipped = max(size - self._read - MOST_PRINTED, 0)
+            self._cut += skipped
+            data = os.pread(self._caught, MOST_PRINTED, self._read + skipped)
+            self._read = size
+            self.write(data.decode("utf-8", "replace"))
+
+    def end(self) -> None:
+        """Sends also the end of what was too long."""
+        with self._lock:
+            self._gather()
+            self._parts += self._tail
+            self._tail.clear()
+            self._tail_size = 0
+            self._send(last=True)
+
+    def _send(self, *, last: bool = False) -> None:
+        self._sent = time.monotonic()
+        text = "".join(self._parts)
+        if not text and not self._cut:
+            return
+        self._parts, self._size = [], 0
+        content: dict[str, object] = {"name": self.name, "text": text}
+        if self._cut:
+            content["cut"], self._cut = self._cut, 0
+        to = self.parent_header.get("msg_id", "")
+        self._publisher.say("stream", str(to), content, last=last)
+
+    def fileno(self) -> int:
+        """A descriptor that may be written to as well."""
+        return 1 if self.name == "stdout" else 2
+
+    def isatty(self) -> bool:
+        """Never."""
+        return False
+
+    def writable(self) -> bool:
+        """Always."""
+        return True

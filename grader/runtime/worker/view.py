@@ -1,0 +1,158 @@
+"""A file system of its own: first for a parent and all its kernels, then for each kernel."""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+
+from grader.runtime.worker import syscalls
+from grader.runtime.worker.plan import View
+
+PLACES = "/places"
+"""Where the parent sees the folders that the grader shares with its kernels."""
+ROOT = "/student"
+"""Where a kernel sees its own folder."""
+HOST = "student"
+
+_NEW = "/tmp"  # noqa: S108  # covered by a mount that only this process sees
+_PARTS = ("home", "work", "tmp", "shm")
+
+
+def enclose(view: View, places: str) -> None:
+    """Leaves this process, and all that it forks, with *view* and the folder *places*.
+
+    Needs a mount namespace of its own, and shows /proc only in a pid namespace of its own. Raises
+    OSError.
+    """
+    syscalls.mount("none", "/", flags=syscalls.MS_REC | syscalls.MS_PRIVATE)
+    os.umask(0o022)  # a kernel may be another user, and has to get to what it is shown
+    # Held open, because the new root is built on top of where they may be.
+    held = os.open(places, os.O_PATH | os.O_DIRECTORY)
+    sources = {path: os.open(path, os.O_PATH | os.O_NOFOLLOW) for path in _existing(view)}
+    syscalls.mount(
+        "view", _NEW, "tmpfs", syscalls.MS_NOSUID | syscalls.MS_NODEV, "mode=755,size=4m"
+    )
+    for path, descriptor in sources.items():
+        _show(path, descriptor, device=path in view["devices"])
+    _make_up(view)
+    _bind(f"/proc/self/fd/{held}", _NEW + PLACES, read_only=False)
+    for descriptor in (held, *sources.values()):
+        os.close(descriptor)
+    if view["proc"]:
+        # Now, since later there is no other proc that shows that this one hides nothing.
+        fresh_proc(_NEW)
+    syscalls.pivot(_NEW)
+    flags = (
+        syscalls.MS_REMOUNT
+        | syscalls.MS_BIND
+        | syscalls.MS_RDONLY
+        | syscalls.MS_NOSUID
+        | syscalls.MS_NODEV
+    )
+    syscalls.mount("", "/", flags=flags)
+
+
+def _make_up(view: View) -> None:
+    """What is not shown but made: small files, empty folders, links."""
+    for path, text in view["texts"].items():
+        target = Path(_NEW + path)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(text, encoding="utf-8")
+    for path in view["hide"]:
+        if Path(_NEW + path).is_dir():
+            syscalls.mount("hidden", _NEW + path, "tmpfs", syscalls.MS_RDONLY, "size=4k,mode=755")
+    for name in ("/proc", ROOT, "/dev/shm"):  # noqa: S108
+        Path(_NEW + name).mkdir(parents=True, exist_ok=True)
+    for name in ("/tmp", "/var/tmp"):  # noqa: S108
+        Path(_NEW + name).parent.mkdir(parents=True, exist_ok=True)
+        if not os.path.lexists(_NEW + name):  # the interpreter may live in there
+            Path(_NEW + name).symlink_to(ROOT + "/tmp")  # noqa: S108
+    for link, goal in (("fd", "/proc/self/fd"), ("stdin", "fd/0"), ("stdout", "fd/1")):
+        Path(f"{_NEW}/dev/{link}").symlink_to(goal)
+
+
+def _existing(view: View) -> list[str]:
+    return [path for path in (*view["read"], *view["devices"]) if os.path.lexists(path)]
+
+
+def _show(path: str, descriptor: int, *, device: bool) -> None:
+    kind = os.fstat(descriptor).st_mode
+    if stat.S_ISLNK(kind):
+        target = Path(_NEW + path)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        if not os.path.lexists(target):
+            target.symlink_to(os.readlink("", dir_fd=descriptor))
+        return
+    _bind(f"/proc/self/fd/{descriptor}", _NEW + path, read_only=not device, device=device)
+
+
+def _bind(source: str, target: str, *, read_only: bool, device: bool = False) -> None:
+    folder = stat.S_ISDIR(os.stat(source).st_mode)  # noqa: PTH116
+    goal = Path(target)
+    if folder:
+        goal.mkdir(parents=True, exist_ok=True)
+    else:
+        goal.parent.mkdir(parents=True, exist_ok=True)
+        goal.touch()
+    syscalls.mount(source, target, flags=syscalls.MS_BIND)
+    flags = syscalls.MS_REMOUNT | syscalls.MS_BIND | syscalls.MS_NOSUID
+    flags |= syscalls.MS_RDONLY if read_only else 0
+    flags |= 0 if device else syscalls.MS_NODEV
+    _remount(target, flags)
+
+
+def _remount(target: str, flags: int) -> None:
+    """Sets *flags* on a mount, and those it is locked to because they came from outside."""
+    inherited = os.statvfs(target).f_flag
+    for ours, theirs in (
+        (syscalls.MS_NODEV, os.ST_NODEV),
+        (syscalls.MS_NOEXEC, os.ST_NOEXEC),
+        (syscalls.MS_RDONLY, os.ST_RDONLY),
+    ):
+        flags |= ours if inherited & theirs else 0
+    syscalls.mount("", target, flags=flags)
+
+
+def fresh_proc(root: str = "") -> None:
+    """Shows the processes of this pid namespace. Raises OSError where a container forbids it."""
+    flags = syscalls.MS_NOSUID | syscalls.MS_NODEV | syscalls.MS_NOEXEC
+    syscalls.mount("proc", root + "/proc", "proc", flags)
+
+
+def furnish(owner: int | None, size: int, *, proc: bool) -> None:
+    """Gives one kernel its folder, in memory and no larger than *size*, and hides the others'.
+
+    Needs a mount namespace of its own, copied from that of an enclosed parent. Raises OSError.
+    """
+    who = os.getuid() if owner is None else owner
+    options = f"size={size},mode=700,nr_inodes={max(size // 4096, 1000)}"
+    syscalls.mount("scratch", ROOT, "tmpfs", syscalls.MS_NOSUID | syscalls.MS_NODEV, options)
+    for name in _PARTS:
+        os.mkdir(f"{ROOT}/{name}", 0o700)  # noqa: PTH102
+    syscalls.mount(f"{ROOT}/shm", "/dev/shm", flags=syscalls.MS_BIND)  # noqa: S108
+    if who != os.getuid():
+        for name in ("", *_PARTS):
+            os.chown(f"{ROOT}/{name}", who, who)
+    for name in ("/tmp", "/var/tmp"):  # noqa: S108
+        _open_up(name)
+    syscalls.unmount(PLACES)
+    if proc:
+        fresh_proc()
+
+
+def _open_up(folder: str) -> None:
+    """Makes a folder for temporary files one, though what was shown lies in it as well."""
+    if os.path.islink(folder):  # noqa: PTH114  # to the kernel's own, as everywhere
+        return
+    both = syscalls.MS_BIND | syscalls.MS_REC
+    for name in os.listdir(folder):  # noqa: PTH208
+        inner = os.path.join(ROOT, "tmp", name)  # noqa: PTH118
+        os.mkdir(inner, 0o755)  # noqa: PTH102
+        syscalls.mount(f"{folder}/{name}", inner, flags=both)
+    syscalls.mount(ROOT + "/tmp", folder, flags=both)  # noqa: S108
+
+
+def name_the_host() -> None:
+    """Gives the computer, as it is seen inside, a name that tells nothing."""
+    syscalls.call("sethostname", HOST.encode(), len(HOST))

@@ -1,0 +1,1 @@
+"""What protects an exam: the search for leaked keys, and the attacks that anyone can run."""

@@ -1,0 +1,223 @@
+"""The hostile suite against this very installation: what each attack got, and what held."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from importlib.util import find_spec
+from pathlib import Path
+
+from grader.bank.folders import Bank
+from grader.errors import SetupError
+from grader.runtime.sandbox import choose
+from grader.security.redteam import watch
+from grader.security.redteam.batch import Batch, Terms, grade
+from grader.security.redteam.course import Course, make_course, tried_here, without_attacks
+from grader.security.redteam.files import Attack, folder, read_attacks
+from grader.security.redteam.judge import Found, Row, Traces, intact, judge, same_grades
+
+__all__ = ["Attack", "Report", "Row", "Terms", "as_data", "attack", "folder", "read_attacks"]
+
+WHOLE = "batch"
+"""The class of what must hold for all submissions together."""
+MOST_MEMORY = 1_000_000_000
+_LEAVING = ("files", "network", "processes", "ipc")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Report:
+    """What was tried, and what came of it."""
+
+    rows: tuple[Row, ...]
+    layers: tuple[str, ...]
+    missing: tuple[str, ...]
+    seconds: float
+
+    @property
+    def holds(self) -> bool:
+        """Whether nothing that was tried got through, and nothing was too dangerous to try."""
+        return all(row.held is not False for row in self.rows)
+
+
+def attack(terms: Terms, attacks: Path | None = None) -> Report:
+    """Runs the attacks in *attacks*, the package's own by default, beside honest submissions.
+
+    Raises SetupError when the sandbox that is asked for is not there, for a class of attacks that
+    is none, and when this machine can't grade even honest submissions.
+    """
+    began = time.monotonic()
+    every = read_attacks(attacks or folder(), terms.wanted)
+    wanted = tuple(a for a in every if terms.slow or not a.slow)
+    described = choose(terms.sandbox).describe()
+    layers, missing = (tuple(map(str, described[k])) for k in ("layers", "missing"))  # type: ignore[call-overload]
+    packages = [p for a in wanted for p in a.needs if find_spec(p) is not None]
+    tried = tried_here(wanted, layers, packages)
+    rows = [_untried(a, layers) for a in wanted if a not in tried]
+    root = Path(tempfile.mkdtemp(prefix="attack-"))
+    try:
+        rows += _rows(root, tried, terms, frozenset(layers))
+    finally:
+        shutil.rmtree(root, ignore_errors=True)
+    rows.sort(key=lambda row: (row.group == WHOLE, row.name))
+    seconds = round(time.monotonic() - began, 1)
+    return Report(rows=tuple(rows), layers=layers, missing=missing, seconds=seconds)
+
+
+def _untried(one: Attack, layers: Sequence[str]) -> Row:
+    absent = tuple(layer for layer in one.unsafe_without if layer not in layers)
+    if absent:
+        seen = f"not tried, as it would do harm: no layer {', '.join(absent)}"
+        held: bool | None = False
+    else:
+        seen, held = f"not tried: {', '.join(one.needs)} is not installed", None
+    return Row(
+        name=one.name, group=one.group, tries=one.tries, held=held, seen=seen, missing=absent
+    )
+
+
+def _rows(root: Path, attacks: Sequence[Attack], terms: Terms, layers: frozenset[str]) -> list[Row]:
+    with watch.Outside(root) as outside:
+        course = make_course(root, Bank.open([_own_bank()]), attacks, outside.words)
+        without_attacks(course, root / "alone")
+        alone = grade(course, root / "alone", root / "results-alone", terms)
+        if alone.code != 0:
+            raise SetupError(
+                "honest submissions could not be graded, so nothing can be said of others: "
+                + (alone.errors.strip()[-300:] or _open(alone)),
+                fix="see `grader doctor`",
+            )
+        before = watch.snapshot(course.folder, course.folder / "results")
+        shared = watch.segments()
+        with watch.Orphans() as orphans:
+            batches = list(_attacked(course, terms))
+            left = [*orphans.left(), *_planted(course), *_shared(shared)]
+        changed = _changed(before, watch.snapshot(course.folder, course.folder / "results"))
+    known = {s.token for s in course.sitters}
+    traces = Traces(
+        left={t: [found.what for found in left if found.token == t] for t in known},
+        heard=frozenset(outside.heard),
+    )
+    strange = [found.what for found in left if found.token not in known]
+    strangers = [text for text in outside.heard if not any(t in text for t in known)]
+    strange += [f"something reached a socket outside, saying {text[:40]!r}" for text in strangers]
+    rows = list(_judged(course, batches, traces, layers))
+    honest = {s.id: alone.found[s.id] for s in course.honest}
+    rows += _whole(batches, honest, changed)
+    absent = tuple(layer for layer in _LEAVING if layer not in layers)
+    return [*rows, _left_behind(strange, absent)]
+
+
+def _open(batch: Batch) -> str:
+    """Why the first mark is open that is; or the exit status, when none is."""
+    grades = (found.grade for found in batch.found.values())
+    marks = (mark for grade in grades if grade for mark in grade.marks if mark.points is None)
+    return next((mark.feedback for mark in marks), f"exit status {batch.code}")
+
+
+def _own_bank() -> Path:
+    from grader.bank.index import own_bank
+
+    return own_bank()
+
+
+def _attacked(course: Course, terms: Terms) -> Iterator[Batch]:
+    """The folder of submissions, and the zip if anybody attacks through it."""
+    results = course.folder / "results"
+    yield grade(course, course.submissions, results / "folder", terms)
+    if course.archive.exists():
+        yield grade(course, course.archive, results / "zip", terms)
+
+
+# -- what was seen
+
+
+def _planted(course: Course) -> Iterator[watch.Left]:
+    """What attacks have written outside of the results, and what kernels have left; removed."""
+    places = {**watch.watched(), course.home: True, course.folder: True}
+    for path, left in list(watch.planted(course.run, places)):
+        if not path.is_relative_to(course.folder / "results"):
+            watch.remove(path)
+            yield left
+    for path in course.scratch.iterdir():
+        yield watch.Left("", f"{path.name} was left in the folder for temporary files")
+
+
+def _shared(before: set[str]) -> Iterator[watch.Left]:
+    for number in watch.segments() - before:
+        watch.remove_segment(number)
+        yield watch.Left("", f"System V shared memory {number} was left")
+
+
+def _changed(before: dict[str, str], after: dict[str, str]) -> list[str]:
+    names = sorted(before.keys() | after.keys())
+    return [f"{name} has changed" for name in names if before.get(name) != after.get(name)]
+
+
+def _judged(
+    course: Course, batches: Sequence[Batch], traces: Traces, layers: frozenset[str]
+) -> Iterator[Row]:
+    nothing = Found()
+    for sitter in course.sitters:
+        packed = sitter.attack.form == "pack"
+        batch = batches[-1] if packed else batches[0]
+        found = batch.found.get(sitter.id, nothing)
+        row = judge(sitter, found, traces, course, layers)
+        if not sitter.honest or not row.held:
+            yield row
+
+
+def _whole(batches: Sequence[Batch], honest: dict[str, Found], changed: list[str]) -> Iterator[Row]:
+    ended = [f"ended with {b.code}: {b.errors.strip()[-200:]}" for b in batches if b.code != 0]
+    ended += ["a traceback was printed" for b in batches if "Traceback" in b.errors]
+    grades = [text for b in batches for text in same_grades(honest, b.found)]
+    books = [text for b in batches for text in intact(b.out)]
+    yield _one("ends", "The batch comes to its end, and nothing of it is our fault.", ended)
+    yield _one("honest-grades", "Honest students get what they get without attacks.", grades)
+    yield _one("gradebook", "The gradebook and all evidence are intact.", books)
+    yield _one("course", "No file of the instructor's has changed or appeared.", changed)
+    large = [f"it had {b.memory / 1e9:.1f} GB" for b in batches if b.memory > MOST_MEMORY]
+    yield _one("memory", "The grader itself needs less than 1 GB of memory.", large)
+
+
+def _left_behind(strange: list[str], absent: tuple[str, ...]) -> Row:
+    """What nobody's token says whose it is; *absent* layers would have kept it inside."""
+    tries = "Nothing else is left behind: no process, no file, no memory, no connection."
+    row = _one("left-behind", tries, strange)
+    return replace(row, missing=absent) if strange else row
+
+
+def _one(name: str, tries: str, faults: Sequence[str]) -> Row:
+    return Row(
+        name=f"{WHOLE}/{name}",
+        group=WHOLE,
+        tries=tries,
+        held=not faults,
+        seen="; ".join(faults[:4]),
+    )
+
+
+def as_data(report: Report) -> dict[str, object]:
+    """The report as plain data."""
+    rows = [
+        {
+            "attack": row.name,
+            "class": row.group,
+            "tries": row.tries,
+            "held": row.held,
+            "seen": row.seen,
+            "missing": list(row.missing),
+        }
+        for row in report.rows
+    ]
+    data = {
+        "holds": report.holds,
+        "layers": list(report.layers),
+        "missing": list(report.missing),
+        "seconds": report.seconds,
+        "attacks": rows,
+    }
+    return dict(json.loads(json.dumps(data)))

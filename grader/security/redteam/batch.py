@@ -1,0 +1,101 @@
+"""One call of `grader grade` on the made-up course, in a process of its own."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import time
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from grader.security.redteam.course import Course
+from grader.security.redteam.judge import Found, read_results
+
+_LOOK_SECONDS = 0.2
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Terms:
+    """How the suite is run."""
+
+    sandbox: str = "auto"
+    wanted: tuple[str, ...] = ()
+    """Classes or names of attacks; empty for all."""
+    slow: bool = True
+    """Whether attacks are tried too that take longer than a few seconds."""
+    jobs: int = 4
+    cell_seconds: float = 2.0
+    notebook_seconds: float = 20.0
+    memory_gb: float = 1.0
+    most_seconds: float = 1800.0
+    """After which a batch that has not ended is taken for stopped."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Batch:
+    """How the call went, and what it left in its results."""
+
+    out: Path
+    code: int | None
+    """Its exit status; None when it had to be ended."""
+    errors: str
+    memory: int
+    """The most memory that the grader itself has had, in bytes; 0 when that can't be told."""
+    found: dict[str, Found] = field(default_factory=dict)
+
+
+def grade(course: Course, submissions: Path, out: Path, terms: Terms) -> Batch:
+    """Calls the command as an instructor would, where attackers look for something to steal."""
+    command = [
+        *(sys.executable, "-P", "-m", "grader", "grade", str(submissions)),
+        *("--release", str(course.folder / "release" / "release.json"), "--out", str(out)),
+        *("--sandbox", terms.sandbox, "--jobs", str(terms.jobs), "--json"),
+        *("--cell-seconds", f"{terms.cell_seconds:g}"),
+        *("--notebook-seconds", f"{terms.notebook_seconds:g}"),
+        *("--memory-gb", f"{terms.memory_gb:g}"),
+    ]
+    environment = {
+        **{name: value for name, value in os.environ.items() if name != "GRADER_BANK"},
+        "HOME": str(course.home),
+        "TMPDIR": str(course.scratch),
+        "GRADER_ATTACK_SECRET": course.canaries["environment"],
+    }
+    with tempfile.TemporaryFile() as said:
+        process = subprocess.Popen(  # noqa: S603  # our own command
+            command,
+            cwd=course.folder,
+            env=environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=said,
+        )
+        code, memory = _watch(process, terms.most_seconds)
+        said.seek(0)
+        errors = said.read().decode("utf-8", "replace")
+    if code is None:
+        errors += f"did not end within {terms.most_seconds:g} s"
+    found = read_results(out, course) if (out / "gradebook.sqlite").exists() else {}
+    return Batch(out=out, code=code, errors=errors, memory=memory, found=found)
+
+
+def _watch(process: subprocess.Popen[bytes], seconds: float) -> tuple[int | None, int]:
+    """The exit status, None when time ran out, and the most memory the process has had."""
+    end, memory = time.monotonic() + seconds, 0
+    while time.monotonic() < end:
+        memory = max(memory, _most_memory(process.pid))
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            return process.wait(_LOOK_SECONDS), memory
+    process.kill()
+    process.wait()
+    return None, memory
+
+
+def _most_memory(pid: int) -> int:
+    with contextlib.suppress(OSError):
+        found = re.search(r"VmHWM:\s*(\d+) kB", Path(f"/proc/{pid}/status").read_text())
+        return int(found[1]) * 1024 if found else 0
+    return 0

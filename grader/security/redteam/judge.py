@@ -1,0 +1,206 @@
+"""What each attack has earned and reached: the verdicts, with what was seen."""
+
+from __future__ import annotations
+
+import re
+import sqlite3
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from grader.errors import GraderError
+from grader.gradebook import Gradebook
+from grader.gradebook.evidence import evidence_to_json
+from grader.model import Evidence, Grade, Outcome
+from grader.security.redteam.course import Course, Sitter
+
+BROKE = re.compile(r"^BROKE: ?(.{0,200})", re.MULTILINE)
+"""What an attack prints when it has done what it must not be able to do."""
+LARGEST_EVIDENCE = 4_000_000
+# A cell of an attack that ends like this has tried nothing: the attack itself needs repair.
+_FAULTY = re.compile(
+    r"(NameError|SyntaxError|IndentationError|ImportError|ModuleNotFoundError|AttributeError)\b"
+)
+_REPAIR = "the attack itself is broken"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Row:
+    """One attack, or one thing that must hold for the whole batch."""
+
+    name: str
+    group: str
+    tries: str
+    held: bool | None
+    """None when it was not tried for want of a package."""
+    seen: str
+    missing: tuple[str, ...] = ()
+    """The layers of the sandbox that would have stopped it and are not there."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Found:
+    """What one student's submission has come to."""
+
+    grade: Grade | None = None
+    evidence: Evidence | None = None
+    refusal: str | None = None
+    feedback: str = ""
+    """The student's page."""
+    data: str = ""
+    """The student's file of marks."""
+    report: str = ""
+    """The page about the class."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Traces:
+    """What was seen outside of the results, by token."""
+
+    left: Mapping[str, list[str]] = field(default_factory=dict)
+    heard: frozenset[str] = frozenset()
+
+
+def read_results(out: Path, course: Course) -> dict[str, Found]:
+    """What the results folder says about every student of the course."""
+    found = {}
+    report = _text(out / "report" / "index.html")
+    with Gradebook.open(out) as book:
+        grades = {g.student: g for g in book.grades()}
+        for sitter in course.sitters:
+            submissions = book.submissions(sitter.id)
+            latest = submissions[-1] if submissions else None
+            evidence = book.find_evidence(latest.sha256) if latest else None
+            found[sitter.id] = Found(
+                grade=grades.get(sitter.id),
+                evidence=evidence,
+                refusal=latest.refusal if latest else None,
+                feedback=_text(out / "feedback" / f"{sitter.id}.html"),
+                data=_text(out / "grades" / f"{sitter.id}.json"),
+                report=report,
+            )
+    return found
+
+
+def _text(path: Path) -> str:
+    return path.read_text("utf-8", "replace") if path.exists() else ""
+
+
+def judge(
+    sitter: Sitter, found: Found, traces: Traces, course: Course, layers: frozenset[str]
+) -> Row:
+    """Whether the attack got nothing, and what was seen of it."""
+    attack = sitter.attack
+    faults = list(_faults(sitter, found, traces, course))
+    missing = tuple(layer for layer in attack.stopped_by if layer not in layers)
+    if not faults or any(fault.startswith(_REPAIR) for fault in faults):
+        missing = ()
+    seen = "; ".join(faults[:3]) if faults else _earned(found)
+    if missing:
+        seen = f"no layer {', '.join(missing)}: {seen}"
+    return Row(
+        name=f"honest/{sitter.id}" if sitter.honest else attack.name,
+        group="honest" if sitter.honest else attack.group,
+        tries=attack.tries,
+        held=not faults,
+        seen=seen,
+        missing=missing,
+    )
+
+
+def _faults(sitter: Sitter, found: Found, traces: Traces, course: Course) -> Iterator[str]:
+    """Everything that speaks against us."""
+    yield from _marks(sitter, found)
+    yield from _evidence(found.evidence, broken=sitter.attack.group == "broken")
+    told = _told(found)
+    if not sitter.honest:
+        for name, text in course.canaries.items():
+            if text in told:
+                yield f"read a secret: {name}"
+    if f"<{sitter.token}" in found.feedback + found.report:
+        yield "put an element of its own into a page"
+    if any(sitter.token in text for text in traces.heard):
+        yield "reached a socket outside"
+    yield from traces.left.get(sitter.token, ())
+
+
+def _marks(sitter: Sitter, found: Found) -> Iterator[str]:
+    grade, attack = found.grade, sitter.attack
+    if grade is None:
+        yield "has no grade"
+        return
+    if not grade.complete and found.refusal is None:
+        yield f"made us leave marks open: {grade.marks[0].feedback[:120]}"
+        return
+    right = {
+        "nothing": grade.score == 0,
+        "less": grade.score < grade.max_score,
+        "honest": grade.score == grade.max_score,
+        "refused": grade.score == 0 and found.refusal is not None,
+    }
+    if not right[attack.earns]:
+        wanted = {"honest": "all", "refused": "a refusal"}.get(attack.earns, attack.earns)
+        yield f"earned {grade.score:g} of {grade.max_score:g} points instead of {wanted}"
+    if attack.says and attack.says not in _told(found):
+        yield f"nothing says '{attack.says}'"
+
+
+def _evidence(evidence: Evidence | None, *, broken: bool) -> Iterator[str]:
+    if evidence is None:
+        return
+    # What a cell defines is gone when a later one ends the kernel, or when it was too slow itself.
+    whole = not broken
+    for cell in evidence.cells:
+        for done in BROKE.findall(cell.output):
+            yield done.strip() or "did what it must not do"
+        whole = whole and cell.outcome is Outcome.FINISHED
+        if whole and cell.error and _FAULTY.match(cell.error):
+            yield f"{_REPAIR}: {cell.error[:120]}"
+    size = len(evidence_to_json(evidence))
+    if size > LARGEST_EVIDENCE:
+        yield f"its evidence has {size} bytes"
+
+
+def _told(found: Found) -> str:
+    """Everything that the student's side could have put into the results."""
+    parts = [found.refusal or "", found.data, found.feedback]
+    if found.evidence is not None:
+        parts.append(evidence_to_json(found.evidence).decode())
+    return "\n".join(parts)
+
+
+def _earned(found: Found) -> str:
+    if found.refusal:
+        return f"refused: {found.refusal}"
+    if found.grade is None:
+        return ""
+    note = f"; {found.evidence.note}" if found.evidence and found.evidence.note else ""
+    return f"{found.grade.score:g} of {found.grade.max_score:g} points{note}"
+
+
+# -- the whole batch
+
+
+def same_grades(before: Mapping[str, Found], after: Mapping[str, Found]) -> Iterator[str]:
+    """Honest students whose grade the attacks have changed."""
+    for student, was in before.items():
+        old, new = was.grade, after.get(student, Found()).grade
+        if old is None or new is None or old.marks != new.marks:
+            earned = f"{new.score:g}" if new else "nothing"
+            yield f"{student} has {earned} points instead of {old.score if old else 0:g}"
+        elif not old.complete or old.score != old.max_score:
+            yield f"{student} has not the full marks even without attacks"
+
+
+def intact(out: Path) -> Iterator[str]:
+    """What is wrong with the gradebook."""
+    try:
+        with sqlite3.connect(f"file:{out / 'gradebook.sqlite'}?mode=ro", uri=True) as file:
+            said = file.execute("PRAGMA integrity_check").fetchone()[0]
+        if said != "ok":
+            yield f"SQLite says: {said}"
+        with Gradebook.open(out) as book:
+            for sha256 in book.evidence_summaries():
+                book.evidence(sha256)
+    except (sqlite3.Error, GraderError) as error:
+        yield f"the gradebook is damaged: {error}"

@@ -1,0 +1,239 @@
+"""Each layer of the sandbox, tried by a real notebook that does its best to get through."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import tempfile
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from grader.model import Evidence, Job, Limits, Outcome, Submission
+from grader.notebook import Cell, write
+from grader.runtime.execute import execute
+from grader.runtime.sandbox import Chosen
+
+_LIMITS = Limits(cell_seconds=20, notebook_seconds=60, scratch_bytes=20_000_000)
+_SECRET = "GRADER_DOCTOR_SECRET"  # noqa: S105  # a name
+
+# What a layer must not let through. Each cell says in `got` what it got; nothing is as it should
+# be. `SEEN` is a file of the grader's user, `GRADER` its process.
+_ATTEMPTS: Mapping[str, str] = {
+    "environment": "got = [name for name in os.environ if 'SECRET' in name]",
+    # None larger than a file may be, and none of them with a name.
+    "scratch": """\
+kept = []
+try:
+    for number in range(6):
+        kept.append(open("fill", "wb"))
+        os.remove("fill")
+        kept[-1].write(bytes(10_000_000))
+        kept[-1].flush()
+    got = ["wrote 60 MB of files, more than the limit of 20 MB"]
+    time.sleep(2)  # where a guard looks after the folder, it ends us
+except OSError:
+    got = []
+for file in kept:
+    try:
+        file.close()
+    except OSError:
+        pass
+""",
+    "rlimits": """\
+import resource
+names = ("RLIMIT_CPU", "RLIMIT_FSIZE", "RLIMIT_NOFILE", "RLIMIT_CORE")
+got = [n for n in names if resource.getrlimit(getattr(resource, n))[1] == resource.RLIM_INFINITY]
+""",
+    "user": "got = ['runs as root'] if os.stat(SEEN if os.path.exists(SEEN) else '/').st_uid == "
+    "os.getuid() and not os.getuid() else []",
+    "files": """\
+got = []
+for path in (SEEN, os.path.dirname(SEEN), "/etc/shadow"):
+    try:
+        got += [path] if (os.listdir(path) if os.path.isdir(path) else open(path).read()) else []
+    except OSError:
+        pass
+for path in ("/usr/planted", os.path.dirname(os.__file__) + "/planted.py", SEEN + ".planted"):
+    try:
+        open(path, "w").close()
+        got.append("wrote " + path)
+        os.remove(path)
+    except OSError:
+        pass
+""",
+    # To what they are already, so that nothing is lost where it is not refused.
+    "metadata": """\
+got = []
+for path in (SEEN, os.__file__):
+    try:
+        mode = os.stat(path).st_mode & 0o777
+    except OSError:
+        continue
+    for name, change in (("mode", lambda: os.chmod(path, mode)),
+                         ("mode", lambda: os.fchmod(os.open(path, os.O_RDONLY), mode)),
+                         ("owner", lambda: os.chown(path, os.getuid(), -1)),
+                         ("times", lambda: os.utime(path, (1, 1)) if path == SEEN else None)):
+        try:
+            change()
+            got += [f"changed the {name} of {path}"] if name != "times" or path == SEEN else []
+        except OSError:
+            pass
+""",
+    "network": """\
+import socket
+got = []
+for family, where in ((socket.AF_INET, ("127.0.0.1", PORT)), (socket.AF_UNIX, "\\0" + ABSTRACT)):
+    try:
+        with socket.socket(family, socket.SOCK_STREAM) as line:
+            line.settimeout(2)
+            line.connect(where)
+            got.append(f"connected to {where!r}")
+    except OSError:
+        pass
+""",
+    "processes": """\
+got = []
+try:
+    os.kill(GRADER, 0)
+    with open(f"/proc/{GRADER}/environ", "rb") as file:
+        mine = open("/proc/self/environ", "rb").read()
+        got = [f"could signal process {GRADER}"] if file.read() != mine else []
+except OSError:
+    pass
+""",
+    "ipc": "got = [] if os.readlink('/proc/self/ns/ipc') != IPC else ['the same ipc namespace']",
+    "hostname": "got = [] if os.uname().nodename != HOST else [HOST]",
+    "landlock": """\
+got = []
+try:
+    os.link(os.__file__, "linked.py")
+    got.append("made a link to a file of the interpreter's")
+except OSError:
+    pass
+""",
+    # With arguments that make no sense: what is not refused does nothing all the same.
+    "system-calls": """\
+import ctypes
+libc = ctypes.CDLL(None, use_errno=True)
+got = []
+calls = {"unshare": (0,), "ptrace": (-1, 0, None, None), "setns": (-1, 0),
+         "mount": (b"", b"/no/such/folder", b"", 0, None)}
+for name, arguments in calls.items():
+    if getattr(libc, name)(*arguments) >= 0 or ctypes.get_errno() not in (1, 38):
+        got.append(name)
+try:
+    socket.socket(socket.AF_INET, socket.SOCK_RAW, 1).close()
+    got.append("a raw socket")
+except OSError:
+    pass
+""",
+    "privileges": """\
+with open("/proc/self/status") as file:
+    status = dict(line.split(":", 1) for line in file if ":" in line)
+got = [k for k in ("CapEff", "CapPrm", "CapInh") if int(status[k], 16)]
+got += [] if status["NoNewPrivs"].strip() == "1" else ["new privileges"]
+""",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tried:
+    """What came of trying to get through one layer."""
+
+    layer: str
+    present: bool
+    """Whether the layer is said to be there."""
+    held: bool | None
+    """None when it could not be tried."""
+    got: str
+    """What the notebook got, or why it could not try."""
+    detail: str
+    fix: str
+
+
+def try_layers(chosen: Chosen) -> tuple[Tried, ...]:
+    """Every layer of the sandbox, present or not, attacked by one notebook."""
+    layers = chosen.sandbox.layers()
+    with _targets() as targets:
+        evidence = _run(chosen, targets)
+    tried = []
+    for layer in layers:
+        held, got = _came_of(layer.name, evidence)
+        tried.append(
+            Tried(
+                layer=layer.name,
+                present=layer.present,
+                held=held,
+                got=got,
+                detail=layer.detail,
+                fix=layer.fix,
+            )
+        )
+    return tuple(tried)
+
+
+def _came_of(layer: str, evidence: Evidence) -> tuple[bool | None, str]:
+    if layer not in _ATTEMPTS:
+        return None, "it shows in use only"
+    if evidence.outcome is Outcome.REFUSED:
+        return None, evidence.note or "no kernel"
+    run = evidence.cells[1 + list(_ATTEMPTS).index(layer)]
+    if layer == "scratch" and "more files" in (run.error or ""):
+        return True, "ended by the guard"
+    got = run.output.partition("GOT:")[2].strip()
+    if run.failed or not got:
+        return None, run.error or "it said nothing"
+    return got == "nothing", got
+
+
+@contextlib.contextmanager
+def _targets() -> Iterator[Mapping[str, object]]:
+    """Things of the grader's own that a notebook should not get at."""
+    import socket
+
+    abstract = f"grader-doctor-{os.getpid()}"
+    os.environ[_SECRET] = "seen"
+    try:
+        with (
+            tempfile.TemporaryDirectory(prefix="doctor-") as folder,
+            socket.socket(socket.AF_INET) as inet,
+        ):
+            seen = Path(folder, "secret")
+            seen.write_text("seen", encoding="utf-8")
+            inet.bind(("127.0.0.1", 0))
+            inet.listen()
+            targets: dict[str, object] = {
+                "SEEN": str(seen),
+                "GRADER": os.getpid(),
+                "PORT": inet.getsockname()[1],
+                "ABSTRACT": abstract,
+                "HOST": os.uname().nodename if hasattr(os, "uname") else "",
+                "IPC": _ipc(),
+            }
+            with socket.socket(getattr(socket, "AF_UNIX", socket.AF_INET)) as unix:
+                with contextlib.suppress(OSError, TypeError):
+                    unix.bind("\0" + abstract)
+                    unix.listen()
+                yield targets
+    finally:
+        os.environ.pop(_SECRET, None)
+
+
+def _ipc() -> str:
+    path = Path("/proc/self/ns/ipc")
+    return str(path.readlink()) if path.is_symlink() else ""
+
+
+def _run(chosen: Chosen, targets: Mapping[str, object]) -> Evidence:
+    setup = "import os, socket, time\n" + "\n".join(f"{k} = {v!r}" for k, v in targets.items())
+    said = "\nprint('GOT:', '; '.join(map(str, got)) or 'nothing')"
+    sources = [setup, *(source + said for source in _ATTEMPTS.values())]
+    cells = [Cell(type="code", id=f"c{i}", source=s) for i, s in enumerate(sources)]
+    data = write(cells, {})
+    submission = Submission(
+        student="doctor", path="doctor.ipynb", sha256=hashlib.sha256(data).hexdigest()
+    )
+    job = Job(submission=submission, names=(), limits=_LIMITS, sandbox=chosen.mode)
+    return execute(job, data)

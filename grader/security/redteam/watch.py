@@ -1,0 +1,257 @@
+"""What attacks leave behind or reach: processes, files, shared memory, sockets of ours."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import re
+import selectors
+import shutil
+import signal
+import socket
+import stat
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from grader.runtime.worker.syscalls import prctl
+
+_PR_SET_CHILD_SUBREAPER = 36
+_LONGEST = 200
+SEGMENT_BYTES = 1_000_003
+"""No other program will want just as much."""
+_TOKEN = re.compile(r"hx[0-9a-f]{6}n\d{3}")
+
+
+def token_in(text: str) -> str:
+    """The token of the student whose code wrote *text*; empty when there is none."""
+    found = _TOKEN.search(text)
+    return found[0] if found else ""
+
+
+class Outside:
+    """Sockets on this machine that no notebook should reach; remembers who did."""
+
+    def __init__(self, folder: Path):
+        self.heard: set[str] = set()
+        self._path = folder / "outside.sock"
+        self._abstract = f"{folder.name}-outside"
+        self._stop = threading.Event()
+        self._selector = selectors.DefaultSelector()
+        self._thread = threading.Thread(target=self._listen, daemon=True)
+        self.port = self._open()
+
+    def _open(self) -> int:
+        tcp = socket.create_server(("127.0.0.1", 0))
+        port: int = tcp.getsockname()[1]
+        udp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        with contextlib.suppress(OSError):
+            udp.bind(("127.0.0.1", port))
+        servers = [tcp, udp]
+        names = [str(self._path)]
+        if sys.platform == "linux":
+            names.append(f"\0{self._abstract}")
+        for name in names if hasattr(socket, "AF_UNIX") else []:
+            unix = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+            unix.bind(name)
+            unix.listen()
+            servers.append(unix)
+        for server in servers:
+            server.settimeout(1)
+            self._selector.register(server, selectors.EVENT_READ)
+        return port
+
+    @property
+    def words(self) -> Mapping[str, object]:
+        """What the cells of an attack may know of it."""
+        return {
+            "PORT": self.port,
+            "ABSTRACT": f"\0{self._abstract}",
+            "SOCKET": str(self._path),
+        }
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self._stop.set()
+        self._thread.join()
+        for key in list(self._selector.get_map().values()):
+            key.fileobj.close()  # type: ignore[union-attr]
+        self._selector.close()
+
+    def _listen(self) -> None:
+        while not self._stop.is_set():
+            for key, _ in self._selector.select(0.2):
+                try:
+                    self.heard.add(_message(key.fileobj))  # type: ignore[arg-type]
+                except OSError:
+                    self.heard.add("")  # somebody connected and said nothing
+
+
+def _message(server: socket.socket) -> str:
+    if server.type == socket.SOCK_DGRAM:
+        return server.recv(_LONGEST).decode("utf-8", "replace")
+    connection, _ = server.accept()
+    with connection:
+        connection.settimeout(1)
+        return connection.recv(_LONGEST).decode("utf-8", "replace")
+
+
+# -- processes
+
+
+@dataclass(frozen=True, slots=True)
+class Left:
+    """Something that was still there when grading had ended."""
+
+    token: str
+    """Whose it is; empty when that can't be told."""
+    what: str
+
+
+class Orphans:
+    """Makes every process that loses its parent ours for a while, so that none gets away."""
+
+    def __enter__(self) -> Self:
+        self._before = set(_children())
+        if sys.platform == "linux":
+            prctl(_PR_SET_CHILD_SUBREAPER, 1)
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.end()
+        if sys.platform == "linux":
+            prctl(_PR_SET_CHILD_SUBREAPER, 0)
+
+    def left(self, seconds: float = 2.0) -> tuple[Left, ...]:
+        """The processes that are still there, once those that are ending had time for it."""
+        end = time.monotonic() + seconds
+        while (there := self._there()) and time.monotonic() < end:
+            time.sleep(0.05)
+        return tuple(Left(*_described(pid)) for pid in there)
+
+    def end(self) -> None:
+        """Kills what is left, and what that leaves."""
+        for _ in range(200):
+            there = self._there()
+            if not there:
+                return
+            for pid in there:
+                with contextlib.suppress(OSError):
+                    os.kill(pid, signal.SIGKILL)
+            time.sleep(0.01)
+
+    def _there(self) -> list[int]:
+        """Children that came to us and run; those that have ended are reaped."""
+        there = []
+        for pid in set(_children()) - self._before:
+            with contextlib.suppress(ChildProcessError):
+                if os.waitpid(pid, os.WNOHANG)[0] == 0:
+                    there.append(pid)
+        return there
+
+
+def _children() -> Iterator[int]:
+    if sys.platform != "linux":
+        return
+    for task in Path("/proc/self/task").iterdir():
+        with contextlib.suppress(OSError):
+            yield from map(int, (task / "children").read_text().split())
+
+
+def _described(pid: int) -> tuple[str, str]:
+    texts = []
+    for name in ("comm", "cmdline", "environ"):
+        with contextlib.suppress(OSError):
+            data = Path(f"/proc/{pid}/{name}").read_bytes()
+            texts.append(data.replace(b"\0", b" ").decode("utf-8", "replace"))
+    command = " ".join(texts[1].split()) if len(texts) > 1 else ""
+    return token_in(" ".join(texts)), f"the process {command[:80]!r} is still there"
+
+
+# -- files and shared memory
+
+
+def planted(run: str, homes: Mapping[Path, bool]) -> Iterator[tuple[Path, Left]]:
+    """Files and folders whose names start with *run*, in folders that may be searched deeply."""
+    for home, deep in homes.items():
+        for folder, folders, files in os.walk(home):
+            for name in (*folders, *files):
+                if run in name:
+                    path = Path(folder, name)
+                    yield path, Left(token_in(name), f"{path} was written")
+            folders[:] = [n for n in folders if run not in n] if deep else []
+
+
+def watched() -> dict[Path, bool]:
+    """Folders outside of the made-up course into which an attack may plant something."""
+    user, places = Path.home(), {Path(entry) for entry in sys.path if entry}
+    names = ("/", "/etc", "/etc/profile.d", "/etc/cron.d", "/run", "/tmp", "/var/tmp", "/dev/shm")  # noqa: S108
+    places |= {Path(name) for name in names}
+    places |= {user, Path.cwd(), Path(tempfile.gettempdir()), Path(sys.executable).parent}
+    places |= {Path(sys.executable).resolve().parent, Path(__file__).resolve().parents[2]}
+    places |= {user / ".ipython/profile_default/startup", user / ".config", user / ".ssh"}
+    return {place: False for place in places if place.is_dir()}
+
+
+def remove(path: Path) -> None:
+    """Removes what an attack planted."""
+    with contextlib.suppress(OSError):
+        if path.is_dir() and not path.is_symlink():
+            shutil.rmtree(path)
+        else:
+            path.unlink()
+
+
+def segments() -> set[str]:
+    """The System V shared memory, by id, that has the size by which attacks mark theirs."""
+    with contextlib.suppress(OSError):
+        lines = Path("/proc/sysvipc/shm").read_text().splitlines()[1:]
+        return {line.split()[1] for line in lines if line.split()[3] == str(SEGMENT_BYTES)}
+    return set()
+
+
+def remove_segment(number: str) -> None:
+    """Removes one of `segments`."""
+    import ctypes
+
+    with contextlib.suppress(AttributeError, ValueError):
+        ctypes.CDLL(None).shmctl(int(number), 0, None)
+
+
+def snapshot(folder: Path, without: Path) -> dict[str, str]:
+    """Every file under *folder* by mode, size and content, but for those under *without*."""
+    found = {}
+    for path in sorted(folder.rglob("*")):
+        if not path.is_relative_to(without):
+            found[str(path.relative_to(folder))] = _state(path)
+    return found
+
+
+def _state(path: Path) -> str:
+    try:
+        status = path.lstat()
+        data = path.read_bytes() if stat.S_ISREG(status.st_mode) else b""
+    except OSError as error:
+        return type(error).__name__
+    digest = hashlib.sha256(data).hexdigest()[:16]
+    return f"{status.st_mode:o} {status.st_size if data else 0} {digest}"

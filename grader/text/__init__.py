@@ -1,0 +1,1 @@
+"""Text for people: Markdown and formulas, spreadsheet cells, and escaping of students' text."""

@@ -1,0 +1,138 @@
+"""Markdown with formulas to HTML that a page can hold as it is, or to plain text."""
+
+from __future__ import annotations
+
+import re
+from functools import lru_cache
+from html import escape, unescape
+from typing import TYPE_CHECKING
+
+from markupsafe import Markup
+
+from grader.text.mathml import formula
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from markdown_it import MarkdownIt
+
+_LONGEST = 50_000
+_TAG = re.compile(r"<[^>]*>")
+_ONE_PARAGRAPH = re.compile(r"\s*<p>((?:(?!</?p>).)*)</p>\s*", re.DOTALL)
+_LINK = re.compile(r"\s*(https?|mailto):", re.IGNORECASE)
+# Text in which Markdown can mean nothing; most feedback is of this sort.
+_PLAIN = re.compile(r"[A-Za-z(][^*_`$\\\[\]<>&!#|~\n:/=]*")
+
+
+@lru_cache(maxsize=4096)
+def author_text(text: str) -> Markup:
+    """HTML of what an author wrote: everything but raw HTML and images."""
+    return _render(_author(), text)
+
+
+@lru_cache(maxsize=4096)
+def feedback_text(text: str) -> Markup:
+    """HTML of feedback, which may quote a student: nothing that leads off the page."""
+    return _render(_feedback(), text)
+
+
+@lru_cache(maxsize=4096)
+def typeset_text(text: str) -> str:
+    r"""HTML of what an author wrote, with formulas as LaTeX between \( and \) or \[ and \].
+
+    For systems that typeset these themselves. Nothing in it is active, whatever the text.
+    """
+    return str(_render(_typeset(), text))
+
+
+def inline(html: str) -> str:
+    """HTML of a single paragraph without the paragraph around it; other HTML as it is."""
+    found = _ONE_PARAGRAPH.fullmatch(html)
+    return found[1] if found else html.strip()
+
+
+def plain_text(text: str) -> str:
+    r"""What an author wrote as one line without markup; formulas as LaTeX between \( and \)."""
+    return " ".join(unescape(_TAG.sub("", typeset_text(text))).split())
+
+
+def _render(parser: MarkdownIt, text: str) -> Markup:
+    text = text.strip()
+    if _PLAIN.fullmatch(text):
+        return Markup("<p>{}</p>\n").format(text)
+    if len(text) > _LONGEST:
+        return Markup("<pre>{}</pre>\n").format(text)
+    try:
+        return Markup(parser.render(text))  # noqa: S704 - raw HTML is off in the parser
+    except RecursionError:
+        return Markup("<pre>{}</pre>\n").format(text)
+
+
+@lru_cache(maxsize=1)
+def _author() -> MarkdownIt:
+    return _parser("commonmark", enable=("table", "strikethrough"), disable=("image",))
+
+
+@lru_cache(maxsize=1)
+def _typeset() -> MarkdownIt:
+    parser = _parser(
+        "commonmark", enable=("table", "strikethrough"), disable=("image",), math=_delimited
+    )
+    parser.add_render_rule("table_open", lambda *_: "<table>\n")
+    parser.add_render_rule("table_close", lambda *_: "</table>\n")
+    return parser
+
+
+@lru_cache(maxsize=1)
+def _feedback() -> MarkdownIt:
+    rules = ("fence", "list", "emphasis", "backticks", "escape", "newline", "entity")
+    return _parser("zero", enable=rules, disable=())
+
+
+def _parser(
+    preset: str,
+    *,
+    enable: tuple[str, ...],
+    disable: tuple[str, ...],
+    math: Callable[[str, Mapping[str, bool]], str] | None = None,
+) -> MarkdownIt:
+    from markdown_it import MarkdownIt
+    from mdit_py_plugins.dollarmath import dollarmath_plugin
+
+    parser = MarkdownIt(preset, {"html": False, "linkify": False, "maxNesting": 20})
+    parser.use(
+        dollarmath_plugin,
+        allow_labels=False,
+        allow_space=False,
+        allow_digits=False,
+        allow_blank_lines=False,
+        double_inline=True,
+        renderer=math or _math,
+    )
+    parser.enable(list(enable)).disable(list(disable))
+    # Author's tables may be wider than a phone.
+    parser.add_render_rule("table_open", _open_table)
+    parser.add_render_rule("table_close", _close_table)
+    parser.validateLink = _harmless  # type: ignore[method-assign]
+    return parser
+
+
+def _math(latex: str, options: Mapping[str, bool]) -> str:
+    return formula(latex, block=options["display_mode"])
+
+
+def _delimited(latex: str, options: Mapping[str, bool]) -> str:
+    start, end = (r"\[", r"\]") if options["display_mode"] else (r"\(", r"\)")
+    return f"{start}{escape(latex.strip())}{end}"
+
+
+def _open_table(*_: object) -> str:
+    return '<div class="scroll" role="group" aria-label="Table" tabindex="0"><table>\n'
+
+
+def _close_table(*_: object) -> str:
+    return "</table></div>\n"
+
+
+def _harmless(url: str) -> bool:
+    return _LINK.match(url) is not None

@@ -1,0 +1,101 @@
+"""Stored evidence, scored again without a kernel, and the gate before another key counts."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import nullcontext
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from grader.bank.folders import Bank
+from grader.files import alone
+from grader.gradebook import Difference, Gradebook, differences
+from grader.grading.run import settle
+from grader.grading.score import score_refused
+from grader.grading.sources import require_release
+from grader.model import Grade, Submission
+from grader.release.papers import Papers, current_specs, keep_correction, papers_of
+from grader.verify import Verified, verify_problem
+from grader.verify.gate import OF_VARIANTS
+
+GATE_SEEDS = 10
+"""Variants by which a corrected spec is verified before it counts; of code, one."""
+
+
+def verify_changed(out: Path, bank: Bank) -> tuple[Verified, ...]:
+    """What the gate says of the specs in *bank* that differ from those that count for *out*.
+
+    Of keys and marks alone: the numbers that variants draw are in the students' hands already.
+    """
+    with Gradebook.open(out) as book:
+        require_release(book)
+        counts = papers_of(book).counts
+    same_facts = dict(counts.facts) == dict(bank.facts)
+    changed = (n for n, old in counts.digests.items() if not same_facts or bank.digest(n) != old)
+    results = (verify_problem(bank, name, GATE_SEEDS, code_seeds=1) for name in changed)
+    return tuple(
+        replace(r, findings=tuple(f for f in r.findings if f.check not in OF_VARIANTS))
+        for r in results
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rescored:
+    """What scoring the stored evidence again would change, or has changed."""
+
+    changes: tuple[Difference, ...]
+    applied: bool
+    scored: int
+    skipped: tuple[str, ...]
+    """Students whose evidence is missing or damaged: `grader grade` makes it again."""
+
+
+def rescore(
+    out: Path,
+    *,
+    current: Bank | None = None,
+    released: bool = False,
+    dry_run: bool = False,
+    why: str = "",
+) -> Rescored:
+    """Scores all stored evidence again, without a kernel.
+
+    With *current*, by the specs as that bank has them now rather than as the release pinned them,
+    on the numbers that the students' notebooks show; later runs of `grader grade` then use them
+    too. With *released*, by the specs as released. Otherwise by those that count already.
+    """
+    with Gradebook.open(out) as book, nullcontext() if dry_run else alone(out):
+        require_release(book)
+        papers = papers_of(book)
+        if current is not None:
+            corrected = current_specs(papers.release, current)
+            papers = replace(papers, corrected=corrected)
+        elif released:
+            papers = replace(papers, corrected=None)
+        before = list(book.grades())
+        after = {g.student: again for g in before if (again := _again(book, papers, g))}
+        changes = tuple(differences((g for g in before if g.student in after), after.values()))
+        if not dry_run:
+            keep_correction(book, papers.corrected, why)
+            book.put_grades(after.values(), why=why or "score again")
+    return Rescored(
+        changes=changes,
+        applied=not dry_run,
+        scored=len(after),
+        skipped=tuple(g.student for g in before if g.student not in after),
+    )
+
+
+def _again(book: Gradebook, papers: Papers, old: Grade) -> Grade | None:
+    mine = papers.of(old.student)
+    refusal = next(_refusals(book, old), None)
+    if refusal is not None:
+        return score_refused(mine, refusal)
+    evidence = book.find_evidence(old.submission_sha256 or "")
+    return settle(mine, evidence) if evidence is not None else None
+
+
+def _refusals(book: Gradebook, old: Grade) -> Iterator[Submission]:
+    for submission in book.submissions(old.student):
+        if submission.sha256 == old.submission_sha256 and submission.refusal is not None:
+            yield submission

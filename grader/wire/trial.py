@@ -1,0 +1,361 @@
+"""What runs inside the kernel: a student's function on inputs that were sent, and what came back.
+
+Like `grader.wire.probe`, the text of this module may be sent to the kernel, so it imports nothing
+of ours. It knows inputs and never what is right: whatever it says is judged left of the wall.
+"""
+
+from __future__ import annotations
+
+import base64
+import functools
+import hashlib
+import json
+import random
+import sys
+from collections.abc import Callable, Mapping
+from typing import Any
+
+MAX_BYTES = 4_000_000
+"""Of all arrays and texts of one result; what is sent is twice as long."""
+MAX_ITEMS = 20_000
+MAX_DEPTH = 16
+MAX_DIMENSIONS = 32
+MAX_TEXT = 300
+MAX_BITS = 14_000
+
+TOO_MUCH = f"more than {MAX_BYTES / 1e6:g} MB"
+TOO_MANY = f"more than {MAX_ITEMS} items"
+TOO_DEEP = f"nested more than {MAX_DEPTH} deep"
+TOO_LONG = "an integer of thousands of digits"
+TOO_WIDE = f"more than {MAX_DIMENSIONS} dimensions"
+REASONS = (TOO_MUCH, TOO_MANY, TOO_DEEP, TOO_LONG, TOO_WIDE)
+
+Raw = dict[str, Any]
+
+_compiled: dict[str, dict[str, Any]] = {}
+
+
+class UnfitError(Exception):
+    """A value that can't be sent."""
+
+
+def encode(value: Any) -> Raw:
+    """*value* as strict JSON with arrays as bytes. Raises UnfitError when it is too large."""
+    return _Encoder().encode(value)
+
+
+def decode(raw: Mapping[str, Any]) -> Any:
+    """A fresh object of what was encoded. For inputs, which come from left of the wall."""
+    return _DECODED[raw["t"]](raw)
+
+
+def _array(raw: Mapping[str, Any]) -> Any:
+    import numpy as np
+
+    data = bytearray(base64.b64decode(raw["v"]))
+    array = np.frombuffer(data, dtype=np.dtype(raw["dtype"])).reshape(raw["shape"])
+    return array if raw["shape"] else array[()]
+
+
+def _tensor(raw: Mapping[str, Any]) -> Any:
+    import torch
+
+    data = bytearray(base64.b64decode(raw["v"]))
+    dtype = getattr(torch, raw["dtype"])
+    if not data:
+        return torch.empty(raw["shape"], dtype=dtype)
+    return torch.frombuffer(data, dtype=dtype).reshape(raw["shape"])
+
+
+_DECODED: dict[str, Callable[[Mapping[str, Any]], Any]] = {
+    "none": lambda _: None,
+    "bool": lambda raw: raw["v"],
+    "str": lambda raw: raw["v"],
+    "int": lambda raw: int(raw["v"]),
+    "float": lambda raw: float(raw["v"]),
+    "complex": lambda raw: complex(raw["v"]),
+    "bytes": lambda raw: base64.b64decode(raw["v"]),
+    "list": lambda raw: [decode(item) for item in raw["v"]],
+    "tuple": lambda raw: tuple(decode(item) for item in raw["v"]),
+    "set": lambda raw: {decode(item) for item in raw["v"]},
+    "dict": lambda raw: {decode(key): decode(item) for key, item in raw["v"]},
+    "array": _array,
+    "tensor": _tensor,
+}
+
+
+class _Encoder:
+    """Encodes one value, and counts what it has taken so far."""
+
+    def __init__(self, text_of: Callable[[bytes], str] | None = None) -> None:
+        self.text_of = text_of or _base64
+        self.items = MAX_ITEMS
+        self.bytes = MAX_BYTES
+        self.depth = 0
+
+    def _take(self, size: int) -> None:
+        self.bytes -= size
+        if self.bytes < 0:
+            raise UnfitError(TOO_MUCH)
+
+    def encode(self, value: Any) -> Raw:
+        self.items -= 1
+        if self.items < 0:
+            raise UnfitError(TOO_MANY)
+        if self.depth > MAX_DEPTH:
+            raise UnfitError(TOO_DEEP)
+        form = _ENCODED.get(type(value))
+        return self._other(value) if form is None else form(self, value)
+
+    def of_int(self, value: int) -> Raw:
+        if value.bit_length() > MAX_BITS:
+            raise UnfitError(TOO_LONG)
+        self._take(value.bit_length() // 8)
+        return {"t": "int", "v": str(value)}
+
+    def of_str(self, value: str) -> Raw:
+        self._take(len(value))
+        return {"t": "str", "v": value.encode("utf-8", "replace").decode()}
+
+    def of_bytes(self, value: bytes) -> Raw:
+        self._take(len(value))
+        return {"t": "bytes", "v": self.text_of(value)}
+
+    def of_float(self, value: float) -> Raw:
+        return {"t": "float", "v": repr(value)}
+
+    def of_complex(self, value: complex) -> Raw:
+        return {"t": "complex", "v": repr(value)}
+
+    def _other(self, value: Any) -> Raw:
+        if isinstance(value, (list, tuple, set, frozenset)):
+            tag = "list" if isinstance(value, list) else "tuple"
+            if isinstance(value, (set, frozenset)):
+                tag, value = "set", sorted(value, key=repr)
+            return {"t": tag, "v": self._each(value)}
+        if isinstance(value, dict):
+            return {"t": "dict", "v": self._pairs(value)}
+        # Of what the plain class of it holds, which no override changes: enums, texts of numpy's.
+        if isinstance(value, str):
+            return self.of_str(str.__str__(value))
+        if isinstance(value, bytes):
+            return self.of_bytes(bytes.__bytes__(value))
+        if isinstance(value, int):
+            return self.of_int(int.__int__(value))
+        return self._of_library(value)
+
+    def _of_library(self, value: Any) -> Raw:
+        numpy, torch = sys.modules.get("numpy"), sys.modules.get("torch")
+        if torch is not None and isinstance(value, torch.Tensor):
+            return self._of_torch(torch, value)
+        if numpy is not None and isinstance(value, (numpy.ndarray, numpy.generic)):
+            return self._of_numpy(numpy, numpy.asarray(value))
+        if isinstance(value, float):
+            return self.of_float(float.__float__(value))
+        if isinstance(value, complex):
+            return self.of_complex(complex.__complex__(value))
+        return self._opaque(f"{type(value).__module__}.{type(value).__qualname__}")
+
+    def _opaque(self, name: str) -> Raw:
+        self._take(len(name))
+        return {"t": "object", "type": name[:MAX_TEXT].encode("utf-8", "replace").decode()}
+
+    def _each(self, values: Any) -> list[Raw]:
+        self.depth += 1
+        try:
+            return [self.encode(value) for value in values]
+        finally:
+            self.depth -= 1
+
+    def _pairs(self, value: Any) -> list[list[Raw]]:
+        self.depth += 1
+        try:
+            return [[self.encode(key), self.encode(item)] for key, item in value.items()]
+        finally:
+            self.depth -= 1
+
+    def _of_numpy(self, numpy: Any, value: Any) -> Raw:
+        if value.dtype.kind not in "biufc" or value.dtype.itemsize > 16:
+            return self._opaque(f"an array of {value.dtype}")
+        self._take(value.nbytes)
+        shape = _shape(value)
+        value = numpy.ascontiguousarray(value, dtype=value.dtype.newbyteorder("<"))
+        text = self.text_of(value.tobytes())
+        return {"t": "array", "dtype": str(value.dtype), "shape": shape, "v": text}
+
+    def _of_torch(self, torch: Any, value: Any) -> Raw:
+        # What a subclass puts off until somebody looks is computed now.
+        value = torch.Tensor.detach(value)
+        if value.device.type == "meta" or value.is_quantized or value.is_nested:
+            return self._opaque(f"a tensor of {value.dtype} without plain numbers")
+        self._take(value.numel() * value.element_size())
+        value = value.cpu()
+        value = value.to_dense() if value.layout is not torch.strided else value.contiguous()
+        dtype, shape = str(value.dtype).removeprefix("torch."), _shape(value)
+        flat = value.resolve_conj().resolve_neg().reshape(-1)
+        if flat.numel() == 1:  # which may have any stride, and then can't be looked at as bytes
+            flat = flat.clone(memory_format=torch.contiguous_format)
+        data = flat.view(torch.uint8).numpy().tobytes() if flat.numel() else b""
+        return {"t": "tensor", "dtype": dtype, "shape": shape, "v": self.text_of(data)}
+
+
+def _base64(data: bytes) -> str:
+    return base64.b64encode(data).decode()
+
+
+def hash_of(data: bytes) -> str:
+    """What a digest says of some bytes."""
+    return hashlib.blake2b(data, digest_size=16).hexdigest()
+
+
+def _shape(value: Any) -> list[int]:
+    if value.ndim > MAX_DIMENSIONS:
+        raise UnfitError(TOO_WIDE)
+    return [int(n) for n in value.shape]
+
+
+# By the very class: what a student derives from these may override how it is looked at.
+_ENCODED: dict[type, Callable[[_Encoder, Any], Raw]] = {
+    type(None): lambda *_: {"t": "none"},
+    bool: lambda _, value: {"t": "bool", "v": value},
+    int: _Encoder.of_int,
+    float: _Encoder.of_float,
+    complex: _Encoder.of_complex,
+    str: _Encoder.of_str,
+    bytes: _Encoder.of_bytes,
+}
+
+
+def answer(request: str, space: Mapping[str, Any]) -> str:
+    """What *request* (JSON, in base64) asks to be done with a name in *space*; in the same form."""
+    text = json.dumps(outcome(json.loads(base64.b64decode(request)), space))
+    return base64.b64encode(text.encode()).decode()
+
+
+def outcome(asked: Mapping[str, Any], space: Mapping[str, Any]) -> dict[str, Any]:
+    """What came of it, also when something was raised."""
+    try:
+        return perform(asked, space)
+    except BaseException as error:  # noqa: BLE001  # whatever the student's code raises or is
+        return _raised(error)
+
+
+def perform(asked: Mapping[str, Any], space: Mapping[str, Any]) -> dict[str, Any]:
+    """Calls the student's `asked["name"]`, as `asked["driver"]` says, and tells what came of it.
+
+    With `asked["example"]`, evaluates those expressions, in which `asked["alias"]` is the
+    student's; with `asked["watch"]`, says what `grader.wire.watch` saw. What the code raises is
+    raised.
+    """
+    around = _prepared(asked)
+    _seed(int(asked["seed"]))
+    if "round" in asked:
+        return _round(asked, space, around)
+    if asked["name"] not in space:
+        raise NameError(asked["name"])
+    student = space[asked["name"]]
+    if "example" in asked:
+        names = {**around, **space, asked["alias"]: student}
+        names.setdefault("__builtins__", __builtins__)
+        values = [eval(text, names) for text in asked["example"]]  # noqa: S307  # our own text
+        return {"is": "returned", "v": encode(values)}
+    inputs = {name: decode(raw) for name, raw in asked["inputs"].items()}
+    drive = around.get("drive")
+    call = student if drive is None else functools.partial(drive, student)
+    said: dict[str, Any] = {"is": "returned"}
+    if "watch" in asked:
+        watched = _prepared({"tools": [], "driver": asked["watch"]})["watched"]
+        call = functools.partial(watched, call, asked["forbid"], said)
+    said["v"] = encode(call(**inputs))
+    # After the result, which may well be the input itself.
+    changed = [name for name, raw in asked["inputs"].items() if not _is_still(inputs[name], raw)]
+    return {**said, "changed": changed} if changed else said
+
+
+def _is_still(value: Any, raw: Raw) -> bool:
+    """Whether an input is what it was before the call."""
+    try:
+        return encode(value) == raw
+    except UnfitError:
+        return False
+
+
+_KEPT = "_grader_kept_"
+
+
+def _round(asked: Mapping[str, Any], space: Any, around: Mapping[str, Any]) -> dict[str, Any]:
+    """One step of a measurement.
+
+    `run` makes inputs of the seed, calls the student's function or the baseline on them, and says
+    a digest of the whole result and a mark of the inputs. The time is taken left of the wall, from
+    the request to the answer: nothing can be done before the seed is known, nothing put off until
+    the clock has stopped, and who does not make all inputs does not know their mark. `show` then
+    says that result. `idle` does all that `run` does but for the call, with the last result.
+    `count` says what `measure` returns; `launches` runs, and also says the launches by that tool.
+    """
+    step = asked["round"]
+    if step == "show":
+        return {"is": "returned", "v": encode(space[_KEPT])}
+    inputs = around["prepare"](int(asked["seed"]))
+    if step == "count":
+        return {"is": "returned", "v": encode(float(around["measure"](*inputs)))}
+    mark = around["mark_of"](inputs)  # before the call, which may well write into them
+    function = space[asked["name"]] if asked["name"] else around["baseline"]
+    if step == "launches":
+        space[_KEPT], number = around["counted"](function, *inputs, backward=asked["backward"])
+    elif step != "idle":
+        space[_KEPT] = function(*inputs)
+    digest = hash_of(json.dumps(_Encoder(hash_of).encode(space[_KEPT])).encode())
+    said: Raw = {"t": "str", "v": digest + mark}
+    pair = [said, encode(number)] if step == "launches" else None
+    return {"is": "returned", "v": {"t": "list", "v": pair} if pair else said}
+
+
+def _prepared(asked: Mapping[str, Any]) -> dict[str, Any]:
+    """The names that the tools and the driver define; run once for each text in a kernel."""
+    texts = [*asked["tools"], asked["driver"]]
+    whole = json.dumps(texts)
+    if whole not in _compiled:
+        found: dict[str, Any] = {"__name__": "driver", "__builtins__": __builtins__}
+        for text in texts:
+            exec(compile(text, "<driver>", "exec"), found)  # noqa: S102  # our own text
+        _compiled[whole] = found
+    return _compiled[whole]
+
+
+def _seed(seed: int) -> None:
+    random.seed(seed)
+    numpy, torch = sys.modules.get("numpy"), sys.modules.get("torch")
+    if numpy is not None:
+        numpy.random.seed(seed % 2**32)
+    if torch is not None:
+        # What torch.manual_seed does, without the milliseconds that it takes for other devices.
+        torch.default_generator.manual_seed(seed)
+        if torch.cuda.is_initialized():
+            torch.cuda.manual_seed_all(seed)
+
+
+def _raised(error: BaseException) -> dict[str, Any]:
+    # All of it as the interpreter knows it, whatever a class of the student's says of itself.
+    line, trace = None, BaseException.__dict__["__traceback__"].__get__(error)
+    while trace is not None:
+        if trace.tb_frame.f_code.co_filename.startswith("<ipython-input-"):
+            line = trace.tb_lineno
+        trace = trace.tb_next
+    try:
+        message = str.__str__(str(error))[:MAX_TEXT].encode("utf-8", "replace").decode()
+    except BaseException:  # noqa: BLE001  # a message of the student's own making
+        message = ""
+    said: dict[str, Any] = {"type": _class_name(type(error)), "what": message}
+    if isinstance(error, KeyboardInterrupt):
+        return {"is": "late"}
+    found = {"is": "unfit" if isinstance(error, UnfitError) else "raised", **said}
+    above = [_class_name(one) for one in type.__dict__["__mro__"].__get__(type(error))[1:]]
+    if found["is"] == "raised" and above[:-2]:  # all have BaseException and object
+        found["above"] = above[:-2][:20]
+    return found if line is None else {**found, "line": line}
+
+
+def _class_name(one: type) -> str:
+    name = type.__dict__["__name__"].__get__(one)[:80]
+    return str(name.encode("utf-8", "replace").decode())

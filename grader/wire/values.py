@@ -1,0 +1,280 @@
+"""What `grader.wire.trial` says, read back without trust: bounded, without pickle, without
+torch."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import math
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from grader.wire import trial
+
+if TYPE_CHECKING:
+    import numpy as np
+
+_NUMBER = re.compile(r"-?(\d+(\.\d+)?(e[+-]?\d+)?|inf|nan)", re.ASCII)
+_COMPLEX = re.compile(r"\(?[\d.einfa+-]{0,60}j\)?", re.ASCII)
+_MOST_KEYS = 5_000
+"""Of one dict or set: so many with the same hash, as a forger may choose, still take no time."""
+_MOST_ITEMS = 2 * trial.MAX_ITEMS
+"""Of one value; the keys of a dict count as well."""
+_TEXT = 300
+_MOST_ROOM = 2**20
+"""Of an array without numbers, the product of its other sizes: a sum along the empty one would
+make as many numbers of nothing."""
+
+_PLAIN_DTYPES = frozenset(
+    ["bool", "uint8", "uint16", "uint32", "uint64", "int8", "int16", "int32", "int64", "float16",
+     "float32", "float64", "float128", "complex64", "complex128"]
+)  # fmt: skip
+# Bits of exponent and mantissa, the bias, and whether there is an infinity: OCP's two formats, and
+# those of GPUs that have neither infinity nor a negative zero.
+_SMALL_FLOATS = {
+    "float8_e4m3fn": (4, 3, 7, False),
+    "float8_e5m2": (5, 2, 15, True),
+    "float8_e4m3fnuz": (4, 3, 8, False),
+    "float8_e5m2fnuz": (5, 2, 16, False),
+}
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Array:
+    """An array of numpy or a tensor of torch, by its numbers."""
+
+    form: str
+    """`array` or `tensor`."""
+    dtype: str
+    shape: tuple[int, ...]
+    numbers: np.ndarray[Any, Any]
+    """Of that shape: float64 (or what is wider) for every kind of float, int64 and bool as is."""
+
+    @property
+    def number(self) -> object:
+        """The only one, of an array without dimensions."""
+        return self.numbers.item()
+
+
+@dataclass(frozen=True, slots=True)
+class Opaque:
+    """An object of which the type's name is all that is known."""
+
+    type: str
+
+
+def read(raw: object) -> object:
+    """The value: plain data, Array or Opaque. Raises ValueError for what `encode` never says."""
+    return _Reader().read(raw)
+
+
+class UnknownError(ValueError):
+    """A result that may be right, of which nobody can tell; says what it is."""
+
+
+class _Reader:
+    """Reads one value, and counts what it has taken so far."""
+
+    def __init__(self) -> None:
+        self._items = _MOST_ITEMS
+        self._depth = 0
+
+    def read(self, raw: object) -> object:
+        """The value that *raw* stands for."""
+        self._items -= 1
+        if not isinstance(raw, dict) or self._items < 0 or self._depth > trial.MAX_DEPTH + 1:
+            raise ValueError("not a value")
+        tag = raw.get("t")
+        form = _READERS.get(tag) if isinstance(tag, str) else None
+        if form is None:
+            raise ValueError("no such kind of value")
+        self._depth += 1
+        try:
+            return form(self, raw)
+        finally:
+            self._depth -= 1
+
+    def items(self, raw: Mapping[str, Any]) -> list[object]:
+        """Those of a list."""
+        return [self.read(item) for item in _list(raw)]
+
+    def set(self, raw: Mapping[str, Any]) -> object:
+        """A set, told by its items in order."""
+        if len(_list(raw)) > _MOST_KEYS:
+            raise ValueError("too many items of a set")
+        return {"a set of": sorted(self.items(raw), key=_place)}
+
+    def dict(self, raw: Mapping[str, Any]) -> object:
+        """A dict whose keys are plain data."""
+        found: dict[object, object] = {}
+        pairs = _list(raw)
+        if len(pairs) > _MOST_KEYS:
+            raise ValueError("too many keys")
+        for pair in pairs:
+            if not isinstance(pair, list) or len(pair) != 2:
+                raise ValueError("not a pair")
+            key, value = _key(self.read(pair[0])), self.read(pair[1])
+            if not isinstance(key, (str, bytes, int, float, complex, tuple)) and key is not None:
+                raise ValueError("not a key")
+            try:
+                found[key] = value
+            except TypeError:  # a tuple that holds a list
+                raise ValueError("not a key") from None
+        return found
+
+
+def _key(value: object) -> object:
+    """A key as the plain number that it equals: numpy's numbers are found by Python's."""
+    if isinstance(value, tuple):
+        return tuple(map(_key, value))
+    known = isinstance(value, Array) and value.form == "array" and not value.shape
+    return value.number if known else value  # type: ignore[attr-defined]
+
+
+def _place(value: object) -> str:
+    """What items of a set are put in order by, whatever sort of number each is."""
+    if isinstance(value, Array) and not value.shape:
+        value = value.number
+    if isinstance(value, tuple):
+        return f"({', '.join(map(_place, value))})"
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    # What no set can hold keeps its place: of large arrays the text would take its time.
+    return repr(value) if isinstance(value, (int, float, complex, str, bytes)) else ""
+
+
+def _list(raw: Mapping[str, Any]) -> list[object]:
+    value = raw.get("v")
+    if not isinstance(value, list):
+        raise ValueError("not a list")
+    return value
+
+
+def _flag(raw: Mapping[str, Any]) -> bool:
+    if type(raw.get("v")) is not bool:
+        raise ValueError("not true or false")
+    return bool(raw["v"])
+
+
+def _string(value: object, most: int = trial.MAX_BYTES) -> str:
+    if not isinstance(value, str) or len(value) > most:
+        raise ValueError("not a text")
+    return value
+
+
+def _int(raw: Mapping[str, Any]) -> int:
+    text = _string(raw.get("v"), 5_000)
+    if not re.fullmatch(r"-?\d{1,4300}", text, re.ASCII):
+        raise ValueError("not a whole number")
+    return int(text)
+
+
+def _float(raw: Mapping[str, Any]) -> float:
+    text = _string(raw.get("v"), 100)
+    if not _NUMBER.fullmatch(text):
+        raise ValueError("not a number")
+    return float(text)
+
+
+def _complex(raw: Mapping[str, Any]) -> complex:
+    text = _string(raw.get("v"), 100)
+    if not _COMPLEX.fullmatch(text):
+        raise ValueError("not a number")
+    return complex(text)
+
+
+def _bytes(raw: Mapping[str, Any]) -> bytes:
+    try:
+        data = base64.b64decode(_string(raw.get("v"), 2 * trial.MAX_BYTES), validate=True)
+    except binascii.Error as error:
+        raise ValueError("not base64") from error
+    if len(data) > trial.MAX_BYTES:
+        raise ValueError("too much")
+    return data
+
+
+def _array(raw: Mapping[str, Any]) -> Array:
+    form, dtype = str(raw["t"]), _string(raw.get("dtype"), 40)
+    shape = raw.get("shape")
+    if not isinstance(shape, list) or len(shape) > trial.MAX_DIMENSIONS:
+        raise ValueError("no shape")
+    if not all(type(n) is int and 0 <= n <= trial.MAX_BYTES for n in shape):
+        raise ValueError("no shape")
+    if 0 in shape and math.prod(n for n in shape if n) > _MOST_ROOM:
+        raise ValueError("an array without numbers whose other sizes are too large")
+    numbers = _numbers(dtype, _bytes(raw))
+    if numbers.size != math.prod(shape):
+        raise ValueError("not as many numbers as the shape says")
+    return Array(form, dtype, tuple(shape), numbers.reshape(shape))
+
+
+def _numbers(dtype: str, data: bytes) -> np.ndarray[Any, Any]:
+    """The numbers in *data*, as wide as they are compared. Raises ValueError."""
+    import numpy as np
+
+    if dtype in _SMALL_FLOATS:
+        return _small_floats(dtype)[np.frombuffer(data, np.uint8)]
+    if dtype == "bfloat16":
+        numbers = (np.frombuffer(data, "<u2").astype(np.uint32) << 16).view(np.float32)
+        return _wide(numbers)
+    if dtype not in _PLAIN_DTYPES:
+        raise UnknownError("numbers of a type that is not known")
+    if dtype == "bool":
+        flags = np.frombuffer(data, np.uint8)
+        if flags.size and flags.max() > 1:
+            raise ValueError("neither true nor false")
+        return flags.astype(np.bool_)
+    try:
+        numbers = np.frombuffer(data, np.dtype(dtype).newbyteorder("<"))
+    except TypeError:  # float128, where there is none
+        raise UnknownError("numbers of a type that is not known") from None
+    return _wide(numbers) if numbers.dtype.kind == "f" else numbers
+
+
+def _wide(numbers: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """As float64; also what is no number in a way that processors complain of."""
+    import numpy as np
+
+    with np.errstate(all="ignore"):
+        return numbers.astype(np.float64)
+
+
+def _small_floats(dtype: str) -> np.ndarray[Any, Any]:
+    """What each of the 256 codes of an eight-bit float stands for."""
+    import numpy as np
+
+    exponent_bits, mantissa_bits, bias, has_infinity = _SMALL_FLOATS[dtype]
+    codes = np.arange(256)
+    sign = np.where(codes >> 7, -1.0, 1.0)
+    exponent = (codes >> mantissa_bits) & ((1 << exponent_bits) - 1)
+    mantissa = (codes & ((1 << mantissa_bits) - 1)) / (1 << mantissa_bits)
+    normal = (1 + mantissa) * 2.0 ** (exponent - bias)
+    found = np.where(exponent == 0, mantissa * 2.0 ** (1 - bias), normal)
+    if has_infinity:
+        top = exponent == (1 << exponent_bits) - 1
+        found = np.where(top, np.where(mantissa == 0, np.inf, np.nan), found)
+    elif dtype.endswith("fnuz"):
+        found[0x80] = np.nan
+    else:
+        found[[0x7F, 0xFF]] = np.nan
+    return np.asarray(sign * found)
+
+
+_READERS: dict[str, Callable[[_Reader, Mapping[str, Any]], object]] = {
+    "none": lambda *_: None,
+    "bool": lambda _, raw: _flag(raw),
+    "str": lambda _, raw: _string(raw.get("v")),
+    "int": lambda _, raw: _int(raw),
+    "float": lambda _, raw: _float(raw),
+    "complex": lambda _, raw: _complex(raw),
+    "bytes": lambda _, raw: _bytes(raw),
+    "list": _Reader.items,
+    "tuple": lambda reader, raw: tuple(reader.items(raw)),
+    "set": _Reader.set,
+    "dict": _Reader.dict,
+    "array": lambda _, raw: _array(raw),
+    "tensor": lambda _, raw: _array(raw),
+    "object": lambda _, raw: Opaque(_string(raw.get("type"), _TEXT)),
+}
