@@ -14,6 +14,14 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+BUILT_IN = {
+    "grader.sources": {"nbgrader": "grader.integrations.nbgrader.shown:graded_assignment"},
+}
+"""Implementations that come with the package and that no lower room may import, by group.
+
+They are loaded like the entry points of another package, when somebody asks for them.
+"""
+
 
 def nearest(name: str, known: Iterable[str]) -> str | None:
     """The known name most like *name*, or None when none is close.
@@ -64,10 +72,12 @@ class Registry(Generic[T]):
 
     @cached_property
     def _plugged(self) -> Mapping[str, EntryPoint]:
-        """What is installed for this seam. Listing it takes a while, so that it is done once."""
-        from importlib.metadata import entry_points
+        """Entry points of this group by name. Listing them takes a while, so it is done once."""
+        from importlib.metadata import EntryPoint, entry_points
 
-        return {point.name: point for point in entry_points(group=self.group)}
+        own = BUILT_IN.get(self.group, {})
+        points = [EntryPoint(name, value, self.group) for name, value in own.items()]
+        return {point.name: point for point in (*entry_points(group=self.group), *points)}
 
     def _loaded(self, point: EntryPoint) -> T:
         try:

@@ -74,7 +74,8 @@ def test_evidence_from_before_without_a_source_is_left_to_a_person() -> None:
 def test_lines_are_those_of_the_answer_whatever_tools_it_uses() -> None:
     key = a_code_key()
     kind = kinds.find("code")
-    source = f"{student_tools.source('warps')}\n{student_tools.source('cuda')}\ndef scaled(x):\n    return x\n"
+    tools = "\n".join(student_tools.source(name) for name in ("warps", "cuda"))
+    source = f"{tools}\ndef scaled(x):\n    return x\n"
     value = kind.read({"t": "code", "source": source, "name": "scaled", "calls": []}, key)
     assert kind.say(value, key) == "code of 2 lines"
 

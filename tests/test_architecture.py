@@ -1,4 +1,7 @@
-"""The structure: who may import whom, and which library has its home where."""
+"""The structure: which room may import which, and where each outside library has its home.
+
+`python -m tests.test_architecture` prints the table of rooms for CONTRIBUTING.md.
+"""
 
 from __future__ import annotations
 
@@ -7,153 +10,261 @@ import json
 import re
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 import pytest
 
 PACKAGE = Path(__file__).parent.parent / "grader"
 
-GROUND = ["words", "errors", "registry", "quantity", "model"]
-# A tool may import the ground and the tools that stand before it.
-TOOLS = [
-    "files", "sealed", "git", "install", "spreadsheet", "markup", "units", "expressions", "probe",
-    "trial", "watch", "inputs", "statements", "source", "measured", "tools", "hidden", "analysis",
-    "kinds", "notebook", "nbgrader", "inside", "sandbox", "kernels", "executors", "gradebook",
-    "machine",
-]  # fmt: skip
+GROUND = ["words", "errors", "registry", "files", "units", "model", "wire"]
+LANGUAGE = ["text", "expressions", "kinds"]
 STAGES = [
-    "load", "draw", "render", "collect", "execute", "score", "tally", "reveal", "report", "export",
+    "notebook", "bank", "draw", "gradebook", "release", "collect", "runtime", "report", "grading",
 ]  # fmt: skip
-WHOLE = ["verify", "pipeline", "testing", "demo", "cli", "__main__"]
+WHOLE = ["check", "verify", "integrations", "security", "testing", "cli"]
+FLOORS = {"ground": GROUND, "language": LANGUAGE, "stages": STAGES, "whole": WHOLE}
+
+# What each room imports besides the ground. A room imports only rooms to the left of it above.
+MAY_IMPORT: dict[str, set[str]] = {
+    "text": set(),
+    "expressions": set(),
+    "kinds": {"expressions"},
+    "notebook": {"expressions", "kinds"},
+    "bank": {"expressions", "kinds"},
+    "draw": {"expressions", "kinds"},
+    "gradebook": set(),
+    "release": {"bank", "draw", "gradebook", "kinds", "notebook"},
+    "collect": {"notebook"},
+    "runtime": {"kinds", "notebook"},
+    "report": {"text"},
+    "grading": {
+        "bank", "collect", "expressions", "gradebook", "kinds", "notebook", "release", "report",
+        "runtime", "text",
+    },
+    "check": {"kinds", "notebook", "runtime"},
+    "verify": {
+        "bank", "draw", "expressions", "gradebook", "grading", "kinds", "notebook", "release",
+        "runtime",
+    },
+    "integrations": {
+        "bank", "check", "collect", "draw", "gradebook", "grading", "kinds", "notebook", "release",
+        "report", "runtime", "text",
+    },
+    "security": {
+        "bank", "draw", "gradebook", "kinds", "notebook", "release", "runtime",
+    },
+    "testing": {"integrations", "kinds", "security"},
+    "cli": {"kinds", "text", *STAGES, "check", "verify", "integrations", "security"},
+}  # fmt: skip
+# Within the ground, all imports are listed.
+GROUND_IMPORTS: dict[str, set[str]] = {
+    "words": set(),
+    "errors": {"words"},
+    "registry": {"errors"},
+    "files": {"errors"},
+    "units": {"registry", "errors"},
+    "model": {"units", "errors"},
+    "wire": set(),
+}
 
 HOMES = {
-    "yaml": {"load"},
-    "pydantic": {"load"},
-    "jinja2": {"expressions", "render", "report", "export"},
+    "yaml": {"bank"},
+    "pydantic": {"bank"},
+    "jinja2": {"expressions", "notebook", "report", "integrations"},
     "nbformat": {"notebook"},
-    "nbclient": {"kernels"},
-    "jupyter_client": {"kernels", "inside"},
-    "ipykernel": {"kernels", "inside"},
-    "IPython": {"inside"},
-    "zmq": {"kernels", "inside"},
-    "tornado": {"kernels", "inside"},
-    "traitlets": {"kernels", "inside"},
+    "nbclient": {"runtime/kernels"},
+    "jupyter_client": {"runtime/kernels", "runtime/worker"},
+    "ipykernel": {"runtime/kernels", "runtime/worker"},
+    "IPython": {"runtime/worker"},
+    "zmq": {"runtime/kernels", "runtime/worker"},
+    "tornado": {"runtime/kernels", "runtime/worker"},
+    "traitlets": {"runtime/kernels", "runtime/worker"},
     "sqlalchemy": {"gradebook"},
-    "pyseccomp": {"sandbox"},
+    "pyseccomp": {"runtime/sandbox"},
     "click": {"cli"},
     "rich": {"cli"},
-    "markdown_it": {"markup"},
-    "latex2mathml": {"markup"},
+    "markdown_it": {"text"},
+    "latex2mathml": {"text"},
     "regex": {"kinds"},
-    "cryptography": {"sealed"},
-}
+    "cryptography": {"release"},
+    "numpy": {
+        "kinds/hidden", "kinds/student_tools", "runtime/execute", "runtime/machine",
+        "security/leaks", "verify", "wire",
+    },
+    "torch": {"kinds/student_tools", "runtime/machine", "wire"},
+}  # fmt: skip
 FORBIDDEN = {"pickle", "dill", "marshal", "shelve"}
-# What runs in the student's process or its parent: nothing that knows a key. What each may import
-# of the grader, and which libraries beyond the standard one.
-RIGHT_OF_THE_WALL = {
-    "probe": {"probe"},
-    "trial": {"trial"},
-    "watch": {"watch"},
-    "inputs": {"inputs"},
-    "inside": {"inside", "probe", "trial"},
+# What runs in the student's process or its fork server: nothing that knows a key. For each place,
+# what it may import of the grader, and which libraries beyond the standard one.
+BEHIND_THE_WALL = {
+    "wire/probe": (set(), set()),
+    "wire/trial": (set(), {"numpy", "torch"}),
+    "wire/inputs": (set(), {"numpy", "torch"}),
+    "wire/watch": (set(), set()),
+    "runtime/worker": (
+        {"runtime/worker", "wire/probe", "wire/trial"},
+        {"IPython", "ipykernel", "jupyter_client", "tornado", "traitlets", "zmq"},
+    ),
 }
-KERNEL_LIBRARIES = {
-    "trial": {"numpy", "torch"},
-    "inputs": {"numpy", "torch"},  # of the student's, when they are needed
-    "inside": {"IPython", "ipykernel", "jupyter_client", "tornado", "traitlets", "zmq"},
-}
+# Modules inside a room that import one another. Nothing may be added here.
+CIRCLES = [
+    {"kinds.itemised", "kinds.matching", "kinds.numeric", "kinds.ordering", "kinds.short_text",
+     "kinds.table"},
+]  # fmt: skip
 
 
 def modules() -> Iterator[tuple[str, Path]]:
+    """The name of every module below `grader.`, and its file."""
     for path in sorted(PACKAGE.rglob("*.py")):
-        relative = path.relative_to(PACKAGE)
-        yield relative.parts[0].removesuffix(".py"), path
+        parts = path.relative_to(PACKAGE).with_suffix("").parts
+        yield ".".join(parts[:-1] if parts[-1] == "__init__" else parts), path
+
+
+NAMES = {name for name, _ in modules()}
 
 
 def imports(path: Path) -> Iterator[str]:
+    """Full names of the modules that a file imports, anywhere in it."""
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom) and node.module:
             assert node.level == 0, f"{path}: imports are absolute here"
-            if node.module == "grader":
-                yield from (f"grader.{alias.name}" for alias in node.names)
-            else:
-                yield node.module
+            for alias in node.names:
+                full = f"{node.module}.{alias.name}"
+                known = full.removeprefix("grader.") in NAMES
+                yield full if known and full.startswith("grader.") else node.module
 
 
-def allowed(room: str) -> set[str]:
-    if room in RIGHT_OF_THE_WALL:
-        return RIGHT_OF_THE_WALL[room]
-    if room in GROUND:
-        return {*GROUND}
-    if room in TOOLS:
-        return {*GROUND, *TOOLS[: TOOLS.index(room) + 1]}
-    if room in STAGES:
-        return {*GROUND, *TOOLS, room}
-    return {*GROUND, *TOOLS, *STAGES, *WHOLE}
+def own_imports(path: Path) -> Iterator[str]:
+    """Those of this package, without `grader.` in front."""
+    for name in imports(path):
+        if name.startswith("grader."):
+            yield name.removeprefix("grader.")
 
 
-def test_every_module_has_a_layer() -> None:
-    known = {*GROUND, *TOOLS, *STAGES, *WHOLE, "__init__"}
-    assert {room for room, _ in modules()} <= known
+def room(name: str) -> str:
+    return name.split(".", maxsplit=1)[0]
 
 
-def test_imports_go_one_way() -> None:
+def is_in(name: str, places: Iterable[str]) -> bool:
+    """Whether a module is in one of some folders or files, written with slashes."""
+    path = name.replace(".", "/")
+    return any(path == place or path.startswith(f"{place}/") for place in places)
+
+
+def test_every_module_has_a_floor() -> None:
+    known = {one for rooms in FLOORS.values() for one in rooms} | {"", "__main__"}
+    assert {room(name) for name, _ in modules()} <= known
+    assert set(MAY_IMPORT) == {*LANGUAGE, *STAGES, *WHOLE}
+    assert set(GROUND_IMPORTS) == set(GROUND)
+
+
+def test_rooms_import_only_what_stands_before_them() -> None:
+    order = [*GROUND, *LANGUAGE, *STAGES, *WHOLE]
+    for one, allowed in {**GROUND_IMPORTS, **MAY_IMPORT}.items():
+        assert all(order.index(other) < order.index(one) for other in allowed), one
+
+
+def test_a_room_imports_what_the_table_says_and_nothing_else() -> None:
+    used: dict[str, set[str]] = {one: set() for one in (*GROUND_IMPORTS, *MAY_IMPORT)}
+    for name, path in modules():
+        if room(name) in used:
+            used[room(name)] |= {room(other) for other in own_imports(path)} - {room(name)}
     wrong = []
-    for room, path in modules():
-        for name in imports(path):
-            if name.startswith("grader.") and room != "__init__":
-                other = name.split(".")[1]
-                if other not in allowed(room) and other != "__version__":
-                    wrong.append(f"{path.relative_to(PACKAGE)} imports {name}")
+    for one, others in used.items():
+        allowed = GROUND_IMPORTS.get(one, {*GROUND, *MAY_IMPORT.get(one, ())})
+        wrong += [f"{one} imports {other}" for other in sorted(others - allowed)]
+        needless = MAY_IMPORT.get(one, set()) - others
+        wrong += [f"{one} may import {other} and does not" for other in sorted(needless)]
     assert not wrong
 
 
-def test_the_ground_and_what_is_right_of_the_wall_need_only_the_standard_library() -> None:
+def circles(arrows: Mapping[str, set[str]]) -> list[set[str]]:
+    """Groups of modules of which each reaches every other by imports."""
+    reach = {one: set(others) for one, others in arrows.items()}
+    changed = True
+    while changed:
+        changed = False
+        for one, others in reach.items():
+            more = set().union(*(reach.get(other, set()) for other in others)) - others
+            changed |= bool(more)
+            reach[one] |= more
+    found: list[set[str]] = []
+    for one, others in reach.items():
+        group = {other for other in others if one in reach.get(other, set())}
+        if group and group not in found:
+            found.append(group)
+    return found
+
+
+def test_no_modules_import_one_another() -> None:
+    arrows = {name: set(own_imports(path)) & NAMES - {name} for name, path in modules()}
+    assert [group for group in circles(arrows) if group not in CIRCLES] == []
+
+
+def test_what_runs_behind_the_wall_imports_nothing_else() -> None:
     wrong = []
-    for room, path in modules():
-        if room in {*GROUND, *RIGHT_OF_THE_WALL}:
-            known = sys.stdlib_module_names | {"grader"} | KERNEL_LIBRARIES.get(room, set())
-            used = (name for name in imports(path) if name.split(".")[0] not in known)
-            wrong += [f"{path.relative_to(PACKAGE)} imports {name}" for name in used]
+    for name, path in modules():
+        for place, (own, libraries) in BEHIND_THE_WALL.items():
+            if not is_in(name, [place]):
+                continue
+            for other in imports(path):
+                top = other.split(".")[0]
+                if top == "grader":
+                    fine = other == "grader" or is_in(other.removeprefix("grader."), own)
+                else:
+                    fine = top in sys.stdlib_module_names or top in libraries
+                wrong += [] if fine else [f"{name} imports {other}"]
     assert not wrong
 
 
-def test_only_kernels_and_sandboxes_reach_through_the_wall() -> None:
+def test_the_ground_needs_only_the_standard_library() -> None:
+    wrong = []
+    for name, path in modules():
+        if room(name) in {*GROUND} - {"wire"}:
+            known = sys.stdlib_module_names | {"grader"}
+            wrong += [f"{name}: {n}" for n in imports(path) if n.split(".")[0] not in known]
+    assert not wrong
+
+
+def test_only_the_runtime_reaches_through_the_wall() -> None:
     """Linux's system calls aside, which know nothing of kernels."""
     wrong = []
-    for room, path in modules():
-        if room not in {"inside", "sandbox", "kernels"}:
-            used = (name for name in imports(path) if name.startswith("grader.runtime.worker"))
-            used = (name for name in used if name != "grader.runtime.worker.syscalls")
-            wrong += [f"{path.relative_to(PACKAGE)} imports {name}" for name in used]
+    for name, path in modules():
+        if not is_in(name, ["runtime"]):
+            used = [n for n in own_imports(path) if is_in(n, ["runtime/worker"])]
+            used = [n for n in used if n != "runtime.worker.syscalls"]
+            wrong += [f"{name} imports {n}" for n in used]
     assert not wrong
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere there is no parent of kernels")
-def test_the_parent_of_kernels_loads_nothing_that_knows_a_key() -> None:
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere there is no fork server")
+def test_the_fork_server_loads_nothing_that_knows_a_key() -> None:
     code = "import json, sys, grader.runtime.worker.fork_server, grader.runtime.worker.kernel\n"
     code += "print(json.dumps(list(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, check=True)
-    ours = {name for name in json.loads(done.stdout) if name.split(".")[0] == "grader"}
-    assert {name.split(".")[1] for name in ours - {"grader"}} == {"inside", "probe", "trial"}
+    ours = {name for name in json.loads(done.stdout) if name.startswith("grader.")}
+    known = ["runtime/worker", "wire/probe", "wire/trial"]
+    packages = {"runtime", "wire"}
+    ours = {name.removeprefix("grader.") for name in ours}
+    assert {name for name in ours if not is_in(name, known)} == packages
 
 
 def test_each_library_has_one_home() -> None:
     wrong = []
-    for room, path in modules():
-        for name in imports(path):
-            top = name.split(".")[0]
-            if room not in HOMES.get(top, {room}):
-                wrong.append(f"{path.relative_to(PACKAGE)} imports {name}")
+    for name, path in modules():
+        for other in imports(path):
+            homes = HOMES.get(other.split(".")[0])
+            if homes is not None and not is_in(name, homes):
+                wrong.append(f"{name} imports {other}")
     assert not wrong
 
 
 def test_nothing_is_unpickled_or_evaluated() -> None:
     wrong = []
-    for _, path in modules():
+    for _name, path in modules():
         wrong += [f"{path.name}: {n}" for n in imports(path) if n.split(".")[0] in FORBIDDEN]
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if (
@@ -181,3 +292,23 @@ def test_every_module_says_what_it_is_for(path: Path) -> None:
     text = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8")))
     assert text
     assert re.search(r"[.!]$", text.splitlines()[0] if "\n\n" in text else text)
+
+
+def table() -> str:
+    """The rooms as CONTRIBUTING.md shows them."""
+    lines = ["| floor | room | may import, besides the ground |", "|---|---|---|"]
+    for floor, rooms in FLOORS.items():
+        for one in rooms:
+            allowed = GROUND_IMPORTS if floor == "ground" else MAY_IMPORT
+            others = ", ".join(f"`{other}`" for other in sorted(allowed[one]))
+            lines.append(f"| {floor} | `{one}` | {others or '–'} |")
+    return "\n".join(lines)
+
+
+def test_contributors_see_the_same_table() -> None:
+    text = (PACKAGE.parent / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    assert table() in text, "paste what `python -m tests.test_architecture` prints"
+
+
+if __name__ == "__main__":
+    sys.stdout.write(table() + "\n")

@@ -16,7 +16,7 @@ import pytest
 from grader.errors import SetupError
 from grader.grading import batch
 from grader.grading.batch import execute_all
-from grader.grading.run import Settings
+from grader.grading.settings import Settings
 from grader.model import Evidence, Job, Limits, Outcome, Submission
 from grader.runtime import executors
 from tests.builders_notebooks import a_notebook

@@ -10,7 +10,8 @@ import pytest
 from grader.errors import SetupError
 from grader.gradebook import Gradebook
 from grader.grading import batch, run
-from grader.grading.run import Settings, grade
+from grader.grading.run import grade
+from grader.grading.settings import Settings
 from grader.model import Evidence, Grade, Job, Mark, Verdict
 from tests.builders import a_roster
 from tests.test_calibrate import a_roof

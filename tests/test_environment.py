@@ -9,7 +9,7 @@ import pytest
 
 from grader.bank.folders import Bank
 from grader.cli import main
-from grader.grading.run import Settings
+from grader.grading.settings import Settings
 from grader.model import Limits
 from grader.runtime.sandbox import choose
 from tests.builders_notebooks import run

@@ -13,7 +13,8 @@ import pytest
 
 from grader.errors import SetupError
 from grader.gradebook import Gradebook
-from grader.grading.run import Settings, grade
+from grader.grading.run import grade
+from grader.grading.settings import Settings
 from grader.kinds import student_tools
 from grader.kinds.hidden.cases import solution_module
 from grader.model import Mark, Trial, Verdict, packages

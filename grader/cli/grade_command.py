@@ -175,7 +175,8 @@ def command(
     """
     from grader.bank.folders import Bank
     from grader.grading.results import write_results
-    from grader.grading.run import Settings, grade
+    from grader.grading.run import grade
+    from grader.grading.settings import Settings
     from grader.integrations.nbgrader.grading import grade_assignment
     from grader.model import Limits
     from grader.runtime.machine import read_profile

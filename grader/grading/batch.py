@@ -18,7 +18,7 @@ from grader.runtime import executors
 from grader.runtime.execute import MOST_TIMES, execute
 
 if TYPE_CHECKING:
-    from grader.grading.run import Settings
+    from grader.grading.settings import Settings
 
 MAX_DEAD = 20
 """Workers that may die one after the other, with no notebook run in between."""

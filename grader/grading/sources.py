@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Protocol
 
@@ -12,6 +12,7 @@ from grader.grading.tally import pooled_numbers, tally
 from grader.grading.visible import shown_to_student
 from grader.model import Evidence, Student, Submission
 from grader.model.result import Feedback, Row
+from grader.registry import Registry
 from grader.release.papers import Papers, absent, papers_of
 
 NOTICES = "notices"
@@ -91,12 +92,14 @@ class GradedRelease:
         return shown_to_student(row, self.book, self.papers, published=published, evidence=evidence)
 
 
+sources: Registry[Callable[[Gradebook], Graded]] = Registry("source of results", "grader.sources")
+"""What else than a release of ours results may be of."""
+
+
 def graded_of(book: Gradebook) -> Graded:
     """What the results in *book* are of."""
     if book.setting(ASSIGNMENT) is not None:
-        from grader.integrations.nbgrader.shown import graded_assignment
-
-        return graded_assignment(book)
+        return sources.find("nbgrader")(book)
     return GradedRelease(book=book, papers=papers_of(book))
 
 

@@ -32,7 +32,6 @@ class Column:
     title: Text
     """What stands above it."""
     answer: Expr
-    """What is right in a row."""
     unit: str = ""
     """The unit that a bare number is read in; empty for a plain number."""
     tolerance: Tolerance = tolerance.DEFAULT

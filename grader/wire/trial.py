@@ -244,8 +244,7 @@ def perform(asked: Mapping[str, Any], space: Mapping[str, Any]) -> dict[str, Any
     """Calls the student's `asked["name"]`, as `asked["driver"]` says, and tells what came of it.
 
     With `asked["example"]`, evaluates those expressions, in which `asked["alias"]` is the
-    student's; with `asked["watch"]`, says what `grader.wire.watch` saw. What the code raises is
-    raised.
+    student's; with `asked["watch"]`, adds what `grader.wire.watch` saw.
     """
     around = _prepared(asked)
     _seed(int(asked["seed"]))

@@ -10,7 +10,7 @@ import pytest
 from grader.check.run import Checked, Found, Line
 from grader.collect.assignment import _Layout
 from grader.errors import SetupError
-from grader.grading.run import Settings
+from grader.grading.settings import Settings
 from grader.integrations.github.autograding import one_result, public_result
 
 

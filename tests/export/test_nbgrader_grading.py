@@ -15,7 +15,7 @@ from grader.collect.assignment import collect_assignment
 from grader.errors import SetupError
 from grader.gradebook import Gradebook
 from grader.grading.batch import execute_all, refused
-from grader.grading.run import Settings
+from grader.grading.settings import Settings
 from grader.integrations.nbgrader import grading
 from grader.integrations.nbgrader.source import load_assignment
 from grader.model import Submission

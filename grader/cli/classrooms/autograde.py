@@ -125,7 +125,7 @@ def _sealed(
     limits: Limits,
     sandbox: str,
 ) -> Result:
-    from grader.grading.run import Settings
+    from grader.grading.settings import Settings
     from grader.integrations.github.autograding import sealed_result
     from grader.runtime.sandbox import choose
 

@@ -13,7 +13,8 @@ from grader.check.run import Checked, Line
 from grader.errors import GraderError, SetupError
 from grader.files import write_whole
 from grader.grading.results import set_published
-from grader.grading.run import Settings, grade
+from grader.grading.run import grade
+from grader.grading.settings import Settings
 from grader.integrations.exporting import class_results
 from grader.integrations.github.classroom50 import BODY, RESULT
 from grader.integrations.repositories.git import Git

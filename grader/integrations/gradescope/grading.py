@@ -11,7 +11,7 @@ from typing import Any
 
 from grader.errors import GraderError, SetupError, SubmissionError
 from grader.files import write_whole
-from grader.grading.run import Settings
+from grader.grading.settings import Settings
 from grader.integrations.github.autograding import one_result
 from grader.integrations.gradescope.image import RELEASE, SETTINGS, seconds
 from grader.integrations.gradescope.network import has_loopback, left_open, talking

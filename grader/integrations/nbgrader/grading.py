@@ -18,7 +18,8 @@ from grader.gradebook import Gradebook
 from grader.grading import signals
 from grader.grading.batch import execute_all, refused
 from grader.grading.progress import Progress, Started, silent
-from grader.grading.run import WRITTEN_INTO, Settings, loses
+from grader.grading.run import WRITTEN_INTO, loses
+from grader.grading.settings import Settings
 from grader.grading.sources import ASSIGNMENT, NOTICES
 from grader.integrations.nbgrader.marks import Work, score_assignment
 from grader.integrations.nbgrader.source import files_digest, keep, load_assignment

@@ -1,7 +1,7 @@
-"""Which layers this machine offers: each is tried in a process of its own, and none is assumed.
+"""Tries which sandbox layers this machine offers, each in its own process.
 
-Run as `python -P -m grader.runtime.worker.feature_probe`; reads what to try from standard input as JSON, and
-prints for each layer null, or why it is not there.
+Run as `python -P -m grader.runtime.worker.feature_probe`. It reads the layers to try from standard
+input as JSON, and prints for each layer null, or the reason why it is not available.
 """
 
 from __future__ import annotations

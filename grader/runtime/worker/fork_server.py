@@ -1,8 +1,8 @@
-"""The parent of kernels: it imports what notebooks need once, and forks a guard for each.
+"""The fork server: imports what notebooks need once, and forks a supervisor for each kernel.
 
-Run as `python -P -m grader.runtime.worker.fork_server SETTINGS`, where the settings are a JSON file that says,
-among others, which open file is the line to the grader. It holds no key, no release and no
-submission; all that it can ever see is what every kernel may see.
+Run as `python -P -m grader.runtime.worker.fork_server SETTINGS`, where the JSON file SETTINGS
+names, among others, the open descriptor that leads to the grader. The process holds no key, no
+release and no submission: it sees only what every kernel may see.
 """
 
 from __future__ import annotations
