@@ -18,6 +18,8 @@ try:
 except ImportError:  # Windows, where an open file can't be removed or replaced by others anyway
     fcntl = None  # type: ignore[assignment]
 
+PACKAGE = Path(__file__).parent
+"""The folder of this package."""
 TEMPORARY = ".tmp-"
 """How the name of a file begins that is still being written."""
 AGAIN = "run the same command again; what was finished is kept"

@@ -256,7 +256,7 @@ def test_what_can_not_be_made_ahead_is_no_harm(
     own_nursery: Nursery, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run("pass", asks="")
-    furnish, opened = nursery.place.furnish, []
+    furnish, opened = nursery.scratch.furnish, []
 
     def full(place: object, **options: bool) -> None:
         opened.append(place)

@@ -17,12 +17,12 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from grader.errors import GraderError, SetupError
+from grader.files import PACKAGE
 from grader.integrations.repositories.git import Git
 
 NAME = "systems-grader"
 VARIABLE = "GRADER_SOURCE"
 OWN_WHEEL = re.compile(r"systems[_.-]grader-[^/]*\.whl", re.IGNORECASE)
-_PACKAGE = Path(__file__).parent
 # No user name or token, which would end up where students read it, and nothing that a shell or
 # YAML would take for more than a letter.
 _ADDRESS = r"(?:https://|file:///)[\w.~:/%+-]+"
@@ -92,8 +92,8 @@ def source_of(text: str) -> Source:
 
 def own_source() -> Source:
     """Where the package that runs here came from; raises SetupError when that is not known."""
-    if (_PACKAGE.parent / ".git").exists():
-        return _of_checkout(Git(_PACKAGE.parent, ours=False))
+    if (PACKAGE.parent / ".git").exists():
+        return _of_checkout(Git(PACKAGE.parent, ours=False))
     told = _direct_url()
     try:
         if "vcs_info" in told:
@@ -131,7 +131,7 @@ def _direct_url() -> dict[str, Any]:
     """What pip noted when it installed the package that runs here (PEP 610); empty if nothing."""
     try:
         found: Distribution = distribution(NAME)
-        here = Path(str(found.locate_file("grader"))).resolve() == _PACKAGE.resolve()
+        here = Path(str(found.locate_file("grader"))).resolve() == PACKAGE.resolve()
         data = json.loads((found.read_text("direct_url.json") if here else None) or "{}")
     except (PackageNotFoundError, OSError, ValueError):
         return {}

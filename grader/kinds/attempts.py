@@ -47,7 +47,7 @@ class Code(Part):
     driver: str = ""
     """Python that defines `drive(answer, **inputs)`; without it, the answer is called."""
     tools: tuple[str, ...] = ()
-    """What the driver uses: of `grader.kinds.student_tools`, put into the notebook for the student's own use."""
+    """Modules of `grader.kinds.student_tools` that the driver uses and the notebook shows."""
     closeness: Closeness = field(default_factory=Closeness)
     """How near results must come; the solution may say otherwise for a case."""
     groups: Mapping[str, Share] = field(default_factory=dict)

@@ -31,7 +31,7 @@ class Prediction(NumberPart):
     """Python that defines `prepare(seed)`, the arguments of a run, and `baseline(*arguments)`,
     whose time is measured; or `measure(*arguments)`, which returns a number in the part's unit."""
     tools: tuple[str, ...] = ()
-    """What the setup uses, of `grader.kinds.student_tools`."""
+    """Modules of `grader.kinds.student_tools` that the setup uses."""
     factor: float = 3.0
     """How far from the measurement the prediction may lie, either way."""
     model: Share = 0.6

@@ -15,9 +15,9 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
+from grader.files import PACKAGE
 from grader.kinds.hidden import doubts, rules, source, statements
 
 MOST_HERE = 20_000
@@ -152,7 +152,7 @@ class _Worker:
 
 
 def _started() -> subprocess.Popen[bytes]:
-    path = os.pathsep.join(filter(None, [str(Path(__file__).parents[1]), *sys.path]))
+    path = os.pathsep.join(filter(None, [str(PACKAGE.parent), *sys.path]))
     return subprocess.Popen(  # noqa: S603 - our own program
         [sys.executable, "-c", _PROGRAM],
         env={**os.environ, "PYTHONPATH": path},

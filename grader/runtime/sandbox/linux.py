@@ -12,6 +12,7 @@ from functools import cache
 from pathlib import Path
 
 from grader.errors import SetupError
+from grader.files import PACKAGE
 from grader.model import Limits
 from grader.runtime.sandbox import cgroups
 from grader.runtime.sandbox import filter as system_calls
@@ -197,7 +198,7 @@ def _view(device: str, *, proc: bool) -> View:
     """The interpreter with its packages, and what of the system they need; nothing of ours."""
     packages = (sysconfig.get_path("purelib"), sysconfig.get_path("platlib"))
     # Where this package lies, and where an installer puts its bank beside an editable one.
-    ours = {str(Path(__file__).parent.parent), *(f"{folder}/grader" for folder in packages)}
+    ours = {str(PACKAGE), *(f"{folder}/grader" for folder in packages)}
     ours |= {os.path.realpath(folder) for folder in ours}
     gpu = device == "cuda"
     devices = [*_DEVICES, *(sorted(map(str, Path("/dev").glob("nvidia*"))) if gpu else ())]

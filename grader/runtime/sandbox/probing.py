@@ -11,9 +11,9 @@ import os
 import subprocess
 import sys
 from collections.abc import Mapping
-from pathlib import Path
 
 from grader.errors import SetupError
+from grader.files import PACKAGE
 
 MODULE = "grader.runtime.worker.feature_probe"
 SECONDS = (30.0, 120.0)
@@ -45,7 +45,7 @@ def surveyed(asked: Mapping[str, object]) -> Mapping[str, str | None]:
 
 def on_path() -> dict[str, str]:
     """Where a new interpreter finds this package when it is not installed but lies on the path."""
-    root = str(Path(__file__).parent.parent.parent)
+    root = str(PACKAGE.parent)
     return {"PYTHONPATH": root} if root in map(os.path.abspath, sys.path) else {}
 
 
