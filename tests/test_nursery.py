@@ -264,7 +264,7 @@ def test_what_can_not_be_made_ahead_is_no_harm(
             raise OSError(28, "No space left on device")
         furnish(place, **options)
 
-    monkeypatch.setattr(nursery.place, "furnish", full)
+    monkeypatch.setattr(nursery.scratch, "furnish", full)
     files = len(list(Path("/proc/self/fd").iterdir()))
     done = [run("q1_a = 1", asks="q1_a") for _ in range(4)]
     assert [each.outcome for each in done] == [Outcome.FINISHED] * 4

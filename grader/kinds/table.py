@@ -37,7 +37,6 @@ class Column:
     tolerance: Tolerance = tolerance.DEFAULT
     """How far from the key a cell may lie; 1% of the key unless given."""
     mistakes: tuple[Mistake, ...] = ()
-    """Wrong answers that students really give."""
     slips: Slips | Literal[False] = field(default_factory=Slips)
     """What a unit slip keeps; false when slips are what the part examines."""
 
