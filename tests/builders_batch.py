@@ -106,7 +106,7 @@ def files_of(out: Path) -> dict[str, object]:
     found: dict[str, object] = {}
     for path in sorted(out.rglob("*")):
         name = str(path.relative_to(out))
-        if path.is_dir() or name.startswith(("evidence/", "gradebook.sqlite")):
+        if path.is_dir() or name.startswith(("evidence/", "gradebook.sqlite", ".gitignore")):
             continue
         found[name] = None
         if path.parent.name == "grades":

@@ -179,7 +179,7 @@ def test_a_sample_that_is_filled_in_and_handed_in_is_nobodys_work(own: Class) ->
     remote.push({"quiz.ipynb": json.dumps(filled)})
     Remote(own.home, "bo")
     got = graded(own)
-    assert got["ada"] == "0"
+    assert got["ada"] == ""  # not a zero, but nothing that can be graded
     grade = json.loads((own.home / "results" / "grades" / "ada.json").read_text(encoding="utf-8"))
     said = "this is the sample for practice, which is not graded" + SENTENCE
     assert {m["feedback"] for m in grade["marks"]} == {said}

@@ -91,6 +91,7 @@ def test_a_class_that_handed_in_nothing_is_told(
     bank, release = a_bank(tmp_path / "bank"), tmp_path / "release"
     ok("render", "quiz", "--roster", a_roster(tmp_path), "--out", release, "--bank", bank)
     (tmp_path / "handed").mkdir()
+    (tmp_path / "handed" / "stranger.ipynb").write_text("{}")
     graded = tmp_path / "results"
     ok("grade", tmp_path / "handed", "--release", release, "--out", graded, "--bank", bank)
     done = publish(graded, "--url", f"{tmp_path}/{{id}}.git")

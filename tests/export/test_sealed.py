@@ -406,8 +406,8 @@ def test_results_go_on_with_the_release_and_back(
 @pytest.mark.parametrize(
     ("more", "told"),
     [
-        ((), "grading needs one of --release and --pack"),
-        (("--pack", "{pack}", "--release", "{plain}"), "grading needs one of"),
+        ((), "grading needs either --release or --pack"),
+        (("--pack", "{pack}", "--release", "{plain}"), "grading needs either"),
         (("--pack", "{plain}"), "this is not a sealed pack"),
         (("--pack", "nowhere.pack"), "can't read the release"),
         (("--pack", "{pack}"), "there is no key to open it"),

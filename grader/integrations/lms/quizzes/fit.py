@@ -64,7 +64,7 @@ def _refusal(quiz: Quiz, system: str, lost: Mapping[Place, _Part]) -> str:
     total = sum(pool.points for pool in quiz.pools)
     whys: dict[str, list[str]] = {}
     for part in lost.values():
-        whys.setdefault(part.why, []).append(f"{part.name} ({points(part.points)})")
+        whys.setdefault(part.why, []).append(f"{part.name} ({part.points:g})")
     # One screen has room for some; the notes with --leave-out name every part.
     told = [f"{_some(names)}: {why}" for why, names in list(whys.items())[:_REASONS]]
     others = [f"and {len(whys) - _REASONS} more reasons"] if len(whys) > _REASONS else []
@@ -129,7 +129,7 @@ def _without(
         fields = tuple(f for f in asked.fields if (pool.number, asked.problem, f.id) not in lost)
         if fields:
             questions.append(replace(asked, fields=fields))
-    notes = [f"left out, {points(p.points)} points: {p.name}, as {p.why}" for p in mine.values()]
+    notes = [f"left out, {p.points:g} points: {p.name}, as {p.why}" for p in mine.values()]
     left = replace(pool, questions=tuple(questions))
     if not left.is_uneven:
         return left, notes
