@@ -1,8 +1,9 @@
-# make demo   a whole exam on made-up submissions, from roster to report
-# make test   the tests that every change must pass
-# make lint   ruff and mypy
-# make slow   the longer tests
-# make bench  measure against other graders, into benchmarks/results (half an hour)
+# make demo      a whole exam on made-up submissions, from roster to report
+# make test      the tests to run while you work: under four minutes on two cores
+# make thorough  the rest of the tests that every change must pass
+# make test-all  every test that needs no GPU, the long ones included
+# make lint      ruff and mypy
+# make bench     measure against other graders, into benchmarks/results (half an hour)
 #
 # The first of these sets up .venv; with PYTHON=python3.12 it sets it up for that Python.
 PYTHON ?= python3
@@ -16,13 +17,19 @@ VERSION := $(shell $(PYTHON) $(VERSION_OF))
 MADE := $(VENV)/.python-$(VERSION)
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: demo test slow bench lint types format verify clean
+.PHONY: demo test thorough test-all slow bench lint types format verify clean
 
 demo: $(VENV)/.installed
 	$(BIN)/grader demo --out demo
 
 test: $(VENV)/.installed-dev
-	$(BIN)/python -m pytest -q -n auto -m "not slow and not gpu"
+	$(BIN)/python -m pytest -q -n auto -m "not slow and not thorough and not gpu"
+
+thorough: $(VENV)/.installed-dev
+	$(BIN)/python -m pytest -q -n auto -m "thorough and not slow and not gpu"
+
+test-all: $(VENV)/.installed-dev
+	$(BIN)/python -m pytest -q -n auto -m "not gpu"
 
 slow: $(VENV)/.installed-dev
 	$(BIN)/python -m pytest -q -m slow

@@ -47,6 +47,12 @@ def check(report: Report) -> None:
         pytest.skip(f"{len(open_)} attacks not held for want of the layers {', '.join(layers)}")
 
 
+def test_the_first_attack_of_each_class_gets_nothing() -> None:
+    first = {a.group: a.name for a in reversed(ATTACKS) if not a.slow}
+    check(attack(Terms(wanted=tuple(first.values()))))
+
+
+@pytest.mark.thorough
 def test_no_attack_gets_in() -> None:
     check(attack(Terms(wanted=HALVES[0], slow=False)))
 
@@ -84,5 +90,6 @@ def test_attacks_that_forge_have_no_honest_answers_to_hide_behind() -> None:
 
 
 # At the other end of the module, so that another worker of the test run takes it.
+@pytest.mark.thorough
 def test_no_attack_gets_out_or_stops_the_batch() -> None:
     check(attack(Terms(wanted=HALVES[1], slow=False)))
