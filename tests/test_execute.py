@@ -246,6 +246,8 @@ def test_a_kernel_is_restarted_three_times_and_no_more() -> None:
     assert absent(evidence, "q3_c") == (
         "code cell 7, which sets q3_c, was not run, because the kernel had died too often"
     )
+    why = "code cell 7 was not run, because the kernel had died too often"
+    assert evidence.cut_short == {"q3_c": why}
     assert evidence.cells[-1].outcome is Outcome.CRASHED
     assert evidence.environment["restarts"] == 3
 
@@ -726,6 +728,7 @@ def test_a_value_that_never_ends_when_it_is_looked_at_is_stopped() -> None:
     looked_at = evidence.answers["q1_a"]
     if looked_at.raw is None:
         assert looked_at.absent == "what the kernel said about q1_a could not be read"
+        assert evidence.cut_short == {"q1_a": "reading the answer took longer than 10 s"}
     else:
         assert looked_at.raw == {"t": "object", "type": "__main__.Endless"}
     assert value(evidence, "q2_b") == "2"

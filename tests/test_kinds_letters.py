@@ -184,8 +184,9 @@ def test_several_letters_are_read_in_any_dress(answer: object) -> None:
     assert judged(a_key(a_multi_choice()), answer).verdict is Verdict.CORRECT
 
 
-def test_a_text_that_is_too_long_for_letters_is_refused_at_once() -> None:
-    assert "999 characters" in refused(a_key(a_multi_choice()), "AB, " * 250)
+def test_letters_are_read_from_a_text_of_any_length() -> None:
+    key = a_key(a_multi_choice())
+    assert said(key, "AB, " * 2_500) == said(key, "AB")
 
 
 def test_choosing_nothing_is_an_answer_and_leaving_it_blank_is_none() -> None:
@@ -476,7 +477,7 @@ def test_matches_for_items_that_are_not_there_are_unreadable() -> None:
 def test_a_long_text_takes_no_time_to_be_no_matches() -> None:
     key = a_key(a_matching())
     began = time.perf_counter()
-    assert "9989 characters" in refused(key, "1" + " " * 9_987 + "1")
+    assert "can't be read" in refused(key, "1" + " " * 9_987 + "1")
     assert time.perf_counter() - began < 0.3
 
 

@@ -127,7 +127,7 @@ def test_everything_that_is_no_number_has_a_sentence_of_its_own() -> None:
         ("function", "call it"),
         ("object", "NumericKey"),
         ("dimension", "bandwidth"),
-        ("long", "3000 characters"),
+        ("long", "3,000 characters"),
     ],
 )
 def test_a_refusal_says_what_was_seen(name: str, part: str) -> None:

@@ -133,7 +133,8 @@ def test_one_huge_answer_does_not_crowd_out_the_others() -> None:
     space = {f"n{i}": ["x" * 9_000] * 11 for i in range(40)} | {"last": 1}
     said = ask.said((*space,), reply(probe.answers(space, space)))
     assert said.found["n0"]["t"] == "list"
-    assert said.found["n39"] == {"t": "object", "type": "builtins.list", "large": True}
+    crowded = {"t": "object", "type": "builtins.list", "large": True, "crowded": True}
+    assert said.found["n39"] == crowded
     assert said.found["last"] == INT_1
 
 

@@ -153,6 +153,25 @@ def test_code_is_measured_with_all_that_it_uses_of_the_notebook() -> None:
     assert judgement.share == 1, (judgement.note, race)
 
 
+def test_a_notebook_too_slow_to_be_run_again_leaves_the_mark_open(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("grader.runtime.execute.races._NOTEBOOK_SECONDS", 1.0)
+    fill = "def fill(of):\n    import time\n    time.sleep(1.5)\n    of['by'] = 2"
+    judgement, race = raced(
+        "return settings['by'] * x", f"settings = {{}}\n{fill}", "fill(settings)"
+    )
+    assert judgement.share is None, race
+    assert "running the notebook again took too long" in judgement.note
+
+
+def test_a_result_that_may_only_be_too_wide_leaves_the_mark_open() -> None:
+    setup = SETUP.replace("size=1000", "size=600_000").replace("2 * x", "(2 * x).astype('f4')")
+    judgement, race = raced("return by * x", key=a_race_key(SOLUTION, setup))
+    assert judgement.share is None, race
+    assert "the result is too large to be taken" in judgement.note
+
+
 # -- tricks
 
 WRONG = {

@@ -211,6 +211,20 @@ def test_space_that_is_gone_brings_the_next_look_at_once(
     assert space.over(pids)
 
 
+def test_files_that_are_made_bring_the_next_look_at_once(
+    in_memory: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("grader.runtime.worker.disk_quota._LOOK_SECONDS", 600.0)
+    space = Space(str(in_memory), 8 * MB)
+    assert not space.over(list)
+    for number in range(1_500):
+        (in_memory / str(number)).touch()
+    assert not space.over(list)  # of 1,953 that may be there
+    for number in range(1_500, 2_500):
+        (in_memory / str(number)).touch()
+    assert space.over(list)
+
+
 def test_the_less_is_left_the_sooner_is_the_next_look(tmp_path: Path) -> None:
     space = Space(str(tmp_path), 500 * MB)
     assert not space.over(list)

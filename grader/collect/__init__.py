@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Literal
 
 from grader import notebook
-from grader.collect.found import Budget, Found, sentence
+from grader.collect.found import FIX, Budget, Found, sentence
 from grader.collect.names import Notice, Remark, notice, short
 from grader.collect.notices import Notices
 from grader.collect.platforms import check_table
@@ -37,6 +37,7 @@ those that fit best is graded."""
 BEST = 2
 """A notebook that is the student's own of this exam, as far as can be told."""
 
+_TOO_MANY = f"there are {MAX_ATTEMPTS} newer attempts; not read"
 _NOTHING = hashlib.sha256(b"").hexdigest()
 
 
@@ -76,7 +77,8 @@ def collect(
     found: dict[str, list[Found]] = {}
     copies: dict[str, list[Found]] = {}
     path = Path(path).absolute()
-    for entry in entries(path, Budget(path, roster.find)):
+    budget = Budget(path, roster.find)
+    for entry in entries(path, budget):
         student = roster.find(entry.name)
         if isinstance(entry, Remark):
             notices.add(student, entry.notice)
@@ -92,21 +94,26 @@ def collect(
     _leave_namesakes(found, roster, notices)
     _add_copies(found, copies, notices)
     attempts: dict[str, tuple[Submission, ...]] = {}
-    for student, mine in found.items():
+    for student in dict.fromkeys((*found, *budget.left_out)):
+        mine = found.get(student, [])
         mine.sort(key=lambda entry: (entry.time, str(entry.name)), reverse=True)
         not_theirs: dict[str, Notice] = {}
         fits: dict[str, int] = {}
-        asked = fit if len(mine) > 1 else None
+        asked = fit if len(mine) > 1 or student in budget.left_out else None
         found_here = tuple(read_attempts(student, mine, notices, look, not_theirs, asked, fits))
         attempts[student] = tuple(
             sorted(found_here, key=lambda one: (one.path in not_theirs, -fits.get(one.path, 0)))
         )
         # Beside one that is theirs it costs nothing, such as the sample that a repository has.
+        best = [p for p, fits_so in fits.items() if fits_so == BEST and p not in not_theirs]
+        if student in budget.left_out and not best:
+            unseen = left_out(student, path, budget.left_out[student])
+            attempts[student] = (unseen, *attempts[student])
         graded = attempts[student][0].path
         level: Literal["info", "warning"] = "warning" if graded in not_theirs else "info"
         for said in not_theirs.values():
             notices.add(student, replace(said, level=level))
-        if len(mine) > 1:
+        if len(mine) > 1 and graded in fits:
             notices.add(student, _several(student, mine, attempts[student], not_theirs))
     order = sorted(attempts)
     return Collected(
@@ -115,6 +122,15 @@ def collect(
         notices=notices.all(),
         missing=tuple(s for s in known if s not in attempts),
     )
+
+
+def left_out(student: str, path: Path, why: str) -> Submission:
+    """What stands for the files in *path* of a student that were not looked at: its mark is open.
+
+    It counts where none of those that were looked at is the exam.
+    """
+    there = f"{path}/{student}/…"
+    return Submission(student=student, path=there, sha256=_NOTHING, refusal=f"{why}; {FIX}")
 
 
 def _leave_namesakes(found: dict[str, list[Found]], roster: Roster, notices: Notices) -> None:
@@ -197,7 +213,9 @@ def read_attempts(
     """
     elsewhere = {} if not_theirs is None else not_theirs
     left = MAX_ATTEMPTS_BYTES
-    for entry in mine[:MAX_ATTEMPTS]:
+    # The first that is not read stands for all that are older, any of which may be the exam.
+    unread = [replace(one, refusal=_TOO_MANY) for one in mine[MAX_ATTEMPTS : MAX_ATTEMPTS + 1]]
+    for entry in (*mine[:MAX_ATTEMPTS], *unread):
         seen = _seen(entry, left)
         left -= len(seen.data)
         if not _is_theirs(student, seen, look):

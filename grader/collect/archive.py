@@ -76,6 +76,8 @@ def members(path: Path, budget: Budget) -> Iterator[Thing]:
         if not name.parts or is_silent(name) or not budget.takes(name):
             continue
         if is_too_long(name):
+            if is_notebook(name):
+                budget.leave_out(name, "the path of a notebook is too long to be read")
             yield remark("warning", name, "a name too long to be a student's; not read")
             continue
         around = list(name.parents)

@@ -6,7 +6,7 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from grader.collect import read_attempts
+from grader.collect import left_out, read_attempts
 from grader.collect.found import Budget, Found
 from grader.collect.names import Notice, Remark, notice
 from grader.collect.notices import Notices
@@ -38,7 +38,8 @@ def collect_assignment(
     path = Path(path).absolute()
     notices = Notices()
     found: dict[tuple[str, str], list[Found]] = {}
-    for entry in entries(path, Budget(path, layout.student)):
+    budget = Budget(path, layout.student)
+    for entry in entries(path, budget):
         if layout.is_other(entry.name):
             continue
         if isinstance(entry, Remark):
@@ -63,6 +64,9 @@ def collect_assignment(
         said = f"{mine[0].name} is graded, not this"
         for older in mine[1:]:
             notices.add(student, notice("info", older.name, said))
+    for student, why in budget.left_out.items():
+        for name in notebooks:
+            submissions.setdefault(student, {}).setdefault(name, left_out(student, path, why))
     return CollectedAssignment(submissions=submissions, notices=notices.all())
 
 

@@ -29,6 +29,7 @@ def walk(root: Path, budget: Budget) -> Iterator[Thing]:
         if folder != root:
             yield name
         if is_too_long(name):
+            budget.leave_out(name / "x", "a folder is too deep to be looked into")
             yield remark("warning", name, "too deep to be looked into")
             continue
         try:

@@ -65,6 +65,8 @@ class Budget:
         self._root = root
         self._owner = owner
         self._seen: Counter[str | None] = Counter()
+        self.left_out: dict[str, str] = {}
+        """The students of whom not everything was looked at, and why, as what a student reads."""
 
     def takes(self, name: PurePosixPath) -> bool:
         """Whether one more file is looked at. Raises SetupError when there is no end of them."""
@@ -76,7 +78,16 @@ class Budget:
                 where=str(self._root),
                 fix="name the folder that holds the submissions and nothing else",
             )
-        return whose is None or self._seen[whose] <= MAX_EACH
+        if whose is None or self._seen[whose] <= MAX_EACH:
+            return True
+        self.leave_out(name, f"there are more than {MAX_EACH:,} files, and not all are looked at")
+        return False
+
+    def leave_out(self, name: PurePosixPath, why: str) -> None:
+        """Notes that *name* is not looked at, in which a student's notebook may be."""
+        whose = self._owner(name)
+        if whose is not None:
+            self.left_out.setdefault(whose, why)
 
     def is_used_up(self, folder: PurePosixPath) -> bool:
         """Whether nothing more in *folder* is looked at."""

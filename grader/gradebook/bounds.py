@@ -8,6 +8,7 @@ from dataclasses import replace
 from grader.gradebook.evidence import evidence_to_json
 from grader.gradebook.plain import as_plain
 from grader.model import Answer, CellRun, Evidence
+from grader.model.evidence import CUT_SHORT
 
 MAX_BYTES = 16_000_000
 """Of the JSON of one submission; ten times what limits on output and answers let an honest kernel
@@ -29,7 +30,7 @@ def bounded(evidence: Evidence, most: int = MAX_BYTES) -> tuple[Evidence, bytes]
     data = evidence_to_json(evidence)
     if len(data) <= most:
         return evidence, data
-    evidence = replace(evidence, answers=_largest_left_out(evidence, len(data) - most))
+    evidence = _without_largest(evidence, len(data) - most)
     return evidence, evidence_to_json(evidence)
 
 
@@ -37,16 +38,18 @@ def _short(cell: CellRun) -> CellRun:
     return replace(cell, output="", error=cell.error and cell.error[:_LONGEST_ERROR])
 
 
-def _largest_left_out(evidence: Evidence, excess: int) -> dict[str, Answer]:
+def _without_largest(evidence: Evidence, excess: int) -> Evidence:
     sizes = {name: _size(answer) for name, answer in evidence.answers.items()}
-    answers = dict(evidence.answers)
+    answers, cut_short = dict(evidence.answers), dict(evidence.cut_short)
     for name in sorted(sizes, key=sizes.__getitem__, reverse=True):
         if excess <= 0:
             break
         why = f"what {name} holds is too large to be kept"
         answers[name] = Answer(name=name, raw=None, absent=why)
+        cut_short[name] = why
         excess -= sizes[name] - _size(answers[name])
-    return answers
+    environment = {**evidence.environment, CUT_SHORT: cut_short}
+    return replace(evidence, answers=answers, environment=environment)
 
 
 def _size(answer: Answer) -> int:

@@ -9,7 +9,7 @@ from grader.kinds import kinds
 from grader.kinds.attempts import needs_of
 from grader.kinds.ratios import is_final
 from grader.model import Answer, Evidence, Grade, Mark, Problem, Trial, packages
-from grader.model.evidence import DISTURBED
+from grader.model.evidence import CUT_SHORT, DISTURBED
 from grader.model.packages import PACKAGES, install
 from grader.runtime.execute.waiting import waits_for
 
@@ -102,9 +102,12 @@ def filled(before: Evidence, new: Evidence, made: frozenset[str]) -> Evidence:
         for name, answer in before.answers.items()
     }
     environment = {**before.environment, "filled_in": dict(new.environment)}
-    environment[DISTURBED] = {**before.disturbed} | {
-        name: why for name, why in new.disturbed.items() if name in made or name in here
-    }
+    for which, old, now in (
+        (DISTURBED, before.disturbed, new.disturbed),
+        (CUT_SHORT, before.cut_short, new.cut_short),
+    ):
+        found = {name: why for name, why in now.items() if name in made or name in here}
+        environment[which] = {**old} | found
     return replace(before, answers=answers, environment=environment)
 
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from grader import __version__
 from grader.errors import SetupError
 from grader.expressions import ExpressionError, holds
-from grader.kinds import Kind, Unreadable, kinds, share
+from grader.kinds import BeyondLimit, Kind, Unreadable, kinds, share
 from grader.model import (
     Answer,
     Evidence,
@@ -29,8 +29,7 @@ from grader.units.quantity import Quantity, Value
 
 FAULT = "By a fault of ours we could not judge an answer"
 """How the feedback on a mark begins that is open because judging it failed."""
-
-
+_OPEN = "This mark is open, and nothing is deducted"
 BUILDS = "This builds on an answer that could not be judged yet"
 """How the feedback on a mark begins that is open because of an earlier one."""
 
@@ -45,24 +44,27 @@ def is_disturbed(grade: Grade, evidence: Evidence) -> bool:
     return any(mark.points is None and mark.name in evidence.disturbed for mark in grade.marks)
 
 
-def without_disturbance(mark: Mark, evidence: Evidence, name: str = "") -> Mark:
-    """*mark*, open where it has less than all points and other work may have cost them.
+def held_open(mark: Mark, evidence: Evidence, name: str = "") -> Mark:
+    """*mark*, open where it lost points that other work or a limit of ours may have cost.
 
     *name* is what the evidence calls the answer, where that is not the name of the mark.
     """
     if mark.points is None or mark.points >= mark.max_points:
         return mark
-    why = evidence.disturbed.get(name or mark.name)
-    if why is not None:
+    name = name or mark.name
+    if (why := evidence.disturbed.get(name)) is not None:
         again = " The same happened when the notebook ran alone." if evidence.rerun else ""
-        feedback = f"This mark is open, and nothing is deducted: {why}.{again} Grade it again."
-        return replace(
-            mark, points=None, verdict=Verdict.UNSETTLED, mistake=None, feedback=feedback
-        )
+        return _opened(mark, f"{_OPEN}: {why}.{again} Grade it again.")
+    if (why := evidence.cut_short.get(name)) is not None:
+        return _opened(mark, f"{_OPEN}: {why}. A person decides.")
     if evidence.rerun:
         note = f"This mark is from a second run, alone, because in the first {evidence.rerun}."
         return replace(mark, feedback=f"{mark.feedback} {note}".strip())
     return mark
+
+
+def _opened(mark: Mark, why: str) -> Mark:
+    return replace(mark, points=None, verdict=Verdict.UNSETTLED, mistake=None, feedback=why)
 
 
 def score(paper: Paper, evidence: Evidence) -> Grade:
@@ -72,7 +74,7 @@ def score(paper: Paper, evidence: Evidence) -> Grade:
         return _whole(paper, evidence.submission_sha256, Verdict.UNSETTLED, None, note)
     marks: list[Mark] = []
     for question in paper.questions:
-        marks += (without_disturbance(m, evidence) for m in _marks(question, evidence.answers))
+        marks += _marks(question, evidence)
     return _grade(paper, evidence.submission_sha256, tuple(marks), evidence.environment)
 
 
@@ -119,36 +121,41 @@ class _Own:
     right: bool
 
 
-def _marks(question: Question, answers: Mapping[str, Answer]) -> Iterator[Mark]:
+def _marks(question: Question, evidence: Evidence) -> Iterator[Mark]:
     own: dict[str, _Own] = {}
-    failed: set[str] = set()
+    unknown: set[str] = set()
     for part_id, key in question.keys.items():
-        name = question.name(part_id)
-        answer = answers.get(name)
-        if answer is not None and answer.never_ran:
-            failed.add(part_id)
-            yield _open(question, key, waiting(answer.waits_for))
-            continue
-        if answer is None or answer.raw is None:
-            why = (answer and answer.absent) or f"no cell sets {name}"
-            yield _mark(question, key, verdict=Verdict.ABSENT, feedback=f"No answer: {why}.")
-            continue
-        try:
-            mark = _answered(question, key, answer.raw, own)
-        except SetupError:
-            raise  # true for every answer, such as a package that is missing
-        except Exception as error:  # noqa: BLE001 - one odd answer must cost no other
-            # The name of the error alone: its text may hold the key, and a student reads this.
-            why = f"{FAULT} ({type(error).__name__}). The mark is open, and nothing is deducted."
-            mark = _open(question, key, why)
-        if failed.intersection(key.part.uses) and _may_earn_more(mark):
+        answer = evidence.answers.get(question.name(part_id))
+        mark = held_open(_first_mark(question, key, answer, own), evidence)
+        if unknown.intersection(key.part.uses) and _may_earn_more(mark):
             # What would be carried into it is not known, and may be worth more.
-            why = f"{BUILDS}. The mark is open, and nothing is deducted."
-            unsettled = Verdict.UNSETTLED
-            mark = replace(mark, points=None, verdict=unsettled, mistake=None, feedback=why)
-        if mark.points is None and mark.feedback.startswith((FAULT, BUILDS)):
-            failed.add(part_id)
+            mark = _opened(mark, f"{BUILDS}. The mark is open, and nothing is deducted.")
+        if mark.points is None and part_id not in own and _carries(key):
+            unknown.add(part_id)
         yield mark
+
+
+def _carries(key: Key) -> bool:
+    """Whether later parts may compute with an answer of this kind."""
+    kind = kinds.find(key.part.kind)
+    return kind.carried(kind.true(key), key) is not None
+
+
+def _first_mark(question: Question, key: Key, answer: Answer | None, own: dict[str, _Own]) -> Mark:
+    """The mark of one answer by itself, which *own* then has for later parts."""
+    if answer is not None and answer.never_ran:
+        return _open(question, key, waiting(answer.waits_for))
+    if answer is None or answer.raw is None:
+        why = (answer and answer.absent) or f"no cell sets {question.name(key.part.id)}"
+        return _mark(question, key, verdict=Verdict.ABSENT, feedback=f"No answer: {why}.")
+    try:
+        return _answered(question, key, answer.raw, own)
+    except SetupError:
+        raise  # true for every answer, such as a package that is missing
+    except Exception as error:  # noqa: BLE001 - one odd answer must cost no other
+        # The name of the error alone: its text may hold the key, and a student reads this.
+        why = f"{FAULT} ({type(error).__name__}). The mark is open, and nothing is deducted."
+        return _open(question, key, why)
 
 
 def _may_earn_more(mark: Mark) -> bool:
@@ -162,6 +169,8 @@ def _answered(question: Question, key: Key, raw: Raw, own: dict[str, _Own]) -> M
     kind = kinds.find(key.part.kind)
     try:
         value = kind.read(raw, key)
+    except BeyondLimit as reason:
+        return _open(question, key, f"{reason.sentence} {_OPEN}: a person decides.")
     except Unreadable as reason:
         verdict = Verdict.ABSENT if reason.blank else Verdict.UNREADABLE
         return _mark(question, key, verdict=verdict, feedback=reason.sentence)

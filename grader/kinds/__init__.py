@@ -16,7 +16,17 @@ from grader.kinds import (  # noqa: F401
     table,
     true_false,
 )
-from grader.kinds.base import Example, Kind, KindOf, Tried, Unreadable, Usual, kinds
+from grader.kinds.base import BeyondLimit, Example, Kind, KindOf, Tried, Unreadable, Usual, kinds
 from grader.kinds.shares import share
 
-__all__ = ["Example", "Kind", "KindOf", "Tried", "Unreadable", "Usual", "kinds", "share"]
+__all__ = [
+    "BeyondLimit",
+    "Example",
+    "Kind",
+    "KindOf",
+    "Tried",
+    "Unreadable",
+    "Usual",
+    "kinds",
+    "share",
+]

@@ -11,8 +11,15 @@ from grader.errors import PackageError
 from grader.kinds import student_tools as tools
 from grader.kinds.hidden import raised
 from grader.kinds.hidden.cases import UNCOMPARED, Case, Hidden, Raises, hidden
-from grader.kinds.hidden.compare import Closeness, difference, numbers_in, shown, without_names
-from grader.kinds.hidden.source import OUT_OF_TIME
+from grader.kinds.hidden.compare import (
+    WIDEST,
+    Closeness,
+    difference,
+    numbers_in,
+    shown,
+    without_names,
+)
+from grader.kinds.hidden.source import FAILED_BEFORE
 from grader.kinds.shares import share
 from grader.model import Call, Draw, Judgement, Key, Part, Text, Trial, Verdict, packages
 from grader.model.packages import Package
@@ -250,17 +257,26 @@ def _hides_a_right_one(call: Mapping[str, object], want: object) -> bool:
     but its arrays may take more bytes, and the results before it may have left no room.
     """
     if call["is"] == "unmade":
-        return call.get("what") == OUT_OF_TIME
+        return call.get("what") != FAILED_BEFORE
+    if call["is"] == "raised":
+        return _is_of_tool(call)
     if call["is"] != "unfit" or isinstance(want, Raises):
         return False
     if want is UNCOMPARED or call.get("type") != trial.UnfitError.__name__:
         return True
-    most = _WIDEST * numbers_in(want)
+    most = WIDEST * numbers_in(want)
     return call.get("what") == trial.TOO_MUCH and most > trial.MAX_BYTES
 
 
-_WIDEST = 16
-"""Bytes of the widest number."""
+def _is_of_tool(call: Mapping[str, object]) -> bool:
+    """Whether a tool of ours gave up on code that may be right."""
+    said = call.get("what")
+    return call.get("type") in _GIVE_UP or (
+        call.get("type") == "LaunchError" and str(said).endswith("take too long here")
+    )
+
+
+_GIVE_UP = ("TooManyStatesError", "RankHungError")
 
 
 def _is_raised(call: Mapping[str, object], wanted: str) -> bool:

@@ -22,6 +22,13 @@ class Unreadable(Exception):  # noqa: N818 - it is an answer, not an error
         """True for the untouched placeholder, which counts as no answer at all."""
 
 
+class BeyondLimit(Unreadable):
+    """An answer that the grader did not read whole because of a limit of its own.
+
+    It may be right, so its mark stays open. The sentence says which limit it was.
+    """
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Example:
     """A sample answer as the kernel would send it, and what must come of it."""

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import TypeVar
 
-from grader.kinds.base import Unreadable
+from grader.kinds.base import BeyondLimit, Unreadable
 from grader.model import Raw
 
 T = TypeVar("T")
@@ -20,9 +20,14 @@ class Unread:
 
 
 def read_cell(read: Callable[[], T]) -> T | Unread | None:
-    """What *read* returns, None when it finds a blank, or why it can't be read."""
+    """What *read* returns, None when it finds a blank, or why it can't be read.
+
+    Raises BeyondLimit, because what one cell is worth is part of the whole answer's mark.
+    """
     try:
         return read()
+    except BeyondLimit:
+        raise
     except Unreadable as reason:
         return None if reason.blank else Unread(reason.sentence)
 

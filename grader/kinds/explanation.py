@@ -56,7 +56,7 @@ class ExplanationKind(Usual[ExplanationKey, str]):
         text = "\n".join(lines).strip()
         if not text:
             raise Unreadable("Nothing was written.", blank=True)
-        if len(text.split()) < FEWEST_WORDS:
+        if _words(text) < FEWEST_WORDS:
             raise Unreadable(f"{quoted(text)} is not an explanation; give {_WANTED}.")
         # What is cut off can be read in the notebook, by the person who grades it.
         return f"{text} […]" if raw.get("cut") else text
@@ -126,6 +126,11 @@ class ExplanationKind(Usual[ExplanationKey, str]):
     def explain(self, key: ExplanationKey) -> str:
         """The rubric."""
         return key.rubric.strip() or "A person grades this."
+
+
+def _words(text: str) -> int:
+    """How many words *text* has at most: some scripts put no space between them."""
+    return max(len(text.split()), sum(c.isalpha() and not c.isascii() for c in text))
 
 
 _WANTED = f"a text of at least {FEWEST_WORDS} words in quotes"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from grader import units
-from grader.kinds.base import Unreadable
+from grader.kinds.base import BeyondLimit, Unreadable
 from grader.kinds.cells import Unread, raw_items, raw_pairs, read_cell
 from grader.kinds.scalars import number, number_in, quoted, refusal
 from grader.model import Raw
@@ -36,6 +36,8 @@ def _rows(raw: Raw, rows: Sequence[str], wanted: str) -> Iterator[tuple[int, Raw
     tag = raw.get("t")
     if tag == "dict":
         yield from _named_rows(raw, rows)
+    elif tag == "array" and raw.get("v") is None and _heights(raw) == [len(rows)]:
+        raise BeyondLimit(f"The answer is an array too large to be read; give {wanted}.")
     elif tag in ("list", "array") and isinstance(raw.get("v"), list):
         items = raw_items(raw)
         if len(items) > len(rows):
@@ -43,6 +45,12 @@ def _rows(raw: Raw, rows: Sequence[str], wanted: str) -> Iterator[tuple[int, Raw
         yield from enumerate(items)
     else:
         raise refusal(raw, wanted)
+
+
+def _heights(raw: Raw) -> list[object]:
+    """How many rows an array has, in a list of one; none for an array without dimensions."""
+    shape = raw.get("shape")
+    return shape[:1] if isinstance(shape, list) else []
 
 
 def _named_rows(raw: Raw, rows: Sequence[str]) -> Iterator[tuple[int, Raw]]:
@@ -57,7 +65,7 @@ def _named_rows(raw: Raw, rows: Sequence[str]) -> Iterator[tuple[int, Raw]]:
 
 def _label(raw: Raw) -> str:
     """A row's name as it would stand in the table."""
-    written = str(raw.get("v", ""))[:100]
+    written = str(raw.get("v", ""))
     if raw.get("t") not in ("int", "float"):
         return folded(written)
     try:

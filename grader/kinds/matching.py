@@ -238,8 +238,7 @@ _PAIR = re.compile(PAIR)
 
 def _from_text(written: str, key: MatchingKey) -> Iterator[tuple[int, Raw]]:
     """From "1C 2A", or "CA": the letters in the items' order."""
-    if len(written) > lettered.MAX_TEXT:
-        raise Unreadable(f"The text has {len(written)} characters; give {_wanted(key)}.")
+    written = " ".join(written.split())
     if re.fullmatch(r"[A-Za-z]+", written) and len(written) == len(key.items):
         yield from enumerate(samples.text(letter) for letter in written)
         return

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable, Mapping
 
 from grader import units
-from grader.kinds.base import Unreadable
+from grader.kinds.base import BeyondLimit, Unreadable
 from grader.model import Raw
 
 MAX_DIGITS = 300
 """Of a whole number; a float can hold any such number, and no answer is larger."""
-MAX_TEXT = 200
-"""Characters of a number written as text with its unit."""
+_LONG_NUMBER = re.compile(r"[-+]?[\d.,_ ]{100}")
+"""How a text begins that may be a number of more characters than are read."""
 
 
 def number(raw: Raw, unit: str, wanted: str) -> int | float:
@@ -48,13 +49,26 @@ def number_in(unit: str) -> str:
 
 
 def _from_text(raw: Raw, unit: str, wanted: str) -> int | float:
-    written = text(raw, wanted)
-    if len(written) > MAX_TEXT:
-        raise Unreadable(f"The text has {len(written)} characters; give {wanted}.")
+    written = one_line(raw, wanted)
+    if raw.get("cut") or len(written) > units.MAX_LENGTH:
+        if _LONG_NUMBER.match(written):
+            raise too_long(written, units.MAX_LENGTH, wanted)
+        raise Unreadable(f"The text has {len(written):,} characters; give {wanted}.")
     try:
         return units.read(written, unit).value
     except units.ReadError as error:
         raise Unreadable(_sentence(str(error))) from None
+
+
+def one_line(raw: Raw, wanted: str) -> str:
+    """The text in *raw* with single spaces, as far as it was sent. Raises Unreadable."""
+    return " ".join(text({**raw, "cut": False}, wanted).split())
+
+
+def too_long(written: str, most: int, wanted: str) -> BeyondLimit:
+    """Why a text of more than *most* characters is left to a person."""
+    what = f"The text has {len(written):,} characters or more, and at most {most:,} are read"
+    return BeyondLimit(f"{what}; give {wanted}.")
 
 
 def _sentence(line: str) -> str:
@@ -79,6 +93,8 @@ def refusal(raw: Raw, wanted: str) -> Unreadable:
     if tag == "ellipsis":
         return Unreadable("Nothing was filled in: the answer is still `...`.", blank=True)
     say = _SEEN.get(tag) if isinstance(tag, str) else None
+    if raw.get("crowded"):
+        return BeyondLimit("The other answers are so large that this one was not read.")
     seen = say(raw) if say else "The answer came back in a form that can't be read"
     return Unreadable(f"{seen}; give {wanted}.")
 

@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 from grader.kinds import samples
 from grader.kinds.base import CORRECT, UNDRAWN, Example, Unreadable, Usual, kinds
 from grader.kinds.feedback import feedback, said
-from grader.kinds.scalars import text
+from grader.kinds.scalars import one_line as sent
+from grader.kinds.scalars import too_long
 from grader.kinds.shares import share
 from grader.model import Draw, Judgement, Key, Part, Raw, Share, Text, Verdict
 from grader.model.item import Item
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 Match = Literal["exact", "casefold", "regex"]
 
 MAX_LENGTH = 500
+"""Characters of a text that is compared; a longer one waits for a person."""
 SECONDS = 0.2
 """For one pattern on one answer; patterns are the author's, but the text is not."""
 
@@ -83,11 +85,11 @@ class ShortTextKind(Usual[ShortTextKey, str]):
 
     def read(self, raw: Raw, key: ShortTextKey) -> str:  # noqa: ARG002
         """The text in one line."""
-        written = one_line(text(raw, _WANTED))
+        written = one_line(sent(raw, _WANTED))
         if written == "...":
             raise Unreadable("Nothing was filled in.", blank=True)
-        if len(written) > MAX_LENGTH:
-            raise Unreadable(f"The text has {len(written)} characters; give {_WANTED}.")
+        if raw.get("cut") or len(written) > MAX_LENGTH:
+            raise too_long(written, MAX_LENGTH, _WANTED)
         return written
 
     def judge(self, value: str, key: ShortTextKey) -> Judgement:

@@ -103,6 +103,8 @@ class Submission:
 
 DISTURBED = "disturbed"
 """What the environment of evidence calls the answers that other work may have cost, with why."""
+CUT_SHORT = "cut_short"
+"""What it calls the answers that a limit of the grader kept from being found or read, with why."""
 RERUN = "rerun"
 """What it calls the reason for which a notebook ran a second time, alone."""
 VERSION = "version"
@@ -132,6 +134,12 @@ class Evidence:
     def disturbed(self) -> Mapping[str, str]:
         """The answers that other work on the machine may have cost, and what it did."""
         found = self.environment.get(DISTURBED)
+        return found if isinstance(found, Mapping) else {}
+
+    @property
+    def cut_short(self) -> Mapping[str, str]:
+        """The answers that a limit of the grader kept from being found or read, and which limit."""
+        found = self.environment.get(CUT_SHORT)
         return found if isinstance(found, Mapping) else {}
 
     @property
@@ -165,6 +173,8 @@ class Call:
     seed: int = 0
     example: tuple[str, ...] = ()
     """Expressions to evaluate instead: visible ones, with the function under its plain name."""
+    group: str = ""
+    """What it is judged with: once one of a group has ended or was late, the group has failed."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

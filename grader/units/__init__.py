@@ -3,9 +3,10 @@
 from grader.units.convert import magnitude, names, number, quantity, same_dimension, show, with_unit
 from grader.units.parse import Unit, UnitError, unit
 from grader.units.quantity import DimensionError, describe, printed_unit
-from grader.units.read import ReadError, Reading, read
+from grader.units.read import MAX_LENGTH, ReadError, Reading, read
 
 __all__ = [
+    "MAX_LENGTH",
     "DimensionError",
     "ReadError",
     "Reading",

@@ -39,8 +39,8 @@ LOOSE_PREFIX = r"\b([kMGT])\s+(?=[^\W\d_])"
 """A prefix that stands apart from its unit, as in "2.5k tokens"."""
 FLOPS = r"(?i:[kmgtpez]?flops?|(?:kilo|mega|giga|tera|peta|exa|zetta)flops)|[kKMGTPEZ]?(?:OPS|OPs)"
 """What may be a count of operations or a speed."""
-LONGEST_TEXT = 100
-"""Characters of a number with its unit."""
+LONGEST_TEXT = 1_000
+"""Characters of a number with its unit, which leaves room for hundreds of digits."""
 LONGEST_SYMBOL = 4
 """Characters; a longer name of a unit may begin with a capital letter."""
 

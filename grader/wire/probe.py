@@ -25,7 +25,7 @@ MAX_BITS = 14_000
 MAX_CHARACTERS = 100_000
 """Of all strings of one answer together."""
 MAX_ANSWERS = 2_000_000
-"""Characters of all answers together; those that no longer fit become objects."""
+"""Characters of all answers together; those that no longer fit become objects, called crowded."""
 
 Raw = dict[str, Any]
 
@@ -57,7 +57,7 @@ def answers(names: Iterable[str], space: Mapping[str, Any]) -> str:
         raw = encode(space[name]) if name in space else None
         size = len(_written(raw))
         if raw is not None and size > room:
-            raw, size = {**_object(space[name]), "large": True}, 0
+            raw, size = {**_object(space[name]), "large": True, "crowded": True}, 0
         room -= size
         found[name] = raw
     return base64.b64encode(_written(found).encode()).decode()

@@ -103,7 +103,7 @@ class _Reader:
     def set(self, raw: Mapping[str, Any]) -> object:
         """A set, told by its items in order."""
         if len(_list(raw)) > _MOST_KEYS:
-            raise ValueError("too many items of a set")
+            raise UnknownError(f"more than {_MOST_KEYS:,} items of a set")
         return {"a set of": sorted(self.items(raw), key=_place)}
 
     def dict(self, raw: Mapping[str, Any]) -> object:
@@ -111,7 +111,7 @@ class _Reader:
         found: dict[object, object] = {}
         pairs = _list(raw)
         if len(pairs) > _MOST_KEYS:
-            raise ValueError("too many keys")
+            raise UnknownError(f"more than {_MOST_KEYS:,} keys of a dict")
         for pair in pairs:
             if not isinstance(pair, list) or len(pair) != 2:
                 raise ValueError("not a pair")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
@@ -50,11 +50,19 @@ def choose(
     """
     trouble: SubmissionError | None = None
     candidates = []
-    for found in _notebooks(folder):
+    budget = Budget(folder, lambda _: "handed in")
+    files = [one for one in walk(folder, budget) if isinstance(one, Found)]
+    for found in files[:MOST]:
         try:
             candidates.append(_candidate(found))
         except (SubmissionError, OSError) as error:
             trouble = trouble or _as_theirs(error, found)
+    if (files[MOST:] or budget.left_out) and all(one.release != release for one in candidates):
+        raise SubmissionError(
+            "there are too many files to look at all of them, and none of the first notebooks is "
+            "of this exam",
+            fix="hand in the notebook of the exam alone",
+        )
     if not candidates:
         if trouble is not None:
             raise trouble
@@ -76,14 +84,6 @@ def choose(
         student=best.student if names_one(best) else None,
         note=_note(best, others),
     )
-
-
-def _notebooks(folder: Path) -> Iterator[Found]:
-    things = walk(folder, Budget(folder, lambda _: "handed in"))
-    count = 0
-    for thing in things:
-        if isinstance(thing, Found) and (count := count + 1) <= MOST:
-            yield thing
 
 
 def _candidate(found: Found) -> _Candidate:

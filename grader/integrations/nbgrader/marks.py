@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from grader import __version__
-from grader.grading.score import without_disturbance
+from grader.grading.score import held_open
 from grader.integrations.nbgrader.source import release_of
 from grader.model import Answer, CellRun, Evidence, Grade, Mark, Outcome, Submission, Verdict
 from grader.model.assignment import Assignment, SourceCell, SourceNotebook
@@ -80,7 +80,7 @@ def _marks(assignment: Assignment, notebook: SourceNotebook, work: Work) -> Iter
             answer=found.answer,
             feedback=found.feedback,
         )
-        yield mark if evidence is None else without_disturbance(mark, evidence, cell.grade_id)
+        yield mark if evidence is None else held_open(mark, evidence, cell.grade_id)
 
 
 def _whole(name: str, work: Work) -> _Found | None:
@@ -122,8 +122,14 @@ def _written(cell: SourceCell, raw: Raw) -> _Found:
         points=None,
         verdict=Verdict.UNSETTLED,
         feedback="This waits for a person.",
-        answer=None if cell.task else str(raw.get("v", ""))[:_SHOWN],
+        answer=None if cell.task else _shown(str(raw.get("v", ""))),
     )
+
+
+def _shown(written: str) -> str:
+    """*written* as far as a mark holds it: who reads it must see that there is more."""
+    more = f" […] (the first {_SHOWN:,} characters; all of it is in the notebook)"
+    return written if len(written) <= _SHOWN else written[:_SHOWN] + more
 
 
 def _tests(cell: SourceCell, raw: Raw, evidence: Evidence) -> _Found:

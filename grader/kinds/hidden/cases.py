@@ -138,7 +138,7 @@ class Hidden:
             text = json.dumps({name: trial.encode(value) for name, value in inputs.items()})
             if _OPAQUE in text:
                 raise ValueError(f"'{self.part}_cases' yields an input that can't be sent")
-            call = Call(inputs=text, seed=(seed + number) % 2**31)
+            call = Call(inputs=text, seed=(seed + number) % 2**31, group=group)
             near = Closeness(**more[0]) if more else self._near
             yield Case(group=group, call=call, near=near)
 

@@ -161,6 +161,10 @@ def without_names(why: str, known: Container[str]) -> str:
     return _KEY.sub(lambda found: found[0] if found[1] in known else A_KEY, why)
 
 
+WIDEST = 16
+"""Bytes of the widest number."""
+
+
 def numbers_in(value: object) -> int:
     """How many numbers stand in the arrays of a result."""
     if isinstance(value, Array):

@@ -30,8 +30,8 @@ _OF_ITSELF = frozenset([*dir(builtins), "get_ipython", "display", "__file__", "_
 """Names that are there before any cell."""
 UNDEFINED = "its definition could not be run by itself"
 """Why code that was looked at is not called."""
-OUT_OF_TIME = "the time for all calls was used up"
-"""Why a function is not called although nothing is known against it."""
+FAILED_BEFORE = "another call of its group had ended the kernel or had taken too long"
+"""Why a call that could change no verdict is not made."""
 
 
 class TooLongError(ValueError):

@@ -11,13 +11,13 @@ from dataclasses import replace
 from grader import notebook
 from grader.errors import SubmissionError
 from grader.model import Answer, Evidence, Job, Limits, Outcome, Trial
-from grader.model.evidence import DISTURBED, RERUN
+from grader.model.evidence import CUT_SHORT, DISTURBED, RERUN
 from grader.notebook import Cell, nbgrader_cells
 from grader.runtime.execute.files import placing
 from grader.runtime.execute.limits import phrases
 from grader.runtime.execute.outputs import put_out
 from grader.runtime.execute.races import raced, unclear
-from grader.runtime.execute.run import WHOLE, NotebookRun
+from grader.runtime.execute.run import DIED_TOO_OFTEN, WHOLE, NotebookRun
 from grader.runtime.execute.waiting import put_off, standing_in, unmeasured, waits_for
 from grader.runtime.kernels import (
     MOST_TIMES,
@@ -80,7 +80,7 @@ def execute(
             answers = put_out(job.source, handed_in, run.shown)
     except NotStartedError as error:
         return _refused(job, error, time.monotonic() - began)
-    disturbed = _disturbed(job, run, answers)
+    disturbed, cut_short = _disturbed(job, run, answers), _cut_short(run, answers)
     return Evidence(
         submission_sha256=job.submission.sha256,
         outcome=run.outcome,
@@ -106,6 +106,7 @@ def execute(
             "sandbox": chosen.describe(),
             **({"machine": from_json(job.machine).id} if job.machine else {}),
             **({DISTURBED: disturbed} if disturbed else {}),
+            **({CUT_SHORT: cut_short} if cut_short else {}),
             **({RERUN: job.rerun} if job.rerun else {}),
         },
     )
@@ -169,6 +170,16 @@ def _disturbed(job: Job, run: NotebookRun, answers: Mapping[str, Answer]) -> Map
             if why is not None:
                 found.setdefault(trial.name, why)
     return found
+
+
+def _cut_short(run: NotebookRun, answers: Mapping[str, Answer]) -> Mapping[str, str]:
+    """What a limit of ours kept from being found, also of the cells of an nbgrader notebook."""
+    not_run = {
+        name: f"its cell was not run, {DIED_TOO_OFTEN}"
+        for name, answer in answers.items()
+        if answer.raw is not None and answer.raw.get("index") in run.given_up
+    }
+    return {**run.cut_short, **not_run}
 
 
 def _note(job: Job, run: NotebookRun, disturbed: Mapping[str, str]) -> str | None:

@@ -19,7 +19,7 @@ from grader.kinds.hidden.analysis import NotAnalyzedError, definitions
 from grader.model import Answer, Outcome, Race, Raw, Trial
 from grader.runtime.execute import agreement, counts
 from grader.runtime.execute.trials import read_said
-from grader.runtime.kernels import NotStartedError, Session, Terms
+from grader.runtime.kernels import Called, NotStartedError, Session, Terms
 from grader.runtime.machine import MachineProfile, roofline_seconds
 from grader.runtime.sandbox import THREADS
 from grader.wire import inputs
@@ -163,6 +163,7 @@ class _Race:
         self._race = race
         self._clean = clean
         self._end = time.monotonic() + race.seconds
+        self._cut_short = False
 
     def all(self, cells: Sequence[str], start: _START, terms: Terms) -> Raw:
         """What was found: seconds of each round, and whether the results agreed."""
@@ -208,6 +209,7 @@ class _Race:
             fine = ran.outcome is Outcome.FINISHED and ran.error is None
             if ran.disturbed:
                 raise _UnmadeError(f"the code {ran.disturbed}")
+            self._cut_short |= ran.outcome is Outcome.TIMEOUT
             if not ran.alive or not (fine or len(cells) > 1):
                 raise _FailedError("the code could not be run by itself")
 
@@ -276,20 +278,28 @@ class _Race:
         found = read_said(called.said)
         if called.late and session is not self._clean:
             raise _LateError
-        why = None
         if called.disturbed:
             raise _UnmadeError(f"a run {called.disturbed}")
-        if called.late:
-            why = f"one run took longer than {self._trial.seconds:g} s"
-        elif not called.alive:
-            why = f"a run {called.error or 'ended the kernel'}"
-        elif found["is"] == "unfit":
-            why = "its result is too large to be taken"
-        elif found["is"] != "returned":
-            why = "an exception was raised in a timed run"
+        why = self._trouble(called, found["is"])
         if why is None:
             return found["v"], round(called.seconds, 6)
-        raise _UnmadeError(f"the baseline: {why}") if session is self._clean else _FailedError(why)
+        if session is self._clean:
+            raise _UnmadeError(f"the baseline: {why}")
+        if self._cut_short:  # what the function needs may be what took too long
+            raise _UnmadeError("running the notebook again took too long")
+        if found["is"] == "unfit" and agreement.may_fit(self.ask(self._clean, "show")[0]):
+            raise _UnmadeError("the result is too large to be taken")
+        raise _FailedError(why)
+
+    def _trouble(self, called: Called, outcome: object) -> str | None:
+        """What went wrong in a run; None when it returned something."""
+        if called.late:
+            return f"one run took longer than {self._trial.seconds:g} s"
+        if not called.alive:
+            return f"a run {called.error or 'ended the kernel'}"
+        if outcome == "unfit":
+            return "its result is too large to be taken"
+        return None if outcome == "returned" else "an exception was raised in a timed run"
 
 
 @cache

@@ -16,8 +16,10 @@ from grader.runtime.execute.waiting import waits_for
 from grader.runtime.kernels import MOST_TIMES, Called, NotStartedError, Ran, Said, Session
 
 MAX_RESTARTS = 3
+DIED_TOO_OFTEN = "because the kernel had died too often"
 ASK_SECONDS = 10.0
 """For the kernel to say what its names hold."""
+TOO_LATE = f"reading the answer took longer than {ASK_SECONDS:g} s"
 PREPARE_SECONDS = 60.0
 """For what runs before the first cell, each."""
 FREE_ASKING_SECONDS = 30.0
@@ -73,6 +75,10 @@ class NotebookRun:
         self.restarts = 0
         self.disturbed: dict[str, str] = {}
         """What the machine did to the run, by the answer that it may have cost; WHOLE is all."""
+        self.cut_short: dict[str, str] = {}
+        """The answers that a limit of ours kept from being found or read, and which limit."""
+        self.given_up: set[int] = set()
+        """The cells, counted from 0, that were not run because kernels had died too often."""
         self.shown: dict[int, tuple[tuple[str, ...], ...]] = {}
         """By cell, counted from 0, what it put out, as `Ran.shown` has it."""
 
@@ -84,7 +90,8 @@ class NotebookRun:
                 used_up = f"because the notebook had used up {self._allowed()}"
                 self._not_run(code, Outcome.TIMEOUT, used_up)
             elif not self._revived(code.number):
-                self._not_run(code, Outcome.CRASHED, "because the kernel had died too often")
+                self._not_run(code, Outcome.CRASHED, DIED_TOO_OFTEN)
+                self._give_up(code)
             else:
                 self._run(code)
         self._ask_at_the_end()
@@ -208,6 +215,15 @@ class NotebookRun:
         )
         self.shown[code.index] = (("error",),)
 
+    def _give_up(self, code: Code) -> None:
+        """Notes the answers that *code* might have set, and those that are tried at the end."""
+        self.given_up.add(code.index)
+        words = set(re.findall(r"\w+", code.source))
+        tried = {trial.name for trial in self._job.trials}
+        for name in self._job.names:
+            if name in words or name in tried:
+                self.cut_short[name] = f"code cell {code.number} was not run, {DIED_TOO_OFTEN}"
+
     def _prepare(self) -> None:
         """Runs what is ours, in a kernel that has run nothing yet."""
         for source in self._before:
@@ -297,6 +313,11 @@ class NotebookRun:
         said = self._session.ask(names, seconds=ASK_SECONDS)
         if said.disturbed:
             self.disturbed.setdefault(WHOLE, f"reading the answers {said.disturbed}")
+        for name in names:
+            if said.late:
+                self.cut_short.setdefault(name, TOO_LATE)
+            elif self.cut_short.get(name) == TOO_LATE:
+                del self.cut_short[name]
         self._alive = said.alive
         free = min(time.monotonic() - began, self._free)
         self._free -= free

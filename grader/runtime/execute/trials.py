@@ -9,16 +9,16 @@ from typing import Any, Protocol
 
 from grader.kinds.hidden.analysis import NotAnalyzedError, definitions, functions_of
 from grader.kinds.hidden.cases import watch_request
-from grader.kinds.hidden.source import OUT_OF_TIME, UNDEFINED
+from grader.kinds.hidden.source import FAILED_BEFORE, UNDEFINED
 from grader.model import Answer, Call, Outcome, Raw, Trial
 from grader.runtime.kernels import Called, Session
 from grader.runtime.kernels.ask import UNREADABLE, decoded
 from grader.wire.trial import MAX_DEPTH, MAX_ITEMS, TOO_MUCH
 
-MOST_DEATHS = 5
-"""Kernels that the calls of one function may end; those that are left are not made then."""
-MOST_LATE = 3
-"""Calls of one function that may take too long."""
+MOST_DEATHS = 8
+"""Kernels that the calls of one function may end; the marks of those that are left stay open."""
+MOST_LATE = 8
+"""Calls of one function that may take too long, one of each group; then likewise."""
 MOST_SAID = 8_000_000
 """Characters that all calls of one function may say, so that evidence can be kept."""
 
@@ -101,18 +101,27 @@ class _Calls:
         self._session = session
         self._kernels = kernels
         self._late = 0
+        self._failed: set[str] = set()
         self._room = MOST_SAID
 
     def all(self) -> list[Raw]:
         """What came of each, with the digest that tells which it was."""
         calls = zip(self._trial.digests, self._trial.calls, strict=True)
-        return [{"call": digest, **self._made(call)} for digest, call in calls]
+        return [{"call": digest, **self._outcome(call)} for digest, call in calls]
+
+    def _outcome(self, call: Call) -> Raw:
+        if call.group in self._failed:
+            return {"is": "unmade", "what": FAILED_BEFORE}
+        outcome = self._made(call)
+        if outcome["is"] in ("late", "died"):
+            self._failed.add(call.group)
+        return outcome
 
     def _made(self, call: Call) -> Raw:
         if self._late >= MOST_LATE:
             return {"is": "unmade", "what": f"{MOST_LATE} calls had taken too long"}
         if self._kernels.left() <= 0:
-            return {"is": "unmade", "what": OUT_OF_TIME}
+            return {"is": "unmade", "what": "the time for all calls was used up"}
         if not self._kernels.revived():
             return {"is": "unmade", "what": "the kernel had died too often"}
         if not self._has_source and not self._defined():
@@ -146,7 +155,7 @@ class _Calls:
         if not called.alive:
             return {"is": "died", "what": called.error or "ended the kernel", **seconds}
         self._room -= len(called.said or "")
-        if self._room < 0:
+        if self._room < 0 or called.said is None:  # None for a reply too long for the wire
             return {"is": "unfit", "type": "", "what": TOO_MUCH, **seconds}
         found = read_said(called.said)
         took = called.seconds - called.waited

@@ -246,8 +246,8 @@ def _nested(value: object, shape: list[int], depth: int) -> object:
 
 
 def _object(raw: Mapping[str, object], _depth: int) -> dict[str, object]:
-    large = {"large": _flag(raw["large"])} if "large" in raw else {}
-    return {"type": _string(raw.get("type"), 200), **large}
+    flags = {name: _flag(raw[name]) for name in ("large", "crowded") if name in raw}
+    return {"type": _string(raw.get("type"), 200), **flags}
 
 
 _CHECKS: dict[str, Callable[[Mapping[str, object], int], dict[str, object]]] = {

@@ -74,6 +74,8 @@ class Said:
     """Names whose answer had not the form that the probe gives."""
     alive: bool = True
     """False when the kernel died or had to be killed while it was asked."""
+    late: bool = False
+    """Whether no answer came in time."""
     disturbed: str = ""
     """As in `Ran`."""
 

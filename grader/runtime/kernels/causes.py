@@ -15,6 +15,13 @@ _PATH = re.compile(
 )
 
 
+_DID = {
+    "processes": "started more processes",
+    "files": "wrote more files",
+    "locks": "held more file locks",
+}
+
+
 def plain(error: Exception) -> str:
     """What went wrong, for a student: the first line, and in it no path of ours.
 
@@ -33,8 +40,7 @@ def died(status: int | None, hit: str | None) -> tuple[Outcome, str]:
     if hit == MACHINE:
         return Outcome.OUT_OF_MEMORY, NO_MEMORY
     if hit is not None:
-        did = {"processes": "started more processes", "files": "wrote more files"}.get(hit, hit)
-        return Outcome.CRASHED, f"{did} than it may"
+        return Outcome.CRASHED, f"{_DID.get(hit, hit)} than it may"
     if how == "SIGXCPU":
         return Outcome.TIMEOUT, "used up the CPU time of the notebook"
     return Outcome.CRASHED, f"ended the kernel ({how})"

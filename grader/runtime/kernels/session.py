@@ -285,7 +285,7 @@ class KernelSession:
         await self._end()
         if lost:
             raise LostError("the kernel was ended from outside")
-        return Said(garbled=frozenset(names), alive=False, disturbed=disturbed)
+        return Said(garbled=frozenset(names), alive=False, late=late, disturbed=disturbed)
 
     async def _call(self, request: str, seconds: float) -> Called:
         kernel = self._living()

@@ -1,8 +1,9 @@
 """How much a submission has written to its folder, where no file system of its own bounds it.
 
 Counted are the files in the folder, and those without a name that a process still has open or
-mapped. Between two looks at all of them the free space of the disk is asked for, which takes
-microseconds: when it has shrunk by what was left, it is time to look at once.
+mapped. Between two looks at all of them the free space of the disk is asked for, and how many files
+it can still hold, which takes microseconds: when either has shrunk by what was left, it is time to
+look at once.
 """
 
 from __future__ import annotations
@@ -20,9 +21,12 @@ _LOOK_SECONDS = 0.1
 _SOON_SECONDS = 0.01
 _FASTEST = 2e9
 """Bytes in a second: what is left must last until the next look, at this speed."""
+_FASTEST_ENTRIES = 2e5
+"""Files and folders in a second, likewise."""
 _SHARE = 20
 """Of its time, at most one part in so many is spent on looking, unless space is getting short."""
 _LEAST_ROOM = 1_000_000
+_LEAST_ENTRIES = 100
 _ENTRY = 512
 _LARGEST_ENTRY = 4096
 """A file system in memory of the same size would hold one entry for so many bytes."""
@@ -52,26 +56,31 @@ class Space:
         self._device = os.stat(self._root).st_dev  # noqa: PTH116
         self._most = max(limit // _LARGEST_ENTRY, 1000)
         self._room = limit
-        self._before = self._freest = self._free()
+        self._entries = 0
+        self._before, self._entries_before = self._free()
+        self._freest = self._before
         self._next = self._soonest = 0.0
 
     @property
     def pause(self) -> float:
         """Seconds until `over` should be asked again: fewer, the less is left."""
-        return min(max(self._room / _FASTEST, _SOON_SECONDS), _LOOK_SECONDS)
+        full = min(self._room / _FASTEST, (self._most - self._entries) / _FASTEST_ENTRIES)
+        return min(max(full, _SOON_SECONDS), _LOOK_SECONDS)
 
     def over(self, pids: Callable[[], Iterable[int]]) -> bool:
         """Whether more is used than may be. *pids* gives the processes of the submission."""
         try:
-            now, free = time.monotonic(), self._free()
+            now, (free, entries) = time.monotonic(), self._free()
         except FileNotFoundError:
             return self._moved()
         self._missed = None
         self._freest = max(self._freest, free)
-        short = self._before - free >= max(self._room, _LEAST_ROOM) and now >= self._soonest
-        if now < self._next and not short:
+        short = self._before - free >= max(self._room, _LEAST_ROOM)
+        left = max(self._most - self._entries, _LEAST_ENTRIES)
+        short = short or self._entries_before - entries >= left
+        if now < self._next and not (short and now >= self._soonest):
             return False
-        self._before = free
+        self._before, self._entries_before = free, entries
         # Twice, because what is moved while it is counted may be counted twice.
         used = self._used(pids)
         over = used > self._limit and self._used(pids) > self._limit
@@ -96,9 +105,10 @@ class Space:
         self.gone = not os.path.lexists(os.path.dirname(self._root)) or (late and self._kept)  # noqa: PTH120
         return late and not self.gone
 
-    def _free(self) -> int:
+    def _free(self) -> tuple[int, int]:
+        """Bytes, and files and folders; of these always 0 where the file system makes room."""
         about = os.statvfs(self._root)
-        return about.f_bfree * about.f_frsize
+        return about.f_bfree * about.f_frsize, about.f_ffree
 
     def _used(self, pids: Callable[[], Iterable[int]]) -> float:
         """Bytes on disk; infinite when it can't be counted, by somebody's doing."""
@@ -138,6 +148,7 @@ class Space:
                     total += 512 * about.st_blocks + _ENTRY
                 if total > self._limit or entries > self._most or opened > _DEPTH:
                     return math.inf
+        self._entries = entries
         return total
 
     def _nameless(self, processes: Iterable[list[str]]) -> int:

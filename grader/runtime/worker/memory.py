@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import time
 from collections.abc import Iterable
+from functools import cache
 
 from grader.runtime.worker import pipe_accounting
 from grader.runtime.worker.pipe_accounting import HERE, Where
@@ -13,6 +14,9 @@ _PAUSE_SECONDS = 0.02
 # Also the tables that map memory, which a process can make large while it uses no page.
 _OWN = (b"VmRSS", b"VmSwap", b"VmPTE", b"HugetlbPages")
 _WHO = b"thread"
+_PAGE = 4096
+_MAPPING = 256
+"""Bytes of the system's that describe one mapping: 192, and its share of the tree of them."""
 
 
 def over(
@@ -31,17 +35,53 @@ def over(
     known = None if pids is None else list(pids)
     found = used(pids=known, scratch=folders, root=root)
     them = _others(root) if known is None else known
-    if found <= limit:
-        can = pipe_accounting.most(them, limit - found, where)
-        if found + can <= limit or found + pipe_accounting.held(them, where) <= limit:
-            return False
+    if found <= limit and not _holds_more(them, limit - found, where):
+        return False
     for _ in range(2):
         time.sleep(_PAUSE_SECONDS)
         them = _others(root) if known is None else known
         exactly = used(pids=them, scratch=folders, root=root, exact=True)
-        if exactly <= limit and exactly + pipe_accounting.held(them, where) <= limit:
+        if exactly <= limit and exactly + _held(them, where) <= limit:
             return False
     return True
+
+
+def _holds_more(pids: list[int], room: int, where: Where) -> bool:
+    """Whether the system needs more than *room* bytes for what *pids* have queued and mapped."""
+    left = room - sum(_mapped_at_most(where.root, pid) for pid in pids)
+    return pipe_accounting.most(pids, left, where) > left and _held(pids, where) > room
+
+
+def _held(pids: list[int], where: Where) -> int:
+    return pipe_accounting.held(pids, where) + sum(_mapped(where.root, pid) for pid in pids)
+
+
+def _mapped_at_most(root: str, pid: int) -> int:
+    """Bytes that describe the mappings of a process, if each is of one page."""
+    pages = _status(root, pid).get(b"VmSize", 0) // _PAGE
+    return _MAPPING * min(pages, _most_mappings(root))
+
+
+def _mapped(root: str, pid: int) -> int:
+    """Bytes that describe the mappings of a process."""
+    found = 0
+    try:
+        with open(f"{root}/{_status(root, pid).get(_WHO, pid)}/maps", "rb", buffering=0) as file:  # noqa: PTH123
+            while page := file.read(65_536):
+                found += page.count(b"\n")
+    except OSError:  # ended just now, or not ours to look into
+        return _mapped_at_most(root, pid)
+    return _MAPPING * found
+
+
+@cache
+def _most_mappings(root: str) -> int:
+    """How many one process may have."""
+    try:
+        with open(f"{root}/sys/vm/max_map_count") as file:  # noqa: PTH123
+            return int(file.read())
+    except (OSError, ValueError):
+        return 65_530
 
 
 def used(

@@ -11,7 +11,7 @@ import socket
 import time
 from collections.abc import Sequence
 
-from grader.runtime.worker import ipc, memory, process_tree, syscalls
+from grader.runtime.worker import ipc, locks, memory, process_tree, syscalls
 from grader.runtime.worker.disk_quota import Space
 from grader.runtime.worker.pipe_accounting import Where
 from grader.runtime.worker.plan import Plan, Start
@@ -20,6 +20,8 @@ from grader.runtime.worker.seccomp_broker import Deputy
 HERE = "."
 """The /proc of a guard in whose view there is none: it stands in one."""
 _LOOK_SECONDS = 0.1
+_SHARE = 20
+"""Of its time, at most one part in so many is spent on reading the list of locks."""
 _MOSTLY = 0.9
 """Of that, what must have passed between two counts, since no pause is exact."""
 _REAPED = 5000
@@ -40,7 +42,7 @@ class Watch:
             self._space = Space(start["root"], start["scratch_bytes"], start["uid"], kept=kept)
         self._asked = plan["asked"]
         self._deputy: Deputy | None = None
-        self._next = self._next_count = time.monotonic() + _LOOK_SECONDS
+        self._next = self._next_count = self._next_locks = time.monotonic() + _LOOK_SECONDS
         self._proc = proc_of(plan)
         self._where = Where(self._proc, start["uid"], "net" in plan["namespaces"])
         self._number: int | None = None
@@ -84,10 +86,9 @@ class Watch:
                 tell_of(self._line, {"is": "ended", "status": -signal.SIGKILL, "hit": hit})
                 return
 
-    def _pause(self) -> int | None:
-        if self._space is None:
-            return int(1000 * _LOOK_SECONDS) if self._counts else None
-        return int(1000 * self._space.pause)
+    def _pause(self) -> int:
+        seconds = _LOOK_SECONDS if self._space is None else self._space.pause
+        return int(1000 * seconds)
 
     def _made_deputy(self) -> bool:
         """Takes the listener of the filter, which comes before anything else does."""
@@ -112,7 +113,7 @@ class Watch:
     def _due(self) -> bool:
         """Whether it is time to look; not only in quiet moments, which a kernel could prevent."""
         now, pause = time.monotonic(), self._pause()
-        if now < self._next or pause is None:
+        if now < self._next:
             return False
         self._next = now + pause / 1000
         return True
@@ -143,6 +144,8 @@ class Watch:
         if self._space is not None and self._ready is None and self._space.over(self._processes):
             return "files"
         now = time.monotonic()
+        if now >= self._next_locks and self._has_many_locks():
+            return "locks"
         if not self._counts or now < self._next_count:
             return None
         self._next_count = now + _MOSTLY * _LOOK_SECONDS
@@ -155,6 +158,18 @@ class Watch:
         if limit is not None and memory.over(limit, self._where, pids=mine, scratch=scratch):
             return "memory"
         return None
+
+    def _has_many_locks(self) -> bool:
+        """Whether they are more than a submission may have, which no control group counts."""
+        began = time.monotonic()
+        device = locks.device_of(self._start["root"]) if self._own_files else None
+        found = locks.over(self._numbers, self._proc, device)
+        now = time.monotonic()
+        self._next_locks = now + max(_MOSTLY * _LOOK_SECONDS, _SHARE * (now - began))
+        return found
+
+    def _numbers(self) -> list[int] | None:
+        return None if self._namespace else self._processes()
 
     def _processes(self) -> list[int]:
         return self._kin()[0]

@@ -11,6 +11,7 @@ from pathlib import Path
 from grader.errors import GraderError
 from grader.gradebook import Gradebook
 from grader.gradebook.evidence import evidence_to_json
+from grader.grading.score import BUILDS
 from grader.model import Evidence, Grade, Outcome
 from grader.security.redteam.course import Course, Sitter
 
@@ -129,8 +130,12 @@ def _marks(sitter: Sitter, found: Found) -> Iterator[str]:
     if grade is None:
         yield "has no grade"
         return
-    if not grade.complete and found.refusal is None:
-        yield f"made us leave marks open: {grade.marks[0].feedback[:120]}"
+    # One that a person decides, as it went beyond a limit of ours, has earned nothing.
+    waiting = [mark for mark in grade.marks if mark.points is None]
+    told = ("person decides", BUILDS)
+    ours = [mark for mark in waiting if not any(words in mark.feedback for words in told)]
+    if ours and found.refusal is None:
+        yield f"made us leave marks open: {ours[0].feedback[:120]}"
         return
     right = {
         "nothing": grade.score == 0,
