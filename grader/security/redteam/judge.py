@@ -11,7 +11,6 @@ from pathlib import Path
 from grader.errors import GraderError
 from grader.gradebook import Gradebook
 from grader.gradebook.evidence import evidence_to_json
-from grader.grading.score import BUILDS
 from grader.model import Evidence, Grade, Outcome
 from grader.security.redteam.course import Course, Sitter
 
@@ -132,7 +131,7 @@ def _marks(sitter: Sitter, found: Found) -> Iterator[str]:
         return
     # One that a person decides, as it went beyond a limit of ours, has earned nothing.
     waiting = [mark for mark in grade.marks if mark.points is None]
-    told = ("person decides", BUILDS)
+    told = ("person decides", "builds on an answer")
     ours = [mark for mark in waiting if not any(words in mark.feedback for words in told)]
     if ours and found.refusal is None:
         yield f"made us leave marks open: {ours[0].feedback[:120]}"
