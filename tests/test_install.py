@@ -89,7 +89,7 @@ def checkout(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     git("commit", "--quiet", "--message=one", cwd=work)
     git("remote", "add", "origin", "git@example.org:org/grader.git", cwd=work)
     git("update-ref", "refs/remotes/origin/main", "HEAD", cwd=work)
-    monkeypatch.setattr(install, "_PACKAGE", work / "grader")
+    monkeypatch.setattr(install, "PACKAGE", work / "grader")
     return work
 
 
@@ -150,7 +150,7 @@ def test_an_installed_package_knows_what_pip_noted(
         (made / "direct_url.json").write_text(json.dumps(noted))
     (tmp_path / "grader").mkdir()
     monkeypatch.syspath_prepend(str(tmp_path))
-    monkeypatch.setattr(install, "_PACKAGE", tmp_path / "grader")
+    monkeypatch.setattr(install, "PACKAGE", tmp_path / "grader")
     if url is not None:
         assert own_source().url == url
         return

@@ -19,9 +19,9 @@ NOBODY_HERE = 0x6FFF_FF00
 
 GUARD = """\
 import os, sys, time
-from grader.runtime.worker import kin, linux
+from grader.runtime.worker import process_tree, syscalls
 os.setsid()
-linux.prctl(linux.PR_SET_CHILD_SUBREAPER, 1)
+syscalls.prctl(syscalls.PR_SET_CHILD_SUBREAPER, 1)
 here, there = os.pipe()
 if os.fork() == 0:
 {child}
@@ -31,7 +31,7 @@ if os.fork() == 0:
 os.read(here, 1)
 time.sleep(0.3)
 began = time.monotonic()
-kin.end_all(False{uid})
+process_tree.end_all(False{uid})
 print(time.monotonic() - began)
 """
 RABBITS = """\

@@ -30,7 +30,7 @@ REFUSED = {"EACCES", "EPERM"}
 # Loaded before the fence goes up, so that an attempt fails for what it tries and nothing else.
 IMPORTS = """
 import ctypes, errno, fcntl, json, os, pathlib, shutil, signal, socket, subprocess, sys, termios
-from grader.runtime.worker import landlock, linux
+from grader.runtime.worker import landlock, syscalls
 """
 ATTEMPTS = """
 def attempt(what):
@@ -379,7 +379,7 @@ def test_processes_outside_are_not_looked_into() -> None:
         f"os.readlink('/proc/{os.getpid()}/fd/0')",
         f"os.listdir('/proc/{os.getpid()}/cwd/')",
         read=["/"],
-        setup="linux.keep_capabilities()",
+        setup="syscalls.keep_capabilities()",
     )
     assert held(results)
 

@@ -155,8 +155,9 @@ def test_what_shows_a_problem_loads_neither_the_store_nor_a_kernel(
     ok("render", "quiz", "--roster", a_roster(tmp_path), "--out", tmp_path / "release",
        "--bank", bank)  # fmt: skip
     code = (
-        "import sys\nfrom pathlib import Path\nfrom grader.bank import Bank, load_release\n"
-        f"from grader.grading import key_data, preview\n{call}\n"
+        "import sys\nfrom pathlib import Path\nfrom grader.bank.folders import Bank\n"
+        "from grader.release.file import load_release\n"
+        f"from grader.release.rendering import key_data, preview\n{call}\n"
         f"sys.exit(','.join(sorted(set({HEAVY}) & set(sys.modules))) or 0)"
     )
     done = subprocess.run(
