@@ -6,6 +6,7 @@ import dataclasses
 import json
 import re
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 
 import click
@@ -68,13 +69,62 @@ def test_the_schemas_in_the_repository_are_current(file: str, made) -> None:  # 
     assert stored == made(), f"run: grader schema > problems/{file}"
 
 
-def test_links_between_pages_lead_somewhere() -> None:
-    import re
+PAGES = [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md")]
 
-    for page in [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").rglob("*.md")]:
-        for target in re.findall(r"\]\(([^)#]+?)\)", page.read_text(encoding="utf-8")):
-            if "://" not in target:
-                assert (page.parent / target).exists(), f"{page.name}: {target}"
+
+def test_links_between_pages_lead_somewhere() -> None:
+    for page in PAGES:
+        for target in re.findall(r"\]\(([^)\s]+?)\)", page.read_text(encoding="utf-8")):
+            if "://" in target:
+                continue
+            file, _, anchor = target.partition("#")
+            path = page.parent / file if file else page
+            assert path.exists(), f"{page.name}: {target}"
+            if anchor:
+                assert anchor in anchors_of(path), f"{page.name}: {target}"
+
+
+def anchors_of(page: Path) -> set[str]:
+    """The anchors that GitHub gives to the headings of *page*."""
+    headings = re.findall(r"^#+ (.+)$", page.read_text(encoding="utf-8"), re.M)
+    return {re.sub(r"[^\w\- ]", "", h.lower()).replace(" ", "-") for h in headings}
+
+
+def test_modules_and_classes_in_pages_exist() -> None:
+    groups = registered_groups()
+    for page in PAGES:
+        text = page.read_text(encoding="utf-8")
+        for name in set(re.findall(r"`(grader(?:\.\w+)+)", text)) - groups:
+            assert exists(name), f"{page.name}: {name}"
+        for folder in re.findall(r"`(grader/[\w/]+)", text):
+            assert (ROOT / folder).exists() or (ROOT / f"{folder}.py").exists(), folder
+
+
+def exists(name: str) -> bool:
+    if find_module(name):
+        return True
+    home, _, attribute = name.rpartition(".")
+    return find_module(home) and hasattr(import_module(home), attribute)
+
+
+def find_module(name: str) -> bool:
+    try:
+        return find_spec(name) is not None
+    except ModuleNotFoundError:
+        return False
+
+
+def registered_groups() -> set[str]:
+    """The groups of entry points that the package reads."""
+    sources = (path.read_text(encoding="utf-8") for path in (ROOT / "grader").rglob("*.py"))
+    found = (re.findall(r'Registry\("[^"]+", "(grader\.\w+)"\)', text) for text in sources)
+    return {group for groups in found for group in groups}
+
+
+def test_every_entry_point_that_others_can_use_is_documented() -> None:
+    text = (ROOT / "docs/how-to/extend.md").read_text(encoding="utf-8")
+    listed = set(re.findall(r"^\| `(grader\.\w+)` \|", text, re.M))
+    assert listed == registered_groups() - {"grader.sources"}  # which only nbgrader uses, by name
 
 
 def test_the_sheet_of_the_paper_exam_can_be_entered(

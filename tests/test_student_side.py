@@ -363,19 +363,19 @@ class TestPytest:
     ) -> None:
         shutil.copy(solved, solved.with_name("Copy of midterm.ipynb"))
         done = self.run(solved.parent, "-q")
-        assert "there are: Copy of midterm.ipynb, midterm.ipynb." in done.stdout
+        assert "but found: Copy of midterm.ipynb, midterm.ipynb." in done.stdout
         monkeypatch.setenv("EXAM_NOTEBOOK", "midterm.ipynb")
         assert self.run(solved.parent, "-q").returncode == 0
         monkeypatch.setenv("EXAM_NOTEBOOK", "final.ipynb")
         done = self.run(solved.parent, "-q")
-        assert "EXAM_NOTEBOOK says final.ipynb, and there is no such file." in done.stdout
+        assert "EXAM_NOTEBOOK names final.ipynb, which does not exist." in done.stdout
 
     def test_without_the_package_the_parts_are_skipped_and_it_says_why(self, solved: Path) -> None:
         (solved.parent / "conftest.py").write_text("import sys\nsys.modules['grader'] = None\n")
         done = self.run(solved.parent, "-q", "-rs")
         assert done.returncode == 0
         assert f"1 passed, {len(NAMES)} skipped" in done.stdout
-        assert "`python -m pip install -r requirements.txt` installs what runs these" in done.stdout
+        assert "to run these checks, use `python -m pip install -r requirements.txt`" in done.stdout
 
     def test_collecting_runs_nothing_and_finds_the_parts_without_metadata(
         self, solved: Path

@@ -1,10 +1,10 @@
-"""The public checks of this exam: a test for every part.
+"""The public checks of this exam: one test per part.
 
-Each says whether the answer is there, whether it can be read, and whether its visible examples
-pass. None knows what is right: passing all of them promises no points.
+A test checks whether the answer is present and readable and whether its visible examples pass. No
+test knows which answers are right, so passing all of them does not guarantee any points.
 
-Run `pytest` here, or use the test view of an editor. It needs what requirements.txt names; without
-it the tests are skipped, and the notebook's last cell does most of the same.
+Run `pytest` here, or use your editor's test view. If the packages in requirements.txt are not
+installed, the tests are skipped; the notebook's last cell does most of the same.
 """
 
 from __future__ import annotations
@@ -18,11 +18,10 @@ import pytest
 
 PUBLIC = "These are the public checks only. They say nothing about whether an answer is right."
 SECONDS = float(os.environ.get("EXAM_CELL_SECONDS", "60"))
-"""For each cell; a cell that takes longer is stopped."""
-
+"""Time limit per cell, in seconds; a cell that takes longer is stopped."""
 
 SAMPLE = "sample/*-sample.ipynb"
-"""For practice, until the exam's own notebook is there."""
+"""Used for practice until the exam's notebook arrives."""
 
 
 class UnusableError(Exception):
@@ -30,24 +29,24 @@ class UnusableError(Exception):
 
 
 def the_notebook() -> Path:
-    """The notebook beside this file, or else the sample; EXAM_NOTEBOOK names one of several."""
+    """Return EXAM_NOTEBOOK if it is set, else the only notebook here, else the sample."""
     here = Path(__file__).parent
     if named := os.environ.get("EXAM_NOTEBOOK"):
         if not (here / named).is_file():
-            raise UnusableError(f"EXAM_NOTEBOOK says {named}, and there is no such file.")
+            raise UnusableError(f"EXAM_NOTEBOOK names {named}, which does not exist.")
         return here / named
     found = sorted(here.glob("*.ipynb")) or sorted(here.glob(SAMPLE))
     if len(found) != 1:
         seen = ", ".join(path.name for path in found) or "none"
         raise UnusableError(
-            f"there should be one notebook in {here.name}, and there are: {seen}. "
+            f"there should be one notebook in {here.name}, but found: {seen}. "
             "Set EXAM_NOTEBOOK to the name of yours."
         )
     return found[0]
 
 
 def the_answers() -> list[str]:
-    """The names of the answers, from the notebook's own words; nothing of it is run."""
+    """Return the names of the answers from the notebook's text, without running it."""
     path = the_notebook()
     try:
         notebook = json.loads(path.read_bytes())
@@ -56,10 +55,10 @@ def the_answers() -> list[str]:
     except (OSError, ValueError, KeyError, TypeError, AttributeError):
         raise UnusableError(
             f"{path.name} can't be read as a notebook. Open it in Jupyter and save it again, "
-            "or take an earlier version of it."
+            "or go back to an earlier version."
         ) from None
     names = [str(answer["name"]) for answer in listed]
-    if not names:  # some editors drop what they do not know
+    if not names:  # some editors drop metadata that they do not know
         text = "\n".join("".join(source) for source in code)
         found = re.findall(r"^(q\d+_\w+) *=|^ {4}\('(q\d+_\w+)',|^def (q\d+_\w+)", text, re.M)
         names = ["".join(groups) for groups in found]
@@ -76,60 +75,60 @@ except UnusableError as error:
     ANSWERS, TROUBLE = [], str(error)
 
 
-class Says:
-    """Prints under the results what was not looked at."""
+class Notice:
+    """Prints below the results what these tests do not check."""
 
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
-        """A line, and one more where it was not the exam's notebook."""
+        """Print one line, and another if the notebook is the sample."""
         terminalreporter.write_line(PUBLIC)
         if not TROUBLE and the_notebook().match(SAMPLE):
-            terminalreporter.write_line(f"{the_notebook().name} is for practice, and not graded.")
+            terminalreporter.write_line(f"{the_notebook().name} is for practice and is not graded.")
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _said(pytestconfig: pytest.Config) -> None:
+def _notice(pytestconfig: pytest.Config) -> None:
     if not pytestconfig.pluginmanager.has_plugin("exam-public"):
-        pytestconfig.pluginmanager.register(Says(), "exam-public")
+        pytestconfig.pluginmanager.register(Notice(), "exam-public")
 
 
 @pytest.fixture(scope="session")
-def checked(_said: None):
-    """What the package says of the notebook, which it runs once for all tests."""
+def checked(_notice: None):
+    """Return the result of `grader check`, which runs the notebook once for all tests."""
     why = (
-        "`python -m pip install -r requirements.txt` installs what runs these checks; or run the "
+        "to run these checks, use `python -m pip install -r requirements.txt`; or run the "
         "notebook's last cell"
     )
-    pipeline = pytest.importorskip("grader.grading", reason=why)
+    run = pytest.importorskip("grader.check.run", reason=why)
     limits = pytest.importorskip("grader.model", reason=why).Limits(cell_seconds=SECONDS)
     errors = pytest.importorskip("grader.errors", reason=why)
     try:
-        return pipeline.check(the_notebook(), limits)
+        return run.check(the_notebook(), limits)
     except errors.GraderError as error:
         pytest.fail(str(error), pytrace=False)
 
 
 def test_notebook() -> None:
-    """There is one notebook, and it can be read."""
+    """Exactly one notebook is here, and it can be read."""
     if TROUBLE:
         pytest.fail(TROUBLE, pytrace=False)
 
 
 @pytest.mark.parametrize("name", ANSWERS)
 def test_public_check(name: str, checked) -> None:
-    """The answer is there, can be read, and its visible examples pass."""
+    """The answer is present and readable, and its visible examples pass."""
     line = next((one for one in checked.lines if one.name == name), None)
     if line is None or not line.passes:
-        pytest.fail(_told(name, line, checked), pytrace=False)
+        pytest.fail(_report(name, line, checked), pytrace=False)
 
 
-def _told(name: str, line, checked) -> str:
-    """What is wrong, how to write it, and what stopped on the way."""
+def _report(name: str, line, checked) -> str:
+    """Return what is wrong, how to fix it, and the cells that stopped."""
     if line is None:
         return f"{name}: no cell sets it."
-    told = [f"{name}: {line.text}"]
-    told += [f"  fails: {one.fault}" for one in line.tried if one.fault]
+    lines = [f"{name}: {line.text}"]
+    lines += [f"  fails: {one.fault}" for one in line.tried if one.fault]
     if line.how:
-        told.append(f"  to do: {line.how}")
+        lines.append(f"  to do: {line.how}")
     if line.found.value == "missing":
-        told += [f"  stopped: {one}" for one in checked.trouble]
-    return "\n".join([*told, PUBLIC])
+        lines += [f"  stopped: {one}" for one in checked.trouble]
+    return "\n".join([*lines, PUBLIC])

@@ -1,14 +1,14 @@
-"""Counts the bytes one parameter block at a time, and times the reading of every block.
+"""Deals the parameters to the GPUs, and adds up the time to read each megabyte.
 
-The second computation of a problem takes another road than the formula in the YAML: it simulates,
-enumerates or measures. `grader verify` holds both against each other over many variants.
+A solution computes the keys by a different method than the formulas in the YAML: it simulates,
+enumerates, or measures. `grader verify` compares the two over many variants.
 """
 
 
 def solve(given):
-    """Part id to answer, in the part's unit; for a choice the id of the option."""
+    """Return each part's answer in the part's unit; for a choice, the option's id."""
     parameters = round(given["billions"] * 1e9)
-    # Parameters are dealt out one by one; the first GPUs get one more when it does not divide.
+    # If the parameters don't divide evenly, the first GPUs get one more.
     shares = [parameters // given["gpus"]] * given["gpus"]
     for gpu in range(parameters % given["gpus"]):
         shares[gpu] += 1

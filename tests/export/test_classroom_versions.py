@@ -210,7 +210,7 @@ def test_pytest_shows_the_sample_until_the_exam_is_there(own: Class) -> None:
         return done.stdout
 
     before = shown()
-    assert "quiz-sample.ipynb is for practice, and not graded." in before
+    assert "quiz-sample.ipynb is for practice and is not graded." in before
     assert "1 passed" in before  # test_notebook; the answers are empty
     shutil.copy(own.made / "students" / "ada" / "quiz.ipynb", own.template)
     assert "for practice" not in shown()

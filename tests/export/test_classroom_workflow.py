@@ -231,7 +231,7 @@ def test_the_instructors_workflows_from_handing_out_to_feedback(
         seen.update({f"{job}/{name}": one for name, one in done.items()})
         if job != "keep":  # what comes next is another machine, which has the packed folder alone
             shutil.rmtree(workspace / "store")
-    assert "There are no results yet" in seen["collect/Get what is there already"].stdout
+    assert "There are no results yet" in seen["collect/Get earlier results"].stdout
     files = git("ls-tree", "-r", "--name-only", "origin/results", cwd=_fetched(workspace)).split()
     assert {"results/grades/ada.json", "results/gradebook.sqlite", "submissions/ada.ipynb"} <= set(
         files

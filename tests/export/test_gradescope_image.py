@@ -336,4 +336,4 @@ def test_without_a_python_that_fits_it_says_what_to_do(bare: Path, course: Path)
         document, done = image.run(course / "right.ipynb")
         assert "score" not in document
         assert "not your fault" in document["output"]
-        assert "setup.sh did not come to its end" in done.stderr
+        assert "setup.sh did not finish" in done.stderr
