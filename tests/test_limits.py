@@ -223,7 +223,7 @@ def test_the_exam_may_be_older_than_all_attempts_that_are_read(
     assert graded_of(tmp_path, "d").refusal is None
     assert graded_of(tmp_path, "b").refusal is None
     beyond = graded_of(tmp_path, "exam")
-    assert beyond.refusal == "there are 100 newer attempts; not read"
+    assert beyond.refusal == "not read: there are 100 newer attempts"
     assert Path(beyond.path).stem == "exam"
 
 

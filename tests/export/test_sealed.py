@@ -84,7 +84,7 @@ def test_every_length_but_the_whole_is_noticed(key: sealed.PackKey, pack: bytes)
     for length in range(len(pack)):
         with pytest.raises(SetupError):
             sealed.unseal(pack[:length], key)
-    with pytest.raises(SetupError, match="has something behind its end"):
+    with pytest.raises(SetupError, match="has extra data at its end"):
         sealed.unseal(pack + b"x", key)
 
 
@@ -107,10 +107,10 @@ def test_the_id_is_sealed_with_the_rest(key: sealed.PackKey, pack: bytes) -> Non
         (lambda p: b"", "this is not a sealed pack"),
         (lambda p: b"{}", "this is not a sealed pack"),
         (lambda p: p.replace(b"\n", b"\r\n", 1), "this is not a sealed pack"),
-        (lambda p: p[:8] + b"\x02" + p[9:], "of version 2, and this grader reads version 1"),
-        (lambda p: p[:40], "the pack ends too early"),
-        (lambda p: p[:-1], "the pack ends too early"),
-        (lambda p: p + p, "has something behind its end"),
+        (lambda p: p[:8] + b"\x02" + p[9:], "has version 2, but this grader reads version 1"),
+        (lambda p: p[:40], "the pack is incomplete"),
+        (lambda p: p[:-1], "the pack is incomplete"),
+        (lambda p: p + p, "has extra data at its end"),
         (lambda p: p[:17] + b"\xff\xff\xff\xff" + p[21:], "says to hold 4294967295 bytes"),
         (lambda p: p[:-1] + bytes([p[-1] ^ 1]), "was changed after it was sealed"),
     ],
@@ -365,7 +365,7 @@ def test_results_of_a_pack_need_it_again(
     for command in (("score", out), ("report", out)):
         code, _, err = run(capsys, *command, *course.arguments)
         assert code == 2
-        assert "is sealed, and there is no key to open it" in err
+        assert "is sealed, and no key was given" in err
     monkeypatch.setenv(sealed.VARIABLE, course.key)
     assert run(capsys, "report", out, "--publish", *course.arguments)[0] == 0
     course.pack.unlink()
