@@ -84,7 +84,7 @@ def _head(checked: Checked) -> Iterator[str]:
         yield ""
     if about.version == SAMPLE:
         yield from _wrapped(
-            "This is the practice notebook. It is not graded: hand in your own notebook.", ""
+            "This is the sample for practice. It is not graded: hand in your own notebook.", ""
         )
         yield ""
 
