@@ -168,8 +168,8 @@ def test_render_again_keeps_what_a_shorter_roster_leaves_out(bank: Path, tmp_pat
     [
         ("id,version\na,B\nb,b\n", "'B' and 'b' differ only in case"),
         ("id,version\na,Sample\n", "for practice"),
-        ("id,version\na,x/y\n", "can't be a file's name"),
-        ("id,version\na,\nb,a\n", "'a' is a version, and the id of a student"),
+        ("id,version\na,x/y\n", "can't be a file name"),
+        ("id,version\na,\nb,a\n", "'a' is both a version and the id of a student"),
     ],
 )
 def test_versions_that_mean_two_things_are_refused(text: str, said: str) -> None:
@@ -182,9 +182,9 @@ def test_versions_that_mean_two_things_are_refused(text: str, said: str) -> None
 
 def test_an_id_and_a_version_are_kept_apart_without_a_roster_too() -> None:
     students = (Student(id="A"), Student(id="x", version="A"))
-    with pytest.raises(SetupError, match="'A' is a version, and the id of a student"):
+    with pytest.raises(SetupError, match="'A' is both a version and the id of a student"):
         seated(students, None, {})
-    with pytest.raises(SetupError, match="'A' is a version"):
+    with pytest.raises(SetupError, match="'A' is both a version"):
         seated(students[:1], None, {"x": students[1], "o": Student(id="o")})
     assert versions(seated(students, 1, {})) == "AA"
 
