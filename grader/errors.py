@@ -1,4 +1,4 @@
-"""What went wrong, where, and what to do: the errors a person can meet."""
+"""Errors for people: what went wrong, where, and what to do about it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from grader.words import counted
 
 @dataclass(frozen=True, slots=True, order=True)
 class Location:
-    """A place in a file a person wrote; line and column count from 1."""
+    """A place in a file; line and column count from 1."""
 
     file: str
     line: int | None = None
@@ -22,7 +22,8 @@ class Location:
 
 
 def shown(text: str, most: int = 1_000) -> str:
-    """*text* as one line for a terminal: cut to length, and nothing in it that moves the cursor.
+    """Returns *text* as one safe line for a terminal: control characters escaped, cut in the middle
+    if it is longer than *most* characters.
 
     >>> shown("a\\x1b[2Jb")
     'a\\\\x1b[2Jb'
@@ -35,10 +36,10 @@ def shown(text: str, most: int = 1_000) -> str:
 
 
 def visible(text: str) -> str:
-    """*text* with every character that can't be seen written out; line breaks and tabs stay.
+    """Returns *text* with invisible characters escaped, except line breaks and tabs.
 
-    That is control characters, halves of characters, and what turns the direction of writing
-    around: with those, a text may read as another one than it is.
+    These are control characters, lone surrogates and bidirectional controls, which can make a text
+    look like a different one.
 
     >>> visible("GB \\u202e82")
     'GB \\\\u202e82'
@@ -55,9 +56,9 @@ def _is_hidden(character: str) -> bool:
 
 
 class GraderError(Exception):
-    """An error with a sentence a person can act on; anything else is a bug of ours.
+    """An error that a person can act on. Any other exception is a bug in the grader.
 
-    *what* is one line in lower case without a full stop; *fix* says what to do next.
+    *what* is one line in lower case without a period; *fix* says what to do next.
     """
 
     def __init__(self, what: str, *, where: Location | str | None = None, fix: str | None = None):
@@ -82,23 +83,25 @@ def _rebuild(
 
 
 class SpecError(GraderError):
-    """For the author of a problem, a set or a roster."""
+    """An error for the author of a problem, a set or a roster."""
 
 
 class SubmissionError(GraderError):
-    """For the student: a submission that can't be read. Holds no key and no path of ours."""
+    """An error for the student: a submission can't be read. It contains no key and no path of the
+    grading machine."""
 
 
 class SetupError(GraderError):
-    """For whoever runs the tool: something is missing on this machine or on the command line."""
+    """An error for the user of the tool: something is missing on this machine or on the command
+    line."""
 
 
 class PackageError(SetupError):
-    """For code that this machine can't run or judge: a package is missing, and named."""
+    """A package that is needed to run or check code is not installed; the message names it."""
 
 
-class SpecErrors(SpecError):  # noqa: N818 - several of them
-    """Everything that is wrong with one file, or with several, at once."""
+class SpecErrors(SpecError):  # noqa: N818 - plural
+    """All errors in one or more files."""
 
     def __init__(self, errors: tuple[SpecError, ...]):
         self.errors = errors

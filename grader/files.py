@@ -1,4 +1,4 @@
-"""Files that are either wholly written or not there, and folders that one process changes."""
+"""Atomic file writes, and exclusive access to a folder."""
 
 from __future__ import annotations
 
@@ -15,28 +15,28 @@ from grader.errors import SetupError
 
 try:
     import fcntl
-except ImportError:  # Windows, where an open file can't be removed or replaced by others anyway
+except ImportError:  # Windows, where other processes can't remove or replace an open file anyway
     fcntl = None  # type: ignore[assignment]
 
 PACKAGE = Path(__file__).parent
 """The folder of this package."""
 TEMPORARY = ".tmp-"
-"""How the name of a file begins that is still being written."""
-AGAIN = "run the same command again; what was finished is kept"
-FULL = "there is no space left on the disk", f"free some space and {AGAIN}"
+"""Prefix of the name of a file that is still being written."""
+AGAIN = "run the same command again; finished work is kept"
+FULL = "there is no space left on the disk", f"free some space, then {AGAIN}"
 FORBIDDEN = (
-    "this may not be written",
-    f"check the permissions of the folder, or name another one, and {AGAIN}",
+    "no permission to write here",
+    f"check the permissions of the folder, or choose another one, then {AGAIN}",
 )
 
 _FAULTS = {
     errno.ENOSPC: FULL,
-    errno.EDQUOT: ("the disk quota is used up", f"free some space and {AGAIN}"),
+    errno.EDQUOT: ("the disk quota is used up", f"free some space, then {AGAIN}"),
     errno.EFBIG: (
-        "the file would be larger than this process may write",
-        f"raise the limit, such as with `ulimit -f unlimited`, and {AGAIN}",
+        "the file exceeds the file size limit of this process",
+        f"raise the limit, for example with `ulimit -f unlimited`, then {AGAIN}",
     ),
-    errno.EROFS: ("the disk is mounted read-only", f"mount it for writing, and {AGAIN}"),
+    errno.EROFS: ("the disk is mounted read-only", f"mount it for writing, then {AGAIN}"),
     errno.EACCES: FORBIDDEN,
     errno.EPERM: FORBIDDEN,
 }
@@ -44,33 +44,33 @@ _LOOK_SECONDS = 0.05
 
 
 def fault(error: OSError, path: Path) -> SetupError:
-    """What a person reads when *path* could not be written: what, where, and what to do."""
+    """Returns the error to raise if *path* could not be written."""
     reason = (error.strerror or str(error)).lower()
     known = _FAULTS.get(error.errno or 0)
-    what, fix = known or (f"this can't be written: {reason}", f"check the path and {AGAIN}")
+    what, fix = known or (f"can't write this: {reason}", f"check the path, then {AGAIN}")
     return SetupError(what, where=str(path), fix=fix)
 
 
 def write_whole(path: Path, data: bytes, *, durable: bool = False, private: bool = False) -> None:
-    """Puts *data* at *path* in one step: a reader sees the old file or the new, never a part.
+    """Writes *data* to *path* atomically: a reader sees the old file or the new one.
 
-    *durable* also waits until it would survive a power cut; *private* keeps it from other users of
-    the machine from the first byte on. Raises SetupError when it can't be written.
+    With *durable*, waits until the file would survive a power loss. With *private*, only the owner
+    can ever read it. Raises SetupError if the file can't be written.
     """
     try:
-        made = _made(path.parent)
+        changed = _make_folder(path.parent)
         _write(path, data, durable=durable, mode=0o600 if private else 0o666)
         if durable:
-            for folder in (path.parent, *made):
+            for folder in (path.parent, *changed):
                 _sync_folder(folder)
     except OSError as error:
         raise fault(error, path) from error
 
 
 def private_folder(folder: Path) -> None:
-    """Makes *folder*, with a `.gitignore` that keeps all that is written to it out of git.
+    """Creates *folder* with a `.gitignore` that keeps its contents out of git.
 
-    A folder that has files already stays as it is.
+    If the folder contains files already, nothing is changed. Raises SetupError.
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
@@ -82,8 +82,8 @@ def private_folder(folder: Path) -> None:
         write_whole(folder / ".gitignore", text.encode())
 
 
-def _made(folder: Path) -> list[Path]:
-    """Makes *folder*; the folders whose lists of names have changed by that."""
+def _make_folder(folder: Path) -> list[Path]:
+    """Creates *folder* and its parents; returns the folders that got a new entry."""
     missing = list(takewhile(lambda one: not one.exists(), (folder, *folder.parents)))
     if missing:
         folder.mkdir(parents=True, exist_ok=True)
@@ -93,7 +93,7 @@ def _made(folder: Path) -> list[Path]:
 def _write(path: Path, data: bytes, *, durable: bool, mode: int) -> None:
     temporary, descriptor = _temporary(path.parent, mode)
     try:
-        # Open, and so locked, until it has its name: `sweep` must not take it for a leftover.
+        # It stays open, and thus locked, until it is renamed, so that `sweep` does not remove it.
         with os.fdopen(descriptor, "wb") as file:
             file.write(data)
             file.flush()
@@ -109,20 +109,23 @@ def _write(path: Path, data: bytes, *, durable: bool, mode: int) -> None:
 
 
 def _temporary(folder: Path, mode: int) -> tuple[Path, int]:
-    """A new file in *folder* that is locked, and its descriptor."""
+    """Creates a locked file in *folder*; returns its path and descriptor."""
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
     while True:
-        # Not named after the target: that may already be as long as a file name may be.
+        # The target's name may already have the maximum length, so it is not part of this one.
         path = folder / f"{TEMPORARY}{secrets.token_hex(8)}"
         descriptor = os.open(path, flags, mode)
         _lock(descriptor)
         if os.fstat(descriptor).st_nlink:
             return path, descriptor
-        os.close(descriptor)  # swept away between the two
+        os.close(descriptor)  # `sweep` removed it before it was locked
 
 
 def _lock(descriptor: int) -> bool:
-    """Whether the file is ours alone now; True also where nothing can be locked."""
+    """Locks the file; returns False if another process holds the lock.
+
+    Also returns True if the platform or the file system has no locks.
+    """
     if fcntl is None:
         return True
     try:
@@ -130,19 +133,19 @@ def _lock(descriptor: int) -> bool:
     except BlockingIOError:
         return False
     except OSError:
-        return True  # such as on a network disk that has no locks
+        return True  # for example, a network file system without locks
     return True
 
 
 def sweep(folder: Path) -> None:
-    """Removes what killed processes left half written in *folder*; what is being written stays."""
+    """Removes partial files that killed processes left in *folder*; keeps those in progress."""
     with contextlib.suppress(OSError):
         for path in folder.glob(f"{TEMPORARY}*"):
             with contextlib.suppress(OSError):
-                _take_away(path)
+                _remove_leftover(path)
 
 
-def _take_away(path: Path) -> None:
+def _remove_leftover(path: Path) -> None:
     descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0))
     try:
         if _lock(descriptor) and fcntl is not None:
@@ -155,24 +158,24 @@ def _take_away(path: Path) -> None:
 
 @contextlib.contextmanager
 def alone(folder: Path, *, wait: float = 3.0) -> Iterator[None]:
-    """The time in which no other process is in the same block for the same *folder*.
+    """Holds an exclusive lock on *folder* while the block runs.
 
-    A process that is killed lets go at once. Raises SetupError when another one is still at work
-    after *wait* seconds. Where folders can't be locked, as on Windows, nobody waits.
+    If a process is killed, its lock is released. Raises SetupError if another process still holds
+    the lock after *wait* seconds. On Windows, folders can't be locked, so this does nothing.
     """
     if fcntl is None:
         yield
         return
-    # The folder itself, so that no lock file lies about; not inherited by any kernel.
+    # Lock the folder itself, so that there is no lock file. Kernels don't inherit the descriptor.
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         end = time.monotonic() + wait
         while not _lock(descriptor):
             if time.monotonic() > end:
                 raise SetupError(
-                    "another grader is at work in this folder",
+                    "another grader process is using this folder",
                     where=str(folder),
-                    fix="wait until it has finished, or name another folder",
+                    fix="wait until it has finished, or choose another folder",
                 )
             time.sleep(_LOOK_SECONDS)
         yield
@@ -181,7 +184,7 @@ def alone(folder: Path, *, wait: float = 3.0) -> Iterator[None]:
 
 
 def _sync_folder(folder: Path) -> None:
-    # Without this the new name itself may be lost; Windows can't open a folder and needs not.
+    # Without this, the new name may be lost. Windows can't open a folder, and has no need to.
     if not hasattr(os, "O_DIRECTORY"):
         return
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)

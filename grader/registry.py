@@ -1,4 +1,4 @@
-"""Names to things, with a near-miss suggestion when a name is unknown."""
+"""Registries of named implementations, with a suggestion for an unknown name."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ T = TypeVar("T")
 BUILT_IN = {
     "grader.sources": {"nbgrader": "grader.integrations.nbgrader.shown:graded_assignment"},
 }
-"""Implementations that come with the package and that no lower room may import, by group.
+"""Implementations in this package that lower rooms must not import, by entry-point group.
 
-They are loaded like the entry points of another package, when somebody asks for them.
+They are loaded on first use, like the entry points of other packages.
 """
 
 
 def nearest(name: str, known: Iterable[str]) -> str | None:
-    """The known name most like *name*, or None when none is close.
+    """Returns the known name most similar to *name*, or None if none is close.
 
     >>> nearest("toleranse", ["tolerance", "unit"])
     'tolerance'
@@ -38,7 +38,7 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
 
 
 class Registry(Generic[T]):
-    """One seam's implementations by name; others plug in by the entry-point group *group*."""
+    """Implementations by name; other packages add theirs through the entry-point group *group*."""
 
     def __init__(self, noun: str, group: str):
         self.noun = noun
@@ -46,7 +46,7 @@ class Registry(Generic[T]):
         self._things: dict[str, T] = {}
 
     def add(self, name: str) -> Callable[[T], T]:
-        """A decorator that registers what it decorates under *name*."""
+        """Returns a decorator that registers its object under *name*."""
 
         def register(thing: T) -> T:
             self._things[name] = thing
@@ -55,15 +55,15 @@ class Registry(Generic[T]):
         return register
 
     def find(self, name: str) -> T:
-        """What is registered under *name*; a plug-in is loaded when it is first asked for.
+        """Returns the object registered under *name*, loading a plug-in on first use.
 
-        Raises SetupError with the nearest known name when there is none.
+        Raises SetupError, with the nearest known name, if there is none or it can't be loaded.
         """
         thing = self._things.get(name)
         if thing is not None:
             return thing
         if name in self._plugged:
-            self._things[name] = self._loaded(self._plugged[name])
+            self._things[name] = self._load(self._plugged[name])
         if name not in self._things:
             close = nearest(name, self)
             fix = f"did you mean '{close}'?" if close else "known: " + ", ".join(sorted(self))
@@ -72,21 +72,21 @@ class Registry(Generic[T]):
 
     @cached_property
     def _plugged(self) -> Mapping[str, EntryPoint]:
-        """Entry points of this group by name. Listing them takes a while, so it is done once."""
+        """Entry points of this group by name; cached because listing them is slow."""
         from importlib.metadata import EntryPoint, entry_points
 
         own = BUILT_IN.get(self.group, {})
         points = [EntryPoint(name, value, self.group) for name, value in own.items()]
         return {point.name: point for point in (*entry_points(group=self.group), *points)}
 
-    def _loaded(self, point: EntryPoint) -> T:
+    def _load(self, point: EntryPoint) -> T:
         try:
             thing: T = point.load()
         except Exception as error:
             raise SetupError(
                 f"the plug-in for {self.noun} '{point.name}' can't be loaded: {error}",
                 where=point.value,
-                fix="mend the package it comes from, or uninstall it",
+                fix="repair the package that provides it, or uninstall it",
             ) from error
         return thing
 

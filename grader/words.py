@@ -1,4 +1,4 @@
-"""Numbers as people read them: counts with their nouns, and points."""
+"""Format numbers for people: counts with their nouns, and points."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ _HUNDREDTH = Decimal("0.01")
 
 
 def counted(number: int, one: str, several: str | None = None) -> str:
-    """*number* with its noun: *one* for exactly one, else *several*, by default *one* with an "s".
+    """Returns *number* with its noun: *one* for 1, else *several* (default: *one* plus "s").
 
     >>> counted(1, "student"), counted(0, "student"), counted(2, "part is", "parts are")
     ('1 student', '0 students', '2 parts are')
@@ -19,10 +19,10 @@ def counted(number: int, one: str, several: str | None = None) -> str:
 
 @lru_cache(maxsize=4096)
 def points(number: float | None) -> str:
-    """Points with at most two decimals, rounded half up; empty while they are open.
+    """Format points with at most two decimals, rounded half up; empty if None (still open).
 
-    Two equal numbers always look the same, so full marks show as the maximum. The exact numbers
-    are in `grades/STUDENT.json`.
+    Equal numbers always look the same, so full marks look like the maximum. The exact numbers are
+    in `grades/STUDENT.json`.
 
     >>> points(2.0), points(1.5), points(10 / 3), points(0.125), points(None)
     ('2', '1.5', '3.33', '0.13', '')

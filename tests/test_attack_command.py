@@ -208,7 +208,7 @@ def test_as_data_it_is_a_list_of_attacks(report: Report) -> None:
     "arguments, said",
     [
         (["--attack", "--class", "escap"], "did you mean 'escape'?"),
-        (["--quick"], "--class and --quick go with --attack"),
+        (["--quick"], "--class and --quick need --attack"),
     ],
 )
 def test_wrong_use_is_met_with_what_to_do(

@@ -48,7 +48,7 @@ BROKEN = {
     "no points": (named("broken").replace("points: 2", "points: 0"), "worth 0 points"),
     "another family": (named("broken").replace("family: memory-math", "family: numerics"),
                        "the family 'numerics' is not the folder's name"),
-    "another id": (SPEC, "the id 'sample' is not the file's name 'broken'"),
+    "another id": (SPEC, "the id 'sample' is not the file name 'broken'"),
     "no UTF-8": ("\udcff", "is not UTF-8"),
 }  # fmt: skip
 

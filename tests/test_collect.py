@@ -48,7 +48,7 @@ def a_zip(path: Path, files: Mapping[str, bytes]) -> Path:
 
 SAVE = "open it in Jupyter, save it, and hand in the saved file"
 LINK = "a symbolic link instead of a notebook; hand in the notebook itself"
-NO_FILE = "this is not a file; hand in the notebook itself"
+NO_FILE = "this is not a regular file; hand in the notebook itself"
 DAMAGED = (
     "the file can't be unpacked: the zip is damaged; hand it in again, or have the zip packed again"
 )
@@ -110,7 +110,7 @@ def test_two_ids_that_differ_in_case_alone_need_exact_names(tmp_path: Path) -> N
     roster = {name: Student(id=name) for name in ("kim", "Kim")}
     found = collect(a_folder(tmp_path, {"Kim.ipynb": ONE, "KIM.ipynb": TWO}), roster)
     assert students(found) == ["Kim"]
-    why = "whose it is can't be told: 'kim' and 'Kim' differ in case alone; rename it"
+    why = "ambiguous name: 'kim' and 'Kim' differ only in case; rename the file"
     assert said(found) == {"KIM.ipynb": why}
 
 
@@ -145,9 +145,9 @@ def test_unknown_students_and_foreign_files_are_named_and_nothing_stops(tmp_path
         "__MACOSX/._ada.ipynb": b"x",
     }
     expected = {
-        "élodi.ipynb": "'élodi' is not on the roster; is it 'Élodie'?",
+        "élodi.ipynb": "'élodi' is not on the roster; did you mean 'Élodie'?",
         "zoe/exam.ipynb": "neither 'exam' nor its folder 'zoe' is on the roster",
-        "ada/data.csv": "not a notebook; ignored",
+        "ada/data.csv": "ignored: not a notebook",
     }
     for path in (a_folder(tmp_path / "f", files), a_zip(tmp_path / "s.zip", files)):
         found = collect(path, ROSTER)
@@ -166,7 +166,7 @@ def test_a_copy_that_an_editor_named_is_the_students(tmp_path: Path, name: str) 
         found = collect(path, ROSTER)
         assert students(found) == ["ada", "bob"]
         assert load(found.submissions[1]) == TWO
-        assert said(found) == {f"{name}.ipynb": "a copy by its name, so of 'bob'"}
+        assert said(found) == {f"{name}.ipynb": "named like a copy; attributed to 'bob'"}
 
 
 def test_an_id_or_a_folder_comes_before_the_name_of_a_copy(tmp_path: Path) -> None:
@@ -208,7 +208,7 @@ def test_a_folder_that_is_called_a_notebook_and_holds_none_is_named(tmp_path: Pa
     packed = a_zip(tmp_path / "s.zip", {**files, "Élodie.ipynb/": b""})
     for path in (folder, packed):
         notices = said(collect(path, ROSTER))
-        hollow = {name for name, text in notices.items() if "called like a notebook" in text}
+        hollow = {name for name, text in notices.items() if "named like a notebook" in text}
         assert hollow == {"ada.ipynb", "cyd/cyd.ipynb", "Élodie.ipynb"}
 
 
@@ -233,7 +233,7 @@ def test_symbolic_links_are_not_followed(tmp_path: Path) -> None:
     found = collect(folder, ROSTER)
     assert refusals(found) == {"ada": LINK, "bob": None, "cyd": LINK}
     assert [load(s) for s in found.submissions] == [b"", ONE, b""]
-    assert said(found)["Élodie"] == "a symbolic link; not followed"
+    assert said(found)["Élodie"] == "symbolic link, not followed"
 
 
 def test_a_pipe_that_is_called_a_notebook_does_not_hang(tmp_path: Path) -> None:
@@ -268,7 +268,7 @@ def test_paths_that_lead_out_of_a_zip_are_refused_by_name(tmp_path: Path) -> Non
     found = collect(a_zip(tmp_path / "s.zip", dict.fromkeys(names, ONE)), ROSTER)
     assert found.submissions == ()
     assert len(found.notices) == len(names)
-    assert {n.text for n in found.notices} == {"a path that leads out of the zip; refused"}
+    assert {n.text for n in found.notices} == {"not read: the path leads out of the zip"}
 
 
 def test_links_encryption_and_damage_in_a_zip_cost_one_student_each(tmp_path: Path) -> None:
@@ -306,7 +306,7 @@ def test_a_path_that_holds_no_submissions_is_an_error_of_whoever_runs_it(tmp_pat
         collect(tmp_path / "none", ROSTER)
     other = tmp_path / "roster.csv"
     other.write_text("student\nada\n")
-    with pytest.raises(SetupError, match="neither a folder nor a zip nor a notebook"):
+    with pytest.raises(SetupError, match="not a folder, a zip or a notebook"):
         collect(other, ROSTER)
 
 
@@ -329,7 +329,7 @@ def test_a_notebook_that_changed_or_went_since_is_not_loaded(tmp_path: Path) -> 
     (tmp_path / "bob.ipynb").unlink()
     with pytest.raises(SubmissionError, match="has changed"):
         load(found.submissions[0])
-    with pytest.raises(SubmissionError, match="can't be read any more"):
+    with pytest.raises(SubmissionError, match="can no longer be read"):
         load(found.submissions[1])
 
 
@@ -359,7 +359,7 @@ def test_a_zip_that_was_replaced_is_read_anew_and_what_changed_is_refused(tmp_pa
         load(ada)
     assert load(bob) == ONE
     path.unlink()
-    with pytest.raises(SubmissionError, match="can't be read any more"):
+    with pytest.raises(SubmissionError, match="can no longer be read"):
         load(bob)
 
 
@@ -418,7 +418,7 @@ def _check_unopened(root: Path) -> None:
             "ada.ipynb": "the file can't be opened: permission denied",
             "cyd": "the folder can't be opened: permission denied",
         },
-        "the notebook can't be read any more: permission denied",
+        "the notebook can no longer be read: permission denied",
         ["cyd", "Élodie"],
     ]
 
@@ -450,7 +450,7 @@ def test_a_notebook_that_becomes_a_link_or_a_pipe_after_it_was_listed_is_not_fol
     (folder / "ada.ipynb").symlink_to(tmp_path / "key.json")
     os.mkfifo(folder / "bob.ipynb")
     for submission in found:
-        with pytest.raises(SubmissionError, match="this is not a file"):
+        with pytest.raises(SubmissionError, match="this is not a regular file"):
             load(submission)
 
 
@@ -466,7 +466,7 @@ def test_a_link_to_the_folder_above_does_not_go_round_in_circles(tmp_path: Path)
     (folder / "ada" / "up").symlink_to("..")
     found = collect(folder, ROSTER)
     assert refusals(found) == {"ada": None}
-    assert said(found) == {"ada/up": "a symbolic link; not followed"}
+    assert said(found) == {"ada/up": "symbolic link, not followed"}
 
 
 def test_folders_without_end_are_left_with_a_word(
@@ -483,7 +483,7 @@ def test_folders_without_end_are_left_with_a_word(
     finally:
         subprocess.run(["rm", "-rf", folder], check=True)
     assert refusals(found) == {"ada": None}
-    assert list(said(found).values()) == ["too deep to be looked into"]
+    assert list(said(found).values()) == ["not searched: the path is too long or too deep"]
 
 
 def test_a_student_with_thousands_of_files_costs_only_a_warning(
@@ -496,7 +496,7 @@ def test_a_student_with_thousands_of_files_costs_only_a_warning(
         (folder / "ada" / "z" / str(number)).touch()
     found = collect(folder, ROSTER)
     assert refusals(found) == {"ada": None, "bob": None}
-    assert said(found)["ada"] == "'ada' has more than 1,200 files; the rest is not looked at"
+    assert said(found)["ada"] == "'ada' has more than 1,200 files; the rest is ignored"
     assert len(found.notices) <= 1_000
     last = found.notices[-1]
     assert re.fullmatch(r"and \d+ more notices, of these \d+ about 'ada'", last.text)
@@ -542,8 +542,8 @@ def test_methods_that_unpack_gigabytes_at_once_are_not_used(tmp_path: Path, meth
         archive.writestr("bob.ipynb", ONE, zipfile.ZIP_DEFLATED)
     found = collect(path, ROSTER)
     assert refusals(found) == {
-        "ada": "the file is packed in a way that is not read; "
-        "pack it as an ordinary zip, or hand in the notebook itself",
+        "ada": "the zip uses an unsupported compression method; "
+        "create an ordinary zip, or hand in the notebook itself",
         "bob": None,
     }
 
@@ -556,7 +556,7 @@ def test_many_large_attempts_of_one_student_are_not_all_unpacked(
     found = collect(a_zip(tmp_path / "s.zip", {**files, "bob.ipynb": ONE}), ROSTER)
     empty = f"the file is empty; {SAVE}"
     assert refusals(found) == {"ada": empty, "bob": None}
-    too_much = "newer attempts have 0 MB already; not read"
+    too_much = "not read: newer attempts already have 0 MB together"
     assert [s.refusal for s in found.earlier] == [empty, empty, too_much, too_much, too_much]
 
 
@@ -573,7 +573,7 @@ def test_members_that_share_their_bytes_are_damage_of_one_student_each(tmp_path:
 def test_a_zip_that_is_cut_off_says_so(tmp_path: Path) -> None:
     path = a_zip(tmp_path / "s.zip", {"ada.ipynb": ONE, "bob.ipynb": TWO})
     path.write_bytes(path.read_bytes()[:-60])
-    with pytest.raises(SetupError, match="damaged or cut off") as caught:
+    with pytest.raises(SetupError, match="damaged or incomplete") as caught:
         collect(path, ROSTER)
     assert caught.value.fix
 
@@ -593,7 +593,7 @@ def test_of_members_with_the_same_name_the_instructor_hears(tmp_path: Path) -> N
         for data in (ONE, TWO, ONE):
             archive.writestr("ada.ipynb", data)
     assert said(collect(path, ROSTER)) == {
-        "ada.ipynb": "stands in the zip 3 times; the last is taken"
+        "ada.ipynb": "appears 3 times in the zip; the last one is used"
     }
 
 
@@ -605,9 +605,9 @@ def test_names_of_enormous_length_are_not_followed(tmp_path: Path) -> None:
         "bob.ipynb": TWO,
     }
     found = collect(a_zip(tmp_path / "s.zip", files), ROSTER)
-    why = "the path of a notebook is too long to be read; hand in the notebook itself"
+    why = "the path of a notebook is too long; hand in the notebook itself"
     assert refusals(found) == {"ada": why, "bob": None}
-    assert {n.text for n in found.notices} == {"a name too long to be a student's; not read"}
+    assert {n.text for n in found.notices} == {"not read: the path is too long"}
     assert max(len(n.path) for n in found.notices) < 200
 
 
@@ -643,4 +643,4 @@ def test_a_copy_counts_only_where_there_is_nothing_else(tmp_path: Path) -> None:
     assert taken == {"ada": "ada.ipynb", "bo": "bo (2).ipynb"}
     (warning,) = [one for one in found.notices if one.level == "warning"]
     assert warning.path == "ada (1).ipynb"
-    assert "not read. Rename it if it is the one to grade" in warning.text
+    assert "if this is the one to grade, rename it" in warning.text

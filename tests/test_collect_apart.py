@@ -102,7 +102,7 @@ def test_what_looking_at_one_notebook_sets_off_costs_nobody_else(tmp_path: Path)
             ("ada", None), ("bob", None), ("cyd", "this is the sample"),
         ]  # fmt: skip
         assert warned(found) == {
-            "bob.ipynb": "it can't be told whose it says it is, by a fault of ours: TypeError",
+            "bob.ipynb": "its student can't be checked because of an internal error: TypeError",
             "cyd.ipynb": "this is the sample",
         }
 
@@ -122,7 +122,7 @@ def test_what_reading_one_notebook_sets_off_costs_nobody_else(
     for path in both(tmp_path, {"ada.ipynb": ONE, "bob.ipynb": TWO}):
         found = collect(path, ROSTER)
         assert [(s.student, s.refusal) for s in found.submissions] == [("ada", None), ("bob", None)]
-        said = f"the file can't be read, by a fault of ours: {type(error).__name__}"
+        said = f"the file can't be read because of an internal error: {type(error).__name__}"
         assert warned(found) == {"bob.ipynb": said}
         theirs = collect_assignment(path, "ps1", ["problem1"])
         assert set(theirs.submissions) == {"ada", "bob"}
@@ -186,7 +186,7 @@ def test_a_folder_that_may_be_two_students_is_nobodys_and_says_so(tmp_path: Path
     for path in both(tmp_path, {"bob.ipynb": ONE, "KIM/bob.ipynb": TWO}):
         found = collect(path, known)
         assert taken(found) == {"bob": "bob.ipynb"}
-        why = "whose it is can't be told: 'kim' and 'Kim' differ in case alone; rename it"
+        why = "ambiguous name: 'kim' and 'Kim' differ only in case; rename the file"
         assert warned(found) == {"KIM/bob.ipynb": why}
 
 

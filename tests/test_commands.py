@@ -291,7 +291,7 @@ def test_a_new_problem_passes_the_gate(tmp_path: Path) -> None:
         (["rendr"], "did you mean 'grader render'?"),
         (["show", "kv-cache-siz"], "did you mean 'kv-cache-size'?"),
         (["render", "midtrm", "--student", "a", "--out", "x"], "did you mean 'midterm'?"),
-        (["render", "midterm", "--out", "x"], "nobody to render for"),
+        (["render", "midterm", "--out", "x"], "there are no students to render for"),
         (["render", "midterm", "--roster", "no.csv", "--out", "x"], "no.csv"),
         (["grade", "nothing", "--release", "no.json", "--out", "x"], "no.json"),
         (["report", "nothing"], "nothing"),

@@ -122,7 +122,7 @@ def test_a_full_disk_is_named_and_the_next_run_ends_with_the_same_gradebook(
     one_screen(said)
     assert where in said
     assert "there is no space left on the disk" in said
-    assert "free some space and run the same command again" in said
+    assert "free some space, then run the same command again" in said
     assert code == "2"
     assert_sound(tmp_path / "out.kept")
     same(gradebook_of(tmp_path / "out.kept"), plain)
@@ -227,8 +227,10 @@ def test_a_folder_that_may_not_be_written_is_named(home: Path) -> None:
         return said
 
     first, second = as_nobody(work)
-    assert first.startswith(f"{folder}/out: this may not be written\n  fix: check the permissions")
-    assert second.startswith(f"{folder}/grades.csv: this may not be written\n  fix:")
+    assert first.startswith(
+        f"{folder}/out: no permission to write here\n  fix: check the permissions"
+    )
+    assert second.startswith(f"{folder}/grades.csv: no permission to write here\n  fix:")
 
 
 def started(command: list[str]) -> subprocess.Popen[str]:
@@ -274,8 +276,8 @@ def test_a_second_grader_in_the_same_folder_is_refused_and_the_first_goes_on(
     grade = made.command(out, "--sandbox", "off")[3:]
     with alone(out):  # as the first one has it
         said = fails(capsys, *grade)
-    assert f"{out}: another grader is at work in this folder" in said
-    assert "fix: wait until it has finished, or name another folder" in said
+    assert f"{out}: another grader process is using this folder" in said
+    assert "fix: wait until it has finished, or choose another folder" in said
     ok(*grade)
     same(gradebook_of(out), plain)
 

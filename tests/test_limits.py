@@ -223,7 +223,7 @@ def test_the_exam_may_be_older_than_all_attempts_that_are_read(
     assert graded_of(tmp_path, "d").refusal is None
     assert graded_of(tmp_path, "b").refusal is None
     beyond = graded_of(tmp_path, "exam")
-    assert beyond.refusal == "there are 100 newer attempts; not read"
+    assert beyond.refusal == "not read: there are 100 newer attempts"
     assert Path(beyond.path).stem == "exam"
 
 
@@ -250,7 +250,7 @@ def test_files_that_are_not_looked_at_may_hold_the_exam(
     (tmp_path / "ada" / "work" / "exam.ipynb").write_bytes(a_notebook("q1_a = 1"))
     unseen = graded_of(tmp_path, "q1_a")
     assert unseen.refusal == (
-        "there are more than 20 files, and not all are looked at; hand in the notebook itself"
+        "there are more than 20 files; not all were examined; hand in the notebook itself"
     )
     if homework:
         assert graded_of(tmp_path, "loss").refusal is None

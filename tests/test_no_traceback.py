@@ -166,7 +166,7 @@ def test_ctrl_c_ends_workers_without_a_word(tmp_path: Path) -> None:
         os.killpg(run.pid, signal.SIGINT)
         out, err = run.communicate(timeout=60)
     assert (run.returncode, out) == (130, "")
-    assert err.strip() == "grader: stopped; what was finished is kept"
+    assert err.strip() == "grader: stopped; finished work is kept"
 
 
 ODD = {

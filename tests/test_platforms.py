@@ -78,7 +78,7 @@ def test_no_name_of_a_students_choice_makes_a_file_somebody_elses(
     for users in ({}, {"4002": "bo2", "1001": "jane"}):
         roster = Roster(known, users)
         assert roster.find(PurePosixPath(name)) is None
-        assert "whose it is can't be told" in roster.unknown(PurePosixPath(name)).text
+        assert "ambiguous name" in roster.unknown(PurePosixPath(name)).text
     path = tmp_path / name
     path.parent.mkdir(exist_ok=True)
     path.write_bytes(a_notebook("q1_x = 1"))
@@ -98,7 +98,8 @@ def test_people_of_the_same_name_are_not_taken_for_one_student(tmp_path: Path) -
     assert "jane" in found.missing
     said = {one.path: one.text for one in found.notices if one.level == "warning"}
     assert set(said) == set(names)
-    assert all("in Canvas (1001, 1002) seem to be 'jane'" in text for text in said.values())
+    why = "several Canvas users (1001, 1002) have the name of 'jane'"
+    assert all(why in text for text in said.values())
     # A number that the instructor gave stands, and the other is still nobody's.
     found = collect(tmp_path, KNOWN, {"1001": "jane"})
     taken = {one.student: Path(one.path).name for one in found.submissions}
@@ -126,10 +127,10 @@ def test_numbers_tell_what_names_do_not() -> None:
 def test_what_belongs_to_nobody_says_why_and_what_to_do() -> None:
     roster = Roster(KNOWN)
     said = roster.unknown(PurePosixPath("leekim_1004_23459_kim1.ipynb")).text
-    assert "'kim1', 'kim2' have the name that Canvas wrote, 'leekim'" in said
+    assert "'kim1', 'kim2' all have the Canvas name 'leekim'" in said
     assert "--names FILE" in said
     said = roster.unknown(PurePosixPath("nobody_1005_2_jane.ipynb")).text
-    assert "nobody on the roster is Canvas's 'nobody' (number 1005)" in said
+    assert "no student on the roster is Canvas's 'nobody' (number 1005)" in said
 
 
 def test_late_is_seen() -> None:
@@ -167,7 +168,7 @@ def test_numbers_are_read_from_the_platforms_own_tables(
 @pytest.mark.parametrize("text", ["", "a,b\n1,2\n", "id\n1\n", "student\nbo\n"])
 def test_a_table_that_says_nothing_of_the_kind_is_refused(text: str, tmp_path: Path) -> None:
     (tmp_path / "names.csv").write_text(text)
-    with pytest.raises(SpecError, match="does not say which number is whose"):
+    with pytest.raises(SpecError, match="no columns that map numbers to students"):
         load_numbers(tmp_path / "names.csv", KNOWN)
 
 
@@ -225,8 +226,8 @@ def test_another_platforms_table_is_refused(
     file, users = downloaded(tmp_path, table, handed_in)
     with pytest.raises(SetupError) as refused:
         collect(file, KNOWN, users)
-    assert f"these are {own}'s numbers" in str(refused.value)
-    assert f"comes from {handed_in}" in str(refused.value)
+    assert f"user numbers of {own}" in str(refused.value)
+    assert f"come from {handed_in}" in str(refused.value)
     assert expected in str(refused.value.fix)
     assert refused.value.where == str(tmp_path / "names.csv")
 

@@ -49,7 +49,7 @@ def test_after_ctrl_c_nothing_is_lost_and_nothing_runs_twice(tmp_path: Path) -> 
         first.send_signal(signal.SIGINT)
         _, err = first.communicate(timeout=60)
     assert first.returncode == 130
-    assert b"what was finished is kept" in err
+    assert b"finished work is kept" in err
     assert b"Traceback" not in err
     done = len(list(results.glob("evidence/*.json")))
     assert 2 <= done < STUDENTS

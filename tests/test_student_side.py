@@ -185,7 +185,7 @@ class TestReceipts:
         said = ok("check", solved, "--receipt", path)
         made = json.loads(path.read_text("utf-8"))
         assert said.return_value == 0
-        assert f"Receipt {made['code']} is in {path}" in said.output
+        assert f"Wrote receipt {made['code']} to {path}" in said.output
         assert made["schema"] == "systems-grader/receipt/v1"
         assert made["notebook"]["size"] == solved.stat().st_size
         assert made["notebook"]["name"] == "midterm.ipynb"
@@ -198,7 +198,8 @@ class TestReceipts:
         same = ok("check", solved, "--verify-receipt", path)
         assert same.return_value == 0
         assert (
-            same.output == f"YES: Receipt {made['code']} of {made['time']} is for this very file.\n"
+            same.output
+            == f"YES: Receipt {made['code']} of {made['time']} is for exactly this file.\n"
         )
 
     def test_a_file_of_an_odd_name_has_one_too(self, solved: Path, tmp_path: Path) -> None:

@@ -139,7 +139,7 @@ def test_render_again_keeps_what_was_handed_out(
     roster = a_roster(tmp_path, "id,version\nbo,A\n")
     said = fails(capsys, *command, "--roster", roster)
     assert "'bo' has version B in this release, not version A" in said
-    assert "--shared is one version, not 3" in fails(
+    assert "--shared means one version, but --versions is 3" in fails(
         capsys, *command, "--student", "x", "--shared", "--versions", "3"
     )
 
@@ -166,10 +166,10 @@ def test_render_again_keeps_what_a_shorter_roster_leaves_out(bank: Path, tmp_pat
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("id,version\na,B\nb,b\n", "'B' and 'b' differ in capitals only"),
+        ("id,version\na,B\nb,b\n", "'B' and 'b' differ only in case"),
         ("id,version\na,Sample\n", "for practice"),
-        ("id,version\na,x/y\n", "can't be a file's name"),
-        ("id,version\na,\nb,a\n", "'a' is a version, and the id of a student"),
+        ("id,version\na,x/y\n", "can't be a file name"),
+        ("id,version\na,\nb,a\n", "'a' is both a version and the id of a student"),
     ],
 )
 def test_versions_that_mean_two_things_are_refused(text: str, said: str) -> None:
@@ -182,9 +182,9 @@ def test_versions_that_mean_two_things_are_refused(text: str, said: str) -> None
 
 def test_an_id_and_a_version_are_kept_apart_without_a_roster_too() -> None:
     students = (Student(id="A"), Student(id="x", version="A"))
-    with pytest.raises(SetupError, match="'A' is a version, and the id of a student"):
+    with pytest.raises(SetupError, match="'A' is both a version and the id of a student"):
         seated(students, None, {})
-    with pytest.raises(SetupError, match="'A' is a version"):
+    with pytest.raises(SetupError, match="'A' is both a version"):
         seated(students[:1], None, {"x": students[1], "o": Student(id="o")})
     assert versions(seated(students, 1, {})) == "AA"
 
@@ -313,7 +313,7 @@ def test_a_sample_beside_ones_own_costs_nothing(mixed: Path, bank: Path, tmp_pat
     levels = {(n.path, n.level) for n in found.notices}
     assert ("bo/quiz-sample.ipynb", "warning") in levels
     assert ("di/sample/quiz-sample.ipynb", "info") in levels
-    assert any("the newest that may be theirs is graded" in n.text for n in found.notices)
+    assert any("the newest that can be theirs is graded" in n.text for n in found.notices)
 
 
 @pytest.mark.parametrize(

@@ -373,7 +373,10 @@ def test_what_waits_is_shown_with_its_question_and_rubric(home: Path) -> None:
         "staff gave 3: nearly"
         in ok("mark", home / "results", "--student", "ada", "--answer", "q1_why").output
     )
-    assert "Nothing of 'ada' waits" in ok("mark", home / "results", "--student", "ada").output
+    assert (
+        "No answers of 'ada' need manual grading"
+        in ok("mark", home / "results", "--student", "ada").output
+    )
 
 
 def test_a_table_of_what_waits_is_filled_in_and_entered(home: Path) -> None:

@@ -1,1 +1,1 @@
-"""Problem banks: YAML to problems and sets, coverage, schema, and the skeleton of a problem."""
+"""Problem banks: loads problems and sets from YAML; coverage, schema and problem skeletons."""

@@ -1,4 +1,4 @@
-"""Which concepts of the inventory are examined, and by which problems."""
+"""Finds which concepts of the inventory are examined, and by which problems."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from grader.errors import SpecError
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Coverage:
-    """The inventory against the bank."""
+    """The concepts of the inventory and the problems that examine them."""
 
     concepts: Mapping[str, Mapping[str, str]]
     examined: Mapping[str, tuple[str, ...]]
-    """Concept id to the problems that cite it."""
+    """Maps concept ids to the problems that cite them."""
     unknown: Mapping[str, tuple[str, ...]]
-    """Ids that problems cite and the inventory does not have."""
+    """Maps cited ids that are not in the inventory to the problems that cite them."""
     errors: tuple[SpecError, ...] = ()
-    """What is wrong with files of problems, which are not counted."""
+    """Errors in problem files. These problems are not counted."""
 
     def by_family(self) -> dict[str, tuple[int, int]]:
-        """Family to how many of its concepts are examined, and how many there are."""
+        """Maps each family to the number of its examined concepts and of all its concepts."""
         counts: dict[str, tuple[int, int]] = {}
         for name, concept in self.concepts.items():
             have, total = counts.get(concept["family"], (0, 0))
@@ -31,7 +31,7 @@ class Coverage:
         return counts
 
     def as_data(self) -> dict[str, object]:
-        """Plain data."""
+        """The coverage as plain data."""
         return {
             "examined": len(self.examined),
             "concepts": len(self.concepts),
@@ -43,7 +43,7 @@ class Coverage:
 
 
 def coverage(bank: BankIndex) -> Coverage:
-    """The coverage of the banks' inventory by their problems."""
+    """Computes the coverage of the inventory by the problems of *bank*."""
     concepts = bank.concepts()
     cited: dict[str, list[str]] = {}
     heads, errors = read_heads(bank)

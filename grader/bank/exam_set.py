@@ -1,4 +1,4 @@
-"""A set's YAML to an ExamSet whose problems all exist."""
+"""Loads a set from YAML, and checks that its problems exist."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ def load_exam(path: Path, known: Collection[str], searched: str = "") -> ExamSet
     exam = exam_from(source, known, searched)
     if exam.id != path.stem:
         error = SpecError(
-            f"the id '{exam.id}' is not the file's name '{path.stem}'",
+            f"the id '{exam.id}' is not the file name '{path.stem}'",
             where=source.at(("id",)),
-            fix="make them the same: the file's name is how others find the set",
+            fix="make them the same, since sets are found by file name",
         )
         raise SpecErrors((error,))
     return exam
 
 
 def exam_from(source: Located, known: Collection[str], searched: str = "") -> ExamSet:
-    """The set that *source* describes; *known* are the ids of problems that exist."""
+    """The set that *source* describes, as in `load_exam`; raises SpecErrors."""
     shaped = shape(ExamSet, source.data, source, ())
     exam, errors = shaped.record, list(shaped.errors)
     if exam is not None:
@@ -52,26 +52,30 @@ def _check(
     if not _ID.match(exam.id):
         errors.append(
             SpecError(
-                f"'{exam.id}' can't be an id",
+                f"'{exam.id}' is not a valid id",
                 where=source.at(("id",)),
                 fix="use letters, digits and single hyphens",
             )
         )
     if not exam.problems:
         errors.append(
-            SpecError("the set has no problems", where=source.at(("problems",)), fix="list some")
+            SpecError(
+                "the set has no problems",
+                where=source.at(("problems",)),
+                fix="list at least one problem",
+            )
         )
     if exam.processes is not None and not 1 <= exam.processes <= _MOST_PROCESSES:
         errors.append(
             SpecError(
                 f"a notebook can't have {exam.processes} processes",
                 where=source.at(("processes",)),
-                fix=f"write a number from 1 to {_MOST_PROCESSES}, or leave 'processes:' out",
+                fix=f"write a number from 1 to {_MOST_PROCESSES}, or omit 'processes:'",
             )
         )
     errors += [
         SpecError(
-            f"'{name}' can't be an environment variable",
+            f"'{name}' is not a valid name of an environment variable",
             where=source.at(("variables", name)),
             fix="use letters, digits and underscores, such as MY_SETTING",
         )
@@ -103,7 +107,7 @@ def _check_slot(slot: Slot, source: Located, at: Path_, seen: set[str]) -> list[
     if bool(slot.problem) == bool(slot.pool):
         return [
             SpecError(
-                "an entry names one problem or one pool",
+                "an entry must have either a problem or a pool",
                 where=source.at(at),
                 fix="write {problem: ID} or {pool: [ID, …], choose: 1}",
             )
@@ -112,25 +116,25 @@ def _check_slot(slot: Slot, source: Located, at: Path_, seen: set[str]) -> list[
     if slot.pool and slot.parts:
         errors.append(
             SpecError(
-                "parts can be chosen of one problem, not of a pool",
+                "'parts' works only with a problem, not with a pool",
                 where=source.at((*at, "parts")),
-                fix="name the problem with 'problem:', or leave 'parts:' out",
+                fix="use 'problem:' instead of 'pool:', or omit 'parts:'",
             )
         )
     for name in (slot.problem,) if slot.problem else slot.pool:
         if name in seen:
             errors.append(
                 SpecError(
-                    f"the problem '{name}' stands in this set twice",
+                    f"the problem '{name}' is in this set twice",
                     where=source.at(at),
-                    fix="keep one, so that no student meets it twice",
+                    fix="keep one of them, so that no student gets it twice",
                 )
             )
         seen.add(str(name))
     if slot.pool and not 1 <= slot.choose <= len(slot.pool):
         errors.append(
             SpecError(
-                f"can't choose {slot.choose} of a pool of {len(slot.pool)}",
+                f"can't choose {slot.choose} from a pool of {len(slot.pool)}",
                 where=source.at((*at, "choose")),
                 fix=f"choose 1 to {len(slot.pool)}",
             )
@@ -140,7 +144,7 @@ def _check_slot(slot: Slot, source: Located, at: Path_, seen: set[str]) -> list[
             SpecError(
                 f"an entry can't be worth {slot.points:g} points",
                 where=source.at((*at, "points")),
-                fix="give it more than 0, or leave 'points:' out to keep the problem's own",
+                fix="use more than 0, or omit 'points:' to use those of the problem",
             )
         )
     return errors

@@ -1,4 +1,4 @@
-"""The facts table: hardware numbers that live once, each with its source and date."""
+"""The facts table: hardware numbers in one place, each with its source and date."""
 
 from __future__ import annotations
 
@@ -16,11 +16,10 @@ _ABOUT = ("name", "source", "checked")
 
 
 class BankFacts(Mapping[str, Mapping[str, Value]]):
-    """The facts in several folders, read when the first one is looked up; a later folder's item
-    hides an earlier one's.
+    """The facts in several folders, read on first use. Later folders override earlier ones.
 
-    A file that can't be read concerns only those who need it: an item that is in no other file
-    raises its SpecErrors, and so does asking for all items.
+    If a file can't be read, only a lookup of a missing item and iteration over all items raise its
+    SpecErrors.
     """
 
     def __init__(self, folders: Sequence[Path]):
@@ -38,7 +37,7 @@ class BankFacts(Mapping[str, Mapping[str, Value]]):
 
     @property
     def errors(self) -> tuple[SpecError, ...]:
-        """What is wrong with the files."""
+        """All errors in the files."""
         return self._read[1]
 
     def __getitem__(self, item: str) -> Mapping[str, Value]:
@@ -54,7 +53,7 @@ class BankFacts(Mapping[str, Mapping[str, Value]]):
         return facts
 
     def __bool__(self) -> bool:
-        return True  # by its length, every file would be read
+        return True  # the default, by length, would read every file
 
     def __iter__(self) -> Iterator[str]:
         return iter(self._all())
@@ -64,7 +63,7 @@ class BankFacts(Mapping[str, Mapping[str, Value]]):
 
 
 def load_facts(folder: Path) -> dict[str, Mapping[str, Value]]:
-    """Every item of the YAML files in *folder*; raises SpecErrors."""
+    """All items of the YAML files in *folder*; raises SpecErrors."""
     facts, errors = read_facts(folder)
     if errors:
         raise SpecErrors(errors)
@@ -72,7 +71,7 @@ def load_facts(folder: Path) -> dict[str, Mapping[str, Value]]:
 
 
 def read_facts(folder: Path) -> tuple[dict[str, Mapping[str, Value]], tuple[SpecError, ...]]:
-    """Every sound item of the YAML files in *folder*, and what is wrong with the others."""
+    """All valid items of the YAML files in *folder*, and the errors in the others."""
     facts: dict[str, Mapping[str, Value]] = {}
     errors: list[SpecError] = []
     for path in sorted(folder.glob("*.yaml")):
@@ -87,7 +86,7 @@ def read_facts(folder: Path) -> tuple[dict[str, Mapping[str, Value]], tuple[Spec
             continue
         for item, fields in source.data.items():
             if item in facts:
-                what = f"the item '{item}' is in another file already"
+                what = f"the item '{item}' is already in another file"
                 errors.append(SpecError(what, where=source.at((item,), key=True), fix="rename it"))
             wrong = list(_item_errors(item, fields, source))
             errors += wrong
@@ -97,7 +96,7 @@ def read_facts(folder: Path) -> tuple[dict[str, Mapping[str, Value]], tuple[Spec
 
 
 def facts_item(fields: Mapping[str, object]) -> Mapping[str, Value]:
-    """One item's fields as values; a field with a unit becomes a quantity."""
+    """The fields of an item as values; numbers become quantities with their units."""
     values: dict[str, Value] = {}
     for name, field in fields.items():
         if isinstance(field, Mapping):
@@ -108,7 +107,7 @@ def facts_item(fields: Mapping[str, object]) -> Mapping[str, Value]:
 
 
 def facts_data(facts: Mapping[str, Mapping[str, Value]]) -> dict[str, dict[str, object]]:
-    """The plain data from which `facts_item` makes the same items again."""
+    """*facts* as plain data; `facts_item` is the inverse for each item."""
     return {
         item: {name: _plain(value) for name, value in fields.items()}
         for item, fields in facts.items()
@@ -132,7 +131,7 @@ def _item_errors(item: str, fields: object, source: Located) -> Iterator[SpecErr
             yield SpecError(
                 f"'{item}' has no {name}",
                 where=source.at((item,)),
-                fix="a number without its source and date can't be checked by anyone",
+                fix="add it; numbers can't be checked without a name, source and date",
             )
     for name, field in fields.items():
         if name not in _ABOUT:

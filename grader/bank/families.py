@@ -11,13 +11,13 @@ from grader.errors import Location, SpecError
 from grader.registry import nearest
 
 NOT_FAMILIES = ("sets", "facts")
-"""Folders beside the families' own."""
+"""Folders next to those of the families."""
 _FAMILY = re.compile(r"[a-z][a-z0-9]*(?:-[a-z0-9]+)*\Z")
 
 
 def declared_families(bank: Path) -> tuple[dict[str, str], tuple[SpecError, ...]]:
-    """The families with titles that *bank* declares in problems/families.yaml, and what is wrong
-    with that file."""
+    """The families that *bank* declares in problems/families.yaml, with titles, and the errors in
+    that file."""
     path = bank / "problems" / "families.yaml"
     if not path.exists():
         return {}, ()
@@ -37,15 +37,15 @@ def declared_families(bank: Path) -> tuple[dict[str, str], tuple[SpecError, ...]
 
 def _wrong_families(source: Located, at: tuple[str, ...]) -> SpecError:
     return SpecError(
-        "expected the names of families, each with a title",
+        "expected names of families, each with a title",
         where=source.at(at, key=True),
-        fix="write lines such as 'serving: Serving models': small letters, digits and hyphens in "
-        "the name, text in the title",
+        fix="write lines such as 'serving: Serving models', with lowercase letters, digits and "
+        "hyphens in the name, and text in the title",
     )
 
 
 def unknown_family(name: object, known: Collection[str], where: Location) -> SpecError:
-    """The error for a problem whose family nobody declares."""
+    """The error for a problem with an undeclared family."""
     return SpecError(
         f"'family' can't be '{name}': there is no such family",
         where=where,
@@ -54,7 +54,7 @@ def unknown_family(name: object, known: Collection[str], where: Location) -> Spe
 
 
 def family_fix(name: str, known: Collection[str]) -> str:
-    """What to do about the unknown family *name*."""
+    """The fix for the unknown family *name*."""
     close = nearest(name, known)
     if close:
         return f"did you mean '{close}'? Declare a new family in problems/families.yaml"

@@ -1,4 +1,4 @@
-"""Problems, sets and facts of one or more banks, each read when it is asked for."""
+"""Loads problems, sets and facts of one or more banks on demand."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ class Bank(BankIndex):
 
     @cached_property
     def facts(self) -> BankFacts:
-        """The facts of all banks; an earlier bank's item hides a later one's."""
+        """The facts of all banks; items of earlier banks override later ones."""
         return BankFacts([folder / "problems" / "facts" for folder in reversed(self.folders)])
 
     def problem(self, wanted: str) -> Problem:
-        """The problem with that id or path."""
+        """The problem with the id or path *wanted*; raises SpecErrors or SetupError."""
         return self.located(wanted)[0]
 
     def located(self, wanted: str) -> tuple[Problem, Located]:
-        """The problem, and where everything in it stands."""
+        """The problem with the id or path *wanted*, and its data with locations."""
         if wanted not in self._loaded:
             path = self.path(wanted)
             problem, source = load_problem(path, self._families_at(path))
@@ -44,7 +44,7 @@ class Bank(BankIndex):
                 raise SpecErrors(
                     (
                         SpecError(
-                            f"the family '{problem.family}' is not the folder's name '{folder}'",
+                            f"the family '{problem.family}' is not the folder name '{folder}'",
                             where=source.at(("family",)),
                             fix="move the file, or change the family",
                         ),
@@ -54,13 +54,13 @@ class Bank(BankIndex):
         return self._loaded[wanted]
 
     def _families_at(self, path: Path) -> Mapping[str, str]:
-        """The families of these banks, and of the one around a file that was named by its path."""
+        """The families of these banks, and of the bank that contains the file *path*."""
         return {**declared_families(path.absolute().parent.parent.parent)[0], **self.families}
 
     def _with_solution(
         self, wanted: str, problem: Problem, source: Located
     ) -> tuple[Problem, Located]:
-        """The problem with the text of its solution, where hidden cases are in it."""
+        """The problem, with the text of its solution if a part needs hidden cases from it."""
         if not any(kinds.find(p.kind).needs_solution for p in problem.parts):
             return problem, source
         path = self.solution(wanted)
@@ -68,7 +68,7 @@ class Bank(BankIndex):
             raise SpecErrors(
                 (
                     SpecError(
-                        "there is no solution file, and a part needs its hidden cases",
+                        "a part needs hidden cases, but there is no solution file",
                         where=source.at(("parts",)),
                         fix=f"write solutions/{problem.family}/{problem.id}.py",
                     ),
@@ -77,7 +77,7 @@ class Bank(BankIndex):
         return replace(problem, solution=_text_of(path)), source
 
     def problems(self) -> Iterator[Problem]:
-        """Every problem of the banks that were named; raises SpecErrors for all their files."""
+        """All problems of the named banks; raises SpecErrors with the errors of all files."""
         errors: list[SpecError] = []
         found: list[Problem] = []
         for name in self.listed:
@@ -97,14 +97,14 @@ class Bank(BankIndex):
         return digest_of(source.data, problem.solution)
 
     def exam(self, wanted: str) -> ExamSet:
-        """The set with that id, or in that YAML file."""
+        """The set with the id or YAML path *wanted*; raises SpecError or SetupError."""
         exam, path = self._exam(wanted)
         for slot in exam.slots:
             self._check_parts(slot, path)
         return exam
 
     def _check_parts(self, slot: Slot, path: Path) -> None:
-        """Refuses parts that the problem does not have, or that need one that is not asked."""
+        """Raises SpecError for parts that do not exist, or that use a part that is not asked."""
         if not slot.parts or not slot.problem:
             return
         parts = {p.id: p for p in self.problem(slot.problem).parts}

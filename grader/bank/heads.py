@@ -1,4 +1,4 @@
-"""What a list of the bank says of each problem, read without loading any of them."""
+"""Reads what `grader list` shows of each problem, without loading the problems."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _KINDS = Path(__file__).resolve().parent.parent / "kinds"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Head:
-    """A problem as it is listed."""
+    """The listed fields of a problem."""
 
     id: str
     title: str
@@ -32,7 +32,7 @@ class Head:
     level: str = "apply"
     minutes: float = 5.0
     points: float
-    """Of all parts together."""
+    """Total points of all parts."""
     topics: tuple[str, ...] = ()
     concepts: tuple[str, ...] = ()
     parts: tuple[tuple[str, str], ...]
@@ -42,11 +42,11 @@ class Head:
 def read_heads(
     bank: BankIndex, family: str | None = None
 ) -> tuple[tuple[Head, ...], tuple[SpecError, ...]]:
-    """The heads of the problems in the banks that were named, of one *family* or of all, and what
-    is wrong with files whose head can't be read.
+    """The heads of all problems in the named banks, or of those in *family*, and the errors in
+    files whose head can't be read.
 
-    Expressions, texts and solutions are not looked at, which takes twenty times as long: whether
-    they are right is for the gate.
+    Expressions, texts and solutions are not checked, which would take twenty times as long;
+    `grader verify` does that.
     """
     heads: list[Head] = []
     errors: list[SpecError] = []
@@ -65,7 +65,7 @@ def read_heads(
 
 
 def _loaded_head(bank: BankIndex, name: str, loader: list[Bank]) -> Head:
-    """The head of a problem whose YAML is out of the ordinary; raises SpecErrors if it is wrong."""
+    """The head of a problem with unusual YAML; raises SpecErrors if it is invalid."""
     from grader.bank.folders import Bank
 
     if not loader:
@@ -85,7 +85,7 @@ def _loaded_head(bank: BankIndex, name: str, loader: list[Bank]) -> Head:
 
 
 def _plain_head(path: Path, families: Collection[str]) -> Head | None:
-    """The head of the problem at *path*; None where only its validator can tell what is wrong."""
+    """The head of the problem at *path*; None if the full loader must read it."""
     data = read_yaml(path).data
     if not (isinstance(data, dict) and data.keys() <= _KEYS and _is_text(data.get("prompt"))):
         return None
@@ -126,7 +126,7 @@ def _is_plain_part(part: object) -> bool:
 
 @cache
 def _is_built_in(kind: str) -> bool:
-    """Whether a module of the package has that name; other kinds are plug-ins, or mistakes."""
+    """Whether the package has a module for *kind*; other kinds are plug-ins or errors."""
     return kind.isidentifier() and (_KINDS / f"{kind}.py").is_file()
 
 

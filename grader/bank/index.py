@@ -1,4 +1,4 @@
-"""The files of one or more banks by id, found without reading any problem."""
+"""Finds the files of one or more banks by id, without reading any problem."""
 
 from __future__ import annotations
 
@@ -27,18 +27,19 @@ def own_bank() -> Path:
 
 @dataclass(frozen=True)
 class BankIndex:
-    """Folders with `problems/`, `solutions/` and perhaps `templates/`, searched in order."""
+    """Folders with `problems/`, `solutions/` and optionally `templates/`, searched in order."""
 
     folders: tuple[Path, ...]
-    """Searched in this order; the package's own stands last."""
+    """All banks in search order; that of the package is last."""
     named: tuple[Path, ...] = ()
-    """The banks that the user named; empty when the package's own is meant."""
+    """The banks that the user named; empty for that of the package."""
 
     @classmethod
     def open(cls, named: Sequence[str | Path] = ()) -> Self:
-        """The banks that are *named*, or in GRADER_BANK, or else the package's own.
+        """The banks in *named*, or else in GRADER_BANK, or else that of the package.
 
-        The package's own stands behind the others, so that a course's sets may use its problems.
+        The package's bank is always searched last, so that a course's sets may use its problems.
+        Raises SetupError if a folder is not a bank.
         """
         wanted = [Path(p) for p in named]
         if not wanted:
@@ -52,19 +53,19 @@ class BankIndex:
 
     @property
     def searched(self) -> str:
-        """The banks as an error message names them."""
+        """The names of the banks for error messages."""
         own = own_bank()
         names = [f"'{p}'" for p in self.folders if p.resolve() != own]
         return " or ".join([*names, _OWN])
 
     @cached_property
     def listed(self) -> tuple[str, ...]:
-        """The ids of the problems in the banks that were named; a set may use others too."""
+        """The ids of the problems in the named banks. A set may use others too."""
         return tuple(self._of_named(self.paths))
 
     @cached_property
     def listed_sets(self) -> tuple[str, ...]:
-        """The ids of the sets in the banks that were named."""
+        """The ids of the sets in the named banks."""
         return tuple(self._of_named(self.set_paths))
 
     def _of_named(self, paths: Mapping[str, Path]) -> Iterator[str]:
@@ -74,12 +75,12 @@ class BankIndex:
 
     @cached_property
     def paths(self) -> Mapping[str, Path]:
-        """Problem id to the YAML file; an earlier bank hides a later one's problem of that name."""
+        """Maps problem ids to YAML files; problems of earlier banks override later ones."""
         return {name: files[0] for name, files in self._files.items()}
 
     @cached_property
     def _files(self) -> Mapping[str, tuple[Path, ...]]:
-        """Problem id to the files in the first bank that has it: more than one is a mistake."""
+        """Maps problem ids to the files in the first bank that has them; several are an error."""
         found: dict[str, tuple[Path, ...]] = {}
         for folder in self.folders:
             here: dict[str, tuple[Path, ...]] = {}
@@ -91,7 +92,7 @@ class BankIndex:
 
     @cached_property
     def set_paths(self) -> Mapping[str, Path]:
-        """Set id to the YAML file."""
+        """Maps set ids to YAML files."""
         found: dict[str, Path] = {}
         for folder in self.folders:
             for path in _listing(folder / "problems" / "sets", _is_yaml):
@@ -100,10 +101,10 @@ class BankIndex:
 
     @cached_property
     def families(self) -> Mapping[str, str]:
-        """Family to its title: the built-in ones, and those that a bank declares.
+        """Maps built-in and declared families to their titles.
 
-        Where the declarations can't be read, every folder counts: the error is reported once, and
-        not for each problem.
+        If a bank's declarations can't be read, all its folders count as families, so that the error
+        is reported only once.
         """
         merged = dict(FAMILIES)
         for folder in self.folders:
@@ -114,8 +115,7 @@ class BankIndex:
         return merged
 
     def faults(self) -> tuple[SpecError, ...]:
-        """What is wrong with the banks that were named beyond single problems: folders and
-        declarations that can't be read."""
+        """Errors in the named banks beyond single problems: unreadable folders and declarations."""
         errors: list[SpecError] = []
         for folder in self.named or self.folders:
             for family in self._family_folders(folder, errors):
@@ -132,12 +132,15 @@ class BankIndex:
 
     @property
     def templates(self) -> tuple[Path, ...]:
-        """Folders of templates, those that override first."""
+        """The template folders, in order of precedence."""
         folders = tuple(f / "templates" for f in self.folders)
         return tuple(f for f in folders if f.is_dir())
 
     def path(self, wanted: str) -> Path:
-        """The file of the problem *wanted*: an id, or a path to YAML."""
+        """The file of the problem *wanted*, an id or a path to YAML.
+
+        Raises SetupError or SpecError if it does not exist or exists twice.
+        """
         if wanted.endswith((".yaml", ".yml")):
             return Path(wanted)
         files = self._files.get(wanted, ())
@@ -153,7 +156,7 @@ class BankIndex:
         return files[0]
 
     def set_path(self, wanted: str) -> Path:
-        """The file of the set *wanted*: an id, or a path to YAML."""
+        """The file of the set *wanted*, an id or a path to YAML; raises SetupError."""
         if wanted.endswith((".yaml", ".yml")):
             return Path(wanted)
         if wanted not in self.set_paths:
@@ -170,7 +173,7 @@ class BankIndex:
             else f"see `{listing}`, or name another bank with --bank DIR or GRADER_BANK",
         )
         faults = self.faults()
-        if faults:  # it may be in what could not be read
+        if faults:  # it may be in an unreadable folder
             raise SpecErrors((SpecError(error.what, fix=error.fix), *faults))
         raise error
 
@@ -183,13 +186,13 @@ class BankIndex:
             )
 
     def solution(self, problem_id: str) -> Path | None:
-        """The solution file; None when there is none."""
+        """The solution file of a problem; None if there is none."""
         path = self.path(problem_id).resolve()
         beside = path.parent.parent.parent / "solutions" / path.parent.name / f"{path.stem}.py"
         return beside if beside.is_file() else None
 
     def concepts(self) -> Mapping[str, Mapping[str, str]]:
-        """The concept inventory: id to topic, family and a sentence."""
+        """The concept inventory: maps ids to topic, family and a sentence; raises SpecError."""
         merged: dict[str, Mapping[str, str]] = {}
         for folder in reversed(self.folders):
             path = folder / "problems" / "concepts.yaml"
@@ -203,7 +206,7 @@ class BankIndex:
 def _listing(
     folder: Path, wanted: Callable[[os.DirEntry[str]], bool], errors: list[SpecError] | None = None
 ) -> list[Path]:
-    """The entries of *folder* in order of name; what keeps it from being read is an error."""
+    """The wanted entries of *folder*, sorted by name; appends an error if it can't be read."""
     try:
         with os.scandir(folder) as entries:
             names = [e.name for e in entries if not e.name.startswith(".") and wanted(e)]
@@ -235,7 +238,7 @@ def _check_bank(folder: Path) -> None:
     except (FileNotFoundError, NotADirectoryError):
         raise SetupError(
             f"'{folder}' is not a bank: it has no folder 'problems'",
-            fix="name the folder that holds problems/ and solutions/",
+            fix="give the folder that contains problems/ and solutions/",
         ) from None
     except OSError as error:
         raise SetupError(
@@ -245,10 +248,10 @@ def _check_bank(folder: Path) -> None:
 
 
 def _check_concepts(source: Located) -> None:
-    """Raises SpecErrors for concepts that can't be counted by family."""
+    """Raises SpecError unless every concept has a family."""
     fix = "write lines such as 'mem-01: {family: memory-math, topic: kv-cache, sentence: ...}'"
     if not isinstance(source.data, dict):
-        raise SpecError("expected ids of concepts", where=source.at(()), fix=fix)
+        raise SpecError("expected concepts by id", where=source.at(()), fix=fix)
     wrong = [
         SpecError(f"the concept '{name}' has no family", where=source.at((name,)), fix=fix)
         for name, concept in source.data.items()

@@ -1,4 +1,4 @@
-"""What shapes can't show: parameters, names, expressions and texts of a problem."""
+"""Checks the parameters, names, expressions and texts of a problem."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from grader.expressions import FUNCTIONS, ExpressionError, TextError, names_in, 
 from grader.model import Part, Problem
 from grader.registry import nearest
 
-# What people write for a quantity before they know better.
+# A common mistake: a number directly followed by a unit.
 _SIZE = re.compile(r"\s*[-+]?[\d.]+(?:[eE][-+]?\d+)?\s*[A-Za-z]+(?:/[A-Za-z]+)?\s*\Z")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
 
 
 def check_parameters(problem: Problem, source: Located) -> Iterator[SpecError]:
-    """What is wrong with the parameters: ranges, units, rows."""
+    """Yields errors in the parameters: ranges, units, rows."""
     for name, parameter in problem.parameters.items():
         at: Path_ = ("parameters", name)
         given = [k for k in ("choice", "integer", "real", "rows") if getattr(parameter, k)]
@@ -52,7 +52,7 @@ def _check_range(name: str, parameter: Any, source: Located, at: Path_) -> Itera
     bounds = parameter.integer or parameter.real
     if bounds and bounds[0] > bounds[1]:
         yield SpecError(
-            f"'{name}' runs from {bounds[0]:g} down to {bounds[1]:g}",
+            f"the range of '{name}' is reversed: {bounds[0]:g} to {bounds[1]:g}",
             where=source.at(at),
             fix="write the smaller number first",
         )
@@ -60,22 +60,26 @@ def _check_range(name: str, parameter: Any, source: Located, at: Path_) -> Itera
         yield SpecError(
             f"'{name}' has no step",
             where=source.at(at),
-            fix="add 'step:', so that its values are readable numbers",
+            fix="add 'step:', so that values are round numbers",
         )
     if parameter.step is not None and parameter.step <= 0:
-        yield SpecError("a step is more than 0", where=source.at((*at, "step")), fix="change it")
+        yield SpecError(
+            f"the step of '{name}' is not positive",
+            where=source.at((*at, "step")),
+            fix="use a number greater than 0",
+        )
 
 
 def check_unit(unit: str, source: Located, at: Path_) -> Iterator[SpecError]:
-    """Whether there is such a unit."""
+    """Yields an error if *unit* is unknown."""
     try:
         units.unit(unit)
     except units.UnitError as error:
-        yield SpecError(str(error), where=source.at(at), fix="see the reference of units")
+        yield SpecError(str(error), where=source.at(at), fix="see the units reference")
 
 
 def parameter_names(problem: Problem) -> dict[str, Path_]:
-    """Every name that parameters bind, and the path of what binds it."""
+    """Maps every name that parameters define to the path of its definition."""
     names: dict[str, Path_] = {}
     for name, parameter in problem.parameters.items():
         if parameter.rows:
@@ -87,7 +91,7 @@ def parameter_names(problem: Problem) -> dict[str, Path_]:
 
 
 def check_names(problem: Problem, source: Located) -> Iterator[SpecError]:
-    """Every name that is unknown, taken or not allowed, in expressions and texts."""
+    """Yields errors for unknown, duplicate and invalid names in expressions and texts."""
     bound: dict[str, Path_] = {}
     for name, at in parameter_names(problem).items():
         yield from _check_name(name, bound, source, at)
@@ -118,28 +122,28 @@ def _check_name(
 ) -> Iterator[SpecError]:
     what = None
     if not _NAME.match(name) or keyword.iskeyword(name):
-        what = f"'{name}' can't be a name in an expression"
+        what = f"'{name}' is not a valid name in an expression"
     elif name in units.names():
-        what = f"'{name}' is a unit already"
+        what = f"'{name}' is already a unit"
     elif name in FUNCTIONS:
-        what = f"'{name}' is a function already"
+        what = f"'{name}' is already a function"
     elif name in bound:
-        what = f"the name '{name}' is taken"
+        what = f"the name '{name}' is already used"
     if what:
         yield SpecError(
-            what, where=source.at(at, key=True), fix="choose another name, such as one word more"
+            what, where=source.at(at, key=True), fix="choose another name, such as a longer one"
         )
 
 
-# Feedback is read before the answers are released, so it may not print one; a rubric is read by
-# whoever grades.
+# Students read feedback before the answers are released, so it must not contain any. Only staff
+# read a rubric.
 _FOR_STAFF = {"rubric"}
 
 
 def _check_part(
     part: Part, known: set[str], answers: set[str], source: Located, at: Path_
 ) -> Iterator[SpecError]:
-    # An id that 'uses' misspells is named there; it must not be suggested here.
+    # A misspelled id in 'uses' is reported there; it must not be reported here as well.
     expressions = known | (set(part.uses) & answers) | set(part.local_names())
     if set(part.uses) - answers:
         expressions |= answers
@@ -193,12 +197,12 @@ def _unknown(name: str, known: set[str], inside: str, source: Located, at: Path_
         where=source.at(at),
         fix=f"did you mean '{close}'?"
         if close
-        else "define it under parameters or values; a part's answer needs 'uses'",
+        else "define it under parameters or values; to use another part's answer, add 'uses'",
     )
 
 
 def called(path: Path_) -> str:
-    """A place in a spec as a person would call it.
+    """A description of a place in a spec.
 
     >>> called(("assumptions", 1)), called(("prompt",))
     ("item 2 of 'assumptions'", "'prompt'")
@@ -208,7 +212,7 @@ def called(path: Path_) -> str:
 
 
 def _at(column: int | None) -> str:
-    return f", at its character {column}" if column is not None else ""
+    return f", character {column}" if column is not None else ""
 
 
 def _short(text: str) -> str:

@@ -1,4 +1,4 @@
-"""What is wrong with a part that names and shapes don't show: units, shares, ids, tolerances."""
+"""Checks the units, shares, ids and tolerances of a part."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _MOST_FIGURES = 15
 
 
 def check_part(part: Part, source: Located, at: Path_) -> Iterator[SpecError]:
-    """Everything about *part* that can be known before a number is drawn."""
+    """Yields errors in *part* that can be found without drawing numbers."""
     for path, marker, written in marked(part, at):
         if marker == "share":
             yield from _check_share(written, source, path)
@@ -33,14 +33,14 @@ def check_part(part: Part, source: Located, at: Path_) -> Iterator[SpecError]:
         things = getattr(part, field, None)
         if things is not None and len(things) < 2:
             yield SpecError(
-                f"there is nothing to choose with {len(things)} of '{field}'",
+                f"'{field}' has {len(things)} of the at least 2 entries it needs",
                 where=source.at((*at, field)),
-                fix="give at least two",
+                fix="add more entries",
             )
 
 
 def _records(record: Any, at: Path_) -> Iterator[tuple[Any, Path_]]:
-    """A record and all records inside it, with their paths."""
+    """Yields a record and all records inside it, with their paths."""
     yield record, at
     for field in dataclasses.fields(record):
         value = getattr(record, field.name)
@@ -53,7 +53,7 @@ def _records(record: Any, at: Path_) -> Iterator[tuple[Any, Path_]]:
 
 
 def _check_ids(record: Any, source: Located, at: Path_) -> Iterator[SpecError]:
-    """Whether two mistakes, options, items or columns of one list have the same id."""
+    """Yields errors for duplicate ids of mistakes, options, items or columns in a list."""
     for field in dataclasses.fields(record):
         value = getattr(record, field.name)
         seen: set[str] = set()
@@ -61,9 +61,9 @@ def _check_ids(record: Any, source: Located, at: Path_) -> Iterator[SpecError]:
             name = getattr(item, "id", None)
             if name is not None and name in seen:
                 yield SpecError(
-                    f"two of '{field.name}' have the id '{name}'",
+                    f"two entries of '{field.name}' have the id '{name}'",
                     where=source.at((*at, field.name, index, "id")),
-                    fix="rename one: marks and statistics tell them apart by it",
+                    fix="rename one of them; marks and statistics identify entries by id",
                 )
             seen.add(str(name))
 
@@ -71,16 +71,16 @@ def _check_ids(record: Any, source: Located, at: Path_) -> Iterator[SpecError]:
 def _check_tolerance(tolerance: Tolerance, source: Located, at: Path_) -> Iterator[SpecError]:
     if tolerance.factor is not None and tolerance.factor <= 1:
         yield SpecError(
-            f"a factor of {tolerance.factor:g} accepts nothing but the key",
+            f"a factor of {tolerance.factor:g} accepts only the key",
             where=source.at((*at, "factor")),
-            fix="write a factor of more than 1, such as 2 for 'half to double'",
+            fix="use a factor greater than 1, such as 2 for half to double the key",
         )
     figures = tolerance.significant_figures
     if figures is not None and not 1 <= figures <= _MOST_FIGURES:
         yield SpecError(
-            f"{figures} is no number of significant figures",
+            f"{figures} is not a valid number of significant figures",
             where=source.at((*at, "significant_figures")),
-            fix=f"write 1 to {_MOST_FIGURES}",
+            fix=f"use 1 to {_MOST_FIGURES}",
         )
 
 

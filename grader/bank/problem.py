@@ -1,4 +1,4 @@
-"""A problem's YAML to a Problem whose every expression and text has been checked."""
+"""Loads a problem from YAML, and checks its expressions and texts."""
 
 from __future__ import annotations
 
@@ -25,11 +25,10 @@ _PART_ID = re.compile(r"[a-z][a-z0-9_]*\Z")
 
 
 def load_problem(path: Path, families: Collection[str] = FAMILIES) -> tuple[Problem, Located]:
-    """The problem in the YAML file at *path*, and where everything in it stands.
+    """The problem in the YAML file at *path*, and its data with locations.
 
-    *families* are those that the problem may belong to.
-
-    Raises SpecErrors with everything that is wrong with the file, in the order of its lines.
+    *families* are those that the problem may belong to. Raises SpecErrors with all errors in the
+    file, sorted by line.
     """
     source = read_yaml(path)
     problem = problem_from(source, families=families)
@@ -48,9 +47,9 @@ def problem_from(
 ) -> Problem:
     """The problem that *source* describes; raises SpecErrors.
 
-    *solution* is the text of its solution file, for problems with code. Of one that was *checked*
-    before, as each in a release was, only the shape is looked at: names and texts need a compiler,
-    and families are declared in the bank it came from.
+    *solution* is the text of its solution file, for problems with code. If the problem was
+    *checked* before, as in a release, only its shape is checked: checking names and texts is slow,
+    and its family may be declared only in the original bank.
     """
     shaped = [*_parts(source)]
     data = source.data
@@ -60,7 +59,7 @@ def problem_from(
                 SpecError(
                     "unknown key 'solution'",
                     where=source.at(("solution",), key=True),
-                    fix="the solution is a file of its own: solutions/FAMILY/ID.py",
+                    fix="put the solution into the file solutions/FAMILY/ID.py",
                 ),
             )
         )
@@ -79,7 +78,7 @@ def problem_from(
     return problem
 
 
-# So that a missing title does not hide what is wrong with the rest.
+# Placeholders, so that a missing key does not hide errors in the rest.
 _FILL: Mapping[str, object] = {
     "id": "unnamed",
     "title": "",
@@ -90,7 +89,7 @@ _FILL: Mapping[str, object] = {
 
 
 def _unread(source: Located, index: int) -> Part:
-    """What stands for a part that could not be read, so that others may still use it."""
+    """A placeholder for an unreadable part, so that other parts may still use it."""
     listed = source.data["parts"]
     data = listed[index] if isinstance(listed, tuple) and index < len(listed) else None
     name = data.get("id") if isinstance(data, dict) else None
@@ -100,7 +99,7 @@ def _unread(source: Located, index: int) -> Part:
 def _elsewhere(
     errors: list[SpecError], source: Located, shaped: tuple[Shaped, ...]
 ) -> Iterator[SpecError]:
-    """Those of *errors* that do not merely follow from what could not be read."""
+    """The *errors* that do not just follow from unreadable pieces."""
     broken = [path for one in shaped for path in one.broken]
     places = {
         source.at(path[:length], key=key)
@@ -113,13 +112,13 @@ def _elsewhere(
 
 
 def digest(data: object) -> str:
-    """The SHA-256 of a spec's data, independent of comments, layout and order of keys."""
+    """The SHA-256 of a spec's data, independent of comments, layout and key order."""
     text = json.dumps(data, sort_keys=True, ensure_ascii=False, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()
 
 
 def digest_of(data: object, solution: str) -> str:
-    """The same for a spec with the text of its solution, where that belongs to it."""
+    """The SHA-256 of a spec's data and of its solution's text, if there is one."""
     return digest([data, solution] if solution else data)
 
 
@@ -132,17 +131,17 @@ def _by_line(error: SpecError) -> tuple[int, int]:
 def _home(problem: Problem, path: Path, source: Located) -> Iterator[SpecError]:
     if path.stem != problem.id:
         yield SpecError(
-            f"the id '{problem.id}' is not the file's name '{path.stem}'",
+            f"the id '{problem.id}' is not the file name '{path.stem}'",
             where=source.at(("id",)),
-            fix="make them the same: the file's name is how others find the problem",
+            fix="make them the same, since problems are found by file name",
         )
 
 
 def _parts(source: Located) -> Iterator[Shaped]:
-    """Every part, by the fields of its kind."""
+    """Yields every part, validated by its kind."""
     listed = source.data.get("parts") if isinstance(source.data, dict) else None
     if listed is None:
-        return  # the missing key is reported with the problem's other keys
+        return  # the missing key is reported with the problem's keys
     if not isinstance(listed, tuple) or not listed:
         what = f"'parts' should be a list of parts, saw {describe(listed)}"
         error = SpecError(what, where=source.at(("parts",)), fix="add '- id: …' lines")
@@ -180,7 +179,7 @@ def _kind_names() -> str:
 
 
 def _check(problem: Problem, source: Located, families: Collection[str]) -> list[SpecError]:
-    """What the shapes alone can't show: names, expressions, texts, and references."""
+    """Errors in names, expressions, texts and references."""
     errors = list(_check_ids(problem, source))
     if problem.family not in families:
         errors.append(unknown_family(problem.family, families, source.at(("family",))))
@@ -194,34 +193,34 @@ def _check(problem: Problem, source: Located, families: Collection[str]) -> list
 def _check_ids(problem: Problem, source: Located) -> Iterator[SpecError]:
     if not _PROBLEM_ID.match(problem.id):
         yield SpecError(
-            f"'{problem.id}' can't be an id",
+            f"'{problem.id}' is not a valid id",
             where=source.at(("id",)),
-            fix="use small letters, digits and single hyphens, such as 'kv-cache-size'",
+            fix="use lowercase letters, digits and single hyphens, such as 'kv-cache-size'",
         )
     if problem.minutes <= 0:
         yield SpecError(
             f"a problem can't take {problem.minutes:g} minutes",
             where=source.at(("minutes",)),
-            fix="say how long a student needs",
+            fix="give the time that a student needs, in minutes",
         )
     seen: set[str] = set()
     for index, part in enumerate(problem.parts):
         at = ("parts", index, "id")
         if not _PART_ID.match(part.id) or keyword.iskeyword(part.id):
             yield SpecError(
-                f"'{part.id}' can't be a part's id",
+                f"'{part.id}' is not a valid id of a part",
                 where=source.at(at),
-                fix="it becomes a variable in the notebook: small letters, digits and underscores",
+                fix="use lowercase letters, digits and underscores: it becomes a variable's name",
             )
         if part.id in seen:
             yield SpecError(
-                f"two parts have the id '{part.id}'", where=source.at(at), fix="rename one"
+                f"two parts have the id '{part.id}'", where=source.at(at), fix="rename one of them"
             )
         if part.points <= 0:
             yield SpecError(
                 f"a part can't be worth {part.points:g} points",
                 where=source.at((*at[:-1], "points")),
-                fix="give it more than 0",
+                fix="use more than 0",
             )
         for used in part.uses:
             if used not in seen:
@@ -229,6 +228,6 @@ def _check_ids(problem: Problem, source: Located) -> Iterator[SpecError]:
                 yield SpecError(
                     f"'{used}' is not an earlier part",
                     where=source.at((*at[:-1], "uses")),
-                    fix=f"did you mean '{close}'?" if close else "name parts that stand above",
+                    fix=f"did you mean '{close}'?" if close else "use only parts above this one",
                 )
         seen.add(part.id)

@@ -16,8 +16,7 @@ from grader.model import FAMILIES, ExamSet, Part, Problem
 
 
 def json_schema(families: Collection[str] = FAMILIES) -> dict[str, Any]:
-    """The schema of a problem of one of *families*: one alternative for each kind of part, told
-    apart by `kind`."""
+    """The JSON Schema of a problem in one of *families*. Parts have one alternative per `kind`."""
     schema = adapter(Problem).json_schema()
     definitions = schema.setdefault("$defs", {})
     definitions.pop("Part", None)
@@ -44,7 +43,7 @@ def json_schema(families: Collection[str] = FAMILIES) -> dict[str, Any]:
 
 
 def set_schema() -> dict[str, Any]:
-    """The schema of a set."""
+    """The JSON Schema of a set."""
     schema = adapter(ExamSet).json_schema()
     schema["$schema"] = "https://json-schema.org/draft/2020-12/schema"
     schema["title"] = "systems-grader set"
@@ -52,14 +51,14 @@ def set_schema() -> dict[str, Any]:
 
 
 def _describe(schema: dict[str, Any], record: type[Part | Problem]) -> None:
-    """Puts the sentence under each field of the record into the schema."""
+    """Adds the docstring of each field of the record to the schema as its description."""
     for name, sentence in field_sentences(record).items():
         if name in schema.get("properties", {}):
             schema["properties"][name].setdefault("description", sentence)
 
 
 def field_sentences(record: type) -> dict[str, str]:
-    """The sentence that stands under each field in the source of *record* and its bases."""
+    """The docstring of each field of *record* and its bases, from the source."""
     sentences: dict[str, str] = {}
     for cls in reversed(record.__mro__):
         if dataclasses.is_dataclass(cls):

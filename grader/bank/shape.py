@@ -1,4 +1,4 @@
-"""Plain data to records, with a sentence for everything that does not fit."""
+"""Converts plain data to records, with a readable error for everything that does not fit."""
 
 from __future__ import annotations
 
@@ -19,19 +19,19 @@ from grader.registry import nearest
 
 @cache
 def adapter(record: type) -> TypeAdapter[Any]:
-    """The validator of a record class; built once, because building is what costs."""
+    """The validator of a record class; cached because building it is slow."""
     return TypeAdapter(record)
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class Shaped:
-    """A record, as far as there is one, and what is wrong with its data."""
+    """A record, as far as it could be read, and the errors in its data."""
 
     record: Any
-    """Without what could not be read, so that the rest can be checked; None if that is too much."""
+    """The record without its unreadable pieces; None if it can't exist without them."""
     errors: tuple[SpecError, ...] = ()
     broken: tuple[Path_, ...] = ()
-    """Where the errors are."""
+    """The paths of the errors."""
 
 
 def shape(
@@ -41,9 +41,9 @@ def shape(
     at: Path_,
     fill: Mapping[str, object] | None = None,
 ) -> Shaped:
-    """The record that *data* describes, and everything that is wrong with it.
+    """The record that *data* describes, and all errors in it.
 
-    *fill* stands in for what is required and missing, so that the rest can be checked all the same.
+    *fill* supplies required fields that are missing, so that the rest can be checked.
     """
     if not isinstance(data, dict):
         what = f"expected keys and values, saw {describe(data)}"
@@ -57,18 +57,17 @@ def shape(
     try:
         rest = _validated(record, {**(fill or {}), **left})
     except ValidationError:
-        rest = None  # something is missing that the record can't be without
+        rest = None  # a required field is missing
     return Shaped(rest, tuple(found.values()), tuple(found))
 
 
 def _validated(record: type, data: object) -> Any:
-    # Strict, and by way of JSON: in Python mode strictness would refuse keys and values where a
-    # record is meant.
+    # Strict mode for Python objects would not accept a dict in place of a record, so use JSON.
     return adapter(record).validate_json(json.dumps(data), strict=True)
 
 
 def _without(data: Any, paths: list[Path_]) -> Any:
-    """A copy of *data* without the keys that *paths* lead to; items of lists stay."""
+    """A copy of *data* without the keys at *paths*; list items are kept."""
     if isinstance(data, dict):
         return {
             key: _without(value, [p[1:] for p in paths if len(p) > 1 and p[0] == key])
@@ -84,7 +83,7 @@ def _without(data: Any, paths: list[Path_]) -> Any:
 
 
 def describe(value: object) -> str:
-    """What was seen, in a few words."""
+    """A short description of *value* for error messages."""
     match value:
         case None:
             return "nothing"
@@ -111,13 +110,13 @@ def _errors(
     for detail in error.errors(include_url=False, include_context=True):
         path = _real_path(detail["loc"], source, at, missing=detail["type"] == "missing")
         if path in seen:
-            continue  # one line for a union's branches, not one a branch
+            continue  # one error for all branches of a union
         seen.add(path)
         yield path, _sentence(detail, path, record, source, at)
 
 
 def _real_path(loc: tuple[str | int, ...], source: Located, at: Path_, *, missing: bool) -> Path_:
-    """The error's path without the names that pydantic adds for a union's branches."""
+    """The error's path without the names that pydantic adds for branches of a union."""
     path = at
     for index, step in enumerate(loc):
         if (*path, step) in source.values or (missing and index == len(loc) - 1):
@@ -174,7 +173,7 @@ def _wanted(detail: Any) -> str:
     return _WANTED.get(detail["type"], message[:1].lower() + message[1:])
 
 
-# How the fields that are most often written too shortly are written.
+# The form of fields that are often written in a shortened form.
 _EXAMPLES = {
     "tolerance": "write {relative: 1%} or {absolute: 0.5 * GB}",
     "carry": "write {discount: 25%}",
@@ -200,7 +199,7 @@ def _fix(detail: Any, name: object) -> str:
 
 
 def _record_at(record: type | None, path: Path_) -> type | None:
-    """The record class that *path* leads to, following the type hints."""
+    """The record class at *path*, according to the type hints; None if there is none."""
     current: Any = record
     for step in path:
         current = _step(current, step)
@@ -224,12 +223,12 @@ def _step(hint: Any, step: str | int) -> Any:
 
 @cache
 def hints_of(record: type) -> Mapping[str, Any]:
-    """The resolved type hints of a record, markers included."""
+    """The resolved type hints of a record, including markers."""
     return typing.get_type_hints(record, include_extras=True)
 
 
 def _flatten(hint: Any) -> Iterator[Any]:
-    """The members of a union, with markers taken off."""
+    """The members of a union, without markers."""
     origin = typing.get_origin(hint)
     if origin is typing.Annotated:
         yield from _flatten(typing.get_args(hint)[0])
@@ -241,7 +240,7 @@ def _flatten(hint: Any) -> Iterator[Any]:
 
 
 def marked(record: Any, at: Path_ = ()) -> Iterator[tuple[Path_, str, Any]]:
-    """Every expression, text and share inside a record: its path, its marker, what was written."""
+    """Yields path, marker and source of every expression, text and share in a record."""
     for field in dataclasses.fields(record):
         value = getattr(record, field.name)
         yield from _marked_value(value, hints_of(record.__class__)[field.name], (*at, field.name))

@@ -1,4 +1,4 @@
-"""A new problem's two files, copied from a commented example."""
+"""Writes the two files of a new problem from a commented example."""
 
 from __future__ import annotations
 
@@ -14,12 +14,15 @@ _NAME = re.compile(r"([a-z-]+)/([a-z0-9]+(?:-[a-z0-9]+)*)\Z")
 
 
 def write_skeleton(name: str, into: Path) -> tuple[Path, Path]:
-    """The paths of the new spec and its solution; raises SetupError and overwrites nothing."""
+    """Writes a new spec and its solution, and returns their paths.
+
+    Raises SetupError for an invalid name, or if a file exists already.
+    """
     match = _NAME.match(name)
     if not match:
         raise SetupError(
             f"'{name}' is not FAMILY/ID",
-            fix="for example memory-math/kv-cache-offload: small letters, digits and hyphens",
+            fix="use lowercase letters, digits and hyphens, such as memory-math/kv-cache-offload",
         )
     family, problem_id = match.groups()
     families = BankIndex((into,)).families
@@ -29,7 +32,7 @@ def write_skeleton(name: str, into: Path) -> tuple[Path, Path]:
     solution = into / "solutions" / family / f"{problem_id}.py"
     for path in (problem, solution):
         if path.exists():
-            raise SetupError("this file is there already", where=str(path), fix="choose another id")
+            raise SetupError("this file exists already", where=str(path), fix="choose another id")
     skeleton = own_bank() / "templates" / "new"
     text = (skeleton / "problem.yaml").read_text(encoding="utf-8")
     text = text.replace("{{ID}}", problem_id).replace("{{FAMILY}}", family)

@@ -1,4 +1,4 @@
-"""YAML 1.2 text to plain data, with the place of every key and value."""
+"""Reads YAML 1.2 as plain data, with the location of every key and value."""
 
 from __future__ import annotations
 
@@ -35,17 +35,17 @@ Path_ = tuple[str | int, ...]
 
 @dataclass(frozen=True, slots=True)
 class Located:
-    """Plain data (dict, tuple, str, int, float, bool, None) and where each piece stands."""
+    """Plain data (dict, tuple, str, int, float, bool, None) and the location of each piece."""
 
     file: str
     data: Any
     values: Mapping[Path_, tuple[int, int]]
-    """Path to (line, column) of a value, from 1."""
+    """Maps paths to the line and column of the value, from 1."""
     keys: Mapping[Path_, tuple[int, int]]
-    """Path to (line, column) of the key that names the value."""
+    """Maps paths to the line and column of the key, from 1."""
 
     def at(self, path: Path_, *, key: bool = False) -> Location:
-        """The place of *path*, or of the nearest thing around it that the file has."""
+        """The location of *path*, or of the nearest enclosing piece that the file has."""
         wanted = tuple(path)
         while wanted:
             for places in (self.keys, self.values) if key else (self.values, self.keys):
@@ -56,14 +56,14 @@ class Located:
 
 
 def scalar(text: str) -> object:
-    """What a plain scalar means in YAML 1.2.
+    """The value of a plain scalar in YAML 1.2.
 
     >>> scalar("3e8"), scalar("no"), scalar("12:30")
     (300000000.0, 'no', '12:30')
     """
     if text in _WORDS:
         return _WORDS[text]
-    # Beyond what a float can hold, a whole number is as endless as 1e999 is.
+    # A whole number too large for a float is infinite, like 1e999.
     if _INTEGER.match(text):
         return int(text) if len(text) <= MAX_DIGITS else float("-inf" if text[0] == "-" else "inf")
     if _BASED.match(text):
@@ -116,7 +116,7 @@ def parse_yaml(raw: bytes, file: str) -> Located:
     except yaml.reader.ReaderError as error:
         line = text[: error.position].count("\n") + 1
         raise SpecError(
-            "a control character stands in the text", where=Location(file, line), fix="remove it"
+            "the text contains a control character", where=Location(file, line), fix="remove it"
         ) from None
     except yaml.YAMLError as error:
         raise SpecError(f"not YAML: {error}", where=Location(file), fix="check the file") from None
@@ -126,10 +126,10 @@ def _advice(problem: str) -> str:
     if "\\t" in problem or "tab" in problem:
         return "indent with spaces, not with tabs"
     if "mapping values are not allowed" in problem:
-        return "put a text that contains ': ' in quotes, and check the indentation"
+        return "put text that contains ': ' in quotes, and check the indentation"
     if "expected <block end>" in problem or "did not find expected" in problem:
-        return "check the indentation, and put a text that starts with a quote or a brace in quotes"
-    return "put texts with special characters in quotes, or write them as a block after '|'"
+        return "check the indentation, and put text that starts with a quote or brace in quotes"
+    return "put text with special characters in quotes, or write it as a block after '|'"
 
 
 def _place(event: yaml.Event) -> tuple[int, int]:
@@ -138,7 +138,7 @@ def _place(event: yaml.Event) -> tuple[int, int]:
 
 
 class _Builder:
-    """Builds data from the parser's events with a stack of its own, so that depth is bounded."""
+    """Builds data from the parser's events, within limits on depth and size."""
 
     def __init__(self, text: str, file: str):
         loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
@@ -160,7 +160,9 @@ class _Builder:
     def _only_one(self) -> None:
         for event in self._events:
             if isinstance(event, yaml.DocumentStartEvent):
-                self._refuse("a second document starts here", event, "one file holds one document")
+                self._refuse(
+                    "a second document starts here", event, "keep only one document per file"
+                )
 
     def _refuse(self, what: str, event: yaml.Event, fix: str) -> NoReturn:
         raise SpecError(what, where=Location(self._file, *_place(event)), fix=fix)
@@ -173,11 +175,11 @@ class _Builder:
             self._refuse(f"nested more than {MAX_DEPTH} deep", event, "flatten it")
         if isinstance(event, yaml.AliasEvent) or getattr(event, "anchor", None):
             self._refuse(
-                "anchors and aliases (& and *) are not used here", event, "write it out in full"
+                "anchors and aliases (& and *) are not supported", event, "write it out in full"
             )
         tag = getattr(event, "tag", None)
         if tag and tag != "!":
-            self._refuse(f"the tag '{tag}' is not known", event, "remove it; quote text instead")
+            self._refuse(f"unknown tag '{tag}'", event, "remove it; put text in quotes instead")
         self._values[path] = _place(event)
         if isinstance(event, yaml.ScalarEvent):
             plain = event.style in (None, "") and not tag
@@ -196,11 +198,11 @@ class _Builder:
         entries: dict[str, object] = {}
         while not isinstance(event := next(self._events), yaml.MappingEndEvent):
             if not isinstance(event, yaml.ScalarEvent):
-                self._refuse("a key must be a plain word", event, "write it as text")
-            # Keys stay as written: `1:` in a table is the text "1", and so is `no:`.
+                self._refuse("a key must be text", event, "write it as a single word or in quotes")
+            # Keys are always text: `1:` is the key "1", and `no:` is "no".
             key: str = event.value
             if key in entries:
-                self._refuse(f"the key '{key}' is given twice", event, "keep one of them")
+                self._refuse(f"duplicate key '{key}'", event, "keep one of them")
             self._keys[(*path, key)] = _place(event)
             entries[key] = self._node(next(self._events), (*path, key))
         return entries

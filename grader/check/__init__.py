@@ -1,1 +1,1 @@
-"""The student's own check: which answers are there and readable, and the receipt of it."""
+"""The check that students run: which answers are there and readable, and its receipt."""

@@ -1,4 +1,4 @@
-"""A receipt of a student's own check: which file it was, when, and what was read in it."""
+"""The receipt of a check: which file was checked, when, and how its answers were read."""
 
 from __future__ import annotations
 
@@ -17,35 +17,35 @@ from grader.files import write_whole
 
 SCHEMA = "systems-grader/receipt/v1"
 MOST = 5_000_000
-"""Bytes of a receipt that is read."""
+"""Maximum size of a receipt, in bytes."""
 
 Receipt = Mapping[str, object]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Compared:
-    """A receipt beside a notebook."""
+    """The comparison of a receipt with a notebook."""
 
     code: str
-    """The receipt's."""
+    """The code of the receipt."""
     time: str
     intact: bool
-    """Whether the receipt is as it was written."""
+    """Whether the receipt is unchanged since it was written."""
     same_file: bool
-    """Whether the notebook's file has the very bytes that were checked."""
+    """Whether the notebook's file has exactly the bytes that were checked."""
     same_code: bool
-    """Whether its code is the same; an editor that saves it again changes the rest."""
+    """Whether the code cells are the same, even if an editor saved the file again."""
 
     @property
     def holds(self) -> bool:
-        """Whether it is the receipt of this file."""
+        """Whether the receipt is intact and belongs to this file."""
         return self.intact and self.same_file
 
 
 def receipt(checked: Checked, name: str, now: datetime) -> Receipt:
     """The receipt of *checked*, a file called *name*.
 
-    It is no proof of when the file was handed in, nor by whom: whoever has the file can make one.
+    It does not prove when or by whom the file was handed in: anyone who has the file can make one.
     """
     made: dict[str, object] = {
         "schema": SCHEMA,
@@ -69,7 +69,7 @@ def receipt(checked: Checked, name: str, now: datetime) -> Receipt:
 
 
 def answers(checked: Checked) -> list[dict[str, object]]:
-    """Every answer as it was read, as plain data."""
+    """All answers as they were read, as plain data."""
     return [
         {
             "name": line.name,
@@ -85,27 +85,28 @@ def answers(checked: Checked) -> list[dict[str, object]]:
 
 
 def code_of(made: Receipt) -> str:
-    """Twelve letters and digits that stand for everything else in the receipt.
+    """The code of a receipt: twelve letters and digits from a hash of its other fields.
 
     >>> code_of({"time": "2026-01-01T00:00:00Z"})
     'W5JY-JNYL-WE3Y'
     """
     plain = {name: value for name, value in made.items() if name != "code"}
     text = json.dumps(plain, sort_keys=True, ensure_ascii=True, separators=(",", ":"))
-    # No 0, 1, 8 or 9 in this alphabet, so that nothing is mistaken when it is read out.
+    # This alphabet has no 0, 1, 8 or 9, which are easily misread.
     letters = base64.b32encode(hashlib.sha256(text.encode()).digest()).decode()[:12]
     return "-".join((letters[:4], letters[4:8], letters[8:]))
 
 
 def write_receipt(made: Receipt, path: Path) -> None:
-    """Writes *made* to *path*, whole or not at all."""
+    """Writes the receipt to *path* atomically; raises SetupError."""
     text = json.dumps(made, indent=1, ensure_ascii=False) + "\n"
-    # Half a character, as odd names of files have, in the way that JSON itself writes it.
+    # A lone surrogate, as in some file names, is escaped as JSON does it.
     write_whole(path, text.encode("utf-8", "backslashreplace"))
 
 
 def compare(receipt_path: Path, notebook: Path) -> Compared:
-    """What the receipt says of the notebook; nothing is run."""
+    """Compares the receipt with the notebook without running it; raises SetupError or
+    SubmissionError if one can't be read."""
     made = _load(receipt_path)
     data, read = load(notebook)
     about = made.get("notebook")
@@ -120,7 +121,7 @@ def compare(receipt_path: Path, notebook: Path) -> Compared:
 
 
 def _load(path: Path) -> Receipt:
-    where, fix = Location(str(path)), "name the file that --receipt wrote"
+    where, fix = Location(str(path)), "give the file that --receipt wrote"
     try:
         with path.open("rb") as file:
             found = json.loads(file.read(MOST))
@@ -131,6 +132,6 @@ def _load(path: Path) -> Receipt:
         raise SetupError("this is not a receipt", where=where, fix=fix) from None
     schema = found.get("schema") if isinstance(found, dict) else None
     if schema != SCHEMA:
-        seen = f", but '{schema}'" if isinstance(schema, str) else ""
-        raise SetupError(f"this is not a receipt of '{SCHEMA}'{seen}", where=where, fix=fix)
+        seen = f": its schema is '{schema}', not '{SCHEMA}'" if isinstance(schema, str) else ""
+        raise SetupError(f"this is not a receipt{seen}", where=where, fix=fix)
     return dict(found)

@@ -1,4 +1,4 @@
-"""A student's own check of a notebook: what is missing or unreadable, and never what is right."""
+"""Checks a notebook for its student: what is missing or unreadable, but not what is correct."""
 
 from __future__ import annotations
 
@@ -16,15 +16,15 @@ from grader.notebook.self_description import About, Sheet, about
 from grader.runtime.execute import execute
 
 LONGEST = 240
-"""Characters of an answer that is shown back."""
+"""Maximum characters of an answer that are shown."""
 
 
 class Found(StrEnum):
-    """What the check says of one answer."""
+    """The status of one answer."""
 
     READ = "ok"
     PARTLY = "partly"
-    """Some of its cells or items are blank or can't be read."""
+    """Some of its table cells or items are blank or can't be read."""
     EMPTY = "empty"
     MISSING = "missing"
     UNREADABLE = "unreadable"
@@ -32,58 +32,58 @@ class Found(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Line:
-    """One answer as the check found it."""
+    """The result of the check for one answer."""
 
     name: str
     found: Found
     text: str
     """Such as "read as 28 GB", or why it can't be read."""
     how: str = ""
-    """How to write it, in the words of its cell; empty where the notebook has lost them."""
+    """How to write the answer, as in its cell; empty if the notebook no longer says."""
     tried: tuple[Tried, ...] = ()
     """The visible examples of a code part."""
 
     @property
     def passes(self) -> bool:
-        """Whether it was read, and its visible examples pass."""
+        """Whether the answer was read and all its visible examples pass."""
         return self.found is Found.READ and not any(tried.fault for tried in self.tried)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stopped:
-    """A code cell that did not come to its end."""
+    """A code cell that did not run to its end."""
 
     number: int
-    """As Jupyter numbers code cells that are run from top to bottom."""
+    """Number of the code cell, from 1, as Jupyter counts when it runs all cells."""
     index: int
-    """Counting all cells of the notebook from 0."""
+    """Index among all cells of the notebook, from 0."""
     line: int | None
-    """Of the cell, from 1; None when it raised nothing."""
+    """Line of the cell, from 1; None if it did not raise an exception."""
     error: str
     source: str
-    """What stands in that line; empty where no line is known."""
+    """Source of that line; empty if no line is known."""
     said: str
-    """All of it in a sentence."""
+    """The message as one sentence."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Checked:
-    """Everything the check has to say."""
+    """The result of the check of one notebook."""
 
     lines: tuple[Line, ...]
     trouble: tuple[str, ...]
-    """Cells that raised or ran too long."""
+    """Messages about cells that raised an exception or ran too long."""
     sha256: str
     seconds: float
     note: str | None = None
     stopped: tuple[Stopped, ...] = ()
-    """The same as `trouble`, in its parts."""
+    """The cells that `trouble` describes."""
     about: About = field(default_factory=About)
-    """Whose notebook it says it is."""
+    """How the notebook identifies itself."""
     size: int = 0
-    """Bytes of the file."""
+    """Size of the file, in bytes."""
     code_sha256: str = ""
-    """Of the code alone, which an editor that saves the notebook again leaves as it is."""
+    """Hash of the code cells only, which stays the same if an editor saves the notebook again."""
 
     @property
     def complete(self) -> bool:
@@ -97,7 +97,10 @@ class Checked:
 
 
 def check(path: Path, limits: Limits) -> Checked:
-    """The check of the notebook in *path*. Runs its code on this machine, in the open."""
+    """Checks the notebook at *path*. Runs its code on this machine without a sandbox.
+
+    Raises SetupError if the file can't be read, and SubmissionError if it is not an exam notebook.
+    """
     data, notebook = load(path)
     known = about(notebook)
     if not known.sheets:
@@ -124,7 +127,10 @@ def check(path: Path, limits: Limits) -> Checked:
 
 
 def load(path: Path) -> tuple[bytes, Notebook]:
-    """The bytes of a notebook's file, and what they say; errors name the file."""
+    """The bytes of a notebook's file and its cells.
+
+    Raises SetupError or SubmissionError, with the file's name.
+    """
     try:
         data = path.read_bytes()
     except OSError as error:
@@ -137,7 +143,7 @@ def load(path: Path) -> tuple[bytes, Notebook]:
 
 
 def digest_of_code(notebook: Notebook) -> str:
-    """SHA-256 of the code cells in their order, whatever ends their lines."""
+    """SHA-256 of the code cells in order, independent of line endings."""
     digest = hashlib.sha256()
     for cell in notebook.cells:
         source = "\n".join(cell.source.splitlines()).strip()
@@ -160,7 +166,7 @@ def _kind(sheet: Sheet | None) -> Kind | None:
 
 
 def _trials(sheets: Mapping[str, Sheet | None]) -> Iterator[Trial]:
-    """What is to be done with functions: the visible examples alone."""
+    """The trials of functions, which run the visible examples only."""
     for name, sheet in sheets.items():
         kind = _kind(sheet)
         if kind is None or sheet is None:
@@ -174,7 +180,7 @@ def _trials(sheets: Mapping[str, Sheet | None]) -> Iterator[Trial]:
 
 
 def line_of(name: str, sheet: Sheet | None, answer: Answer | None) -> Line:
-    """What the check says of an answer; *sheet* is what the notebook says of how it is read."""
+    """The result for one answer; *sheet* is the notebook's description of how to read it."""
     how = str(sheet.get("how") or "") if sheet else ""
     kind = _kind(sheet)
     if answer is None or answer.raw is None or answer.never_ran:
@@ -196,7 +202,7 @@ def line_of(name: str, sheet: Sheet | None, answer: Answer | None) -> Line:
 
 
 def _imports(kind: Kind | None, sheet: Sheet | None) -> tuple[str, ...]:
-    """The modules that the answer's own starter imports; never a name that a student wrote."""
+    """The modules that the starter code of the answer imports, never those a student added."""
     try:
         return kind.imports(kind.from_sheet(sheet)) if kind and sheet else ()
     except (KeyError, TypeError, ValueError):
@@ -204,14 +210,14 @@ def _imports(kind: Kind | None, sheet: Sheet | None) -> tuple[str, ...]:
 
 
 def _unknown(name: str, raw: Raw, how: str) -> Line:
-    """What can be said of an answer when it isn't known how it is read."""
+    """The result for an answer if it is unknown how to read it."""
     if _is_blank(raw):
         return Line(name=name, found=Found.EMPTY, text="Nothing was filled in.", how=how)
     return Line(name=name, found=Found.READ, text="there is an answer", how=how)
 
 
 def _is_blank(raw: object) -> bool:
-    """Whether there is nothing in it but dots, however deep."""
+    """Whether *raw* contains only placeholders, at any depth."""
     if isinstance(raw, list):
         return bool(raw) and all(_is_blank(item) for item in raw)
     if not isinstance(raw, Mapping):
@@ -243,7 +249,6 @@ def _read(name: str, kind: Kind, sheet: Sheet, raw: Raw) -> Line:
 
 
 def _stopped(evidence: Evidence, notebook: Notebook) -> Iterator[Stopped]:
-    # Numbered as Jupyter numbers code cells that are run from top to bottom.
     for number, cell in enumerate(evidence.cells, start=1):
         if cell.failed:
             yield Stopped(

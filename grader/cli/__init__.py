@@ -1,4 +1,4 @@
-"""The command `grader`: one module a command, loaded when it is asked for."""
+"""The command `grader`. Each subcommand has its own module, which is loaded when it is used."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from grader.cli.lazy import LazyGroup
 from grader.cli.options import examples, one_screen
 from grader.errors import GraderError, SpecErrors
 
-# The sentences stand here so that `grader --help` loads none of the commands.
+# The help texts are here so that `grader --help` does not have to load the commands.
 _COMMANDS = {
     "list": "List the problems of the bank.",
     "show": "Show one problem as a student sees it.",
@@ -31,14 +31,14 @@ _COMMANDS = {
     "grade": "Execute and score submissions.",
     "enter": "Score answers that were given on paper.",
     "score": "Score stored answers again, without executing anything.",
-    "mark": "Grade manually: list what waits for a person, and enter points.",
+    "mark": "Grade manually: list answers that need manual grading, and enter points.",
     "audit": "Print the audit log: who changed what, when and why.",
     "report": "Write the class report and the feedback pages.",
     "export": "Write results or an exam for another system.",
     "classroom": "Set up and run a class on GitHub, Classroom 50 or Gradescope.",
     "doctor": "Show what this machine can run, and test the sandbox.",
     "calibrate": "Measure the performance of this machine.",
-    "demo": "Run a whole exam on made-up submissions.",
+    "demo": "Run a complete exam with made-up submissions.",
 }
 
 _GROUPS = {
@@ -65,14 +65,14 @@ def grader() -> None:
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Runs the command and exits.
+    """Runs the command and exits, never with a traceback.
 
-    The status is 0 on success, 1 when something did not hold, 2 for wrong use and for a bug of the
-    grader's own, and 130 after Ctrl-C. Nothing ends in a traceback.
+    The exit status is 0 on success, 1 if a check failed, 2 after a usage error or an internal
+    error, and 130 after Ctrl-C.
     """
     given = sys.argv[1:] if arguments is None else arguments
     watch_threads(given)
-    if "GRADER_PACK_KEY" in os.environ:  # whatever the command is, no child of it needs the key
+    if "GRADER_PACK_KEY" in os.environ:  # no child process of any command needs the key
         from grader.release.sealed import take
 
         take()
@@ -82,7 +82,7 @@ def main(arguments: list[str] | None = None) -> None:
         error.show()
         sys.exit(2)
     except (click.Abort, KeyboardInterrupt):
-        say("stopped; what was finished is kept")
+        say("stopped; finished work is kept")
         sys.exit(130)
     except GraderError as error:
         say(_screen(error))
@@ -95,25 +95,25 @@ def main(arguments: list[str] | None = None) -> None:
 
 
 def _run(arguments: list[str] | None) -> int:
-    """The exit status of the command."""
+    """Runs the command and returns its exit status."""
     try:
         code = grader.main(args=arguments, prog_name="grader", standalone_mode=False)
     except click.exceptions.Exit as stop:
         code = stop.exit_code
     except SystemExit as error:
-        if "_GRADER_COMPLETE" in os.environ:  # where click has answered a shell, it exits
+        if "_GRADER_COMPLETE" in os.environ:  # click exits after a completion
             return int(error.code or 0)
-        if _is_gone(sys.stdout):  # click exits where a pipe is broken
+        if _is_gone(sys.stdout):  # click exits when a pipe is broken
             raise BrokenPipeError from error
-        raise RuntimeError("something called exit(), or a pipe of ours broke") from error
-    sys.stdout.flush()  # a disk may be full, and a reader gone, as late as here
+        raise RuntimeError("something called exit(), or an internal pipe broke") from error
+    sys.stdout.flush()  # a full disk or a closed pipe may show only here
     return code if isinstance(code, int) else 0
 
 
 def _failed(error: OSError, given: list[str]) -> int:
-    """The exit status after *error*, which has been said."""
+    """Reports *error* and returns the exit status."""
     if _is_gone(sys.stdout):
-        # A reader such as `| head` has seen enough. Python would complain when it writes the rest.
+        # A reader such as `| head` has closed the pipe; Python would fail to flush the rest.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         if isinstance(error, BrokenPipeError):
             return 0
@@ -121,18 +121,18 @@ def _failed(error: OSError, given: list[str]) -> int:
         crashed(error, given)
         return 2
     if error.errno in (errno.ENOSPC, errno.EDQUOT) and error.filename is None:
-        with contextlib.suppress(OSError, ValueError):  # what is left for stdout would fail again
+        with contextlib.suppress(OSError, ValueError):  # flushing the rest would fail again
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     where = f"{error.filename}: " if error.filename else ""
     say(
         f"{where}{(error.strerror or str(error)).lower()}\n  fix: check the path, its "
-        "permissions and the free space"
+        "permissions, and the free disk space"
     )
     return 2
 
 
 def _is_gone(stream: TextIO) -> bool:
-    """Whether nobody reads what is written there any more."""
+    """Whether the reading end of *stream* is closed."""
     import select
 
     try:
@@ -144,7 +144,7 @@ def _is_gone(stream: TextIO) -> bool:
 
 
 def _screen(error: GraderError) -> str:
-    """The error on one screen."""
+    """The error as text that fits on one screen."""
     if isinstance(error, SpecErrors):
         return one_screen(error.errors)
     return str(error)

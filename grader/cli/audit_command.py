@@ -19,13 +19,13 @@ from grader.cli.options import examples, json_option, print_json, table
     ),
 )
 @click.argument("results", type=click.Path(path_type=Path))
-@click.option("--student", metavar="ID", help="Only what concerns this student.")
+@click.option("--student", metavar="ID", help="Show only entries about this student.")
 @json_option
 def command(results: Path, student: str | None, as_json: bool) -> None:
-    """Print the audit log: everything that was done to the results, the oldest first.
+    """Print the audit log: every change to the results, oldest first.
 
-    Each entry has the time in UTC, what was done, by whom, why, and what it was before. Entries are
-    never changed or removed.
+    Each entry has the time in UTC, the change, who made it, the reason, and the previous value.
+    Entries are never changed or removed.
     """
     from grader.grading.audit import audit
 
@@ -34,14 +34,14 @@ def command(results: Path, student: str | None, as_json: bool) -> None:
         print_json([asdict(line) for line in lines])
         return
     if not lines:
-        click.echo("Nothing is recorded.")
+        click.echo("The audit log has no entries.")
         return
-    rows = [(x.at, x.what, x.who, x.why, _told(x.detail)) for x in lines]
+    rows = [(x.at, x.what, x.who, x.why, _details(x.detail)) for x in lines]
     click.echo(table(("at", "what", "by", "why", "details"), rows))
 
 
-def _told(detail: object) -> str:
-    """The details on one line, with digests cut to what tells them apart."""
+def _details(detail: object) -> str:
+    """The details on one line, with digests shortened to 12 characters."""
     pairs = detail.items() if isinstance(detail, dict) else ()
     return ", ".join(
         f"{name} {str(value)[:12] if name.endswith(('sha256', 'fingerprint')) else value}"

@@ -1,4 +1,4 @@
-"""`grader calibrate`: measure what this machine can do, and keep it as a profile."""
+"""`grader calibrate`: measure this machine and save the results as a profile."""
 
 from __future__ import annotations
 
@@ -41,19 +41,19 @@ if TYPE_CHECKING:
 @click.option(
     "--quick",
     is_flag=True,
-    help="Take a few seconds instead of most of a minute, with less certain figures.",
+    help="Take a few seconds instead of up to a minute; the figures are less certain.",
 )
 @json_option
 def command(out: Path, device: str, quick: bool, as_json: bool) -> None:
     """Measure this machine: peak rates, bandwidths, overheads, thread scaling.
 
-    Run nothing else meanwhile: every other program distorts the figures.
+    Run nothing else at the same time: other programs distort the figures.
     """
     from grader.files import write_whole
     from grader.runtime.machine.calibrate import Settings, calibrate, planned
     from grader.runtime.machine.hardware import look_at_hardware
 
-    _spare(out)
+    _check_overwrite(out)
     settings = Settings(device=device, quick=quick)
     hardware = look_at_hardware()
     with progress("measuring", planned(settings, hardware)) as step:
@@ -64,11 +64,11 @@ def command(out: Path, device: str, quick: bool, as_json: bool) -> None:
         click.echo(text, nl=False)
     else:
         _print(profile)
-    click.echo(f"profile {profile.id} is in {out}; it took {profile.seconds:.0f} s", err=as_json)
+    click.echo(f"wrote profile {profile.id} to {out} in {profile.seconds:.0f} s", err=as_json)
 
 
-def _spare(out: Path) -> None:
-    """Raises SetupError when *out* holds something else than a profile; before a minute is lost."""
+def _check_overwrite(out: Path) -> None:
+    """Raises SetupError if *out* exists and is not a profile, before anything is measured."""
     from grader.errors import SetupError
     from grader.runtime.machine import read_profile
 
@@ -78,9 +78,9 @@ def _spare(out: Path) -> None:
         read_profile(out)
     except SetupError as error:
         raise SetupError(
-            f"this file would be overwritten, and it is not a machine profile ({error.what})",
+            f"this file would be overwritten, but is not a machine profile ({error.what})",
             where=str(out),
-            fix="name another file with --out, or remove this one",
+            fix="choose another file with --out, or remove this one",
         ) from None
 
 
@@ -90,12 +90,12 @@ def _print(profile: MachineProfile) -> None:
     from grader.cli.profile_table import lines_of, notes_of, table_of
     from grader.runtime.machine.counters import uncounted
 
-    # Nothing in a profile is markup: processors' names have brackets in them.
+    # Processor names contain brackets, which rich would take for markup.
     console = Console(markup=False, highlight=False, emoji=False)
     for line in lines_of(profile):
         console.print(line)
     console.print(table_of(profile))
     for line in notes_of(profile):
         console.print(line)
-    if uncounted("instructions") is None:  # where it is not, the notes say why
-        console.print("instructions can be counted here, from outside of a kernel")
+    if uncounted("instructions") is None:  # otherwise, the notes say why
+        console.print("The grader can count a kernel's instructions on this machine.")

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     "--verify-receipt",
     type=click.Path(path_type=Path),
     metavar="RECEIPT",
-    help="Only report whether NB is the notebook of this receipt; nothing is run.",
+    help="Only report whether NB is the notebook of this receipt, without running it.",
 )
 @click.option(
     "--github", is_flag=True, help="In GitHub Actions: print annotations and write a step summary."
@@ -54,18 +54,19 @@ def command(
     github: bool,
     as_json: bool,
 ) -> int:
-    """Check a notebook before it is handed in: is every answer there, and can it be read?
+    """Check a notebook before you hand it in: is every answer there, and can it be read?
 
-    It runs the notebook on this machine, needs no network, and says how each answer is understood
-    and which visible examples pass. It can't say whether an answer is right: the notebook holds no
-    key. Exits 1 when something is missing, can't be read, or an example fails.
+    Runs the notebook on this machine, without a network connection, and shows how each answer is
+    understood and which visible examples pass. It can't tell whether an answer is correct, because
+    the notebook doesn't contain the key. Exits 1 if an answer is missing or unreadable, or if an
+    example fails.
     """
     from grader.check.run import check
     from grader.model import Limits
 
     if verify_receipt is not None:
         if receipt is not None:
-            raise click.UsageError("--receipt writes one, and --verify-receipt reads one: give one")
+            raise click.UsageError("use either --receipt or --verify-receipt, not both")
         return _verify(verify_receipt, notebook, as_json=as_json)
     checked = check(notebook, Limits(cell_seconds=cell_seconds))
     made = _receipt(checked, notebook, receipt)
@@ -78,7 +79,9 @@ def command(
 
         click.echo(report(checked), color=colours())
     if receipt is not None and not as_json:
-        click.echo(f"Receipt {made['code']} is in {receipt}. Keep it with your copy of the file.")
+        click.echo(
+            f"Wrote receipt {made['code']} to {receipt}. Keep it with your copy of the notebook."
+        )
     return 0 if checked.ready else 1
 
 
@@ -94,7 +97,7 @@ def _receipt(checked: Checked, notebook: Path, path: Path | None) -> dict[str, o
 
 
 def _data(checked: Checked, made: dict[str, object]) -> dict[str, object]:
-    """What --json prints."""
+    """The output of --json."""
     names = ("ready", "set", "release", "student", "answers")
     return {
         **{name: made[name] for name in names},
@@ -129,22 +132,22 @@ def _verify(receipt: Path, notebook: Path, *, as_json: bool) -> int:
 
     named = shown(f"Receipt {found.code} of {found.time}")
     if not found.intact:
-        said = f"NO: {named} was changed after it was written, so it says nothing."
+        answer = f"NO: {named} was changed after it was written, so it proves nothing."
     elif found.same_file:
-        said = f"YES: {named} is for this very file."
+        answer = f"YES: {named} is for exactly this file."
     elif found.same_code:
-        said = (
-            f"NO: {named} is for another file with the same code: it was saved again since, "
-            "or its texts or outputs differ."
+        answer = (
+            f"NO: {named} is for another file with the same code: the notebook was saved again, "
+            "or its text or outputs differ."
         )
     else:
-        said = f"NO: {named} is for another notebook; the code differs."
-    click.echo(said)
+        answer = f"NO: {named} is for another notebook; the code differs."
+    click.echo(answer)
     return 0 if found.holds else 1
 
 
 def _on_github(checked: Checked, notebook: Path) -> None:
-    """Prints the report so that nothing in it is a command, then commands of our own."""
+    """Prints the report, guarded against workflow commands in it, and then the annotations."""
     import os
     import secrets
 

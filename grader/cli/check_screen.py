@@ -1,4 +1,4 @@
-"""What `grader check` puts on the screen: signs that are words, and lines of 80 columns."""
+"""The console output of `grader check`: one word of status per answer, 80 columns wide."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ _SIGNS = {
     Found.UNREADABLE: "UNCLEAR",
 }
 _GUTTER = 9
-"""Columns of a sign, with the space behind it."""
+"""Columns of a status word, including the space after it."""
 _WIDEST = 24
-"""Columns of a name; behind a longer one the text begins in a line of its own."""
+"""Columns of a name; after a longer one, the text begins on a new line."""
 _COLOURS = {"ok": "green", "PARTLY": "yellow", "EMPTY": "yellow"}
 
 
 def report(checked: Checked) -> str:
-    """Everything that the check found, a line or more an answer."""
+    """The full report, with one or more lines per answer."""
     width = min(max(len(line.name) for line in checked.lines), _WIDEST)
     lines = [text for line in checked.lines for text in _answer(line, width)]
     if checked.stopped:
@@ -39,46 +39,46 @@ def report(checked: Checked) -> str:
 
 
 def _stop(one: Stopped) -> Iterator[str]:
-    """Which cell and line stopped and why, and what that line says."""
+    """The cell and line that stopped, the reason, and the source of that line."""
     yield from _wrapped(one.said, "  ")
     if one.source:
         yield from _wrapped(f"`{one.source}`", "    ")
 
 
 def sign(line: Line) -> str:
-    """The word in front of an answer."""
+    """The status word of an answer."""
     return _SIGNS[line.found] if line.passes or line.found is not Found.READ else "FAIL"
 
 
 def outcome(checked: Checked) -> str:
-    """How many answers and examples are as they should be."""
+    """A sentence that counts the readable answers and the examples that pass."""
     good = sum(line.found is Found.READ for line in checked.lines)
-    told = f"{good} of {len(checked.lines)} answers are there and readable"
+    text = f"{good} of {len(checked.lines)} answers are there and readable"
     tried = [one for line in checked.lines for one in line.tried]
     if tried:
         passed = sum(not one.fault for one in tried)
-        told += f"; {passed} of {len(tried)} visible examples pass"
-    return f"{told}."
+        text += f"; {passed} of {len(tried)} visible examples pass"
+    return f"{text}."
 
 
 NOT_RIGHT = "This says nothing about whether they are right."
 
 
 def colours() -> bool | None:
-    """None for click's own choice, which is colour on a terminal; False where it is not wanted."""
+    """The `color` argument of `click.echo`: None for automatic, False for no color."""
     plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
     return False if plain or not sys.stdout.isatty() else None
 
 
 def _head(checked: Checked) -> Iterator[str]:
     about = checked.about
-    told = [
+    facts = [
         f"{about.exam or 'exam'}" if about.exam or about.release else "",
         f"release {about.release}" if about.release else "",
         f"notebook of {about.student}" if about.student else "",
         f"version {about.version}" if about.version not in ("", SAMPLE) else "",
     ]
-    text = ", ".join(filter(None, told))
+    text = ", ".join(filter(None, facts))
     if text:
         yield from _wrapped(text, "")
         yield ""
@@ -105,19 +105,19 @@ def _answer(line: Line, width: int) -> Iterator[str]:
 
 
 def sentence(line: Line) -> str:
-    """What was seen, and where it is of use how to write it."""
-    said, how = line.text.rstrip("."), line.how.split(";")[0]
-    # A kind's own sentence on what it can't read says already what to give.
-    if not how or line.found is Found.READ or "give " in said:
-        return said
-    return f"to do: {how}" if line.found is Found.EMPTY else f"{said}. To do: {how}"
+    """What the check found, followed by how to write the answer if that helps."""
+    text, how = line.text.rstrip("."), line.how.split(";")[0]
+    # A kind's message about an unreadable answer already says what to give.
+    if not how or line.found is Found.READ or "give " in text:
+        return text
+    return f"to do: {how}" if line.found is Found.EMPTY else f"{text}. To do: {how}"
 
 
 def _end(checked: Checked) -> Iterator[str]:
     yield from _wrapped(outcome(checked), "")
     yield NOT_RIGHT
     if checked.ready and checked.about.version == SAMPLE:
-        yield "A notebook that is ready looks like this. This one is for practice."
+        yield "A notebook that is ready looks like this one, which is only for practice."
     elif checked.ready:
         yield from _wrapped("The notebook is ready. Save it and hand it in.", "")
     else:
@@ -128,7 +128,7 @@ def _end(checked: Checked) -> Iterator[str]:
 
 
 def _painted(row: str, mark: str) -> str:
-    """*row* with its sign in colour, which says nothing that the sign does not."""
+    """*row* with its status word in color. The color adds no information."""
     return row.replace(mark, click.style(mark, fg=_COLOURS.get(mark, "red")), 1)
 
 

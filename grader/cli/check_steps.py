@@ -1,4 +1,4 @@
-"""What `grader check --github` tells GitHub Actions: annotations, and a summary of the step."""
+"""The GitHub Actions output of `grader check --github`: annotations and a step summary."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from grader.integrations.places import places
 
 
 def found_in(checked: Checked, notebook: Path) -> Iterator[Annotation]:
-    """What a student should look at, each at its line of the notebook's file."""
+    """Annotations for the student, each with its line in the notebook's file."""
     data = notebook.read_bytes()
     at = places(data)
     file = notebook.as_posix()
@@ -37,17 +37,17 @@ def found_in(checked: Checked, notebook: Path) -> Iterator[Annotation]:
 
 
 def _defined(data: bytes, name: str) -> int | None:
-    """The line of the notebook's file in which a function or class of that name begins."""
+    """The line of the notebook's file that defines the function or class *name*."""
     found = re.search(rf"(?:def|class) {re.escape(name)}\b".encode(), data)
     return data.count(b"\n", 0, found.start()) + 1 if found else None
 
 
 def step_summary(checked: Checked) -> str:
-    """A table with a row an answer, under a sentence that says what was not looked at."""
-    told = [outcome(checked), "These are the public checks only. " + NOT_RIGHT]
-    told += [f"Did not run to its end: {one.said}" for one in checked.stopped]
+    """The step summary: what was checked, and a table with one row per answer."""
+    notes = [outcome(checked), "These are the public checks only. " + NOT_RIGHT]
+    notes += [f"Did not run to its end: {one.said}" for one in checked.stopped]
     rows = [(line.name, sign(line), _message(line)) for line in checked.lines]
-    return summary(checked.about.exam or "Exam", told, ("Answer", "Check", "What was found"), rows)
+    return summary(checked.about.exam or "Exam", notes, ("Answer", "Check", "Result"), rows)
 
 
 def _message(line: Line) -> str:

@@ -1,4 +1,4 @@
-"""`grader classroom`: one module a subcommand in `grader.cli.classrooms`."""
+"""`grader classroom`: each subcommand is a module in `grader.cli.classrooms`."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ _COMMANDS: dict[str, str] = {
     "collect": "Collect every student's notebook from the repositories.",
     "autograde": "Grade one checkout on a runner of Classroom 50.",
     "publish": "Push feedback to a branch of each student's repository.",
-    "gradescope": "Make the zip of a Gradescope autograder from a release.",
+    "gradescope": "Build a Gradescope autograder zip from a release.",
     "gradescope-run": "Grade one submission inside Gradescope's autograder.",
     "seal": "Encrypt a release for a runner that holds the key.",
-    "leaks": "Search what students get for keys and hidden cases.",
+    "leaks": "Search files for students for keys and hidden cases.",
 }
 
 

@@ -1,4 +1,4 @@
-"""What the shell completes beside commands, options and files: ids, without loading a problem."""
+"""Shell completion of ids, without loading any problem."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-# click's own module for completion is imported where a shell asks, so that no other start waits.
+# click's completion module is imported only when a shell asks, to keep every other start fast.
 if TYPE_CHECKING:
     from click.shell_completion import CompletionItem
 
@@ -20,7 +20,7 @@ Names = Callable[[click.Context], Iterable[str]]
 
 
 class Named(click.types.StringParamType):
-    """Text that the shell completes from *names*, or from files where none of them fits.
+    """Text that the shell completes from *names*, or with files if no name matches.
 
     If *names* returns a mapping, zsh and fish show its values beside the names.
     """
@@ -32,15 +32,15 @@ class Named(click.types.StringParamType):
     def shell_complete(
         self, ctx: click.Context, param: click.Parameter, incomplete: str
     ) -> list[CompletionItem]:
-        """The names that begin with *incomplete*; none after an error, which the command itself
-        reports once it runs."""
+        """The names that begin with *incomplete*; none after an error, which the command reports
+        when it runs."""
         from click.shell_completion import CompletionItem
 
         del param
         try:
             names = self._names(ctx)
             fitting = sorted({n for n in names if n.startswith(incomplete)})
-        except Exception:  # noqa: BLE001 - a traceback must not land in somebody's prompt
+        except Exception:  # noqa: BLE001 - a traceback must not appear in the prompt
             names, fitting = (), []
         if self._files and not fitting:
             return [CompletionItem(incomplete, type="file")]
@@ -55,16 +55,16 @@ def _bank(ctx: click.Context) -> BankIndex:
 
 
 def _prefixes(ctx: click.Context) -> Iterable[str]:
-    """The families of the bank that `grader new` writes into."""
+    """The families of the bank that `grader new` writes to, each followed by a slash."""
     from grader.bank.index import BankIndex
 
     return (f"{family}/" for family in BankIndex((ctx.params.get("into") or Path(),)).families)
 
 
 def _students(_ctx: click.Context) -> Iterable[str]:
-    """The students of the first release, results folder or roster that the line names.
+    """The students of the first release, results folder or roster on the command line.
 
-    Read from the line itself: an option that still lacks its value hides the arguments from click.
+    Reads the line itself, since click does not see arguments while an option lacks its value.
     """
     from click.shell_completion import split_arg_string
 
@@ -96,7 +96,7 @@ _TYPES: Mapping[str, Named] = {
 
 
 def complete_ids(command: click.Command) -> None:
-    """Makes the shell complete the command's parameters that are ids, by the parameters' names."""
+    """Enables shell completion for those parameters of *command* that are ids."""
     for param in command.params:
         if param.name in _TYPES and param.type is click.STRING:
             param.type = _TYPES[param.name]

@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 def command(missing: bool, banks: tuple[str, ...], as_json: bool) -> int:
     """Show which concepts of the inventory are examined, and by which problems.
 
-    If a problem cites an unknown concept or can't be read, it is named at the end, and the exit
-    code is 1.
+    If a problem cites an unknown concept or can't be read, it is listed at the end, and the
+    command exits 1.
     """
     from grader.bank.coverage import coverage
     from grader.bank.index import BankIndex
@@ -45,7 +45,7 @@ def _show(found: Coverage, *, missing: bool) -> None:
     by_family.append(("all", str(have), str(total), f"{have / total:.0%}" if total else "-"))
     click.echo(table(("family", "examined", "of", "share"), by_family, right=(1, 2, 3)))
     if missing:
-        click.echo("\nExamined by no problem:")
+        click.echo("\nNot examined by any problem:")
         for name in sorted(set(found.concepts) - set(found.examined)):
             click.echo(f"  {name}  {found.concepts[name].get('topic', '')}")
     for name, problems in sorted(found.unknown.items()):

@@ -1,4 +1,4 @@
-"""What becomes of an exception that nobody expected: one sentence, and a report to send."""
+"""Unexpected exceptions: one sentence on the screen, and a crash report in a file."""
 
 from __future__ import annotations
 
@@ -11,27 +11,27 @@ from types import TracebackType
 import click
 
 _SECRET = re.compile(r"key|token|secret|password", re.I)
-"""Options of which the value is left out of reports."""
+"""Options whose values are left out of reports."""
 _IN_URL = re.compile(r"(?<=://)[^/@\s]+@")
 _HIDDEN = "***"
 
 
 def crashed(error: BaseException, arguments: Sequence[str]) -> None:
-    """Writes a report on *error*, and says on stderr what happened and where the report is.
+    """Writes a crash report for *error* to a file, and a message that names it to stderr.
 
-    Never raises: where no file can be written, the message says so.
+    Never raises: if the file can't be written, the message says so.
     """
     what = f"unexpected {type(error).__name__}{_place(error)}"
     try:
-        path = _written(_report(error, arguments))
-    except Exception as why:  # noqa: BLE001 - such as a full disk, or no memory
+        path = _write(_report(error, arguments))
+    except Exception as why:  # noqa: BLE001 - for example, a full disk
         say(f"{what}\n  fix: try again; the crash report could not be written: {why}")
         return
-    say(f"{what}\n  fix: report this bug with {path}; first remove what is private from it")
+    say(f"{what}\n  fix: remove private data from {path}, and attach it to a bug report")
 
 
 def watch_threads(arguments: Sequence[str]) -> None:
-    """Makes exceptions that end a thread, or that Python can't raise, end in a report as well."""
+    """Installs hooks so that uncaught exceptions in threads and finalizers are reported too."""
 
     def in_thread(one: threading.ExceptHookArgs) -> None:
         if one.exc_value is not None and not isinstance(one.exc_value, SystemExit):
@@ -52,7 +52,7 @@ def watch_threads(arguments: Sequence[str]) -> None:
 
 
 def say(text: str) -> None:
-    """Writes a message to stderr; does nothing where stderr is closed."""
+    """Writes a message to stderr; does nothing if stderr is closed."""
     try:
         click.echo(f"grader: {text}" if "\n" not in text else f"grader:\n{text}", err=True)
     except (OSError, ValueError):
@@ -60,7 +60,7 @@ def say(text: str) -> None:
 
 
 def _place(error: BaseException) -> str:
-    """The innermost line of this package that *error* came through, such as " at score.py:12"."""
+    """The innermost line of this package in the traceback, such as " at score.py:12"."""
     from pathlib import Path
 
     package = Path(__file__).parents[1]
@@ -109,7 +109,7 @@ def _secrets(arguments: Sequence[str]) -> Iterator[str]:
 
 
 def _shown(arguments: Sequence[str]) -> Iterator[str]:
-    """*arguments* as a report has them, each quoted as a shell needs it."""
+    """*arguments* with secrets masked, each quoted for a shell."""
     import shlex
 
     hidden = set(_secrets(arguments))
@@ -123,8 +123,8 @@ def _shown(arguments: Sequence[str]) -> Iterator[str]:
             yield shlex.quote(one)
 
 
-def _written(text: str) -> str:
-    """The path of a new file with *text*, which its owner alone may read."""
+def _write(text: str) -> str:
+    """Writes *text* to a new file that only its owner can read; returns its path."""
     import os
     import tempfile
 

@@ -1,4 +1,4 @@
-"""A whole exam on made-up submissions: what a class of thirty hands in, good and bad."""
+"""Made-up submissions of a class of thirty, good and bad, for `grader demo`."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ NAMES = (
 )  # fmt: skip
 ENDLESS_SECONDS = 4.0
 PRIVATE_KEY = "made-up-for-the-demonstration"
-"""So that everybody's demonstration has the same numbers; no real exam may use it."""
+"""Fixed, so that every demo has the same numbers; never use it for a real exam."""
 
 
 def students() -> tuple[Student, ...]:
@@ -34,29 +34,29 @@ def students() -> tuple[Student, ...]:
 
 
 def roster_csv() -> str:
-    """The sample roster as a file."""
+    """The sample roster as CSV."""
     rows = [f"{s.id},{s.name},{s.email}" for s in students()]
     return "id,name,email\n" + "\n".join(rows) + "\n"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sheet:
-    """What a made-up student works from."""
+    """The material for one made-up submission."""
 
     paper: Paper
     right: Mapping[str, str]
     """Every answer as Python source."""
     wrong: Mapping[str, Sequence[str]]
-    """What students really answer instead, where the problem names it."""
+    """Typical wrong answers by name, as Python source: the mistakes that the problem declares."""
     templates: tuple[Path, ...]
     dice: random.Random
 
     def notebook(self, answers: Mapping[str, str]) -> bytes:
-        """A notebook with these answers and no others."""
+        """The notebook with only these answers filled in."""
         return write(self.cells(answers), metadata(self.paper))
 
     def cells(self, answers: Mapping[str, str]) -> tuple[Cell, ...]:
-        """Its cells."""
+        """The cells of the notebook with only these answers filled in."""
         return render(self.paper, self.templates, answers)
 
 
@@ -64,7 +64,7 @@ Habit = Callable[[Sheet], bytes]
 
 
 def submissions(release: Release, templates: tuple[Path, ...]) -> list[tuple[str, str, bytes]]:
-    """File name, what it is, and bytes of every made-up submission: the same every time."""
+    """File name, description and bytes of every made-up submission; deterministic."""
     from grader.draw import paper
 
     made = []
@@ -83,7 +83,10 @@ def submissions(release: Release, templates: tuple[Path, ...]) -> list[tuple[str
 
 
 def write_submissions(release: Release, templates: tuple[Path, ...], folder: Path) -> int:
-    """How many submissions were written to *folder*, with one of somebody unknown."""
+    """Writes the submissions to *folder*, and one from an unknown person.
+
+    Returns their number, without that one.
+    """
     made = submissions(release, templates)
     for name, _, data in made:
         write_whole(folder / name, data)
@@ -103,7 +106,7 @@ def _mistakes(paper: Paper) -> dict[str, list[str]]:
 
 
 def _source(raw: Raw) -> str | None:
-    """The Python expression for a value as the probe describes it; None for odd ones."""
+    """The Python expression for a recorded value; None if it has none."""
     value: object = raw.get("v")
     match raw.get("t"):
         case "int" | "float":
@@ -127,7 +130,7 @@ def _blank(sheet: Sheet) -> bytes:
 
 
 def _with_mistakes(share: float) -> Habit:
-    """A student who gets about *share* of the answers wrong, in ways that have a name."""
+    """A student who gets about *share* of the answers wrong, by known mistakes."""
 
     def habit(sheet: Sheet) -> bytes:
         answers = dict(sheet.right)
@@ -184,7 +187,7 @@ def _unreadable(sheet: Sheet) -> bytes:
 
 
 def _inserted(sheet: Sheet, source: str) -> bytes:
-    """A perfect notebook with a cell of trouble in its middle."""
+    """A perfect notebook with the cell *source* inserted in the middle."""
     cells = list(sheet.cells(sheet.right))
     cells.insert(len(cells) // 2, Cell(type="code", id="trouble", source=source))
     return write(cells, metadata(sheet.paper))

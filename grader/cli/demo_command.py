@@ -1,4 +1,4 @@
-"""`grader demo`: a whole exam, from roster to report."""
+"""`grader demo`: a complete exam, from roster to report."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from grader.cli.options import examples, jobs_option, table
 )
 @jobs_option
 def command(out: Path, exam: str, jobs: int | None) -> None:
-    """Render an exam for a sample class of 30, make up their submissions, grade and report.
+    """Render an exam for a sample class of 30, make up submissions, grade them, and report.
 
     Each command is printed before it runs.
     """
@@ -37,7 +37,9 @@ def command(out: Path, exam: str, jobs: int | None) -> None:
         import shutil
 
         if not (out / "release" / "release.json").exists():
-            raise SetupError(f"'{out}' is not a demo", fix="choose another folder for --out")
+            raise SetupError(
+                f"'{out}' is not the folder of a demo", fix="choose another folder for --out"
+            )
         for name in ("release", "submissions", "results"):
             shutil.rmtree(out / name, ignore_errors=True)
 
@@ -52,7 +54,7 @@ def command(out: Path, exam: str, jobs: int | None) -> None:
     run("render", exam, "--roster", str(roster), "--out", str(release), *pinned_key)
     pinned = load_release(release)
     count = demo_class.write_submissions(pinned, Bank.open().templates, out / "submissions")
-    click.echo(f"{count} submissions made up, and one of a stranger.")
+    click.echo(f"Made up {count} submissions, and one from an unknown student.")
     run(
         "grade",
         str(out / "submissions"),

@@ -1,4 +1,4 @@
-"""`grader doctor`: what this machine offers, and whether it stands up to hostile notebooks."""
+"""`grader doctor`: what this machine can run, and whether it withstands hostile notebooks."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     "--attack",
     "attacked",
     is_flag=True,
-    help="Grade about two hundred hostile submissions beside honest ones, and report which "
+    help="Grade about two hundred hostile submissions along with honest ones, and report which "
     "attacks were stopped.",
 )
 @click.option(
@@ -48,19 +48,19 @@ if TYPE_CHECKING:
     show_default=True,
     help="Sandbox that the attacks run in.",
 )
-@click.option("--quick", is_flag=True, help="Skip attacks that take long.")
+@click.option("--quick", is_flag=True, help="Skip slow attacks.")
 @json_option
 def command(
     kernel: bool, attacked: bool, classes: tuple[str, ...], sandbox: str, quick: bool, as_json: bool
 ) -> int:
     """Show what this machine can run: interpreter, packages, kernels, sandbox layers, devices.
 
-    Exits 1 when notebooks can't be graded here or, with --attack, when an attack was not stopped.
+    Exits 1 if notebooks can't be graded here or, with --attack, if an attack was not stopped.
     """
     if attacked:
         return _attack(classes, sandbox, quick, as_json)
     if classes or quick:
-        raise click.UsageError("--class and --quick go with --attack")
+        raise click.UsageError("--class and --quick need --attack")
     from grader.cli.doctor_report import examine
 
     found = examine(kernel=kernel)
@@ -82,7 +82,7 @@ def _sign(ok: bool | None) -> str:
 def _attack(classes: tuple[str, ...], sandbox: str, quick: bool, as_json: bool) -> int:
     from grader.security.redteam import Terms, as_data, attack
 
-    click.echo("attacking this installation; this takes a minute or two", err=True)
+    click.echo("Attacking this installation. This takes a minute or two.", err=True)
     report = attack(Terms(sandbox=sandbox, wanted=classes, slow=not quick))
     if as_json:
         print_json(as_data(report))
@@ -99,9 +99,9 @@ def _print(report: Report) -> None:
             click.echo(f"     {' ' * width}  {row.seen}")
     click.echo(f"layers: {', '.join(report.layers) or 'none'}")
     if report.missing:
-        click.echo(f"not here: {', '.join(report.missing)}")
+        click.echo(f"not available: {', '.join(report.missing)}")
     counts = {held: sum(row.held is held for row in report.rows) for held in (True, False, None)}
     click.echo(
-        f"{counts[True]} held, {counts[False]} did not, {counts[None]} could not be tried; "
+        f"{counts[True]} checks passed, {counts[False]} failed, {counts[None]} could not be run; "
         f"{report.seconds:.0f} s"
     )

@@ -1,4 +1,4 @@
-"""What this machine offers to whoever grades on it."""
+"""What this machine has for grading: packages, sandbox layers, counters, kernels."""
 
 from __future__ import annotations
 
@@ -27,7 +27,8 @@ from grader.security.redteam.layers import try_layers
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """One thing that was looked at: fine, missing, or (None) not needed."""
+    """One examined item. *ok* is True if it works, False if it is missing or broken, and None if
+    it is missing but optional."""
 
     what: str
     ok: bool | None
@@ -36,12 +37,13 @@ class Finding:
 
 
 _UNTRIED = "sandbox"
-"""Instead of its layers, when nothing is known of any; then no kernel is started either."""
+"""Name of the finding that replaces the layers if they can't be examined; then no kernel is
+started either."""
 _PACKAGES = ("nbclient", "ipykernel", "jupyter_client", "nbformat", "numpy", "sqlalchemy")
 
 
 def examine(*, kernel: bool = True) -> tuple[Finding, ...]:
-    """Everything that grading needs or can use here."""
+    """Examines everything that grading needs or can use on this machine."""
     return tuple(_findings(kernel))
 
 
@@ -64,7 +66,7 @@ def _findings(kernel: bool) -> Iterator[Finding]:
     yield _cuda()
     yield _warm()
     yield from _counters()
-    sandbox = _walls(kernel)
+    sandbox = _layers_or_error(kernel)
     yield from sandbox
     free = shutil.disk_usage(tempfile.gettempdir()).free
     yield Finding(
@@ -78,7 +80,7 @@ def _findings(kernel: bool) -> Iterator[Finding]:
 
 
 def _source() -> Finding:
-    """Where classes would install the grader from."""
+    """Where a class repository would install the grader from."""
     try:
         found = chosen_source("")
     except SetupError as error:
@@ -90,8 +92,8 @@ def _optional() -> Iterator[Finding]:
     for name, one in packages.PACKAGES.items():
         here = one.is_here
         waits = (
-            f"not installed: the marks of parts that need {one.title} stay open when they are "
-            "graded here, and nothing is deducted"
+            f"not installed: parts that need {one.title} are left open when graded here; no points "
+            "are deducted"
         )
         yield Finding(
             what=name,
@@ -99,7 +101,7 @@ def _optional() -> Iterator[Finding]:
             seen=_version(name) or "installed" if here else waits,
             fix=""
             if here
-            else f"{packages.install([name])}; `grader grade --only deferred` then fills them in",
+            else f"{packages.install([name])}; then grade them with `grader grade --only deferred`",
         )
 
 
@@ -112,7 +114,7 @@ def _version(package: str) -> str | None:
 
 def _cuda() -> Finding:
     here = cuda_here()
-    seen = "a CUDA device is here; `grader grade --device cuda` shows it to notebooks"
+    seen = "CUDA device found; `grader grade --device cuda` makes it available to notebooks"
     return Finding(what="GPU", ok=True if here else None, seen=seen if here else "no CUDA device")
 
 
@@ -122,15 +124,15 @@ def _counters() -> Iterator[Finding]:
         yield Finding(
             what=f"counter: {name}",
             ok=True if why is None else None,
-            seen=f"{event.words} of a kernel can be counted from outside"
+            seen=f"the grader can count a kernel's {event.words}"
             if why is None
-            else f"{why.what}: parts that go by it wait for another machine, at no cost to anybody",
+            else f"{why.what}: parts that need it are deferred; no points are deducted",
             fix="" if why is None else why.fix or "",
         )
 
 
-def _walls(kernel: bool) -> tuple[Finding, ...]:
-    """Every layer; or, where not even that can be found out, why: no layer is to blame then."""
+def _layers_or_error(kernel: bool) -> tuple[Finding, ...]:
+    """One finding per sandbox layer, or a single one with the error if they can't be examined."""
     try:
         return tuple(_sandbox() if kernel else _layers())
     except SetupError as error:
@@ -144,15 +146,15 @@ def _layers() -> Iterator[Finding]:
 
 
 def _sandbox() -> Iterator[Finding]:
-    """Every layer, and what a notebook got that did its best to get through it."""
+    """One finding per layer, tested by a notebook that tries to break through it."""
     for tried in try_layers(choose("auto")):
         seen, ok = tried.detail, True if tried.present else None
         if tried.present and tried.held is False:
-            ok, seen = False, f"does not hold here: a notebook got {tried.got}"
+            ok, seen = False, f"does not work here: a notebook got {tried.got}"
         elif tried.present and tried.held is None and tried.layer != "cgroup":
-            ok, seen = None, f"{tried.detail} (could not be tried: {tried.got})"
+            ok, seen = None, f"{tried.detail} (could not be tested: {tried.got})"
         elif tried.present:
-            seen = f"{tried.detail} (tried, and it held)" if tried.held else tried.detail
+            seen = f"{tried.detail} (tested)" if tried.held else tried.detail
         elif tried.held is False:
             seen = f"{tried.detail}; a notebook got {tried.got}"
         yield Finding(what=f"sandbox: {tried.layer}", ok=ok, seen=seen, fix=tried.fix)
@@ -163,10 +165,10 @@ def _warm() -> Finding:
     return Finding(
         what="warm kernels",
         ok=True if warm else None,
-        seen="forked from a parent that has imported numpy and torch"
+        seen="forked from a process that has already imported numpy and torch"
         if warm
-        else f"not on {platform.system()}, where a fork is not safe: each notebook starts its own "
-        "kernel, with the same results, in two to three seconds more",
+        else f"not on {platform.system()}, where forking is not safe: each notebook starts its own "
+        "kernel, which takes two to three seconds longer; results are the same",
     )
 
 

@@ -1,4 +1,4 @@
-"""`grader enter`: answers on paper."""
+"""`grader enter`: score answers given on paper."""
 
 from __future__ import annotations
 
@@ -34,10 +34,10 @@ from grader.cli.options import bank_option, examples, json_option, print_json
 @bank_option
 @json_option
 def command(sheet: Path, release: Path, out: Path, banks: tuple[str, ...], as_json: bool) -> None:
-    """Score answers that were written on paper and typed into the answers.csv of `grader render`.
+    """Score answers from paper, typed into the answers.csv that `grader render` wrote.
 
     Type what is in each box, such as 28 GB, B, A C or 1B 2A 3C; if a box is empty, leave its cell
-    empty. Run the command again after a correction: only changed lines are scored again. It needs
+    empty. After a correction, run the command again: only changed rows are scored again. It needs
     no kernel, and writes the same files as `grader grade`.
     """
     from grader.bank.folders import Bank
@@ -63,6 +63,7 @@ def command(sheet: Path, release: Path, out: Path, banks: tuple[str, ...], as_js
         click.echo(f"can't be read: {sentence}", err=True)
     if done.unreadable:
         click.echo(
-            "Compare these with the paper; what was typed wrongly can be corrected.", err=True
+            "Compare these with the paper, correct typing errors, and run the command again.",
+            err=True,
         )
     click.echo(written.summary)

@@ -1,4 +1,4 @@
-"""`grader export FORMAT`: one module a format in `grader.cli.exports`."""
+"""`grader export FORMAT`: each format is a module in `grader.cli.exports`."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ _FORMATS: dict[str, str] = {
 
 
 class _Formats(LazyGroup):
-    """Those that come along, and behind them what other packages register as exporters."""
+    """The built-in formats, followed by those that other packages register."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
-        """Plug-ins last, by their names."""
+        """The built-in formats, then those of plug-ins by name."""
         from grader.integrations.base import exporters
 
         return [*_FORMATS, *sorted(set(exporters) - set(_FORMATS))]
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """A format's own command, or that of a plug-in."""
+        """The command of a built-in format or of a plug-in; None if there is none."""
         if cmd_name in _FORMATS:
             return super().get_command(ctx, cmd_name)
         from grader.integrations.base import exporters

@@ -93,8 +93,8 @@ if TYPE_CHECKING:
 @click.option(
     "--only",
     type=click.Choice(["deferred"]),
-    help="Settle only what other runners deferred: parts that need a package installed here and, "
-    "with --device cuda, parts that need a GPU.",
+    help="Grade only parts that other runs deferred: those that need a package installed here and, "
+    "with --device cuda, those that need a GPU.",
 )
 @click.option(
     "--device",
@@ -107,7 +107,7 @@ if TYPE_CHECKING:
     "--machine",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="Profile of this machine from `grader calibrate`, for parts that are measured.",
+    help="Profile of this machine from `grader calibrate`, for parts that measure performance.",
 )
 @sandbox_option
 @click.option(
@@ -170,8 +170,8 @@ def command(
 ) -> int:
     """Execute and score submissions: a folder or zip of STUDENT.ipynb or STUDENT/*.ipynb.
 
-    Run it again after Ctrl-C or with more submissions: stored results are kept. Exits 1 when an
-    internal error left a mark unsettled.
+    Run it again after Ctrl-C or with more submissions: stored results are kept. Exits 1 if a
+    problem on this machine left marks open.
     """
     from grader.bank.folders import Bank
     from grader.grading.results import write_results
@@ -184,7 +184,7 @@ def command(
 
     foreign = _foreign(format_, source, release or pack)
     exam = Path() if foreign else release_or_pack(release, pack, pack_key_file)
-    chosen = choose(sandbox)  # an unknown or missing one is an error before anything runs
+    chosen = choose(sandbox)  # raises for an unknown or missing layer before anything runs
     if chosen.warning:
         click.echo(f"warning: {chosen.warning}", err=True)
     settings = Settings(
@@ -234,7 +234,7 @@ def _warn(note: str) -> None:
 
 
 class _Done(NamedTuple):
-    """What was done, whatever was graded."""
+    """Counts and notices of a run, for exams and nbgrader assignments alike."""
 
     executed: int
     kept: int
@@ -243,7 +243,7 @@ class _Done(NamedTuple):
 
 
 def _tell(done: _Done, written: Written, head: dict[str, object], *, as_json: bool) -> int:
-    """Says how it went; the exit status."""
+    """Prints the outcome, and returns the exit status."""
     status = 1 if done.unsettled else 0
     if as_json:
         print_json(
@@ -266,30 +266,31 @@ def _tell(done: _Done, written: Written, head: dict[str, object], *, as_json: bo
     if done.unsettled:
         click.echo(
             f"{counted(done.unsettled, 'notebook')} could not be graded completely because of a "
-            "problem on this machine: no points are deducted; run the same command again.",
+            "problem on this machine. No points are deducted. Run the same command again.",
             err=True,
         )
     return status
 
 
 def _foreign(format_: str, source: Path | None, exam: Path | None) -> Path | None:
-    """The source of an nbgrader assignment; None for an exam of ours."""
+    """The source of an nbgrader assignment, or None for an exam; raises SetupError if the options
+    don't fit together."""
     from grader.errors import SetupError
 
     if format_ != "nbgrader":
         if source is not None:
             raise SetupError(
-                "--source is for assignments of nbgrader",
-                fix="add --format nbgrader, or name the exam with --release",
+                "--source is only for nbgrader assignments",
+                fix="add --format nbgrader, or use --release instead",
             )
         return None
     if exam is not None:
         raise SetupError(
-            "an assignment of nbgrader's has no release", fix="leave out --release and --pack"
+            "an nbgrader assignment has no release", fix="leave out --release and --pack"
         )
     if source is None:
         raise SetupError(
             "--format nbgrader needs --source",
-            fix="name the folder source/ASSIGNMENT of the course",
+            fix="add --source with the course's folder source/ASSIGNMENT",
         )
     return source

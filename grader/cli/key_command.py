@@ -1,4 +1,4 @@
-"""`grader key`: one student's key."""
+"""`grader key`: print one student's key."""
 
 from __future__ import annotations
 
@@ -35,7 +35,5 @@ def command(release: Path, student: str, as_json: bool) -> None:
 
 def _shown(key: dict[str, object]) -> str:
     return (
-        f"{key['value']} {key['unit']}".strip()
-        if key["value"] is not None
-        else "a person grades it"
+        f"{key['value']} {key['unit']}".strip() if key["value"] is not None else "graded manually"
     )

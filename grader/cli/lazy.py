@@ -1,4 +1,4 @@
-"""Groups of commands whose modules are loaded only when a command is asked for."""
+"""Command groups that load a command's module only when the command is used."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ if TYPE_CHECKING:
 
 
 class LazyGroup(click.Group):
-    """Finds each command in a module of its own.
+    """A click group with one module per command.
 
-    *sentences* has each command with what `--help` says of it, *module* the name of a module with
-    a place for the command's, *noun* is what a person calls a command of this group, and *groups*
-    has the headings of `--help` with the commands below each.
+    *sentences* maps each command to its help text, *module* is a format string for the name of a
+    command's module, *noun* is the word for a command in messages, and *groups* maps headings of
+    `--help` to commands.
     """
 
     def __init__(
@@ -39,11 +39,11 @@ class LazyGroup(click.Group):
         self._groups = groups or {}
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
-        """In the order of the sentences."""
+        """The names of the commands, in the order of the help texts."""
         return list(self._sentences)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
-        """The command, from its module."""
+        """The command, imported from its module; None if it does not exist."""
         if cmd_name not in self._sentences:
             return None
         module = import_module(self._module.format(cmd_name.replace("-", "_")))
@@ -52,7 +52,7 @@ class LazyGroup(click.Group):
         return command
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
-        """Names of commands from the sentences, so that no module is loaded for them."""
+        """Completions from the help texts, without loading any module."""
         from click.shell_completion import CompletionItem
 
         if incomplete.startswith("-"):
@@ -66,7 +66,7 @@ class LazyGroup(click.Group):
     def resolve_command(
         self, ctx: click.Context, args: list[str]
     ) -> tuple[str | None, click.Command | None, list[str]]:
-        """Raises GraderError with the nearest name for one that does not exist."""
+        """Raises GraderError, with the nearest name, if the command does not exist."""
         from grader.registry import nearest
 
         known = self._sentences if args and args[0] in self._sentences else self.list_commands(ctx)
@@ -78,7 +78,7 @@ class LazyGroup(click.Group):
         return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """From the sentences, so that no module is loaded for it."""
+        """Writes the commands from the help texts, without loading any module."""
         names = self.list_commands(ctx)
         grouped = {name for group in self._groups.values() for name in group}
         others = [name for name in names if name not in grouped]

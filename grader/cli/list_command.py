@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 def command(family: str | None, sets: bool, banks: tuple[str, ...], as_json: bool) -> int:
     """List the problems of the bank, or its sets.
 
-    A file that can't be listed is named after the others, and the exit code is 1. The expressions,
-    texts and solutions of problems are not checked: use `grader verify` for that.
+    Files that can't be read are reported after the list, and the command exits 1. Expressions,
+    texts and solutions are not checked: use `grader verify` for that.
     """
     if sets:
         return _list_sets(banks, as_json=as_json)
@@ -92,7 +92,7 @@ def _list_sets(banks: tuple[str, ...], *, as_json: bool) -> int:
 
 
 def _report(errors: Sequence[SpecError]) -> int:
-    """Prints what can't be listed, after what can; the exit code."""
+    """Prints *errors*, and returns the exit status."""
     if not errors:
         return 0
     warn(f"{counted(len(errors), 'error')}; not listed:", errors)

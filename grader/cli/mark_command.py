@@ -21,11 +21,11 @@ _SHOWN = 70
 @click.command(
     "mark",
     epilog=examples(
-        "grader mark results                       # what waits for a person",
+        "grader mark results                       # answers to grade manually",
         "grader mark results --student ada         # her answers, with question and rubric",
         "grader mark results --student ada --answer q4_why --points 1.5 --why 'names the cause'",
         "grader mark results --student ada --answer q4_why --withdraw --why 'wrong student'",
-        "grader mark results --table marks.csv     # what waits, as a table to fill in",
+        "grader mark results --table marks.csv     # the same list as a table to fill in",
         "grader mark results --from marks.csv --by lin",
     ),
 )
@@ -33,22 +33,22 @@ _SHOWN = 70
 @click.option("--student", metavar="ID", help="Show this student's answers, or mark one of them.")
 @click.option("--answer", metavar="NAME", help="The answer's variable, such as q4_why.")
 @click.option("--points", type=click.FloatRange(min=0), metavar="P", help="Points for the answer.")
-@click.option("--why", default="", metavar="TEXT", help="The reason; the student reads it.")
-@click.option("--by", default="staff", show_default=True, metavar="NAME", help="Who decides.")
-@click.option("--withdraw", is_flag=True, help="Take back points that a person gave.")
+@click.option("--why", default="", metavar="TEXT", help="Reason, shown to the student.")
+@click.option("--by", default="staff", show_default=True, metavar="NAME", help="Your name.")
+@click.option("--withdraw", is_flag=True, help="Remove manually entered points.")
 @click.option(
     "--table",
     "table_file",
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="FILE",
-    help="Write what waits to a CSV table: one row per student and part.",
+    help="Write the answers that need manual grading to a CSV table, one row per student and part.",
 )
 @click.option(
     "--from",
     "from_file",
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="FILE",
-    help="Enter the points in such a table; if one row is wrong, nothing is entered.",
+    help="Enter the points from such a table. If any row is invalid, nothing is entered.",
 )
 @bank_option
 @json_option
@@ -65,10 +65,10 @@ def command(
     banks: tuple[str, ...],
     as_json: bool,
 ) -> None:
-    """Grade manually: list what waits for a person, show it with its rubric, and enter points.
+    """Grade manually: list answers that need it, show them with their rubrics, and enter points.
 
-    Points that a person gives are kept apart from the engine's and survive every regrade. Each
-    change goes into the audit log: see `grader audit`.
+    Manual points are stored separately from automatic ones and survive every regrade. Each change
+    is recorded in the audit log: see `grader audit`.
     """
     if table_file is not None or from_file is not None:
         _tables(results, table_file, from_file, by, banks, as_json=as_json, alone=student is None)
@@ -96,16 +96,21 @@ def _tables(
     from grader.grading.results import write_results
 
     if not alone or (table_file and from_file):
-        raise SetupError("--table, --from and --student are three ways to mark", fix="give one")
+        raise SetupError(
+            "--table, --from and --student can't be used together", fix="use one of them"
+        )
     if table_file is not None:
         count = write_table(results, table_file)
         if as_json:
             print_json({"table": str(table_file), "rows": count})
         else:
-            click.echo(f"{table_file}: {count} to mark. Fill in `points` and `why`, then run")
+            click.echo(
+                f"Wrote {counted(count, 'answer')} to {table_file}. Fill in `points` and `why`, "
+                "then run"
+            )
             click.echo(f"grader mark {results} --from {table_file}")
         return
-    assert from_file is not None  # noqa: S101 - one of the two is given
+    assert from_file is not None  # noqa: S101 - the caller has checked it
     count = enter_points(results, from_file, by=by)
     write_results(results, Bank.open(banks))
     if as_json:
@@ -122,17 +127,17 @@ def _list(results: Path, as_json: bool) -> None:
         print_json(lines)
         return
     if not lines:
-        click.echo("Nothing waits for a person.")
+        click.echo("No answers need manual grading.")
         return
     rows = [
         (student, _named([x["answer"] for x in mine]), mine[0]["points"], _cut(text))
         for (student, text), mine in _grouped(lines).items()
     ]
-    click.echo(table(("student", "answer", "of", "what they wrote"), rows, right=(2,)))
+    click.echo(table(("student", "answer", "of", "text"), rows, right=(2,)))
 
 
 def _grouped(lines: list[dict[str, str]]) -> dict[tuple[str, str], list[dict[str, str]]]:
-    """The lines by student and text: those of a file that can't be read are all the same."""
+    """The lines grouped by student and text, since all lines of an unreadable file are alike."""
     found: dict[tuple[str, str], list[dict[str, str]]] = {}
     for line in lines:
         found.setdefault((line["student"], line["text"]), []).append(line)
@@ -156,7 +161,7 @@ def _show(results: Path, student: str, answer: str | None, as_json: bool) -> Non
         print_json([one.as_data() for one in found])
         return
     if not found:
-        click.echo(f"Nothing of '{student}' waits for a person.")
+        click.echo(f"No answers of '{student}' need manual grading.")
     for one in found:
         name = f"--student {one.student} --answer {one.answer}"
         click.echo("\n".join(_lines(one)))
@@ -170,10 +175,10 @@ def _lines(one: ToRead) -> list[str]:
     if one.given:
         given = one.given
         lines[0] += shown(f"; {given.by} gave {worth(given.points)}: {given.reason}")
-    for head, said in (("Question", one.ask), ("Rubric or key", one.rubric), ("Answer", one.text)):
-        if said:
-            # Some of it is what a student wrote, which a terminal must not take for commands.
-            lines += ["", head, *(f"  {shown(row)}" for row in said.splitlines())]
+    for head, text in (("Question", one.ask), ("Rubric or key", one.rubric), ("Answer", one.text)):
+        if text:
+            # A student's text may contain terminal escape sequences.
+            lines += ["", head, *(f"  {shown(row)}" for row in text.splitlines())]
     return lines
 
 
@@ -195,7 +200,7 @@ def _change(
 
     if answer is None or (points is None) == (not withdraw):
         raise SetupError(
-            "a mark by hand needs a student, an answer, and either points or --withdraw",
+            "a manual mark needs a student, an answer, and either --points or --withdraw",
             fix="for example: --student ada --answer q4_why --points 1.5 --why 'names the cause'",
         )
     if withdraw:

@@ -1,4 +1,4 @@
-"""`grader new`: a skeleton that already passes the gate."""
+"""`grader new`: write a skeleton of a problem that already passes `grader verify`."""
 
 from __future__ import annotations
 
@@ -25,14 +25,13 @@ from grader.cli.options import examples
     "current folder.",
 )
 def command(new_problem: str, into: Path) -> None:
-    """Write a commented skeleton of a problem and its solution, which already passes the gate.
+    """Write a commented skeleton of a problem and its solution, which already passes verification.
 
-    FAMILY is one of the built-in families, or one that the bank declares in
-    problems/families.yaml.
+    FAMILY is a built-in family, or one that the bank declares in problems/families.yaml.
     """
     from grader.bank.skeleton import write_skeleton
 
     problem, solution = write_skeleton(new_problem, into)
     click.echo(f"{problem}: the spec, with a comment for every key")
-    click.echo(f"{solution}: an independent computation of its keys")
+    click.echo(f"{solution}: its independent solution")
     click.echo(f"\nNext: grader verify {problem.stem} --bank {into}")

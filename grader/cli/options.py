@@ -1,4 +1,4 @@
-"""Options that several commands share, and how they talk to the screen."""
+"""Options that several commands share, and functions that print."""
 
 from __future__ import annotations
 
@@ -12,32 +12,32 @@ import click
 from grader.errors import shown
 
 _LONGEST = 20_000
-"""Characters of a table's cell."""
+"""Maximum characters of a table cell."""
 MOST_ERRORS = 12
-"""Errors that are printed at once."""
+"""Maximum number of errors printed at once."""
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 
 def bank_option(command: F) -> F:
-    """--bank DIR, given again to search several."""
+    """Adds --bank DIR, which may be repeated."""
     return click.option(
         "--bank",
         "banks",
         multiple=True,
         metavar="DIR",
-        help="Bank: a folder with problems/ and solutions/. Repeat to search several. Default: "
+        help="Bank: a folder with problems/ and solutions/. Repeat for several banks. Default: "
         "GRADER_BANK, or the bank that comes with the package.",
     )(command)
 
 
 def json_option(command: F) -> F:
-    """--json, for machines."""
+    """Adds --json."""
     return click.option("--json", "as_json", is_flag=True, help="Print JSON to stdout.")(command)
 
 
 def jobs_option(command: F) -> F:
-    """--jobs N."""
+    """Adds --jobs N."""
     return click.option(
         "--jobs",
         type=click.IntRange(min=1),
@@ -47,30 +47,30 @@ def jobs_option(command: F) -> F:
 
 
 def sandbox_option(command: F) -> F:
-    """--sandbox auto, required, required:LAYER,LAYER or off."""
+    """Adds --sandbox: auto, required, required:LAYER,LAYER or off."""
     return click.option(
         "--sandbox",
         default="auto",
         show_default=True,
         metavar="auto|required[:LAYERS]|off",
-        help="auto: use every layer that this machine offers; required: refuse to run without "
-        "files, network, processes and system-calls, or without the layers listed; off: no "
+        help="auto: use every layer available on this machine; required: refuse to run without "
+        "the layers files, network, processes and system-calls, or without those listed; off: no "
         "isolation.",
     )(command)
 
 
 def examples(*lines: str) -> str:
-    """The epilog of a command's help: examples that can be copied."""
+    """The epilog of a command's help, with examples."""
     return "\b\nExamples:\n" + "\n".join(f"  {line}" for line in lines)
 
 
 def warn(heading: str, errors: Sequence[Exception]) -> None:
-    """Writes the errors to stderr below a heading, on one screen."""
+    """Writes *errors* to stderr below *heading*, shortened to fit on one screen."""
     click.echo(f"grader: {heading}\n{one_screen(errors)}", err=True)
 
 
 def one_screen(errors: Sequence[Exception]) -> str:
-    """The errors one below the other, as many as fit on a screen."""
+    """The errors, one below the other; at most MOST_ERRORS of them."""
     left = len(errors) - MOST_ERRORS
     more = [f"… and {left} more"] if left > 0 else []
     return "\n".join([*map(str, errors[:MOST_ERRORS]), *more])
@@ -84,8 +84,8 @@ def print_json(data: object) -> None:
 def table(
     header: Sequence[str], rows: Iterable[Sequence[str]], *, right: Iterable[int] = ()
 ) -> str:
-    """A plain table that fits the columns to what is in them; *right* are aligned right."""
-    # Some of it is what students wrote, which a terminal must not take for commands.
+    """A plain-text table; the columns with indexes in *right* are right-aligned."""
+    # A student's text may contain terminal escape sequences.
     listed = [tuple(shown(cell, _LONGEST) for cell in row) for row in (header, *rows)]
     widths = [max(len(row[i]) for row in listed) for i in range(len(header))]
     right = set(right)
@@ -101,19 +101,20 @@ def table(
 
 
 def release_argument(command: F) -> F:
-    """DIR: the folder that `grader render` wrote."""
+    """Adds the argument DIR: the folder that `grader render` wrote."""
     return click.argument("release", metavar="DIR", type=click.Path(path_type=Path))(command)
 
 
 def release_or_pack(release: Path | None, pack: Path | None, key_file: Path | None) -> Path:
-    """The one of the two that was named; holds the key that is in *key_file*."""
+    """Returns whichever of *release* and *pack* was given, and keeps the key from *key_file* in
+    this process; raises SetupError."""
     from grader.errors import Location, SetupError
     from grader.release import sealed
 
     if (release is None) == (pack is None):
         raise SetupError(
             "grading needs either --release or --pack",
-            fix="name the release.json that `grader render` wrote, or a pack of it",
+            fix="give the release.json that `grader render` wrote, or a sealed pack of it",
         )
     if key_file is not None:
         sealed.hold(sealed.read_key_file(key_file))
@@ -121,6 +122,6 @@ def release_or_pack(release: Path | None, pack: Path | None, key_file: Path | No
         raise SetupError(
             "this is not a sealed pack",
             where=Location(str(pack)),
-            fix="name the file that `grader classroom seal` wrote, or use --release",
+            fix="give the file that `grader classroom seal` wrote, or use --release",
         )
     return pack or release or Path()

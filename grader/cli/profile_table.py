@@ -33,11 +33,11 @@ _ORDER = list(dict.fromkeys(_SECTIONS.values()))
 _PREFIXES = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""))
 _SMALL = ((1.0, ""), (1e-3, "m"), (1e-6, "µ"), (1e-9, "n"))
 _BUSY = 0.5
-"""Load a CPU from which the figures are doubted."""
+"""Load per CPU above which the figures are doubtful."""
 
 
 def quantity(value: float, unit: str) -> str:
-    """The value with three digits and a prefix.
+    """*value* with three significant digits and an SI prefix.
 
     >>> quantity(97.94e9, "FLOP/s"), quantity(1.272e-6, "s"), quantity(1.763, "1")
     ('97.9 GFLOP/s', '1.27 µs', '1.76 x')
@@ -56,10 +56,10 @@ def lines_of(profile: MachineProfile) -> Iterator[str]:
     hardware, software = profile.hardware, profile.software
     yield shown(f"{hardware.cpu}, {hardware.architecture}")
     cores = f", {hardware.physical_cores} cores" if hardware.physical_cores else ""
-    yield f"{hardware.usable_cpus} of {hardware.logical_cpus} CPUs may be used{cores}"
+    yield f"{hardware.usable_cpus} of {hardware.logical_cpus} CPUs usable{cores}"
     if hardware.caches:
         words = (f"L{c.level} {c.instances} x {in_words(c.size)}" for c in hardware.caches)
-        yield f"caches for data: {', '.join(words)}"
+        yield f"data caches: {', '.join(words)}"
     if hardware.memory_bytes:
         yield f"memory: {in_words(hardware.memory_bytes)}"
     yield shown(f"{software.system} {software.kernel}, {software.python}")
@@ -77,7 +77,7 @@ def lines_of(profile: MachineProfile) -> Iterator[str]:
 
 
 def table_of(profile: MachineProfile) -> Table:
-    """All figures, by sections."""
+    """A table of all figures, by section."""
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
 
@@ -94,21 +94,21 @@ def table_of(profile: MachineProfile) -> Table:
 
 
 def notes_of(profile: MachineProfile) -> Iterator[str]:
-    """What a reader of the table should know: how sure it is, and what it lacks."""
+    """Notes below the table: how certain the figures are, and which are missing."""
     wide = sum(not figure.settled for figure in profile.figures)
     if wide:
         yield (
-            f"~ {wide} of {len(profile.figures)} medians are not known to 3% in the time given"
-            f"{'; without --quick there is more' if profile.quick else ''}."
+            f"~ {wide} of {len(profile.figures)} medians could not be measured to within 3%"
+            f"{'; run without --quick for more time' if profile.quick else ''}."
         )
     load, cpus = profile.hardware.load, profile.hardware.usable_cpus
     if load is not None and load > _BUSY * cpus:
         yield (
             f"The machine was busy (load {load:.1f} on {cpus} CPUs): figures may be too low. "
-            "Measure again when it is quiet."
+            "Measure again when it is idle."
         )
     for left in profile.left_out:
-        yield shown(f"left out: {left.what}: {left.why}")
+        yield shown(f"not measured: {left.what}: {left.why}")
         if left.fix:
             yield shown(f"  fix: {left.fix}")
 
@@ -119,7 +119,7 @@ def _section(figure: Figure) -> str:
 
 
 def _place(figure: Figure) -> tuple[bool, int]:
-    """Where it stands; within a section, figures stay in the order of measuring."""
+    """The sort key of a figure: its section; within one, figures keep their order."""
     section = _SECTIONS[figure.name.partition(".")[0]]
     return figure.device == "cuda", _ORDER.index(section)
 
@@ -146,7 +146,7 @@ def _percent(share: float) -> str:
 
 
 def _digits(value: float) -> str:
-    """Three digits, without an exponent.
+    """*value* with three significant digits, without an exponent.
 
     >>> _digits(97.94), _digits(100.0), _digits(1.5)
     ('97.9', '100', '1.50')

@@ -1,4 +1,4 @@
-"""How far long work has come: a bar on a terminal, and elsewhere a line every minute."""
+"""Progress of long work: a bar on a terminal, else a line every minute."""
 
 from __future__ import annotations
 
@@ -19,21 +19,21 @@ if TYPE_CHECKING:
     from rich.progress import Task
 
 EVERY_SECONDS = 60.0
-"""Between two lines where there is no terminal."""
+"""Seconds between two lines if there is no terminal."""
 _FEWEST = 5
-"""Finished items before an estimate is worth reading."""
+"""Finished items needed for an estimate."""
 _SLOW_SECONDS = 10.0
-"""An item that has run for less is not named as holding up the rest."""
+"""Items that have run for less time are not listed as running longest."""
 _LONGEST_NAME = 40
 _MOST_NAMED = 3
 _RECENT = 500
-"""Finished items by which the rest is estimated."""
+"""Number of finished items that the estimate is based on."""
 
 
 class Tracker:
-    """Counts what is done of *total* items, and knows what is running and since when.
+    """Counts finished items out of *total*, and records which ones are running and since when.
 
-    Call it with an item's name when that is done. *clock* gives seconds.
+    Call it with the name of each item that is finished. *clock* returns seconds.
     """
 
     def __init__(self, what: str, total: int, clock: Callable[[], float] = time.monotonic):
@@ -43,53 +43,53 @@ class Tracker:
         self._since: dict[str, float] = {}
         self._took: deque[float] = deque(maxlen=_RECENT)
         self.changed: Callable[[], None] = lambda: None
-        """Called after each that is done."""
+        """Called after each finished item."""
         self._workers = 1
 
     def __call__(self, name: str) -> None:
-        """Counts one more that is done."""
+        """Counts the item *name* as finished."""
         now = self._clock()
         self.done += 1
         since = self._since.pop(name, None)
-        each = (now - self._began) / self.done  # one after the other, as far as is known
+        each = (now - self._began) / self.done  # assumes that items ran one after another
         self._took.append(each if since is None else now - since)
         self.changed()
 
     def running(self, names: Iterable[str]) -> None:
-        """Notes what is being worked on at this moment."""
+        """Sets the items that are running now."""
         now = self._clock()
         self._since = {name: self._since.get(name, now) for name in names}
         self._workers = max(self._workers, len(self._since))
 
     def left(self) -> float | None:
-        """About how many seconds are left; None until that can be told.
+        """Estimates the seconds that are left; None until there is enough data.
 
-        All the work that is left is shared by as many workers as were seen, and nothing is over
-        before the item that takes longest. An item that runs longer than all that are finished is
-        taken to be halfway through.
+        The remaining work is divided among as many workers as were seen, but takes at least as long
+        as the longest item. An item that has run longer than every finished one is assumed to be
+        halfway through.
         """
         if self.done < min(_FEWEST, self._total - 1) or not self._took:
             return None
         now = self._clock()
-        started = [self._still(now - since) for since in list(self._since.values())]
+        started = [self._remaining(now - since) for since in list(self._since.values())]
         waiting = max(self._total - self.done - len(started), 0)
         work = sum(started) + waiting * statistics.fmean(self._took)
         return max([work / self._workers, *started])
 
-    def _still(self, age: float) -> float:
-        """How long an item is expected to run on that has run for *age* seconds."""
+    def _remaining(self, age: float) -> float:
+        """The expected remaining seconds of an item that has run for *age* seconds."""
         longer = [took - age for took in self._took if took > age]
         return statistics.fmean(longer) if longer else age
 
     def slowest(self) -> list[tuple[str, float]]:
-        """The few that have been running for longest, and for how many seconds."""
+        """The items that have been running longest, each with its seconds."""
         now = self._clock()
         ages = [(name, now - since) for name, since in list(self._since.items())]
         slow = [one for one in ages if one[1] >= _SLOW_SECONDS]
         return sorted(slow, key=lambda one: -one[1])[:_MOST_NAMED]
 
     def said(self) -> str:
-        """What is left and what holds it up: "about 3 min left; running longest: s004 (2 min)"."""
+        """Such as "about 3 min left; running longest: s004 (2 min)"; may be empty."""
         left, slow = self.left(), self.slowest()
         parts = [] if left is None else [f"about {_duration(left)} left"]
         if slow:
@@ -98,13 +98,13 @@ class Tracker:
         return "; ".join(parts)
 
     def line(self) -> str:
-        """All of it in one line for a log."""
+        """The progress as one line for a log."""
         head = f"{self._what}: {self.done} of {self._total} done"
         return "; ".join(filter(None, (head, self.said())))
 
 
 def _duration(seconds: float) -> str:
-    """Rounded as an estimate is.
+    """*seconds* in a rounded form for estimates.
 
     >>> [_duration(s) for s in (0.4, 47, 150, 9000)]
     ['1 s', '47 s', '3 min', '2.5 h']
@@ -116,7 +116,7 @@ def _duration(seconds: float) -> str:
 
 @contextmanager
 def progress(what: str, total: int | None) -> Iterator[Tracker]:
-    """A tracker that is called with the name of each item done; shows on stderr how far it is."""
+    """Yields a Tracker, and shows its progress on stderr while the block runs."""
     tracker = Tracker(what, total or 0)
     if not total:
         yield tracker

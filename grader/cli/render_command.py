@@ -1,4 +1,4 @@
-"""`grader render`: a release."""
+"""`grader render`: make a release."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
         "grader render midterm --roster roster.csv --out release",
         "grader render midterm --student ada --out release",
         "grader render midterm --roster roster.csv --out release   # again: adds new students",
-        "grader render midterm --roster roster.csv --shared --out release   # one for everybody",
+        "grader render midterm --roster roster.csv --shared --out release   # one version for all",
         "grader render midterm --format html --versions 6 --out paper",
     ),
 )
@@ -45,7 +45,7 @@ if TYPE_CHECKING:
     required=True,
     type=click.Path(path_type=Path),
     metavar="DIR",
-    help="Folder for the release. If it holds a release of this set already, students are added "
+    help="Folder for the release. If it contains a release of this set already, students are added "
     "to it.",
 )
 @click.option(
@@ -67,7 +67,7 @@ if TYPE_CHECKING:
     "--versions",
     type=click.IntRange(min=1, max=26),
     metavar="N",
-    help="Distribute N versions (A, B, ...) evenly; versions that the roster names are kept. With "
+    help="Distribute N versions (A, B, ...) evenly; versions in the roster are kept. With "
     "--format html: number of versions to print, 6 by default.",
 )
 @click.option(
@@ -95,11 +95,11 @@ def command(
 ) -> None:
     """Make a release: DIR/notebooks/STUDENT.ipynb for everyone, and the private DIR/release.json.
 
-    Every student gets individual numbers unless students share versions, by a column `version` of
-    the roster, --versions or --shared. DIR/versions/ then holds each version once, without a
-    student's name. If you render into the same DIR again, new students are added and nothing else
-    changes. With --format html, versions to print are written instead, DIR/exam-A.html and so on;
-    score what students write on them with `grader enter`.
+    Every student gets individual numbers unless students share versions: use a roster column
+    `version`, --versions or --shared. DIR/versions/ then contains each version once, without a
+    student's name. If you render into the same DIR again, new students are added and existing
+    numbers stay the same. With --format html, versions to print are written instead
+    (DIR/exam-A.html and so on); score the answers with `grader enter`.
     """
     from grader.bank.folders import Bank
     from grader.errors import SetupError
@@ -107,18 +107,20 @@ def command(
     from grader.release.roster import load_roster
 
     if shared and versions not in (None, 1):
-        raise SetupError(f"--shared is one version, not {versions}", fix="give one of the two")
+        raise SetupError(
+            f"--shared means one version, but --versions is {versions}", fix="use one of the two"
+        )
     versions = 1 if shared else versions
     staff: list[str] = []
     listed = list(load_roster(roster, staff.append)) if roster else []
     for one in staff:
-        click.echo(f"note: {one} takes no exam, by the roster's column 'role'", err=True)
+        click.echo(f"note: {one} gets no exam: staff by the roster's column 'role'", err=True)
     if format_ == "html":
         from grader.integrations.paper.printing import PRINTED, print_exam
 
         if students:
             raise SetupError(
-                "printed versions do not belong to a single student", fix="use --roster"
+                "--student can't be used with --format html", fix="use --roster instead"
             )
         on_paper = print_exam(
             Bank.open(banks),
@@ -133,7 +135,9 @@ def command(
         return
     listed += _named(students, listed)
     if not listed:
-        raise SetupError("nobody to render for", fix="give --roster FILE.csv or --student ID")
+        raise SetupError(
+            "there are no students to render for", fix="add --roster FILE.csv or --student ID"
+        )
     made = make_release(Bank.open(banks), exam, tuple(listed), out, private_key, versions=versions)
     with progress("rendering", len(listed)) as done:
         written = write_notebooks(made.release, tuple(listed), out, Bank.open(banks), done)
@@ -153,13 +157,14 @@ def command(
         click.echo(f"note: {note}", err=True)
     click.echo(f"{counted(len(written), 'notebook')} in {out / 'notebooks'}: hand these out.")
     if shares := _versions(made.release):
-        told = ", ".join(f"{name} for {len(students)}" for name, students in shares.items())
-        click.echo(f"versions in {out / 'versions'}, without names: {told}")
-    click.echo(f"{out / 'release.json'} holds the answers: keep it private.")
+        sizes = ", ".join(f"{name} for {len(students)}" for name, students in shares.items())
+        click.echo(f"Versions in {out / 'versions'}, without names: {sizes}.")
+    click.echo(f"{out / 'release.json'} contains the answers: keep it private.")
 
 
 def _named(names: tuple[str, ...], listed: list[Student]) -> list[Student]:
-    """The students of those ids who are not *listed* yet; raises SetupError for what is no id."""
+    """New students with the ids in *names*, without those already *listed*; raises SetupError for
+    an invalid id."""
     from grader.errors import SetupError
     from grader.model import Student
     from grader.release.roster import id_problem
@@ -170,14 +175,14 @@ def _named(names: tuple[str, ...], listed: list[Student]) -> list[Student]:
             continue
         problem = id_problem(name, known)
         if problem:
-            raise SetupError(problem, fix="give --student another id")
+            raise SetupError(problem, fix="use another id with --student")
         known.add(name.casefold())
         found.append(Student(id=name))
     return found
 
 
 def _versions(release: Release) -> dict[str, list[str]]:
-    """The students that share each version, by its name."""
+    """The ids of the students that share each version, by its name."""
     found: dict[str, list[str]] = {}
     for student in release.students.values():
         if student.version:
@@ -201,4 +206,4 @@ def _say_printed(done: Printed, out: Path, *, as_json: bool) -> None:
         click.echo(f"note: {note}", err=True)
     versions = counted(len(done.files) // 2, "version")
     click.echo(f"{versions} in {out}: print the files exam-*.html.")
-    click.echo(f"key-*.html and release.json in {out} hold the answers: keep them private.")
+    click.echo(f"key-*.html and release.json in {out} contain the answers: keep them private.")

@@ -1,4 +1,4 @@
-"""`grader report`: the pages."""
+"""`grader report`: write the report and feedback pages."""
 
 from __future__ import annotations
 

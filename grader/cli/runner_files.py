@@ -1,4 +1,4 @@
-"""The files of a GitHub Actions step: outputs and the summary, written to their ends."""
+"""Appends to the files of a GitHub Actions step: outputs and the summary."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ F = TypeVar("F", bound=Any)
 
 
 def output_option(command: F) -> F:
-    """--github-output FILE."""
+    """Adds --github-output FILE."""
     found: F = click.option(
         "--github-output",
         "output",
@@ -25,14 +25,14 @@ def output_option(command: F) -> F:
 
 
 def append_outputs(file: Path, outputs: Mapping[str, str]) -> None:
-    """Outputs of the step, each between delimiters that nobody can know beforehand."""
+    """Appends *outputs* of the step to *file*, each between unpredictable delimiters."""
     from grader.integrations.github.actions import outputs_text
 
     append(file, outputs_text(outputs, secrets.token_hex(16)))
 
 
 def append(file: Path, text: str) -> None:
-    """*text* at the end of *file*, after a line break where it needs one."""
+    """Appends *text* to *file*, after a line break if the last line has none."""
     with file.open("ab+") as sink:
         if sink.tell():
             sink.seek(-1, 2)

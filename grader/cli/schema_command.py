@@ -1,4 +1,4 @@
-"""`grader schema`: the JSON Schema that an editor completes and checks specs with."""
+"""`grader schema`: print the JSON Schema that editors use to complete and check specs."""
 
 from __future__ import annotations
 

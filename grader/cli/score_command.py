@@ -1,4 +1,4 @@
-"""`grader score`: the stored evidence, scored again."""
+"""`grader score`: score the stored evidence again."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 @click.command(
     "score",
     epilog=examples(
-        "grader score results --specs current --dry-run   # what a corrected key would change",
+        "grader score results --specs current --dry-run   # preview the effect of a corrected key",
         "grader score results --specs current --why 'tolerance of q3 was too narrow'",
     ),
 )
@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     type=click.Choice(["in-force", "current", "released"]),
     default="in-force",
     show_default=True,
-    help="Which specs to score by: those that count now (in-force), those in the bank (current), "
-    "or those in the release (released).",
+    help="Which specs to score by: those that the results use now (in-force), those in the bank "
+    "(current), or those in the release (released).",
 )
 @click.option("--dry-run", is_flag=True, help="Show what would change without changing anything.")
 @click.option("--why", default="", metavar="TEXT", help="Reason, for the audit log.")
@@ -53,8 +53,8 @@ def command(
 ) -> int:
     """Score stored answers again without running any notebook, and show whose marks change.
 
-    With --specs current, the specs that have changed are verified first, with a few variants. If
-    one does not hold, nothing is applied, and the command exits 1.
+    With --specs current, changed specs are verified first, with a few variants. If one fails,
+    nothing is applied, and the command exits 1.
     """
     from grader.bank.folders import Bank
     from grader.grading.results import write_results
@@ -108,11 +108,11 @@ def command(
     down = sum(d.points < 0 for d in done.changes)
     click.echo(f"{len(rows)} of {counted(done.scored, 'grade')} {verb}: {up} up, {down} down.")
     if done.skipped:
-        click.echo(f"no usable evidence, left as they were: {', '.join(done.skipped)}", err=True)
+        click.echo(f"unchanged, without usable evidence: {', '.join(done.skipped)}", err=True)
     if is_refused:
         click.echo(
-            "Nothing was applied: a spec that has changed does not hold. Correct it, or apply it "
-            "anyway with --unverified --why TEXT.",
+            "Nothing was applied because a changed spec failed verification. Correct it, or apply "
+            "it anyway with --unverified --why TEXT.",
             err=True,
         )
     return status

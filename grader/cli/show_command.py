@@ -1,4 +1,4 @@
-"""`grader show`: one problem as a student sees it."""
+"""`grader show`: show one problem as a student sees it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`grader solve`: a notebook with every answer filled in."""
+"""`grader solve`: write a notebook with every answer filled in."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ from grader.cli.options import bank_option, examples, release_argument
 )
 @bank_option
 def command(release: Path, student: str, out: Path, banks: tuple[str, ...]) -> None:
-    """Write one student's notebook with every answer filled in, for full marks. Keep it secret."""
+    """Write one student's notebook with every answer correct. Keep it secret."""
     from grader.bank.folders import Bank
     from grader.release.file import load_release
     from grader.release.rendering import solve
 
     solve(load_release(release), student, out, Bank.open(banks))
-    click.echo(f"{out}: every answer filled in. Keep it private.")
+    click.echo(f"Wrote {out} with every answer filled in. Keep it private.")

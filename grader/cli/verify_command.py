@@ -1,4 +1,4 @@
-"""`grader verify`: the gate."""
+"""`grader verify`: check problems before an exam."""
 
 from __future__ import annotations
 
@@ -45,11 +45,11 @@ def command(
     banks: tuple[str, ...],
     as_json: bool,
 ) -> int:
-    """Check the named problems, or all problems of the bank: the gate before an exam.
+    """Check the named problems, or all problems of the bank. Do this before every exam.
 
-    Exits 1 when anything does not hold, and when a file of the bank can't be read. Every finding
-    names file, line, seed and numbers. A problem that needs a package that is not installed here is
-    skipped; that exits 1 for a problem that you named, and with --strict.
+    Exits 1 if a check fails or a file of the bank can't be read. Every finding names file, line,
+    seed and numbers. If a problem needs a package that is not installed, it is skipped; with
+    --strict, or if you named the problem, the command then exits 1.
     """
     from grader.bank.folders import Bank
     from grader.verify import verify
@@ -79,7 +79,7 @@ def command(
         f"\n{len(checked) - failed} of {len(checked)} hold."
         if failed
         else f"\n{all_hold(len(checked), seeds)}"
-        + (f" Of {unrun} some code was not run, see above." if unrun else "")
+        + (f" Some code of {unrun} was not run; see above." if unrun else "")
     )
     if len(checked) < len(results):
         click.echo(said_of_skipped(results))

@@ -1,4 +1,4 @@
-"""What `grader verify` prints for each problem, and its JSON."""
+"""The console and JSON output of `grader verify` for each problem."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def lines_of(result: Verified) -> Iterator[str]:
-    """The result of one problem: a line with the verdict, and what was found below it."""
+    """The result of one problem: a line with the verdict, followed by the findings."""
     if result.skipped:
         yield f"skip {result.problem}  needs {' and '.join(result.skipped)}"
         return
@@ -35,7 +35,7 @@ def _summary(result: Verified) -> str:
 
 
 def all_hold(problems: int, seeds: int) -> str:
-    """The last line when nothing was found.
+    """The last line if there are no findings.
 
     >>> all_hold(1, 50), all_hold(121, 1)
     ('The problem holds over 50 seeds.', 'All 121 problems hold over 1 seed.')
@@ -47,7 +47,7 @@ def all_hold(problems: int, seeds: int) -> str:
 
 
 def said_of_skipped(results: Sequence[Verified]) -> str:
-    """The line about problems that were skipped, and how to verify them."""
+    """The line that counts skipped problems and says how to verify them."""
     from grader.model.packages import install
 
     skipped = [r for r in results if r.skipped]

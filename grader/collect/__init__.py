@@ -1,4 +1,4 @@
-"""A folder or a zip of notebooks to submissions: whose each one is, and what was not taken."""
+"""Collects submissions from a folder or zip: whose each file is, and which were ignored."""
 
 from __future__ import annotations
 
@@ -22,36 +22,36 @@ from grader.model import Student, Submission
 __all__ = ["Collected", "Notice", "collect", "load"]
 
 MAX_ATTEMPTS = 100
-"""Of one student; only the newest are read."""
+"""Maximum attempts per student; only the newest are read."""
 MAX_ATTEMPTS_BYTES = 200_000_000
-"""Of all attempts of one student together, unpacked."""
+"""Maximum unpacked size of all attempts of a student together, in bytes."""
 
 Look = Callable[[str, notebook.Notebook], str | None]
-"""Asked of each notebook with its student: raises SubmissionError when it can't be the student's,
-and returns what the instructor should know of it."""
+"""Called with a student and each of the student's notebooks: raises SubmissionError if it can't be
+the student's, and returns a note for the instructor."""
 
 Fit = Callable[[str, notebook.Notebook], int]
-"""Asked of each of several notebooks with its student: how well it fits the exam. The newest of
-those that fit best is graded."""
+"""Called with a student and each of several notebooks: returns how well it fits the exam. The
+newest of those that fit best is graded."""
 
 BEST = 2
-"""A notebook that is the student's own of this exam, as far as can be told."""
+"""The fit of a notebook that appears to be the student's notebook of this exam."""
 
-_TOO_MANY = f"there are {MAX_ATTEMPTS} newer attempts; not read"
+_TOO_MANY = f"not read: there are {MAX_ATTEMPTS} newer attempts"
 _NOTHING = hashlib.sha256(b"").hexdigest()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Collected:
-    """What a folder or zip held."""
+    """The contents of a folder or zip."""
 
     submissions: tuple[Submission, ...]
-    """The one of each student that is to be graded, by student."""
+    """The submission to grade for each student, sorted by student."""
     earlier: tuple[Submission, ...]
     """All other attempts."""
     notices: tuple[Notice, ...]
     missing: tuple[str, ...]
-    """Students of the roster that handed in nothing."""
+    """Students on the roster without a submission."""
 
 
 def collect(
@@ -61,15 +61,16 @@ def collect(
     look: Look | None = None,
     fit: Fit | None = None,
 ) -> Collected:
-    """The submissions in *path*: a folder, a zip, or one notebook.
+    """Collects the submissions in *path*: a folder, a zip, or one notebook.
 
-    A file belongs to the first folder on its way that is a student's id, or else to the student
-    it is named after. What Canvas or Moodle named belongs to whom they say: by *users*, their
-    numbers of people with the ids of students, or by the only name that fits. What *look* says is
-    not the student's is refused, and graded only where there is nothing else. Of several the newest
-    counts, among those that *fit* says belong to the exam. Never raises for one file; SetupError
-    when *path* itself can't be read, and when *users* are another platform's than the one that
-    named the files.
+    A file belongs to the student whose id is the outermost matching folder in its path, or else the
+    file's name. Files named by Canvas or Moodle belong to the student that the platform names: by
+    *users*, which maps the platform's user numbers to student ids, or by a unique matching name. A
+    file that *look* rejects is graded only if there is no other. Of several files, the newest of
+    those that fit best by *fit* is graded.
+
+    Never raises for a single file. Raises SetupError if *path* can't be read, or if *users* comes
+    from a different platform than the files.
     """
     roster = Roster(known, users)
     notices = Notices()
@@ -104,11 +105,11 @@ def collect(
         attempts[student] = tuple(
             sorted(found_here, key=lambda one: (one.path in not_theirs, -fits.get(one.path, 0)))
         )
-        # Beside one that is theirs it costs nothing, such as the sample that a repository has.
         best = [p for p, fits_so in fits.items() if fits_so == BEST and p not in not_theirs]
         if student in budget.left_out and not best:
             unseen = left_out(student, path, budget.left_out[student])
             attempts[student] = (unseen, *attempts[student])
+        # It costs nothing if another file is graded, as with the sample in a repository.
         graded = attempts[student][0].path
         level: Literal["info", "warning"] = "warning" if graded in not_theirs else "info"
         for said in not_theirs.values():
@@ -125,33 +126,33 @@ def collect(
 
 
 def left_out(student: str, path: Path, why: str) -> Submission:
-    """What stands for the files in *path* of a student that were not looked at: its mark is open.
+    """A placeholder for a student's files in *path* that were not examined; its marks stay open.
 
-    It counts where none of those that were looked at is the exam.
+    It is used if none of the examined files is the exam.
     """
     there = f"{path}/{student}/…"
     return Submission(student=student, path=there, sha256=_NOTHING, refusal=f"{why}; {FIX}")
 
 
 def _leave_namesakes(found: dict[str, list[Found]], roster: Roster, notices: Notices) -> None:
-    """Takes away what several people handed in who are taken for one student by their name.
+    """Removes files of several platform users whose names all match the same student.
 
-    On some platforms people choose what they are called, and the newest file would be graded.
+    On some platforms, users choose their names, so the newest file could be somebody else's.
     """
     for student, files in list(found.items()):
-        told = [(entry, roster.handed(entry.name)) for entry in files] if len(files) > 1 else []
+        senders = [(entry, roster.handed(entry.name)) for entry in files] if len(files) > 1 else []
         numbers: dict[str, set[str]] = {}
-        for _, by in told:
+        for _, by in senders:
             if by is not None:
                 numbers.setdefault(by.platform, set()).add(by.user)
         left: set[str] = set()
-        for entry, by in told:
+        for entry, by in senders:
             if by is None or len(numbers[by.platform]) < 2 or not roster.by_name(by):
                 continue
             several = ", ".join(sorted(numbers[by.platform])[:5])
-            text = f"whose it is can't be told: several people in {by.platform} ({several}) seem "
-            text += f"to be '{student}'; give their numbers with --names FILE, or rename the file"
-            notices.add(student, notice("warning", entry.name, f"{text} to STUDENT.ipynb"))
+            text = f"not graded: several {by.platform} users ({several}) have the name of "
+            text += f"'{student}'; use --names FILE, or rename the file to STUDENT.ipynb"
+            notices.add(student, notice("warning", entry.name, text))
             left.add(entry.path)
         found[student] = [entry for entry in files if entry.path not in left]
         if not found[student]:
@@ -161,26 +162,26 @@ def _leave_namesakes(found: dict[str, list[Found]], roster: Roster, notices: Not
 def _add_copies(
     found: dict[str, list[Found]], copies: Mapping[str, list[Found]], notices: Notices
 ) -> None:
-    """Adds files that are named like copies, of students who have no other.
+    """Adds files named like copies for students who have no other file.
 
-    Beside a notebook of the student's very name anybody may have put a copy's.
+    If there is a file with the exact name, anyone may have added the copy.
     """
     for student, files in copies.items():
         for entry in files:
             if student in found:
-                text = f"named like a copy of the notebook of '{student}', which is there; not read"
-                text += ". Rename it if it is the one to grade"
+                text = f"not read: named like a copy of the notebook of '{student}', which is also "
+                text += "here; if this is the one to grade, rename it"
                 notices.add(student, notice("warning", entry.name, text))
             else:
-                text = f"a copy by its name, so of '{student}'"
+                text = f"named like a copy; attributed to '{student}'"
                 notices.add(student, notice("info", entry.name, text))
     found.update({student: mine for student, mine in copies.items() if student not in found})
 
 
 def load(submission: Submission) -> bytes:
-    """The bytes of a collected submission, as they were when it was collected.
+    """The bytes of a collected submission.
 
-    Raises SubmissionError when they can't be read, or have changed.
+    Raises SubmissionError if they can't be read, or have changed since it was collected.
     """
     if submission.refusal is not None and submission.sha256 == _NOTHING:
         return b""
@@ -190,7 +191,7 @@ def load(submission: Submission) -> bytes:
     except (OSError, SubmissionError) as error:
         reason = error.what if isinstance(error, SubmissionError) else _reason(error)
         raise SubmissionError(
-            f"the notebook can't be read any more: {reason}", where=name
+            f"the notebook can no longer be read: {reason}", where=name
         ) from error
     if hashlib.sha256(data).hexdigest() != submission.sha256:
         raise SubmissionError("the notebook has changed since it was collected", where=name)
@@ -206,10 +207,10 @@ def read_attempts(
     fit: Fit | None = None,
     fits: dict[str, int] | None = None,
 ) -> Iterator[Submission]:
-    """*mine* as submissions, in their order, and a notice for each that has a problem.
+    """Yields the files in *mine* as submissions, in order, and adds a notice for each problem.
 
-    The notices of those that *look* refuses go to *not_theirs* instead, by path. *fits* gets what
-    *fit* says of each, by path; a file that can't be read may be the exam, and fits best.
+    Notices for files that *look* rejects are put into *not_theirs* instead, by path. The results of
+    *fit* are put into *fits*, by path; an unreadable file fits best, since it may be the exam.
     """
     elsewhere = {} if not_theirs is None else not_theirs
     left = MAX_ATTEMPTS_BYTES
@@ -235,20 +236,22 @@ def read_attempts(
 
 @dataclass(slots=True, kw_only=True)
 class _Seen:
-    """What a file holds, as far as it can be read."""
+    """The contents of a file, as far as it can be read."""
 
     data: bytes = b""
     readable: notebook.Notebook | None = None
     refusal: str | None = None
     trouble: str | None = None
-    """Not the student's fault, so not refused: where executing it fails too, that costs nothing."""
+    """A problem that is not the student's fault, so the file is not refused. If executing it fails
+    too, no points are deducted."""
 
 
 def _seen(entry: Found, left: int) -> _Seen:
-    """One file, unless more than *left* bytes have been read; nothing in it costs anybody else."""
+    """Reads one file if *left* is positive. Never raises, whatever the file contains."""
     seen = _Seen(refusal=entry.refusal)
     if seen.refusal is None and left <= 0:
-        seen.refusal = f"newer attempts have {MAX_ATTEMPTS_BYTES / 1e6:.0f} MB already; not read"
+        most = f"{MAX_ATTEMPTS_BYTES / 1e6:.0f} MB"
+        seen.refusal = f"not read: newer attempts already have {most} together"
     if seen.refusal is not None:
         return seen
     try:
@@ -258,13 +261,13 @@ def _seen(entry: Found, left: int) -> _Seen:
         seen.refusal = sentence(error)
     except OSError as error:
         seen.trouble = f"the file can't be opened: {_reason(error)}"
-    except Exception as error:  # noqa: BLE001  # whatever strangers' bytes have set off
-        seen.trouble = f"the file can't be read, by a fault of ours: {_named(error)}"
+    except Exception as error:  # noqa: BLE001  # untrusted bytes may trigger anything
+        seen.trouble = f"the file can't be read because of an internal error: {_named(error)}"
     return seen
 
 
 def _is_theirs(student: str, seen: _Seen, look: Look | None) -> bool:
-    """Whether the notebook can be the student's, by what *look* says."""
+    """Whether the notebook can be the student's, according to *look*."""
     if seen.readable is None or look is None:
         return True
     try:
@@ -272,27 +275,27 @@ def _is_theirs(student: str, seen: _Seen, look: Look | None) -> bool:
     except SubmissionError as error:
         seen.refusal = sentence(error)
         return False
-    except Exception as error:  # noqa: BLE001  # as above; what a notebook says earns no point
-        seen.trouble = f"it can't be told whose it says it is, by a fault of ours: {_named(error)}"
+    except Exception as error:  # noqa: BLE001  # as above; identification never affects points
+        seen.trouble = f"its student can't be checked because of an internal error: {_named(error)}"
     return True
 
 
 def _fit(student: str, seen: _Seen, fit: Fit | None) -> int:
-    """How well the notebook fits the exam, by what *fit* says."""
+    """How well the notebook fits the exam, according to *fit*."""
     if seen.readable is None or fit is None:
         return BEST
     try:
         return fit(student, seen.readable)
-    except Exception:  # noqa: BLE001  # as above: then the newest counts
+    except Exception:  # noqa: BLE001  # as above; then the newest is graded
         return BEST
 
 
 def _named(error: Exception) -> str:
-    return type(error).__name__  # what it says may be strangers' bytes, or not even be sayable
+    return type(error).__name__  # its message may contain untrusted bytes, or raise
 
 
 def _reason(error: OSError) -> str:
-    return (error.strerror or "it is gone").lower()
+    return (error.strerror or "the file no longer exists").lower()
 
 
 def _iso(seconds: float) -> str | None:
@@ -308,15 +311,15 @@ def _several(
     attempts: Sequence[Submission],
     not_theirs: Container[str],
 ) -> Notice:
-    """Which of several notebooks is graded, the newest of *mine* or another, and why."""
+    """A notice that says which of several notebooks is graded, and why."""
     names = {entry.path: entry.name for entry in mine}
     graded = attempts[0].path
     level: Literal["info", "warning"] = "info"
     which = "the newest is graded"
     if graded != mine[0].path:
-        which = "the newest that may be theirs is graded"
+        which = "the newest that can be theirs is graded"
         if mine[0].path not in not_theirs:
-            # Work may be missing: whether it is the exam, only what the notebook says can tell.
+            # Work may be missing: the notebook alone says whether it is the exam.
             level = "warning"
             which = "the newest that belongs to this exam is graded"
     others = [short(entry.name) for entry in mine if entry.path != graded]

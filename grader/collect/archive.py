@@ -1,4 +1,4 @@
-"""What lies in a zip, listed once and unpacked within bounds, one member at a time."""
+"""Lists the contents of a zip, and unpacks its members one at a time, within limits."""
 
 from __future__ import annotations
 
@@ -17,19 +17,19 @@ from grader.collect.names import is_notebook, is_silent, is_too_long, remark, st
 from grader.errors import SetupError, SubmissionError
 
 MEMBER = "//"
-"""Between the path of a zip and the name inside: no path that pathlib wrote has it, except at
-its very start."""
+"""Separates the path of a zip from the name inside. A path from pathlib contains it only at its
+start, if at all."""
 MAX_MEMBERS = 1_000_000
 
 _ARCHIVES = 4
-"""Zips that are kept open: to read the list of a large one again takes longer than a member."""
+"""Number of zips kept open: listing a large one again takes longer than reading a member."""
 _READ = {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}
-"""Others unpack a few bytes to gigabytes at once, before anyone can count them."""
+"""Supported methods. Others may unpack a few bytes to gigabytes in one step."""
 _ENCRYPTED = 1
 
 
 class _Archive:
-    """An open zip with its list of members, for several threads."""
+    """An open zip with its list of members; thread-safe."""
 
     def __init__(self, path: str):
         self._zip = zipfile.ZipFile(path)
@@ -37,7 +37,7 @@ class _Archive:
         self.members = self._zip.infolist()
 
     def read(self, member: str) -> bytes:
-        """The bytes of *member*. Raises SubmissionError, or whatever the library does."""
+        """The bytes of *member*; raises SubmissionError, or any exception of the library."""
         with self._lock:
             return _read(self._zip, self._zip.getinfo(member))
 
@@ -53,20 +53,20 @@ def _opened(path: Path) -> _Archive:
 
 
 def members(path: Path, budget: Budget) -> Iterator[Thing]:
-    """Everything in the zip at *path*, in order of names. Raises SetupError for a damaged one."""
+    """Everything in the zip at *path*, sorted by name; raises SetupError if it is damaged."""
     try:
         listed = _opened(path).members
-    except Exception as error:  # the library raises all sorts of things
+    except Exception as error:  # the library raises many kinds of exceptions
         raise SetupError(
-            "the zip can't be read", where=str(path), fix="download or pack it again"
+            "the zip can't be read", where=str(path), fix="download it or create it again"
         ) from error
     if len(listed) > MAX_MEMBERS:
         raise SetupError(
-            f"more than {MAX_MEMBERS:,} files",
+            f"the zip has more than {MAX_MEMBERS:,} files",
             where=str(path),
-            fix="unpack it, and name the folder that holds the submissions",
+            fix="unpack it, and give the folder that contains the submissions",
         )
-    # Of entries with the same name the last one counts, as it does when a zip is unpacked.
+    # If several entries have the same name, the last one is used, as when a zip is unpacked.
     last = {info.filename: info for info in listed}
     if len(last) < len(listed):
         yield from _doubles(listed)
@@ -77,15 +77,15 @@ def members(path: Path, budget: Budget) -> Iterator[Thing]:
             continue
         if is_too_long(name):
             if is_notebook(name):
-                budget.leave_out(name, "the path of a notebook is too long to be read")
-            yield remark("warning", name, "a name too long to be a student's; not read")
+                budget.leave_out(name, "the path of a notebook is too long")
+            yield remark("warning", name, "not read: the path is too long")
             continue
         around = list(name.parents)
         if last[filename].is_dir():
             around.append(name)
         else:
             yield _member(last[filename], name, path)
-        # The only folders of interest, and few; all of them could be millions.
+        # Only these folders matter; keeping all of them could take millions.
         folders.update(folder for folder in around if is_notebook(folder))
     yield from sorted(folders)
 
@@ -95,13 +95,13 @@ def _doubles(listed: list[zipfile.ZipInfo]) -> Iterator[Thing]:
     for filename, count in times.items():
         if count > 1:
             name = PurePosixPath(storable(filename.replace("\\", "/")))
-            text = f"stands in the zip {count} times; the last is taken"
+            text = f"appears {count} times in the zip; the last one is used"
             yield remark("warning", name, text)
 
 
 def _member(info: zipfile.ZipInfo, name: PurePosixPath, path: Path) -> Thing:
     if name.is_absolute() or ".." in name.parts or name.parts[0][1:2] == ":":
-        return remark("warning", name, "a path that leads out of the zip; refused")
+        return remark("warning", name, "not read: the path leads out of the zip")
     if not is_notebook(name):
         return foreign(name)
     return Found(name=name, path=f"{path}{MEMBER}{info.filename}", time=_time(info))
@@ -110,7 +110,7 @@ def _member(info: zipfile.ZipInfo, name: PurePosixPath, path: Path) -> Thing:
 def read_member(path: Path, member: str) -> bytes:
     """The bytes of one member of the zip at *path*.
 
-    Raises SubmissionError for one that can't be unpacked, and OSError when the zip is gone.
+    Raises SubmissionError if it can't be unpacked, and OSError if the zip can't be opened.
     """
     try:
         return _opened(path).read(member)
@@ -132,12 +132,12 @@ def _read(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> bytes:
         )
     if info.compress_type not in _READ:
         raise SubmissionError(
-            "the file is packed in a way that is not read",
-            fix="pack it as an ordinary zip, or hand in the notebook itself",
+            "the zip uses an unsupported compression method",
+            fix="create an ordinary zip, or hand in the notebook itself",
         )
     if info.file_size > notebook.MAX_BYTES:
         raise notebook.too_large(info.file_size)
-    with archive.open(info) as file:  # what is declared need not be true
+    with archive.open(info) as file:  # the declared size may be wrong
         data = file.read(notebook.MAX_BYTES + 1)
     if len(data) > notebook.MAX_BYTES:
         raise notebook.too_large(len(data))
@@ -145,7 +145,7 @@ def _read(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> bytes:
 
 
 def _time(info: zipfile.ZipInfo) -> float:
-    """The member's time; a zip doesn't say in which zone, so UTC is assumed."""
+    """The member's time in seconds since 1970, assuming UTC since a zip has no time zone."""
     try:
         return datetime(*info.date_time, tzinfo=UTC).timestamp()
     except ValueError:

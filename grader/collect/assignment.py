@@ -1,4 +1,4 @@
-"""Submissions of an nbgrader assignment: as it files them, or a notebook a student."""
+"""Collects submissions of an nbgrader assignment."""
 
 from __future__ import annotations
 
@@ -18,21 +18,21 @@ _TOP, _STAMP = "submitted", "timestamp.txt"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CollectedAssignment:
-    """What a folder or zip held."""
+    """The contents of a folder or zip."""
 
     submissions: Mapping[str, Mapping[str, Submission]]
-    """By student and notebook: the newest of each."""
+    """The newest submission by student and notebook."""
     notices: tuple[Notice, ...]
 
 
 def collect_assignment(
     path: Path, assignment: str, notebooks: Collection[str]
 ) -> CollectedAssignment:
-    """The submissions in *path*: a folder, a zip, or one notebook.
+    """Collects the submissions in *path*: a folder, a zip, or one notebook.
 
-    They lie in `STUDENT/ASSIGNMENT/NOTEBOOK.ipynb`, below `submitted` or not; in
-    `STUDENT/NOTEBOOK.ipynb`; or, of an assignment of one notebook, in `STUDENT.ipynb` or under
-    any name in a folder `STUDENT`. Raises SetupError when *path* itself can't be read.
+    Their paths are `STUDENT/ASSIGNMENT/NOTEBOOK.ipynb`, optionally below `submitted`, or
+    `STUDENT/NOTEBOOK.ipynb`. If the assignment has a single notebook, `STUDENT.ipynb` or any name
+    in a folder `STUDENT` works too. Raises SetupError if *path* can't be read.
     """
     layout = _Layout(assignment, notebooks)
     path = Path(path).absolute()
@@ -53,7 +53,7 @@ def collect_assignment(
                 found.setdefault(whose, []).append(entry)
     submissions: dict[str, dict[str, Submission]] = {}
     for student, name in sorted(found):
-        # One that is called like the notebook before any other, however new that is.
+        # A file with the notebook's name takes precedence over newer files.
         mine = sorted(
             found[student, name],
             key=lambda e: (e.name.stem == name, e.time, str(e.name)),
@@ -61,9 +61,9 @@ def collect_assignment(
         )
         (newest,) = read_attempts(student, mine[:1], notices)
         submissions.setdefault(student, {})[name] = newest
-        said = f"{mine[0].name} is graded, not this"
+        text = f"not graded: {mine[0].name} is graded instead"
         for older in mine[1:]:
-            notices.add(student, notice("info", older.name, said))
+            notices.add(student, notice("info", older.name, text))
     for student, why in budget.left_out.items():
         for name in notebooks:
             submissions.setdefault(student, {}).setdefault(name, left_out(student, path, why))
@@ -71,24 +71,24 @@ def collect_assignment(
 
 
 class _Layout:
-    """Whose a notebook is, and which, by its path."""
+    """Finds the student and the notebook from a path."""
 
     def __init__(self, assignment: str, notebooks: Collection[str]):
         self._assignment = assignment
         self._notebooks = notebooks
 
     def is_other(self, name: PurePosixPath) -> bool:
-        """Whether it belongs to another assignment of the course."""
+        """Whether *name* belongs to another assignment of the course."""
         parts = _below(name)
         return len(parts) > 2 and self._assignment not in parts[1:-1]
 
     def student(self, name: PurePosixPath) -> str | None:
-        """Whose folder it lies in."""
+        """The student whose folder contains *name*; None if it is not in a folder."""
         parts = _below(name)
         return parts[0] if len(parts) > 1 else None
 
     def find(self, name: PurePosixPath) -> tuple[str, str] | Notice:
-        """The student and the notebook, or what to say of a file that is no part of it."""
+        """The student and the notebook, or a notice if the assignment has no such notebook."""
         parts, only = _below(name), len(self._notebooks) == 1
         if len(parts) > 1 and name.stem in self._notebooks:
             return parts[0], name.stem
@@ -96,9 +96,9 @@ class _Layout:
         if only and not as_filed:
             student = parts[0] if len(parts) == 2 else name.stem
             return student, next(iter(self._notebooks))
-        return notice("info", name, f"the assignment has no notebook '{name.stem}'; ignored")
+        return notice("info", name, f"ignored: the assignment has no notebook '{name.stem}'")
 
 
 def _below(name: PurePosixPath) -> tuple[str, ...]:
-    # The folder itself, where it can't be opened, has no parts.
+    # The folder itself, which is reported if it can't be opened, has no parts.
     return name.parts[1:] if name.parts[:1] == (_TOP,) else name.parts

@@ -1,4 +1,4 @@
-"""What lies in a folder, found and read without following links or waiting for anything."""
+"""Lists and reads the files in a folder without following links or blocking."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from grader import notebook
 from grader.collect.found import Budget, Found, Thing, foreign, is_link, is_no_file, sentence
 from grader.collect.names import is_notebook, is_silent, is_too_long, remark, storable
 
-# Neither a link nor a pipe that is put there in the last moment is followed or waited for.
+# A link or pipe that appears at the last moment must not be followed or waited for.
 _FLAGS = (
     os.O_RDONLY
     | getattr(os, "O_NOFOLLOW", 0)
@@ -21,7 +21,7 @@ _FLAGS = (
 
 
 def walk(root: Path, budget: Budget) -> Iterator[Thing]:
-    """Everything under *root*, folder by folder, each in order of names."""
+    """Everything under *root*, folder by folder, sorted by name."""
     waiting = [root]
     while waiting:
         folder = waiting.pop()
@@ -29,13 +29,13 @@ def walk(root: Path, budget: Budget) -> Iterator[Thing]:
         if folder != root:
             yield name
         if is_too_long(name):
-            budget.leave_out(name / "x", "a folder is too deep to be looked into")
-            yield remark("warning", name, "too deep to be looked into")
+            budget.leave_out(name / "x", "a folder is nested too deeply")
+            yield remark("warning", name, "not searched: the path is too long or too deep")
             continue
         try:
             listed = sorted(_listed(folder, root, budget), key=lambda entry: entry.name)
         except OSError as error:
-            reason = (error.strerror or "it went away").lower()
+            reason = (error.strerror or "it no longer exists").lower()
             yield remark("warning", name, f"the folder can't be opened: {reason}")
             continue
         for entry in listed:
@@ -68,18 +68,19 @@ def _file(entry: os.DirEntry[str], name: PurePosixPath) -> Thing:
         return foreign(name, link=link)
     try:
         time = entry.stat(follow_symlinks=False).st_mtime
-    except OSError:  # it went away; reading it will say so
+    except OSError:  # it was removed; reading it will report that
         time = 0.0
     refusal = sentence(is_link()) if link else None
     return Found(name=name, path=entry.path, time=time, refusal=refusal)
 
 
 def read_file(path: Path) -> bytes:
-    """The bytes of a file, at most as many as a notebook may have.
+    """The bytes of a file.
 
-    Raises SubmissionError when it is no file or too large, and OSError when it can't be opened.
+    Raises SubmissionError if it is not a regular file or is larger than a notebook may be, and
+    OSError if it can't be opened.
     """
-    if not stat.S_ISREG(path.lstat().st_mode):  # merely to open a device may do something
+    if not stat.S_ISREG(path.lstat().st_mode):  # just opening a device may have side effects
         raise is_no_file()
     with os.fdopen(os.open(path, _FLAGS), "rb") as file:
         found = os.fstat(file.fileno())

@@ -1,6 +1,4 @@
-"""What is said of files: no more than anybody reads, and nothing that drowns what is said of
-another student's.
-"""
+"""Collects notices about files, limited so that one student's can't crowd out another's."""
 
 from __future__ import annotations
 
@@ -12,30 +10,30 @@ from grader.collect.names import Notice, short
 from grader.words import counted
 
 EACH = 20
-"""Notices about the files of one student, warnings first."""
+"""Maximum notices about the files of one student, warnings first."""
 MOST = 1_000
-"""Notices altogether, but for the first warning about every student."""
+"""Maximum notices in total, except that the first warning about every student is kept."""
 _NAMED = 5
-"""Students who are named with what is left out."""
+"""Maximum students named in the notice about omitted notices."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Said:
     turn: int
-    """How many of the same level were said before about the same student's files."""
+    """Number of earlier notices of the same level about the same student's files."""
     number: int
-    """How many were said before altogether."""
+    """Number of all earlier notices."""
     owner: str | None
     notice: Notice
 
     @property
     def rank(self) -> tuple[bool, int, int]:
-        """Warnings first; nobody's second comes before everybody's first."""
+        """The sort key: warnings first, and every student's first before anyone's second."""
         return self.notice.level != "warning", self.turn, self.number
 
 
 class Notices:
-    """What is said, with whose files it is about; of what is too much only the number is kept."""
+    """Notices by student; beyond the limits, they are only counted."""
 
     def __init__(self) -> None:
         self._said: dict[str | None, dict[str, list[_Said]]] = {}
@@ -44,7 +42,7 @@ class Notices:
         self._warnings = 0
 
     def add(self, owner: str | None, one: Notice) -> None:
-        """One more, about files of the student *owner* or of nobody's."""
+        """Adds a notice about a file of the student *owner*, or of an unknown one if None."""
         one = replace(one, student=owner or "")
         mine = self._said.setdefault(owner, {}).setdefault(one.level, [])
         if len(mine) < _most(owner):
@@ -54,7 +52,8 @@ class Notices:
         self._warnings += one.level == "warning"
 
     def all(self) -> tuple[Notice, ...]:
-        """In their order; where they are too many, warnings first, and a word on the others."""
+        """The notices in order. If there are too many, warnings come first, and the last notice
+        counts those omitted."""
         kept = list(self._kept())
         if len(kept) < self._number or self._number > MOST:
             kept.sort(key=lambda one: one.rank)
@@ -70,7 +69,7 @@ class Notices:
             yield from both[: _most(owner)]
 
     def _rest(self, kept: Iterable[_Said]) -> Notice:
-        """What is said of those that are not in *kept*."""
+        """The notice that counts those not in *kept*."""
         left = self._counts - Counter(one.owner for one in kept)
         text = f"and {counted(left.total(), 'more notice')}"
         named = [f"{n} about '{short(owner)}'" for owner, n in left.most_common(_NAMED) if owner]

@@ -1,7 +1,7 @@
-"""Names that Canvas and Moodle give to what was handed in there: who it was, by their word alone.
+"""File names that Canvas and Moodle assign, which say whose submission it is.
 
-Behind those names stands the one that the student gave the file, which says nothing about whose it
-is: a student may have called it by somebody else's id.
+They end with the student's own file name, which is ignored: a student may have used somebody else's
+id in it.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ TABLES = {
     "Canvas": "the gradebook that Canvas exports (Grades › Export)",
     "Moodle": "the grading worksheet that Moodle offers (Download grading worksheet)",
 }
-"""Where each platform's numbers of people stand."""
+"""The table of each platform that contains its user numbers."""
 _LONGEST = 400
 # doejane_1001_23456_midterm.ipynb, doejane_LATE_1001_23456_midterm-1.ipynb; and not a folder such
 # as midterm_2026_11_23_submissions.
@@ -32,33 +32,33 @@ _CANVAS = re.compile(
 _MOODLE = re.compile(
     r"^(?P<name>.+?)_(?P<user>\d+)_assignsubmission_(?:file|onlinetext)_?(?P<own>.*)$"
 )
-# How a name begins that Canvas made for a person whose own has no letters, and what no person is
-# called; and what Moodle puts behind a name.
+# Patterns in a person's name that make the file name ambiguous: as Canvas writes a name without
+# letters, or two numbers; and as Moodle continues after a name.
 _CANVAS_IN = re.compile(r"^_|_\d+_\d+_")
 _MOODLE_IN = re.compile(r"_\d+_assignsubmission_")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Handed:
-    """What such a name says."""
+    """What a file name assigned by a platform says about its sender."""
 
     platform: str
     name: str
-    """The person's, as the platform wrote it."""
+    """The person's name, as the platform writes it."""
     user: str
-    """The platform's number of the person."""
+    """The platform's user number."""
     late: bool = False
     unsure: bool = False
-    """Whether another platform, or the same one for somebody else, may have made that name."""
+    """Whether the name is ambiguous: another platform or person may have produced it."""
 
 
 def handed(name: PurePosixPath) -> Handed | None:
-    """What the first part of *name* that a platform made says; None when none did."""
+    """The sender according to the first part of *name* that a platform assigned; None if none."""
     return next((said for part in name.parts if (said := handed_as(part))), None)
 
 
 def handed_as(part: str) -> Handed | None:
-    """What a platform says that made this name of a file or folder; None when none did."""
+    """The sender according to the name of a file or folder; None if no platform assigned it."""
     if len(part) > _LONGEST:
         return None
     canvas, moodle = _CANVAS.match(part), _MOODLE.match(part)
@@ -66,8 +66,8 @@ def handed_as(part: str) -> Handed | None:
         late = canvas["late"] is not None
         return Handed(platform="Canvas", name=canvas["name"], user=canvas["user"], late=late)
     if moodle:
-        # Names of people and of their files are their own: with a second number in one of them a
-        # student could make it somebody else's.
+        # People choose their own names and file names: with a second number in one of them, a
+        # student could make the file look like somebody else's.
         unsure = (
             canvas is not None
             or _CANVAS_IN.search(f"{moodle['name']}_") is not None
@@ -80,12 +80,12 @@ def handed_as(part: str) -> Handed | None:
 
 
 class People:
-    """Students by what platforms know of them."""
+    """Finds students by what a platform knows about them."""
 
     def __init__(self, known: Mapping[str, Student], users: Mapping[str, str]):
-        """*users* are the platforms' numbers of people, with the ids of students.
+        """*users* maps a platform's user numbers to student ids.
 
-        Where they are one platform's, they say nothing of another's people.
+        If it comes from one platform, it is not used for another one's users.
         """
         self._known = known
         self._users = users
@@ -96,12 +96,13 @@ class People:
                 self._names.setdefault(form, set()).add(student.id)
 
     def find(self, who: Handed) -> str | None:
-        """The student: by number, by an id that is the number or the name, or by a name of one."""
+        """The student's id: by user number, by an id equal to the number or name, or by a unique
+        name; None if there is none."""
         if who.unsure:
             return None
         if self._is_numbered(who):
             return self._users[who.user]
-        # The name before it is the whole id of nobody else.
+        # A match with a whole id is unambiguous.
         for text in (who.user, who.name):
             if text in self._known:
                 return text
@@ -109,36 +110,37 @@ class People:
         return next(iter(found)) if len(found) == 1 else None
 
     def by_name(self, who: Handed) -> bool:
-        """Whether nothing but a name says who it is, which people may choose for themselves."""
+        """Whether only a name identifies the sender, which users may be able to choose."""
         return not (who.unsure or self._is_numbered(who) or who.user in self._known)
 
     def _is_numbered(self, who: Handed) -> bool:
         return who.user in self._users and self._platform in ("", who.platform)
 
     def why_not(self, who: Handed) -> str:
-        """Why nobody was found, and what to do."""
+        """Why no student was found, and what to do."""
         if who.unsure:
-            what = f"whose it is can't be told: {who.platform}'s '{who.name}' (number {who.user})"
-            return f"{what}, or the second number's in its name; rename the file to STUDENT.ipynb"
+            what = f"ambiguous name: {who.platform}'s '{who.name}' (number {who.user})"
+            return f"{what}, or the second number in it; rename the file to STUDENT.ipynb"
         same = self._names.get(_letters([who.name]), set())
         if len(same) > 1:
             listed = ", ".join(f"'{student}'" for student in sorted(same))
-            what = f"{listed} have the name that {who.platform} wrote, '{who.name}'"
+            what = f"{listed} all have the {who.platform} name '{who.name}'"
         else:
-            what = f"nobody on the roster is {who.platform}'s '{who.name}' (number {who.user})"
-        return f"{what}; give their numbers with --names FILE, or rename the file to STUDENT.ipynb"
+            what = f"no student on the roster is {who.platform}'s '{who.name}' (number {who.user})"
+        return f"{what}; use --names FILE, or rename the file to STUDENT.ipynb"
 
 
 def check_table(users: Mapping[str, str] | None, platforms: Collection[str]) -> None:
-    """Raises SetupError when *users* are of one platform, and all that was handed in of others."""
+    """Raises SetupError if *users* comes from one platform and all submissions from others."""
     own = users.platform if isinstance(users, Numbers) else ""
     if not isinstance(users, Numbers) or not own or not platforms or own in platforms:
         return
     others = " and ".join(sorted(platforms))
     raise SetupError(
-        f"these are {own}'s numbers of people, and what was handed in comes from {others}",
+        f"this table has user numbers of {own}, but the submissions come from {others}",
         where=users.file,
-        fix=" or ".join(f"give --names {TABLES[name]}" for name in sorted(platforms))
+        fix="give --names "
+        + " or ".join(TABLES[name] for name in sorted(platforms))
         + ", or a table with the columns 'number' and 'student'",
     )
 
@@ -149,7 +151,7 @@ def _letters(words: Iterable[str]) -> str:
 
 
 def _forms(name: str) -> set[str]:
-    """How platforms write a person's name: in order, and with the last words first."""
+    """The forms in which platforms write a name: in order, and with the last words first."""
     words = name.replace(",", " , ").split()
     if "," in words:
         at = words.index(",")

@@ -1,4 +1,4 @@
-"""Folders, zips and single notebooks alike: what is in them, and the bytes of each notebook."""
+"""Reads submissions from folders, zips and single notebooks alike."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from grader.errors import SetupError
 
 
 def entries(path: Path, budget: Budget) -> Iterator[Found | Remark]:
-    """Everything in *path* that is called a notebook, and a remark on what is not taken."""
+    """The notebooks in *path* by extension, and remarks on other files; raises SetupError."""
     files: list[PurePosixPath] = []
     folders: list[PurePosixPath] = []
     for thing in _things(path, budget):
@@ -37,26 +37,26 @@ def _things(path: Path, budget: Budget) -> Iterator[Thing]:
     elif path.is_file() and zipfile.is_zipfile(path):
         yield from members(path, budget)
     elif path.is_file() and path.suffix.casefold() == ".zip":
-        fix = "download or pack it again"
-        raise SetupError("the zip is damaged or cut off", where=str(path), fix=fix)
+        fix = "download it or create it again"
+        raise SetupError("the zip is damaged or incomplete", where=str(path), fix=fix)
     elif path.exists():
         raise SetupError(
-            "submissions are neither a folder nor a zip nor a notebook",
+            "this is not a folder, a zip or a notebook",
             where=str(path),
-            fix="name the folder or the zip that holds STUDENT.ipynb or STUDENT/*.ipynb",
+            fix="give the folder or zip that contains STUDENT.ipynb or STUDENT/*.ipynb",
         )
     else:
         raise SetupError(
-            "there are no submissions here: the path does not exist",
+            "this path to submissions does not exist",
             where=str(path),
             fix="check the path",
         )
 
 
 def read(path: str) -> bytes:
-    """The bytes of what was found at *path*.
+    """The bytes of the submission at *path*, as in `Found.path`.
 
-    Raises SubmissionError for what the student can mend, and OSError for what is our business.
+    Raises SubmissionError for errors that the student can correct, and OSError for others.
     """
     at = path.find(MEMBER, 1)
     if at < 0:

@@ -1,4 +1,4 @@
-"""A problem and a seed to a variant with its keys; a release and a student to a paper."""
+"""Draws variants, with keys, from problems and seeds, and papers from releases and students."""
 
 from grader.draw.dice import below, order, sample_seed, seed_for
 from grader.draw.fault import DrawError, numbers

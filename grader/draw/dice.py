@@ -1,4 +1,4 @@
-"""Seeds to numbers: what a student is given hangs on these few lines for ever."""
+"""Turns seeds into numbers. Changing these functions would change every student's numbers."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ _RANGE = 1 << 64
 
 
 def seed_for(private_key: bytes, seat: str, problem: str) -> bytes:
-    """The seed of one student's or version's variant: stable for ever, unguessable without the key.
+    """The seed of a student's or version's variant: stable, and unguessable without the key.
 
-    *seat* is the student's id, or the name of the version that several share.
+    *seat* is the student's id, or the name of a shared version.
     """
     # Lengths keep ("ab", "c") and ("a", "bc") apart.
     message = b"".join(len(t.encode()).to_bytes(4, "big") + t.encode() for t in (seat, problem))
@@ -19,14 +19,14 @@ def seed_for(private_key: bytes, seat: str, problem: str) -> bytes:
 
 
 def sample_seed(problem_id: str, number: int) -> bytes:
-    """The seed of variant *number* outside any release, as the gate and `grader show` count."""
+    """The seed of variant *number* outside any release, for `grader verify` and `grader show`."""
     return hashlib.sha256(f"gate/{problem_id}/{number}".encode()).digest()
 
 
 def below(seed: bytes, label: str | bytes, n: int) -> int:
-    """A number from 0 to n - 1 that depends on seed and label alone, every one equally likely.
+    """A uniform number from 0 to n - 1 that depends only on *seed* and *label*.
 
-    SHA-256 rather than `random`, whose draws may change between versions of Python.
+    It uses SHA-256 because the draws of `random` may change between versions of Python.
     """
     if isinstance(label, str):
         label = label.encode()
@@ -40,7 +40,7 @@ def below(seed: bytes, label: str | bytes, n: int) -> int:
 
 
 def hashed(data: bytes) -> int:
-    """A number below 2^64 that depends on *data* alone."""
+    """A number below 2^64 that depends only on *data*."""
     return int.from_bytes(hashlib.sha256(data).digest()[:8], "big")
 
 
@@ -50,7 +50,7 @@ def even(n: int) -> int:
 
 
 def order(seed: bytes, label: str, n: int) -> tuple[int, ...]:
-    """A permutation of range(n) that depends on seed and label alone."""
+    """A permutation of range(n) that depends only on *seed* and *label*."""
     items = list(range(n))
     start = b"%s/" % label.encode()
     for last in range(n - 1, 0, -1):

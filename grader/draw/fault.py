@@ -1,4 +1,4 @@
-"""What can't be drawn, and which piece of the spec is to blame."""
+"""Errors of variants that can't be drawn, with the piece of the spec that is at fault."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Path = tuple[str | int, ...]
 
 
 class DrawError(SpecError):
-    """A variant that can't be drawn, and which piece of the spec is to blame."""
+    """A variant can't be drawn. *path* leads to the piece of the spec that is at fault."""
 
     path: Path = ()
     check: str = "values"
@@ -24,7 +24,7 @@ class DrawError(SpecError):
 def failed(
     problem: Problem, path: Path, what: str, fix: str | None, check: str = "values"
 ) -> DrawError:
-    """The error that blames the piece of *problem* at *path*."""
+    """The error for the piece of *problem* at *path*."""
     error = DrawError(what, where=problem.id, fix=fix)
     error.path, error.check = path, check
     return error
@@ -39,13 +39,13 @@ def class_of(error: Exception) -> str:
 def in_expression(
     problem: Problem, path: Path, place: str, error: ExpressionError, scope: Mapping[str, Value]
 ) -> DrawError:
-    """The error of an expression that failed in *scope*, with the numbers that made it fail."""
+    """The error for an expression that failed in *scope*, with the drawn numbers."""
     what = f"in the {place}: {error.what} (with {numbers(problem, scope)})"
     return failed(problem, path, what, error.fix, class_of(error))
 
 
 def numbers(problem: Problem, scope: Mapping[str, Value]) -> str:
-    """The drawn parameters in one line, for an error that must be reproducible."""
+    """The drawn parameters on one line, so that an error can be reproduced."""
     drawn = [
         n for name, p in problem.parameters.items() for n in (p.rows[0] if p.rows else (name,))
     ]

@@ -1,4 +1,4 @@
-"""A release and a student to a paper: which problems, in which variants, for how many points."""
+"""Makes a student's paper from a release: its problems, variants and points."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from grader.model import ExamSet, Paper, Problem, Question, Release, Slot, Stude
 
 
 def paper(release: Release, student: Student, given: Paper | None = None) -> Paper:
-    """The paper of *student*: the same one every time, and the same numbers for a whole version.
+    """The paper of *student*. It is deterministic, with the same numbers for a shared version.
 
-    *given* is the paper that the student worked on, when the specs have moved on since: its
-    numbers are kept wherever the problem is still there.
+    If the specs have changed since, *given* is the paper that the student worked on: its numbers
+    are kept for every problem that still exists.
     """
     questions: list[Question] = []
     numbers = {q.variant.problem.id: q.variant.parameters for q in given.questions} if given else {}
@@ -37,19 +37,19 @@ def _chosen(slot: Slot, release: Release, seat: str) -> tuple[str, ...]:
         return (slot.problem,)
     seed = seed_for(release.private_key, seat, "pool/" + "/".join(slot.pool))
     taken = order(seed, "pool", len(slot.pool))[: slot.choose]
-    # In the set's order: only which problems differs between students, not their sequence.
+    # In the set's order: students differ only in which problems they get.
     return tuple(slot.pool[i] for i in sorted(taken))
 
 
 def points_of(problem: Problem, slot: Slot) -> dict[str, float]:
-    """The points of each part that this slot asks: its own, or scaled to add up to the slot's."""
+    """The points of each part of the slot: its own, or scaled so that the sum is the slot's."""
     asked = [p for p in problem.parts if not slot.parts or p.id in slot.parts]
     if slot.points is None:
         return {p.id: round(p.points, 6) for p in asked}
     own, points, before = sum(p.points for p in asked), dict[str, float](), 0.0
     for part in asked:
         before += part.points
-        # What rounding takes from one part the next one gets, so that the sum is the slot's.
+        # Rounding errors carry over to the next part, so that the sum is exact.
         points[part.id] = round(round(slot.points * before / own, 6) - sum(points.values()), 6)
     return points
 

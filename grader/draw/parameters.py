@@ -1,4 +1,4 @@
-"""Parameters to what they may be: every face of every die, made once for a problem."""
+"""The possible values of parameters, as dice that are made once per problem."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from grader.model import Parameter
 from grader.model.spec import Scalar
 from grader.units.quantity import Value
 
-# Ranges longer than this are not written out: few of their values are ever drawn.
+# Longer ranges are not expanded, since few of their values are ever drawn.
 _WRITTEN_OUT = 4096
 
 Face = Mapping[str, Value]
@@ -19,17 +19,17 @@ Face = Mapping[str, Value]
 
 @dataclass(frozen=True, slots=True)
 class Die:
-    """One parameter, ready to be drawn; with rows, all of its columns."""
+    """One parameter as a die; with rows, it draws all columns at once."""
 
     names: frozenset[str]
     label: bytes
-    """Of its name, so that a new parameter leaves the others' draws as they are."""
+    """Made from the name, so that a new parameter does not change the draws of others."""
     count: int
     limit: int
     face: Callable[[int], Face]
 
     def roll(self, seed: bytes, attempt: bytes) -> int:
-        """Which face shows for *seed* in that *attempt*; the same as `below` picks."""
+        """The index of the face for *seed* and *attempt*, equal to that of `below`."""
         label = self.label + attempt
         value = hashed(seed + b"|0|" + label)
         return value % self.count if value < self.limit else below(seed, label, self.count)
@@ -75,7 +75,7 @@ def choices_of(parameter: Parameter) -> tuple[Scalar, ...] | range:
 
 
 def _choices(parameter: Parameter) -> tuple[int, Callable[[int], Scalar]]:
-    """How many values a parameter without rows may take, and the one with a number."""
+    """The number of values of a parameter without rows, and a function from index to value."""
     if parameter.real is not None:
         return _steps(parameter)
     choices = choices_of(parameter)

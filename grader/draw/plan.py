@@ -1,4 +1,4 @@
-"""How a problem's numbers are drawn: in the order that finds out soonest when they don't fit."""
+"""Draws a problem's numbers, in an order that rejects bad combinations early."""
 
 from __future__ import annotations
 
@@ -17,27 +17,28 @@ from grader.units.quantity import Value
 
 MAX_DRAWS = 1000
 REMEMBERED = 2048
-"""Combinations of faces for which an expression's result is kept; with more, for none."""
+"""Maximum combinations of faces for which results of an expression are cached; with more, none."""
 
 _NO_FACTS: Facts = MappingProxyType({})
-# The face of every die, by its number; None where it was not rolled yet.
+# The index of each die's face; None if it has not been rolled yet.
 _Faces = Sequence[int | None]
 
 
 class Drawn(NamedTuple):
-    """What `where` let pass."""
+    """Numbers that satisfy `where`."""
 
     parameters: dict[str, Value]
     scope: dict[str, Value]
     """Parameters, and the values computed from them."""
     draws: int
-    """How often it was drawn."""
+    """Number of draws it took."""
 
 
 class _Known:
-    """A value or a condition, and what it was for the faces of the few dice behind it.
+    """A value or condition with cached results by the faces of the dice that it depends on.
 
-    A class repeats itself: most expressions hang on two or three parameters of a dozen faces each.
+    Results repeat often in a class: most expressions depend on two or three parameters with about
+    a dozen values each.
     """
 
     def __init__(self, name: str, run: Closure, behind: Sequence[int], dice: Sequence[Die]):
@@ -49,11 +50,11 @@ class _Known:
         self._found: dict[object, Value] = {}
 
     def find(self, faces: _Faces) -> Value | None:
-        """What it was for these faces, or None when nobody knows."""
+        """The cached result for these faces, or None."""
         return self._found.get(self._key(faces))
 
     def evaluated(self, faces: _Faces, scope: Mapping[str, Value], facts: Facts) -> Value:
-        """What it is in *scope*, which these faces have made."""
+        """Evaluates and caches the result in *scope*, which belongs to these faces."""
         found = self.run(scope, facts)
         if self._few:
             self._found[self._key(faces)] = found
@@ -61,16 +62,16 @@ class _Known:
 
 
 class _Step(NamedTuple):
-    """One condition, and what has to be rolled before it can be asked and is not rolled yet."""
+    """One condition, and the dice to roll before it can be evaluated."""
 
     roll: tuple[int, ...]
     condition: _Known
     values: tuple[_Known, ...]
-    """All that the condition uses, directly or through others."""
+    """All values that the condition uses, directly or indirectly."""
 
 
 class Plan:
-    """One problem's parameters, values and conditions, made ready."""
+    """One problem's parameters, values and conditions, prepared for drawing."""
 
     def __init__(self, problem: Problem, facts: Facts):
         self._problem = problem
@@ -84,14 +85,14 @@ class Plan:
         self._steps = tuple(self._in_good_order(behind))
 
     def draw(self, seed: bytes) -> Drawn:
-        """The first numbers for *seed* that fit; raises DrawError."""
+        """The first numbers for *seed* that satisfy all conditions; raises DrawError."""
         for number in range(MAX_DRAWS):
             attempt = b"%d" % number
             try:
                 faces = self._attempt(seed, attempt)
                 found = self._scopes(faces) if faces is not None else None
             except ExpressionError:
-                # In the order of the spec another condition may have kept out what failed.
+                # In the order of the spec, another condition may have rejected these numbers.
                 found = self._in_order(seed, attempt)
             if found is not None:
                 return Drawn(*found, number + 1)
@@ -132,7 +133,7 @@ class Plan:
         return [die.roll(seed, attempt) if f < 0 else f for die, f in zip(dice, faces, strict=True)]
 
     def _scope_for(self, step: _Step, faces: Sequence[int]) -> dict[str, Value]:
-        """What the condition of *step* needs."""
+        """The scope that the condition of *step* needs."""
         scope: dict[str, Value] = {}
         for index in step.condition.behind:
             scope.update(self._dice[index].face(faces[index]))
@@ -140,7 +141,7 @@ class Plan:
         return scope
 
     def _scopes(self, faces: Sequence[int]) -> tuple[dict[str, Value], dict[str, Value]]:
-        """The parameters, and all that is computed from them, in the order of the spec."""
+        """The parameters, and the scope with all computed values, in the order of the spec."""
         parameters: dict[str, Value] = {}
         for die, face in zip(self._dice, faces, strict=True):
             parameters.update(die.face(face))
@@ -160,9 +161,9 @@ class Plan:
     def _in_order(
         self, seed: bytes, attempt: bytes
     ) -> tuple[dict[str, Value], dict[str, Value]] | None:
-        """The same as the spec has it: conditions on parameters alone, then values, then others.
+        """Draws in the order of the spec: conditions on parameters, then values, then the others.
 
-        The former may keep out what values can't stand, such as a division by zero.
+        The first conditions may exclude numbers for which values fail, such as a division by zero.
         """
         values = self._problem.values.keys()
         late = [c for c in self._problem.where if _names(c) & values]
@@ -188,7 +189,7 @@ class Plan:
         return tuple(i for i, die in enumerate(self._dice) if die.names & names)
 
     def _in_good_order(self, behind: Mapping[str, frozenset[str]]) -> Iterator[_Step]:
-        """The conditions, the cheapest first: by what they need beside what is known by then."""
+        """Yields the conditions, cheapest first, given what earlier ones have computed."""
         rolled: set[int] = set()
         computed: set[str] = set()
         left = list(self._problem.where)
@@ -218,12 +219,12 @@ class Plan:
 
 
 def plan_of(problem: Problem, facts: Facts) -> Plan:
-    """The plan of *problem*, made when it is first drawn."""
+    """The plan of *problem*, made on first use."""
     return _plan(_Same(problem, facts or _NO_FACTS))
 
 
 class _Same:
-    """The key of a cache: these very objects, as they can't be hashed by what they hold."""
+    """A cache key by object identity, since the objects are not hashable."""
 
     __slots__ = ("facts", "problem")
 
@@ -248,7 +249,7 @@ def _plan(one: _Same) -> Plan:
 def _ready(expression: Expr) -> Closure:
     try:
         return prepared(expression)
-    except ExpressionError:  # said when it is needed, with the numbers
+    except ExpressionError:  # reported on evaluation, with the numbers
         return lambda scope, facts: evaluate(expression, scope, facts)
 
 
@@ -257,7 +258,7 @@ def _names(expression: Expr) -> frozenset[str]:
 
 
 def _behind(problem: Problem) -> Mapping[str, frozenset[str]]:
-    """By value: its name and all names that it uses, directly or through other values."""
+    """Maps each value to its name and all names that it uses, directly or indirectly."""
     behind: dict[str, frozenset[str]] = {}
     for name, expression in problem.values.items():
         behind[name] = _with_behind(_names(expression), behind) | {name}

@@ -1,4 +1,4 @@
-"""A problem and a seed to a variant with its keys."""
+"""Draws a variant of a problem, with its keys, from a seed."""
 
 from __future__ import annotations
 
@@ -23,9 +23,8 @@ def draw(
 ) -> Variant:
     """The variant of *problem* for *seed*, with its keys.
 
-    *numbers_of* are parameters that were drawn before, under an earlier spec of the problem: they
-    stay as they are. Raises SpecError when the conditions are too rarely true, or when an
-    expression fails.
+    If *numbers_of* is given, it has parameters drawn with an earlier spec, which are kept. Raises
+    DrawError if the conditions are too rarely true, or if an expression fails.
     """
     plan, draws = plan_of(problem, facts), 1
     if numbers_of is None:
@@ -72,7 +71,7 @@ def draw(
 
 
 def _key(problem: Problem, part: Part, kind: Kind, dice: Draw) -> Key:
-    """The key of *part*; raises SpecError that names problem and part."""
+    """The key of *part*; raises DrawError with the problem and the part."""
     try:
         key: Key = kind.key(part, dice)
         return key

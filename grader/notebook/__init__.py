@@ -1,4 +1,4 @@
-"""Notebooks as bytes and as cells: writing ours, and reading what came back without trusting it."""
+"""Writes notebooks, and reads untrusted ones."""
 
 from grader.notebook.cells import Cell, CellType, Notebook
 from grader.notebook.outline import MAX_BYTES, MAX_DEPTH, MAX_KEPT_BYTES, MAX_VALUES, too_large

@@ -1,4 +1,4 @@
-"""A notebook as cells, and what makes a cell's id."""
+"""A notebook as cells, and the form of cell ids."""
 
 from __future__ import annotations
 

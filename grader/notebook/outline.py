@@ -1,7 +1,7 @@
-"""The outline of a file that calls itself a notebook, followed before anything of it is parsed.
+"""Scans the structure of an untrusted notebook file before it is parsed.
 
-Nothing is built while it is followed, so that a small file can't become gigabytes of objects. What
-cells printed is cut out on the way: it is most of a notebook, and nobody needs it.
+The scan builds no objects, so that a small file can't become gigabytes of them. It removes outputs,
+which are most of a notebook and are not needed.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from grader.errors import SubmissionError
 
 MAX_BYTES = 64_000_000
 MAX_KEPT_BYTES = 20_000_000
-"""Without the outputs."""
+"""Maximum size without outputs, in bytes."""
 MAX_DEPTH = 100
 MAX_VALUES = 500_000
-"""Strings, brackets and commas together; of outputs only brackets count."""
+"""Maximum number of strings, brackets and commas; in outputs, only brackets count."""
 
-# Possessive, so that no text makes them go back over it: each byte is looked at once.
+# Possessive quantifiers prevent backtracking: each byte is read once.
 _STRING = rb'"(?:[^"\\]++|\\.)*+"'
 _TOKEN = re.compile(rb'[^"\[\]{},:]*+(' + _STRING + rb"|[\[\]{},:])", re.DOTALL)
 _BRACKET = re.compile(rb'[^"\[\]{}]*+(?:' + _STRING + rb'[^"\[\]{}]*+)*+([\[\]{}])', re.DOTALL)
@@ -39,10 +39,10 @@ class Trimmed:
     data: bytes
     original: bytes
     cuts: tuple[tuple[int, int], ...]
-    """Where in `data` something is missing, and how many bytes."""
+    """Offsets in `data` where bytes were removed, and how many."""
 
     def place(self, offset: int) -> str:
-        """Line and column in the original of a place in `data`."""
+        """Line and column in the original of an offset in `data`."""
         offset += sum(length for at, length in self.cuts if at <= offset)
         line = self.original.count(b"\n", 0, offset) + 1
         start = self.original.rfind(b"\n", 0, offset) + 1
@@ -51,20 +51,21 @@ class Trimmed:
 
 
 def refused(what: str, fix: str = FIX) -> SubmissionError:
-    """What a student reads who handed in such a file."""
+    """The error for the student who handed in the file."""
     return SubmissionError(what, fix=fix)
 
 
 def too_large(size: int) -> SubmissionError:
-    """The refusal of a file of *size* bytes."""
+    """The error for a file of *size* bytes."""
     shown, most = size / 1e6, MAX_BYTES / 1e6
     return refused(f"the file has {shown:.0f} MB; at most {most:.0f} MB are read", _CLEAR)
 
 
 def trim(data: bytes) -> Trimmed:
-    """*data* without the outputs of its cells, once its depth and number of values are known.
+    """*data* without the outputs of its cells.
 
-    Raises SubmissionError. What is not JSON is left for the parser to find.
+    Raises SubmissionError if it is too large, too deep or has too many values. Invalid JSON is left
+    for the parser to report.
     """
     kept: list[bytes] = []
     cuts: list[tuple[int, int]] = []
@@ -86,7 +87,7 @@ def trim(data: bytes) -> Trimmed:
 
 
 def _outputs(data: bytes) -> Iterator[tuple[int, int]]:
-    """Where the lists of outputs lie in *data*, without their brackets."""
+    """Yields start and end of the lists of outputs in *data*, without their brackets."""
     shape = bytearray()
     before = last = b""
     position = 0
@@ -95,7 +96,7 @@ def _outputs(data: bytes) -> Iterator[tuple[int, int]]:
         if match is None:
             return
         position = match.end()
-        # Only this one string is of interest, and others may be long.
+        # Only the string "outputs" matters; others may be long.
         short = position - match.start(1) <= len(_OUTPUTS)
         token = match[1] if short else b'"'
         if token == b"[" and last == b":" and before == _OUTPUTS and shape in _IN_A_CELL:
@@ -115,7 +116,7 @@ def _outputs(data: bytes) -> Iterator[tuple[int, int]]:
 
 
 def _end(data: bytes, position: int, depth: int) -> int:
-    """Where the list that is open at *position* is closed."""
+    """The offset at which the list that is open at *position* ends."""
     begin, outer = position, depth
     for _ in range(MAX_VALUES):
         match = _BRACKET.match(data, position)

@@ -1,4 +1,4 @@
-"""The bytes that came back to cells, or a sentence that says why they are not a notebook."""
+"""Reads the cells of an untrusted notebook, or explains why it is not one."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from grader.notebook.outline import MAX_BYTES, Trimmed, refused, too_large, trim
 
 MAX_CELLS = 2_000
 MAX_CODE = 5_000_000
-"""Characters of all code cells together."""
+"""Maximum characters of all code cells together."""
 SMALL = 2_000_000
-"""Bytes that can't become more than some hundred megabytes of objects, whatever they are."""
+"""Maximum bytes to parse directly: they become at most a few hundred megabytes of objects."""
 
 _BOM = b"\xef\xbb\xbf"
 # What people hand in by mistake, by how it begins.
@@ -29,10 +29,10 @@ _OTHERS = {
 
 
 def read(data: bytes) -> Notebook:
-    """The notebook in *data*, which may be anything at all.
+    """The notebook in *data*, which may be arbitrary bytes.
 
-    Raises SubmissionError with a sentence for the student. Outputs are dropped unread; cells
-    without an id, or with one that was used before, get a new one.
+    Outputs are dropped unread; cells with a missing or duplicate id get a new one. Raises
+    SubmissionError with a message for the student.
     """
     tree = _tree(_text(data))
     if not isinstance(tree, dict) or not ("cells" in tree or "worksheets" in tree):
@@ -49,7 +49,7 @@ def read(data: bytes) -> Notebook:
 
 
 def _text(data: bytes) -> bytes:
-    """*data*, when it can be text at all."""
+    """*data* without a byte order mark; raises SubmissionError if it can't be a notebook."""
     if len(data) > MAX_BYTES:
         raise too_large(len(data))
     bare = data.removeprefix(_BOM)
@@ -67,11 +67,11 @@ def _text(data: bytes) -> bytes:
 
 
 def _tree(data: bytes) -> object:
-    """What the JSON in *data* says, with the outputs of cells or without."""
+    """The JSON in *data*, possibly without outputs; raises SubmissionError."""
     if len(data) <= SMALL:
         with contextlib.suppress(ValueError, RecursionError):
             return _loaded(data.decode())
-    # Large, or with something wrong: within bounds, and with a sentence that says where.
+    # If it is large or invalid, parse within limits and report where the error is.
     return _parse(trim(data))
 
 

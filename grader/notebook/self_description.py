@@ -1,4 +1,4 @@
-"""What a notebook says of itself: whose it is, and how each of its answers is read."""
+"""How a notebook describes itself: whose it is, and how to read each of its answers."""
 
 from __future__ import annotations
 
@@ -25,30 +25,30 @@ _MOST = 2_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class About:
-    """A notebook's own words; the student may have changed any, so no point hangs on them."""
+    """A notebook's self-description. Students can change it, so no points depend on it."""
 
     exam: str = ""
     release: str = ""
     student: str = ""
     version: str = ""
-    """Of a notebook that several students share, which names none of them."""
+    """The version of a notebook that several students share; it names no student."""
     sheets: Mapping[str, Sheet | None] = field(default_factory=dict)
-    """By answer, in the notebook's order; None where only the name is known."""
+    """Sheets by answer, in the notebook's order; None if only the name is known."""
 
 
 def about(notebook: Notebook) -> About:
-    """What *notebook* says: from its metadata, and where an editor dropped that, from its code.
+    """The self-description of *notebook*: from its metadata or, if an editor dropped it, its code.
 
-    Its last cell has the kinds and units once more, so that a check after Colab still says
-    "read as 28 GB". Without that cell only the names of the answers are known.
+    The last cell repeats the kinds and units, so that a check after Colab still shows "read as
+    28 GB". Without that cell, only the names of the answers are known.
     """
     return _from_metadata(notebook.metadata.get("grader")) or _from_code(notebook)
 
 
 def whose(notebook: Notebook) -> About:
-    """Whose *notebook* says it is, without its answers.
+    """The self-description of *notebook* without its answers.
 
-    Looks at one line of each cell at most, so that no notebook takes long; for a batch of them.
+    Reads at most one line of each cell, so that it is fast for any notebook.
     """
     found = notebook.metadata.get("grader")
     if isinstance(found, Mapping) and (found.get("student") or found.get("version")):
@@ -60,7 +60,7 @@ def whose(notebook: Notebook) -> About:
 
 
 def _first_line(source: str) -> tuple[str, ...]:
-    """The first argument of the public check that is called last in *source*."""
+    """The first argument of the last call of the public check in *source*."""
     _, call, rest = source.replace("\r\n", "\n").rpartition(f"\n{_CALLED}\n")
     written = _LINE.fullmatch(rest[:_LONGEST].partition("\n")[0]) if call else None
     return _texts(written[1]) if written else ()

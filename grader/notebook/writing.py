@@ -1,4 +1,4 @@
-"""Cells to the bytes of a notebook file: the same cells always give the same bytes."""
+"""Writes cells as a notebook file, deterministically."""
 
 from __future__ import annotations
 

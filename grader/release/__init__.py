@@ -1,1 +1,1 @@
-"""A set rendered for a roster: the private file that pins it, shared versions, and sealed packs."""
+"""Releases of a set for a roster: the private release file, shared versions, and sealed packs."""

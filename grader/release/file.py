@@ -1,4 +1,4 @@
-"""A release to and from its private `release.json`, which pins everything that grading needs."""
+"""Reads and writes `release.json`, the private file with everything that grading needs."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ SCHEMA = "systems-grader/release/v1"
 def new_release(
     bank: Bank, exam: ExamSet, students: tuple[Student, ...], private_key: bytes
 ) -> Release:
-    """A release of *exam* for *students*, with every spec and fact as the bank has it now."""
+    """A release of *exam* for *students*, with the current specs and facts of the bank."""
     sources = {name: bank.located(name)[1].data for name in exam.wanted}
     solutions = {name: text for name in exam.wanted if (text := bank.problem(name).solution)}
     return _release(
@@ -43,49 +43,47 @@ def new_release(
 
 
 def _asks_for_facts(sources: Mapping[str, Any]) -> bool:
-    """Whether any spec may look at the facts: which item it wants may depend on what is drawn."""
+    """Whether any spec may use facts. Which ones it uses may depend on the drawn numbers."""
     return "fact(" in json.dumps(sources)
 
 
 def extended(release: Release, students: tuple[Student, ...]) -> Release:
-    """The release with *students* added, and those it has updated by `Student.updated`.
+    """The release with *students* added, or updated with `Student.updated` if they are in it.
 
-    Nobody's numbers change who is in it already.
-
-    Raises SetupError for a student who would come by other numbers, or whose id or version is too
-    like another one's.
+    The numbers of students already in the release never change. Raises SetupError if a student
+    would get different numbers, or if two ids or versions are too similar.
     """
     folded = {name.casefold(): name for name in release.students}
     for student in students:
         other = folded.setdefault(student.id.casefold(), student.id)
         if other != student.id:
             raise SetupError(
-                f"'{student.id}' and '{other}' differ in capitals only, so their files would too",
-                fix="use the id that the release has, or another one",
+                f"the ids '{student.id}' and '{other}' differ only in case, and so would files",
+                fix="use the id in the release, or a different one",
             )
         was = release.students.get(student.id, student)
         if was.seat != student.seat:
             had, wanted = _numbers_of(was), _numbers_of(student)
             raise SetupError(
                 f"'{student.id}' has {had} in this release, not {wanted}",
-                fix="what was handed out stays: take the version out of the roster, or render into "
-                "another folder",
+                fix="notebooks that were handed out can't change: remove the version from the "
+                "roster, or render into another folder",
             )
     merged = dict(release.students)
     for student in students:
         merged[student.id] = merged.get(student.id, student).updated(student)
     problem = seats_problem(merged.values())
     if problem:
-        raise SetupError(problem, fix="name versions A, B, C, ..., and nobody like one of them")
+        raise SetupError(problem, fix="name versions A, B, C, ..., unlike any student's id")
     return dataclasses.replace(release, students=merged)
 
 
 def _numbers_of(student: Student) -> str:
-    return f"version {student.version}" if student.version else "numbers of their own"
+    return f"version {student.version}" if student.version else "individual numbers"
 
 
 def release_bytes(release: Release) -> bytes:
-    """What `release.json` holds: the same bytes for the same release."""
+    """The contents of `release.json`; the same release always gives the same bytes."""
     data = {
         "schema": SCHEMA,
         "private": "This file holds the answers. Keep it away from students.",
@@ -105,18 +103,18 @@ def release_bytes(release: Release) -> bytes:
 
 
 def _line(student: Student) -> dict[str, str]:
-    """A student as plain data; without a version it is as releases have always had it."""
+    """A student as plain data. Without a version, the key is omitted, as in older releases."""
     line = dataclasses.asdict(student)
     return line if student.version else {k: v for k, v in line.items() if k != "version"}
 
 
 def load_release(path: Path) -> Release:
-    """The release in *path*: its file, the folder that holds it, or a sealed pack of it.
+    """The release at *path*: its file, its folder, or a sealed pack.
 
     A pack is opened in memory with the key that this process holds. Raises SetupError.
     """
     file = path / "release.json" if path.is_dir() else path
-    fix = "name the release.json that `grader render` wrote"
+    fix = "give the release.json that `grader render` wrote"
     try:
         packed = _opened(file)
     except OSError as error:
@@ -126,7 +124,7 @@ def load_release(path: Path) -> Release:
     return _read(packed, file, fix)
 
 
-@lru_cache(maxsize=2)  # one command reads the same release to grade by it, and to report
+@lru_cache(maxsize=2)  # a command may read the same release for grading and for the report
 def _read(packed: bytes, file: Path, fix: str) -> Release:
     try:
         data = json.loads(packed, parse_int=scalar)
@@ -183,8 +181,8 @@ def _parse(data: Mapping[str, Any], file: Path) -> Release:
     return release
 
 
-# Fields of sets that came later. Where they have their default they are no part of a release's id,
-# so that releases from before still load.
+# Fields added to sets later. With their defaults, they are not part of a release's id, so that
+# older releases still load.
 _SINCE_FIRST = ("variables", "processes")
 
 
@@ -207,7 +205,7 @@ def _release(
         for name, source in sources.items()
     }
     digests = {name: digest_of(source, solutions.get(name, "")) for name, source in sources.items()}
-    # Students are left out: adding one to a release must not make it another release.
+    # Students are not part of the id: adding one must not change it.
     pinned = digest([_pinned(exam), digests, facts, private_key.hex()])
     return Release(
         id=hashlib.sha256(pinned.encode()).hexdigest()[:16],
@@ -223,7 +221,7 @@ def _release(
 
 
 def _located(data: object, file: Path | str) -> Located:
-    """Data without places, for specs that were checked when the release was made."""
+    """Data without locations, for specs that were checked when the release was made."""
     return Located(str(file), data, {(): (1, 1)}, {})
 
 
@@ -238,7 +236,7 @@ def _drop_none(data: Any) -> Any:
 
 
 def _tuples(data: Any) -> Any:
-    """Lists as the tuples that the YAML reader makes, so that both go through one loader."""
+    """*data* with lists as tuples, as the YAML reader returns them."""
     if isinstance(data, dict):
         return {key: _tuples(value) for key, value in data.items()}
     return tuple(_tuples(item) for item in data) if isinstance(data, list) else data

@@ -1,4 +1,4 @@
-"""Which paper a student is graded by: as released, or by specs that were corrected since."""
+"""The paper that a student is graded by: as released, or with specs corrected since."""
 
 from __future__ import annotations
 
@@ -22,29 +22,27 @@ from grader.release.file import load_release, new_release, release_bytes
 if TYPE_CHECKING:
     from grader.gradebook import Gradebook
 
-# What the gradebook keeps of the release its results belong to.
+# Settings of the gradebook about the release that its results belong to.
 RELEASE, SOURCE, CORRECTED = "release", "release_file", "corrected_release"
 SEATS = "seats"
-"""The version on paper that each student had, by id; None for who did not come."""
-
-
+"""The setting with each student's version on paper, by id; None for absent students."""
 _REMEMBERED = 16
 
 
 @dataclass(frozen=True, kw_only=True)
 class Papers:
-    """The papers of a release, by the specs that count."""
+    """The papers of a release, with the specs in force."""
 
     release: Release
     corrected: Release | None = None
     seats: Mapping[str, str | None] = field(default_factory=dict)
-    """Where an exam was on paper: the version that each student had."""
+    """For an exam on paper: each student's version; None for absent students."""
 
     def of(self, student: str) -> Paper:
-        """The paper of *student*; with corrected specs, on the numbers the student was given.
+        """The paper of *student*; corrected specs keep the numbers that the student was given.
 
-        Raises SetupError for a student who is not in the release, and when what students wrote
-        would come to mean something else.
+        Raises SetupError if the student is not in the release, or if a correction would change the
+        meaning of answers.
         """
         if student not in self.release.students:
             close = nearest(student, self.release.students)
@@ -52,7 +50,7 @@ class Papers:
                 f"the release has no student '{student}'",
                 fix=f"did you mean '{close}'?"
                 if close
-                else "see the ids in release.json; render again to add a student",
+                else "see the ids in release.json; to add a student, render again",
             )
         if student not in self._recent:
             if len(self._recent) >= _REMEMBERED:
@@ -65,42 +63,43 @@ class Papers:
         return self._recent[student]
 
     def _seat(self, student: str) -> Student:
-        """Whose numbers the student was given."""
+        """The student, or the version on paper, whose numbers *student* was given."""
         if not self.seats:
             return self.release.students[student]
-        # Who did not come had none; any version says what the exam is worth.
+        # Absent students had no version; any version gives the maximum points.
         version = self.seats.get(student) or next(filter(None, self.seats.values()), "A")
         return Student(id=version)
 
     @cached_property
     def _recent(self) -> dict[str, Paper]:
-        # A paper with code remembers its hidden cases, and is asked for more than once.
+        # Recent papers, since a paper with code caches its hidden cases and is used repeatedly.
         return {}
 
     def trials(self, student: str) -> tuple[Trial, ...]:
-        """What is to be done with the functions that *student* wrote."""
+        """The trials of the functions that *student* wrote; raises SetupError."""
         if not self.has_trials:
             return ()
         return trials_of(self.of(student))
 
     @cached_property
     def has_trials(self) -> bool:
-        """Whether any problem has code to be called."""
+        """Whether any problem has functions to call."""
         return any(p.solution for p in self.counts.problems.values())
 
     @property
     def counts(self) -> Release:
-        """The release whose specs count."""
+        """The release whose specs are in force."""
         return self.corrected or self.release
 
     def needs(self, what: str) -> bool:
-        """Whether a problem of the release needs that of the machine."""
+        """Whether a problem of the release needs *what*, such as a GPU."""
         return any(what in problem.needs for problem in self.release.problems.values())
 
     def names(self) -> tuple[str, ...]:
-        """Every answer that any student of the release may have been asked for.
+        """The names of all answers that any student of the release may be asked for.
 
-        The same for all students, so that what a file did does not depend on who handed it in.
+        They are the same for all students, so that the evidence of a file does not depend on who
+        handed it in.
         """
         names: dict[str, None] = {}
         number = 1
@@ -115,10 +114,7 @@ class Papers:
 
 
 def trials_of(paper: Paper) -> tuple[Trial, ...]:
-    """What is to be done with the functions of *paper*.
-
-    Raises SetupError where a solution file can't be used.
-    """
+    """The trials of the functions of *paper*; raises SetupError if a solution can't be used."""
     found = (_trial_of(name, key) for name, key in paper.named_keys())
     return tuple(trial for trial in found if trial is not None)
 
@@ -128,51 +124,51 @@ def _trial_of(name: str, key: Key) -> Trial | None:
         return kinds.find(key.part.kind).trial(name, key)
     except ValueError as error:
         raise SetupError(
-            f"the hidden cases of '{name}' can't be made: {error}",
+            f"can't create the hidden cases of '{name}': {error}",
             fix="correct the solution file of the problem, run `grader verify`, and render again",
         ) from error
 
 
 def _corrected(given: Paper, current: Release) -> Paper:
-    """The paper by *current*, as far as the notebook that was handed out allows it."""
+    """The paper by the specs of *current*; raises SetupError if the notebook that was handed out
+    does not allow it."""
     corrected = paper(current, given.student, given)
     before = dict(given.named_keys())
     for name, key in corrected.named_keys():
         if name not in before:
             raise SetupError(
-                f"the corrected specs ask for '{name}', and the notebooks that were handed out "
-                "did not",
-                fix="keep the problems and the ids of their parts as they were released",
+                f"the corrected specs ask for '{name}', which the released notebooks do not",
+                fix="keep the problems and the ids of their parts as released",
             )
         _same_meaning(name, before[name], key)
     return corrected
 
 
 def _same_meaning(name: str, old: Key, new: Key) -> None:
-    """Refuses a correction after which what students wrote would mean something else."""
+    """Raises SetupError if a correction would change the meaning of students' answers."""
     if old.part.kind != new.part.kind:
         raise SetupError(
-            f"'{name}' was a {old.part.kind} and is a {new.part.kind} now",
-            fix="keep the kind of a part that was handed out",
+            f"the kind of '{name}' has changed from {old.part.kind} to {new.part.kind}",
+            fix="keep the kind of each part as released",
         )
     shown, meant = _things(old), _things(new)
     if len(shown) != len(meant):
         raise SetupError(
-            f"the corrected spec has another number of things to choose from for '{name}'",
-            fix="keep options, items and targets as they were handed out",
+            f"the number of choices of '{name}' has changed",
+            fix="keep options, items and targets as released",
         )
     for was, now in zip(shown, meant, strict=True):
         if was != now:
             raise SetupError(
-                f"under '{was[0]}' of '{name}' students saw '{was[1]}'; by the corrected spec "
-                f"that is '{now[1]}'",
-                fix="keep options, items and targets in their order, with their ids (the id is "
-                "made of the text where none is given), and change only what is right",
+                f"for '{was[0]}' of '{name}', students saw '{was[1]}', but the corrected spec has "
+                f"'{now[1]}'",
+                fix="keep options, items and targets in order and with their ids (without an id, "
+                "it comes from the text), and change only which are correct",
             )
 
 
 def _things(key: Key) -> tuple[tuple[str, str], ...]:
-    """What letters, numbers and rows stand for in this student's notebook."""
+    """The meaning of letters, numbers and rows in this student's notebook."""
     letters = tuple((thing.letter, thing.id) for thing in getattr(key, "choices", ()))
     numbers = tuple((str(i), item.id) for i, item in enumerate(getattr(key.part, "items", ()), 1))
     if letters:
@@ -182,22 +178,22 @@ def _things(key: Key) -> tuple[tuple[str, str], ...]:
 
 
 def current_specs(release: Release, bank: Bank) -> Release:
-    """The release with every spec as *bank* has it now."""
+    """The release with the current specs of *bank*."""
     fresh = new_release(bank, release.exam, tuple(release.students.values()), release.private_key)
     return replace(fresh, students=release.students)
 
 
 def bind(book: Gradebook, release: Release, file: Path) -> None:
-    """Ties a results folder to its release; raises SetupError when it belongs to another."""
+    """Links a results folder to its release; raises SetupError if it belongs to another one."""
     bound = book.setting(RELEASE)
     if bound is not None and bound != release.id:
         raise SetupError(
             f"these results belong to release {bound}, not to {release.id}",
             where=str(book.folder),
-            fix="name the release they belong to, or choose another folder for --out",
+            fix="use that release, or choose another folder for --out",
         )
     file = file / "release.json" if file.is_dir() else file
-    # Relative where possible, so that a course's folder can be moved as a whole.
+    # A relative path allows the course's folder to be moved as a whole.
     source = os.path.relpath(file.resolve(), book.folder.resolve())
     if bound is None or book.setting(SOURCE) != source:
         book.set_setting(RELEASE, release.id)
@@ -205,12 +201,12 @@ def bind(book: Gradebook, release: Release, file: Path) -> None:
 
 
 def papers_of(book: Gradebook, release: Release | None = None) -> Papers:
-    """The papers that the results in *book* are graded by; *release* if it is loaded already."""
+    """The papers for the results in *book*; pass *release* if it is already loaded."""
     if release is None:
         source = book.setting(SOURCE)
         if not isinstance(source, str):
             raise SetupError(
-                "these results name no release",
+                "these results have no release",
                 where=str(book.folder),
                 fix="run `grader grade` first",
             )
@@ -218,14 +214,14 @@ def papers_of(book: Gradebook, release: Release | None = None) -> Papers:
     seats = book.setting(SEATS)
     if not isinstance(seats, dict):
         return Papers(release=release, corrected=_stored(book, release))
-    # The release knows versions; the people who had them are known here.
+    # The release has only versions; the gradebook has the students.
     people = {name: one for name, one in book.students().items() if name in seats}
     release = replace(release, students=people)
     return Papers(release=release, corrected=_stored(book, release), seats=seats)
 
 
 def absent(book: Gradebook) -> frozenset[str]:
-    """Who, by the sheet that was typed in from paper, did not come."""
+    """The ids of students who were absent, according to the sheet of paper answers."""
     seats = book.setting(SEATS)
     found = seats if isinstance(seats, dict) else {}
     return frozenset(student for student, version in found.items() if version is None)
@@ -242,16 +238,16 @@ def _stored(book: Gradebook, release: Release) -> Release | None:
 
 
 def _file(book: Gradebook, release_id: str, ending: str) -> Path:
-    # Named by what it holds: a correction that was not finished never takes another one's place.
+    # Named by its id, so that an unfinished correction never replaces another one.
     return book.folder / "corrected" / f"{release_id}{ending}"
 
 
 def keep_correction(book: Gradebook, corrected: Release | None, why: str) -> None:
-    """Makes *corrected* what counts from now on; None goes back to the specs as released."""
+    """Puts the specs of *corrected* in force; None restores the specs as released."""
     if corrected is not None:
         data, ending = release_bytes(corrected), ".json"
         key = _key_of(book)
-        if key is not None:  # whose release may not be on this disk, nor may its correction
+        if key is not None:  # a correction of a sealed release must be sealed as well
             data, ending = sealed.seal(data, corrected.id, key), ".pack"
         write_whole(_file(book, corrected.id, ending), data, durable=True, private=True)
     value = corrected.id if corrected else None
@@ -260,7 +256,7 @@ def keep_correction(book: Gradebook, corrected: Release | None, why: str) -> Non
 
 
 def _key_of(book: Gradebook) -> sealed.PackKey | None:
-    """The key of the pack that the results in *book* are graded by; None without a pack."""
+    """The key of the pack that the results in *book* use; None without a pack."""
     source = book.setting(SOURCE)
     is_sealed = isinstance(source, str) and sealed.is_pack_file(book.folder / source)
     return sealed.held() if is_sealed else None

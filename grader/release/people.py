@@ -1,4 +1,4 @@
-"""A platform's numbers of people to students: from its own gradebook or worksheet as CSV."""
+"""Maps a platform's user numbers to students, from its gradebook or worksheet as CSV."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ _PARTICIPANT = re.compile(r"^(?:Participant )?(\d+)$")
 
 
 def load_numbers(path: Path, known: Mapping[str, Student]) -> Numbers:
-    """Numbers to ids of students, from the CSV file at *path*.
+    """The mapping from user numbers to student ids in the CSV file at *path*.
 
-    It may be the gradebook that Canvas exports, Moodle's worksheet for grading offline, or any
-    table with a column `number` and one with the students' ids, e-mail addresses or names.
-    Whose it is, its columns say. Raises SpecError when the file is none of these.
+    The file may be the gradebook that Canvas exports, Moodle's offline grading worksheet, or any
+    table with a column `number` and one with the students' ids, e-mail addresses or names; its
+    columns tell which. Raises SpecError if it is none of these.
     """
     try:
         text = path.read_text(encoding="utf-8-sig")
@@ -47,7 +47,7 @@ def load_numbers(path: Path, known: Mapping[str, Student]) -> Numbers:
     columns = [header.index(n) for n in _STUDENT if n in header and header.index(n) != number]
     if number is None or not columns:
         raise SpecError(
-            "this file does not say which number is whose",
+            "this file has no columns that map numbers to students",
             where=Location(str(path), 1),
             fix="use Canvas's gradebook, Moodle's worksheet, or columns 'number' and 'student'",
         )
@@ -56,7 +56,7 @@ def load_numbers(path: Path, known: Mapping[str, Student]) -> Numbers:
 
 
 def _platform(header: list[str], number: int, rows: list[list[str]]) -> str:
-    """Which platform wrote the table; a table of one's own is nobody's."""
+    """The platform that wrote the table; empty for any other table."""
     if header[number] == "id" and not {"sis login id", "sis user id", "section"}.isdisjoint(header):
         return "Canvas"
     if header[number] == "identifier":
@@ -66,13 +66,13 @@ def _platform(header: list[str], number: int, rows: list[list[str]]) -> str:
 
 
 def _ways(known: Mapping[str, Student]) -> Mapping[str, str]:
-    """All that stands for one student alone, casefolded, with the student's id."""
+    """Maps texts that identify exactly one student, casefolded, to the student's id."""
     ways: dict[str, set[str]] = {}
     for student in known.values():
         for text in (student.id, student.email, student.email.partition("@")[0], student.name):
             if text:
                 ways.setdefault(text.casefold(), set()).add(student.id)
-    # An id is always its owner's, whatever somebody else's e-mail address begins with.
+    # An id takes precedence over the beginning of another student's e-mail address.
     ways |= {student.casefold(): {student} for student in known}
     return {text: next(iter(ids)) for text, ids in ways.items() if len(ids) == 1}
 

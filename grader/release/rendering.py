@@ -1,4 +1,4 @@
-"""Making a release, and what an instructor asks of one: notebooks, keys, solved notebooks."""
+"""Makes a release, and its notebooks, keys, solved notebooks and previews."""
 
 from __future__ import annotations
 
@@ -24,18 +24,18 @@ from grader.release.versions import of_version, seated, versions_of
 from grader.words import counted
 
 _UNGUESSABLE = 22
-"""Characters that a random text needs, of letters and digits, for 128 bits."""
+"""Number of random letters and digits for 128 bits."""
 _NAMED = 5
-"""Students whose changes a note spells out."""
+"""Maximum students whose changes a note lists."""
 _GUESSABLE = (
-    "this private key is short: whoever guesses it has every student's answers, and guesses can be "
-    "tried on any notebook; make it of 22 random characters, or leave it out"
+    "this private key is short: anyone who guesses it has every student's answers, and can test "
+    "guesses against any notebook; use 22 random characters, or omit it"
 )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Made:
-    """A release on disk, and what its maker should know."""
+    """A release on disk, and notes for the instructor."""
 
     release: Release
     notes: tuple[str, ...] = ()
@@ -50,13 +50,13 @@ def make_release(
     *,
     versions: int | None = None,
 ) -> Made:
-    """The release in *out*: a new one, or the one that is there with more students.
+    """Makes a release in *out*, or adds students to the one that is there; raises SetupError.
 
-    Students share *versions* versions, where a number is given; see `versions.seated`.
+    If *versions* is given, students share that many versions; see `versions.seated`.
     """
     exam = bank.exam(wanted) if isinstance(wanted, str) else wanted
     for name in exam.wanted:
-        sample(bank, name)  # what no student could be given is named with its line in the YAML
+        sample(bank, name)  # reports a problem that can't be drawn with its line in the YAML
     file = out / "release.json"
     key = private_key_of(private_key)
     if not file.exists():
@@ -69,13 +69,13 @@ def make_release(
         students = seated(students, versions, old.students)
         release, notes = _grown(old, bank, exam, students, key, file)
     private_folder(out)
-    # It holds the answers, and the only copy of the key that draws everybody's numbers.
+    # It contains the answers, and the only copy of the private key.
     write_whole(file, release_bytes(release), durable=True, private=True)
     return Made(release=release, notes=notes)
 
 
 def private_key_of(text: str | None) -> bytes | None:
-    """The key that draws everybody's numbers, made from a text; None for none."""
+    """The private key made from *text*; None if *text* is None."""
     return hashlib.sha256(text.encode()).digest() if text is not None else None
 
 
@@ -87,30 +87,30 @@ def _grown(
     key: bytes | None,
     file: Path,
 ) -> tuple[Release, tuple[str, ...]]:
-    """The release that is there with more students; its problems stay as they were pinned."""
+    """The existing release with more students, and notes; its problems stay as released."""
     if old.exam.id != exam.id:
         raise SetupError(
-            f"'{file.parent}' holds a release of the set '{old.exam.id}', not of '{exam.id}'",
+            f"'{file.parent}' contains a release of the set '{old.exam.id}', not of '{exam.id}'",
             fix="choose another folder for --out",
         )
     if key is not None and key != old.private_key:
         raise SetupError(
             f"the release in '{file.parent}' was made with another private key",
-            fix="choose another folder for --out, or leave --private-key out",
+            fix="choose another folder for --out, or omit --private-key",
         )
     notes = []
     new = [s for s in students if s.id not in old.students]
     if new:
         notes.append(
-            f"{counted(len(new), 'student')} added to release {old.id}{_versions_told(old, new)}"
+            f"{counted(len(new), 'student')} added to release {old.id}{_versions_note(old, new)}"
         )
     current = {name: bank.digest(name) for name in exam.wanted}
     moved = [n for n in current if current[n] != old.digests.get(n)]
     if moved or exam != old.exam:
         what = ", ".join(moved) or "the set"
         notes.append(
-            f"changed since this release was made, and left as it was here: {what}; "
-            "render into another folder to use the change"
+            f"changed in the bank since this release was made: {what}; the release is unchanged; "
+            "to use the change, render into another folder"
         )
     grown = extended(old, students)
     return grown, (*notes, *_changes_note(old, grown))
@@ -138,12 +138,12 @@ def _differences(before: Student, after: Student) -> list[str]:
     ]
 
 
-def _versions_told(old: Release, new: Sequence[Student]) -> str:
-    """Who of those that were added shares what, where the release knows versions."""
+def _versions_note(old: Release, new: Sequence[Student]) -> str:
+    """How many new students have each version; empty if the release has no versions."""
     if not any(student.version for student in (*old.students.values(), *new)):
         return ""
-    told = Counter(f"version {s.version}" if s.version else "numbers of their own" for s in new)
-    return ": " + ", ".join(f"{count} with {what}" for what, count in sorted(told.items()))
+    counts = Counter(f"version {s.version}" if s.version else "individual numbers" for s in new)
+    return ": " + ", ".join(f"{count} with {what}" for what, count in sorted(counts.items()))
 
 
 def write_notebooks(
@@ -153,9 +153,9 @@ def write_notebooks(
     bank: Bank,
     done: Callable[[str], None] = lambda _: None,
 ) -> list[Path]:
-    """The notebooks of *students*, one after the other, so that memory does not grow.
+    """Writes the notebooks of *students* one by one, to limit memory; returns their paths.
 
-    Those of shared versions lie in `versions/` too, each once and under nobody's name.
+    Shared versions are also written to `versions/`, once each and without a student's name.
     """
     notebooks, written = Notebooks(release, bank), []
     for student in students:
@@ -171,14 +171,14 @@ def write_notebooks(
 
 
 class Notebooks:
-    """The notebooks of a release as files; a version's is made once, however many share it."""
+    """The notebooks of a release as files; each shared version is made only once."""
 
     def __init__(self, release: Release, bank: Bank):
         self._release, self._bank = release, bank
         self._shared: dict[str, bytes] = {}
 
     def of(self, student: Student) -> bytes:
-        """The student's notebook; a shared one says nothing of the student."""
+        """The student's notebook; that of a shared version does not name the student."""
         known = self._shared.get(student.version)
         if known is not None:
             return known
@@ -190,7 +190,7 @@ class Notebooks:
 
 
 def _keep(target: Path, data: bytes) -> None:
-    """Writes what has changed."""
+    """Writes *data* to *target* if it differs."""
     if not target.exists() or target.read_bytes() != data:
         target.parent.mkdir(parents=True, exist_ok=True)
         write_whole(target, data)
@@ -205,7 +205,7 @@ def solve(release: Release, student: str, out: Path, bank: Bank) -> None:
 
 
 def key_data(release: Release, student: str) -> dict[str, dict[str, object]]:
-    """The student's key as plain data: answer's name to value, unit, points and kind."""
+    """The student's key as plain data: maps each answer to value, unit, points and kind."""
     mine = Papers(release=release).of(student)
     return {
         question.name(part_id): key_entry(question, part_id, key)
@@ -234,14 +234,14 @@ def key_entry(question: Question, part_id: str, key: Key) -> dict[str, object]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Preview:
-    """One problem for one seed, as a student would see it."""
+    """One problem for one seed, as a student sees it."""
 
     paper: Paper
     cells: tuple[Cell, ...]
     seed: int
 
     def as_data(self, *, key: bool) -> dict[str, object]:
-        """Plain data; with the key when asked for."""
+        """The preview as plain data, with the key and the worked solution if *key*."""
         question = self.paper.questions[0]
         data: dict[str, object] = {
             "id": question.variant.problem.id,
@@ -257,7 +257,7 @@ class Preview:
         return data
 
     def as_markdown(self, *, key: bool) -> str:
-        """Markdown, with the key and the worked solution below when asked for."""
+        """The preview as Markdown, with the key and the worked solution if *key*."""
         blocks = [
             cell.source if cell.type == "markdown" else f"```python\n{cell.source}\n```"
             for cell in self.cells
@@ -275,7 +275,7 @@ class Preview:
 
 
 def sample(bank: Bank, wanted: str, number: int = 0) -> Variant:
-    """The problem's variant of that number; raises SpecError with the place in the YAML."""
+    """Variant *number* of the problem; raises SpecError with the place in the YAML."""
     problem, source = bank.located(wanted)
     try:
         return draw(problem, sample_seed(problem.id, number), bank.facts)
@@ -284,7 +284,7 @@ def sample(bank: Bank, wanted: str, number: int = 0) -> Variant:
 
 
 def preview(bank: Bank, wanted: str, seed: int) -> Preview:
-    """The problem for the gate's seed of that number, so that a finding can be looked at."""
+    """The problem for the seed that `grader verify` counts as *seed*; raises SpecError."""
     variant = sample(bank, wanted, seed)
     mine = loose_paper([variant], "preview")
     cells = tuple(c for c in render(mine, bank.templates) if c.id not in _FRAME)

@@ -1,4 +1,4 @@
-"""A roster's CSV to students."""
+"""Reads students from a roster's CSV."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from grader.errors import Location, SpecError, SpecErrors
 from grader.model import SAMPLE, Student
 from grader.registry import nearest
 
-# What the systems that classes live in call these columns when they export a roster.
+# The names of these columns in rosters exported by common systems.
 _COLUMNS = {
     "id": ("id", "student", "student_id", "username", "github_username", "login", "sis login id"),
     "name": ("name", "student name", "full name", "full_name"),
     "email": ("email", "e-mail", "email address"),
     "section": ("section", "group", "class"),
     "version": ("version",),
-    # Read, and not kept.
+    # Read but not stored.
     "role": ("role",),
     "first": ("first_name", "first name"),
     "last": ("last_name", "last name"),
@@ -28,16 +28,16 @@ _STAFF = {
     *("teacher", "instructor", "ta", "head ta", "teaching assistant", "grader", "staff"),
     *("owner", "admin", "designer", "observer", "reader"),
 }
-"""Roles of people who take no exam, as Classroom 50, Canvas and Gradescope call them."""
+"""Roles of staff in Classroom 50, Canvas and Gradescope."""
 MAX_ID = 100
 
 
 def load_roster(path: Path, skipped: Callable[[str], None] = lambda _: None) -> tuple[Student, ...]:
-    """The students in the CSV file at *path*, in its order; raises SpecErrors.
+    """The students in the CSV file at *path*, in its order; raises SpecError or SpecErrors.
 
-    The first row names the columns; only one for the id is needed. Commas or semicolons. Students
-    with the same text in the column `version` share their numbers. Rows whose column `role` names
-    staff are left out, and *skipped* is called with who they are.
+    The file is separated by commas or semicolons. The first row names the columns; only `id` is
+    required. Students with the same `version` share their numbers. Rows whose `role` is staff are
+    skipped, and *skipped* is called with a description of each.
     """
     try:
         text = path.read_text(encoding="utf-8-sig", errors="strict")
@@ -57,10 +57,10 @@ def load_roster(path: Path, skipped: Callable[[str], None] = lambda _: None) -> 
 def parse_roster(
     text: str, file: str, skipped: Callable[[str], None] = lambda _: None
 ) -> tuple[Student, ...]:
-    """The students in CSV text."""
+    """The students in the CSV *text* of *file*, as `load_roster` returns them."""
     first = text.split("\n", 1)[0]
     delimiter = ";" if first.count(";") > first.count(",") else ","
-    # Strict, as a quote that is never closed would take all lines below it into one cell.
+    # Strict, since an unclosed quote would put all following lines into one cell.
     rows = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
     try:
         return _read(rows, file, skipped)
@@ -86,7 +86,7 @@ def _read(rows: Any, file: str, skipped: Callable[[str], None]) -> tuple[Student
             continue
         problem = id_problem(student.id, folded)
         if problem:
-            fix = "one id a student: letters, digits and signs that a file's name may have"
+            fix = "use one id per student, of letters, digits and characters allowed in file names"
             errors.append(SpecError(problem, where=where, fix=fix))
             continue
         students[student.id] = student
@@ -97,7 +97,9 @@ def _read(rows: Any, file: str, skipped: Callable[[str], None]) -> tuple[Student
     if errors:
         raise SpecErrors(tuple(errors))
     if not students:
-        raise SpecError("the roster has no students", where=Location(file), fix="add a row each")
+        raise SpecError(
+            "the roster has no students", where=Location(file), fix="add one row per student"
+        )
     problem = seats_problem(students.values())
     if problem:
         raise SpecError(problem, where=Location(file), fix="name versions A, B, C, ...")
@@ -105,7 +107,7 @@ def _read(rows: Any, file: str, skipped: Callable[[str], None]) -> tuple[Student
 
 
 def _is_staff(role: str) -> bool:
-    """Whether somebody of that *role* takes no exam.
+    """Whether *role* is one of staff.
 
     >>> _is_staff("head-ta"), _is_staff("TaEnrollment"), _is_staff("StudentEnrollment")
     (True, True, False)
@@ -115,18 +117,18 @@ def _is_staff(role: str) -> bool:
 
 
 def id_problem(name: str, folded: Container[str]) -> str | None:
-    """Why *name* can't be a student's id beside those in *folded* (casefolded); None if it can."""
+    """Why *name* can't be a student's id next to those in *folded* (casefolded); None if it can."""
     if not name:
         return "this row has no id"
     if _is_no_name(name):
-        return f"the id '{name[:40]}' can't be a file's name"
+        return f"the id '{name[:40]}' can't be a file name"
     if name.casefold() in folded:
-        return f"the id '{name}' stands here twice"
+        return f"the id '{name}' is used twice"
     return None
 
 
 def _is_no_name(name: str) -> bool:
-    """Whether no file of that name could be written everywhere."""
+    """Whether *name* is not a valid file name on every platform."""
     return (
         len(name) > MAX_ID
         or not name.isprintable()
@@ -138,25 +140,26 @@ def _is_no_name(name: str) -> bool:
 def version_problem(name: str) -> str | None:
     """Why *name* can't be a version that students share; None if it can, or is empty."""
     if name.casefold() == SAMPLE:
-        return f"the version '{name}' is the one for practice, which nobody is graded by"
+        return f"the version '{name}' is reserved for practice, which is not graded"
     if name and _is_no_name(name):
-        return f"the version '{name[:40]}' can't be a file's name"
+        return f"the version '{name[:40]}' can't be a file name"
     return None
 
 
 def seats_problem(students: Iterable[Student]) -> str | None:
-    """Why these students can't be in one release: names of versions that would mean two things."""
+    """Why these students can't be in one release, because versions are ambiguous; None if they
+    can."""
     listed = tuple(students)
     versions: dict[str, str] = {}
     for student in listed:
         if student.version:
             other = versions.setdefault(student.version.casefold(), student.version)
             if other != student.version:
-                return f"the versions '{other}' and '{student.version}' differ in capitals only"
-    # Numbers of one's own are drawn by the id, as those of a version are by its name.
+                return f"the versions '{other}' and '{student.version}' differ only in case"
+    # Individual numbers are drawn from the id, and those of a version from its name.
     alone = next((s.id for s in listed if not s.version and s.id in versions.values()), None)
     if alone is not None:
-        return f"'{alone}' is a version, and the id of a student with numbers of their own"
+        return f"'{alone}' is both a version and the id of a student with individual numbers"
     return None
 
 

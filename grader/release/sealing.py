@@ -1,4 +1,4 @@
-"""A release to a sealed pack, which may lie where students can read it."""
+"""Seals a release into a pack, which students may read."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ class Packed:
 def seal_release(source: Path, out: Path, key_file: Path | None = None) -> Packed:
     """Seals the release in *source* into the pack *out*.
 
-    With the key in *key_file*, so that runners can go on with the secret they have; where that
-    file does not exist, a new key is made and written there, readable by its owner alone. Raises
-    SetupError when one of the three would be written over another.
+    If *key_file* exists, its key is used, so that runners can keep their secret. Otherwise, a new
+    key is made and written there, readable only by its owner. Raises SetupError if the three files
+    are not different.
     """
     release = load_release(source)
     _keep_apart(source, out, key_file)
@@ -37,26 +37,26 @@ def seal_release(source: Path, out: Path, key_file: Path | None = None) -> Packe
     data = release_bytes(release)
     pack = sealed.seal(data, release.id, key)
     if sealed.unseal(pack, key) != data:
-        raise SetupError("the pack does not open as it was sealed", fix="report this as a bug")
+        raise SetupError("the sealed pack can't be opened again", fix="report this as a bug")
     if key_file is not None and not known:
-        # Before the pack: a pack whose key is lost is of no use, a key without a pack harms nobody.
+        # The key first: a pack without its key is useless, but a key without a pack is harmless.
         write_whole(key_file, f"{key.text}\n".encode(), durable=True, private=True)
     write_whole(out, pack, durable=True)
     return Packed(release=release.id, bytes=len(pack), key=key, new_key=not known)
 
 
 def _keep_apart(source: Path, out: Path, key_file: Path | None) -> None:
-    """Raises SetupError when the release or the key would be lost by what is written."""
+    """Raises SetupError if writing would overwrite the release or the key."""
     original = source / "release.json" if source.is_dir() else source
     if out.resolve() == original.resolve():
         raise SetupError(
-            "the pack would be written over the release it is made of",
+            "the pack would overwrite the release",
             where=str(out),
-            fix="name another file for --out, such as exam.pack",
+            fix="choose another file for --out, such as exam.pack",
         )
     if key_file is not None and key_file.resolve() in (out.resolve(), original.resolve()):
         raise SetupError(
             "the key would be in the same file as the pack or the release",
             where=str(key_file),
-            fix="name a file of its own for --key-file, outside the repository",
+            fix="choose another file for --key-file, outside the repository",
         )

@@ -1,7 +1,7 @@
-"""Versions of an exam that students share: who gets which, and the sample that nobody is graded by.
+"""Versions of an exam that students share, and the ungraded sample.
 
-A version in notebooks is what it is on paper: a letter by which the numbers are drawn. With the
-same private key, version B on paper and version B as a notebook have the same numbers.
+A version is a letter from which the numbers are drawn. With the same private key, version B on
+paper and version B as a notebook have the same numbers.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ LETTERS = string.ascii_uppercase
 def seated(
     students: Sequence[Student], versions: int | None, known: Mapping[str, Student]
 ) -> tuple[Student, ...]:
-    """*students* with the version that each one gets, in their order.
+    """*students* with the version that each one gets, in order.
 
-    *known* are those of the release that is there already: they keep what they have. A version that
-    the roster names stays too. Of the others, with *versions* from 1 to 26, each gets the letter
-    that the fewest have, the first of several; so that they spread evenly, neighbours differ, and
-    the same roster gives the same. Without it they have numbers of their own, unless everybody in
-    *known* shares a version: then they join those. Raises SetupError for names that can't be.
+    Students in *known*, those of an existing release, keep theirs, as do students with a version in
+    the roster. If *versions* is given (1 to 26), each of the others gets the least used letter, the
+    first one in case of a tie: versions are spread evenly, neighbors differ, and the result is
+    deterministic. Otherwise, they get individual numbers, unless all students in *known* share
+    versions: then they get one of those. Raises SetupError for invalid versions.
     """
     for student in students:
         problem = version_problem(student.version)
@@ -45,7 +45,7 @@ def seated(
         done.append(replace(student, version=mine))
     problem = seats_problem({**known, **{s.id: s for s in done}}.values())
     if problem:
-        raise SetupError(problem, fix="name versions A, B, C, ..., and nobody like one of them")
+        raise SetupError(problem, fix="name versions A, B, C, ..., unlike any student's id")
     return tuple(done)
 
 
@@ -69,16 +69,16 @@ def versions_of(release: Release) -> tuple[str, ...]:
 
 
 def shared_version(release: Release) -> str:
-    """The one version that everybody in *release* has; empty where there are several, or none."""
+    """The version that all students of *release* share; empty if there is none."""
     found = {student.version for student in release.students.values()}
     return next(iter(found)) if len(found) == 1 else ""
 
 
 def of_version(version: str) -> Student:
-    """Stands for everybody with that version, by nobody's name."""
+    """A student that represents *version*, without anyone's name."""
     return Student(id=version, version=version)
 
 
 def sample_student() -> Student:
-    """Whose paper the sample is: its numbers are drawn for nobody."""
+    """The student that represents the sample for practice."""
     return of_version(SAMPLE)

@@ -384,7 +384,7 @@ def test_staff_of_its_roster_take_no_exam(tmp_path: Path) -> None:
         ("ada", "Ada Okafor"),
         ("bo", "Bo Lind"),
     ]
-    assert "note: prof (teacher) takes no exam" in done.stderr
+    assert "note: prof (teacher) gets no exam" in done.stderr
     assert "tim (head-ta)" in done.stderr
 
 

@@ -456,7 +456,7 @@ def test_the_command_is_content_with_what_is_clean(
     folder = course.home / "notebooks"
     code, out, _ = run(capsys, "classroom", "leaks", folder, "--release", course.home)
     assert code == 0
-    assert out.startswith(f"Nothing of release {course.release.id} is in 3 files")
+    assert out.startswith(f"Found no secrets of release {course.release.id} in 3 files")
 
 
 @pytest.mark.parametrize(

@@ -534,7 +534,7 @@ def test_a_corrected_key_regrades_paper_too(bank: Bank, tmp_path: Path) -> None:
         ({"student": "ada", "version": "A", "check": "NOPE"}, "check code of version A"),
         ({"student": "ada", "q1_size": "3"}, "version is missing"),
         ({"student": "", "version": "A", "q1_size": "3"}, "no id"),
-        ({"student": "../ada", "version": "A"}, "can't be a file's name"),
+        ({"student": "../ada", "version": "A"}, "can't be a file name"),
         ({"student": "ada", "version": "A", "q1_why.points": "4"}, "no number from 0 to 3"),
         ({"student": "ada", "version": "A", "q1_why.points": "nan"}, "no number from 0 to 3"),
         ({"student": "ada", "version": "A", "q1_why.points": "good"}, "no number from 0 to 3"),

@@ -58,7 +58,7 @@ def test_nothing_to_send_is_said_for_whom(
     where = ["--out", tmp_path / "out"] if out else ["--url", f"{tmp_path}/server/{{id}}.git"]
     done = publish(results, "--student", "cy", *where)
     assert done.exit_code == 1
-    assert "There was nothing to send to cy." in done.stdout
+    assert "There is nothing to send to cy." in done.stdout
     assert "student" not in done.stdout
     told = json.loads(publish(results, "--student", "cy", *where, "--json").stdout)
     assert told == {"files" if out else "students": [], "nothing": ["cy"]}
@@ -96,7 +96,7 @@ def test_a_class_that_handed_in_nothing_is_told(
     ok("grade", tmp_path / "handed", "--release", release, "--out", graded, "--bank", bank)
     done = publish(graded, "--url", f"{tmp_path}/{{id}}.git")
     assert done.exit_code == 0
-    assert "nothing to send to anybody: nobody has handed in anything" in done.stdout
+    assert "There is nothing to send: there are no submissions" in done.stdout
 
 
 @pytest.mark.parametrize("kind", ["link", "dangling link", "folder"])

@@ -84,7 +84,7 @@ def test_every_length_but_the_whole_is_noticed(key: sealed.PackKey, pack: bytes)
     for length in range(len(pack)):
         with pytest.raises(SetupError):
             sealed.unseal(pack[:length], key)
-    with pytest.raises(SetupError, match="has something behind its end"):
+    with pytest.raises(SetupError, match="has extra data at its end"):
         sealed.unseal(pack + b"x", key)
 
 
@@ -107,11 +107,11 @@ def test_the_id_is_sealed_with_the_rest(key: sealed.PackKey, pack: bytes) -> Non
         (lambda p: b"", "this is not a sealed pack"),
         (lambda p: b"{}", "this is not a sealed pack"),
         (lambda p: p.replace(b"\n", b"\r\n", 1), "this is not a sealed pack"),
-        (lambda p: p[:8] + b"\x02" + p[9:], "of version 2, and this grader reads version 1"),
-        (lambda p: p[:40], "the pack ends too early"),
-        (lambda p: p[:-1], "the pack ends too early"),
-        (lambda p: p + p, "has something behind its end"),
-        (lambda p: p[:17] + b"\xff\xff\xff\xff" + p[21:], "says to hold 4294967295 bytes"),
+        (lambda p: p[:8] + b"\x02" + p[9:], "has version 2, but this grader reads version 1"),
+        (lambda p: p[:40], "the pack is incomplete"),
+        (lambda p: p[:-1], "the pack is incomplete"),
+        (lambda p: p + p, "has extra data at its end"),
+        (lambda p: p[:17] + b"\xff\xff\xff\xff" + p[21:], "claims to contain 4294967295 bytes"),
         (lambda p: p[:-1] + bytes([p[-1] ^ 1]), "was changed after it was sealed"),
     ],
 )
@@ -128,13 +128,13 @@ def test_a_wrong_key_is_told_from_a_damaged_pack(pack: bytes) -> None:
 
 
 def test_a_missing_key_is_named(pack: bytes) -> None:
-    with pytest.raises(SetupError, match="is sealed, and there is no key") as error:
+    with pytest.raises(SetupError, match="is sealed, and no key was given") as error:
         sealed.unseal(pack, None)
     assert "GRADER_PACK_KEY" in str(error.value.fix)
 
 
 def test_what_is_too_large_is_not_sealed(key: sealed.PackKey) -> None:
-    with pytest.raises(SetupError, match="more than the"):
+    with pytest.raises(SetupError, match="a pack can have at most"):
         sealed.seal(bytes(sealed.MOST_BYTES + 1), RELEASE, key)
 
 
@@ -289,8 +289,13 @@ def test_seal_prints_the_key_once_and_alone(
 @pytest.mark.parametrize(
     ("source", "out", "key_file", "told"),
     [
-        ("release", "release/release.json", "new.key", "over the release it is made of"),
-        ("release/release.json", "release/../release/release.json", "new.key", "over the release"),
+        ("release", "release/release.json", "new.key", "overwrite the release"),
+        (
+            "release/release.json",
+            "release/../release/release.json",
+            "new.key",
+            "overwrite the release",
+        ),
         ("release", "exam.key", "exam.key", "the same file as the pack"),
         ("release", "new.key", "new.key", "the same file as the pack"),
         ("release", "new.pack", "release/release.json", "the same file as the pack or the release"),
@@ -309,7 +314,7 @@ def test_seal_writes_nothing_over_the_release_or_the_key(
         capsys, "classroom", "seal", course.home / source, "--out", course.home / out,
         "--key-file", course.home / key_file,
     )  # fmt: skip
-    assert (code, told in err, "fix: name" in err) == (2, True, True), err
+    assert (code, told in err, "fix: choose another file" in err) == (2, True, True), err
     assert {p: p.read_bytes() for p in course.home.rglob("*") if p.is_file()} == kept
 
 
@@ -365,7 +370,7 @@ def test_results_of_a_pack_need_it_again(
     for command in (("score", out), ("report", out)):
         code, _, err = run(capsys, *command, *course.arguments)
         assert code == 2
-        assert "is sealed, and there is no key to open it" in err
+        assert "is sealed, and no key was given" in err
     monkeypatch.setenv(sealed.VARIABLE, course.key)
     assert run(capsys, "report", out, "--publish", *course.arguments)[0] == 0
     course.pack.unlink()
@@ -410,7 +415,7 @@ def test_results_go_on_with_the_release_and_back(
         (("--pack", "{pack}", "--release", "{plain}"), "grading needs either"),
         (("--pack", "{plain}"), "this is not a sealed pack"),
         (("--pack", "nowhere.pack"), "can't read the release"),
-        (("--pack", "{pack}"), "there is no key to open it"),
+        (("--pack", "{pack}"), "no key was given"),
         (("--pack", "{pack}", "--pack-key-file", "nowhere"), "can't read the key"),
         (("--pack", "{pack}", "--pack-key-file", "{plain}"), "not the key of a sealed pack"),
     ],

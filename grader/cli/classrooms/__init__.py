@@ -1,4 +1,4 @@
-"""A module for each command of `grader classroom`, with a `command` each, and what they share."""
+"""The commands of `grader classroom`, one module each, and the functions they share."""
 
 from __future__ import annotations
 
@@ -18,7 +18,10 @@ if TYPE_CHECKING:
 
 
 def chosen(students: Iterable[Student], wanted: Sequence[str]) -> list[Student]:
-    """Those of *students* whose ids are *wanted*, or all; raises SetupError for an unknown id."""
+    """The students with the ids in *wanted*, or all if it is empty.
+
+    Raises SetupError for an unknown id.
+    """
     known = {student.id: student for student in students}
     for name in wanted:
         if name not in known:
@@ -31,7 +34,7 @@ def chosen(students: Iterable[Student], wanted: Sequence[str]) -> list[Student]:
 
 
 def access() -> Access:
-    """What lets us into repositories, by the environment."""
+    """The access to repositories that the environment variables configure."""
     from grader.integrations.repositories.git import Access
 
     return Access(
@@ -41,7 +44,7 @@ def access() -> Access:
 
 
 def place(students: Iterable[Student], roster: Path | None, url: str) -> tuple[Repository, ...]:
-    """Where each student's repository is."""
+    """The repository of each student, from the roster's column `repository` or from *url*."""
     from grader.integrations.repositories.collecting import repositories
     from grader.integrations.repositories.roster import load_repositories
 
@@ -49,9 +52,9 @@ def place(students: Iterable[Student], roster: Path | None, url: str) -> tuple[R
 
 
 def say_sent(sent: Sequence[Sent], *, as_json: bool, nothing: Sequence[str] | None = None) -> int:
-    """Prints what became of everyone's files; the command's exit code.
+    """Prints the outcome for each student, and returns the exit status.
 
-    *nothing* are the students to whom there was nothing to send, where that can be.
+    *nothing* lists students with nothing to send; None if the command always sends something.
     """
     import click
 
@@ -70,5 +73,5 @@ def say_sent(sent: Sequence[Sent], *, as_json: bool, nothing: Sequence[str] | No
     else:
         shown = [(s.student, s.went.value, s.commit[:10], inert(s.text)) for s in sent]
         click.echo(table(("student", "", "commit", ""), shown))
-        click.echo(f"\n{len(sent) - failed} of {len(sent)} repositories have it.")
+        click.echo(f"\n{len(sent) - failed} of {len(sent)} repositories are up to date.")
     return 1 if failed else 0

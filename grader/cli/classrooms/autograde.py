@@ -1,4 +1,4 @@
-"""`grader classroom autograde`: what Classroom 50's autograder.py calls."""
+"""`grader classroom autograde`: the command that Classroom 50's autograder.py calls."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from grader.model.exported import Result
 
 _PUBLIC = (
-    "These are the public checks only: they say that an answer is there and how it is read, "
-    "not that it is right. Their points are not the grade."
+    "These are the public checks only: they show that an answer is there and how it is read, "
+    "not that it is correct. Their points are not the grade."
 )
 
 
@@ -71,9 +71,9 @@ def command(
 ) -> None:
     """Write Classroom 50's result.json and release-body.md for the checkout in this folder.
 
-    The student is identified by the environment that its runner sets. With a pack, the hidden
-    tests are run, and parts that can't be settled here are left out of the points and listed.
-    Without a pack, only the public checks are run. Exits 0 whatever the score.
+    The environment that the runner sets identifies the student. With a pack, the hidden tests are
+    run; parts that can't be graded here are left out of the points and listed. Without a pack, only
+    the public checks are run. Exits 0 whatever the score.
     """
     from grader.integrations.exporting import make_way, write_exported
     from grader.integrations.github.autograding import commit_time, plain_outputs, unjudged
@@ -93,15 +93,15 @@ def command(
         made = replace(made, files=unjudged(made.files, body))
     moved = make_way(made, here)
     write_exported(made, here)
-    told = outputs(result, scale=scale, partial=True)
+    values = outputs(result, scale=scale, partial=True)
     if pack is None:
-        told["summary"] = f"public checks only: {told['summary']}"
+        values["summary"] = f"public checks only: {values['summary']}"
     if os.environ.get("GITHUB_OUTPUT"):
         with Path(os.environ["GITHUB_OUTPUT"]).open("a", encoding="utf-8") as file:
-            file.write(plain_outputs(told))
+            file.write(plain_outputs(values))
     for note in (*moved, *made.notes):
         click.echo(f"note: {note}", err=True)
-    click.echo(told["summary"])
+    click.echo(values["summary"])
 
 
 def _public(notebook: Path, whose: Identity, limits: Limits, when: str) -> tuple[Result, str]:
@@ -113,7 +113,7 @@ def _public(notebook: Path, whose: Identity, limits: Limits, when: str) -> tuple
     try:
         checked = check(own_file(notebook), limits)
     except SubmissionError as error:
-        # The student's, and so a result like any other.
+        # An unreadable notebook is the student's, so it gets a result like any other.
         return unreadable_result(error.what, whose.owner, when), f"{_PUBLIC}\n"
     return public_result(checked, whose.owner, when), f"{step_summary(checked)}\n{_PUBLIC}\n"
 

@@ -1,4 +1,4 @@
-"""`grader classroom collect`: every student's notebook out of their repository."""
+"""`grader classroom collect`: get every student's notebook from the repositories."""
 
 from __future__ import annotations
 
@@ -108,11 +108,11 @@ def command(
     jobs: int,
     as_json: bool,
 ) -> int:
-    """Collect every student's notebook with git, as it stood at the deadline.
+    """Collect every student's notebook with git, as it was at the deadline.
 
     ROSTER is a CSV file with a column `id`; the columns `repository` and `deadline` override
     --url and --deadline for a student. If repositories are private, set GITHUB_TOKEN. Nothing in
-    a repository is run or checked out. Exits 1 when a repository can't be read.
+    a repository is run or checked out. Exits 1 if a repository can't be read.
     """
     from grader.integrations.repositories.collecting import (
         Came,

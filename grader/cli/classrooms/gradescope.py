@@ -1,4 +1,4 @@
-"""`grader classroom gradescope`: the zip of an autograder."""
+"""`grader classroom gradescope`: build an autograder zip."""
 
 from __future__ import annotations
 
@@ -36,40 +36,40 @@ if TYPE_CHECKING:
     "--wheels",
     type=click.Path(path_type=Path),
     metavar="DIR",
-    help="Put the wheels in this folder into the zip; pip finds them before those of an index.",
+    help="Put the wheels in this folder into the zip; pip prefers them to those of the index.",
 )
 @click.option(
     "--offline",
     is_flag=True,
-    help="Fetch every other package now, and put it in too, so that none is fetched there.",
+    help="Also put all other packages into the zip, so that none is downloaded at Gradescope.",
 )
 @click.option(
     "--python",
     type=click.Choice(("3.11", "3.12", "3.13")),
     default="3.12",
     show_default=True,
-    help="The version that --offline fetches for, and that --interpreter has.",
+    help="Python version that --offline downloads packages for, and that of --interpreter.",
 )
 @click.option(
     "--interpreter",
     type=click.Path(path_type=Path, dir_okay=False),
     metavar="FILE",
-    help="Put this Python in, for an image whose own is too old: an install_only archive of "
-    "python-build-standalone.",
+    help="Put this Python into the zip, for an image whose Python is too old: an install_only "
+    "archive of python-build-standalone.",
 )
 @click.option(
     "--tiers",
     multiple=True,
     metavar="WHAT=WHEN",
     help="When students see marks, solutions or output: visible, after_due_date, "
-    "after_published or hidden. Repeat for more. Solutions are omitted unless named.  "
+    "after_published or hidden. May be repeated. Solutions are omitted unless named.  "
     "[default: marks=visible, output=hidden]",
 )
 @click.option(
     "--rate",
     metavar="N/MINUTES",
-    help="Limit to N submissions within MINUTES; submissions that failed because of an internal "
-    "error do not count.",
+    help="Allow N submissions within MINUTES. Submissions that failed because of an internal error "
+    "do not count.",
 )
 @click.option(
     "--minutes",
@@ -77,13 +77,13 @@ if TYPE_CHECKING:
     default=10,
     show_default=True,
     metavar="MINUTES",
-    help="Time limit of the assignment at Gradescope, in minutes.",
+    help="Time limit of the assignment in Gradescope, in minutes.",
 )
 @click.option(
     "--memory-mb",
     type=click.IntRange(min=512),
     metavar="MB",
-    help="Memory of its container at Gradescope, in MB.  [default: 768, or 1536 with torch]",
+    help="Memory of the container in Gradescope, in MB.  [default: 768, or 1536 with torch]",
 )
 @click.option(
     "--text",
@@ -98,14 +98,14 @@ if TYPE_CHECKING:
     default="required:user",
     show_default=True,
     metavar="auto|required[:LAYERS]",
-    help="Isolation required for student code there.",
+    help="Isolation required for student code in Gradescope.",
 )
 @click.option(
     "--grader-source",
     default="",
     metavar="URL@COMMIT|WHEEL",
-    help="What pip installs there: a repository's address at a commit, or a wheel. Default: this "
-    "package's wheel in --wheels, GRADER_SOURCE, or where this grader came from.",
+    help="Where pip gets the grader: a repository's URL at a commit, or a wheel. Default: this "
+    "package's wheel in --wheels, GRADER_SOURCE, or where this grader was installed from.",
 )
 @bank_option
 @json_option
@@ -126,11 +126,11 @@ def command(
     banks: tuple[str, ...],
     as_json: bool,
 ) -> None:
-    """Make the zip of a Gradescope autograder from a release.
+    """Build a Gradescope autograder zip from a release.
 
-    The zip holds the release with every answer: upload it to your own assignment, and keep it
-    private. Students are matched by the e-mail address on the roster, or by an id that is their
-    e-mail address or their number at Gradescope.
+    The zip contains the release with every answer: upload it to your assignment, and keep it
+    private. Students are matched by their e-mail address on the roster, or by an id that is their
+    e-mail address or Gradescope number.
     """
     from grader.bank.folders import Bank
     from grader.integrations.gradescope.image import Autograder
@@ -167,11 +167,14 @@ def command(
         return
     for note in made.notes:
         click.echo(f"note: {note}", err=True)
-    click.echo(f"{out}: release {made.release}, {made.bytes / 1e6:.1f} MB; it holds every answer.")
+    click.echo(
+        f"Wrote {out} ({made.bytes / 1e6:.1f} MB) for release {made.release}. It contains every "
+        "answer: keep it private."
+    )
 
 
 def _tiers(given: tuple[str, ...]) -> tuple[Tiers, bool]:
-    """Who sees what, and whether solutions were named."""
+    """When students see what, and whether solutions were named."""
     from grader.errors import SetupError
     from grader.integrations.gradescope.results import Tiers, Visible
 
@@ -181,8 +184,8 @@ def _tiers(given: tuple[str, ...]) -> tuple[Tiers, bool]:
         what, _, when = word.partition("=")
         if what not in Tiers.__dataclass_fields__ or when not in set(Visible):
             raise SetupError(
-                f"--tiers '{word}' can't be understood",
-                fix="write marks, solutions or output, then =, then "
+                f"--tiers '{word}' is not WHAT=WHEN",
+                fix="write marks, solutions or output, then =, then one of "
                 f"{', '.join(one.value for one in Visible)}",
             )
         found = replace(found, **{what: Visible(when)})
@@ -195,6 +198,6 @@ def _rate(text: str) -> tuple[int, float]:
     found = re.fullmatch(r"\s*(\d{1,4})\s*/\s*(\d{1,6}(?:\.\d+)?)\s*", text)
     if found is None or int(found[1]) < 1 or float(found[2]) <= 0:
         raise SetupError(
-            f"--rate '{text}' is no limit", fix="write N/MINUTES, such as 3/60 for 3 an hour"
+            f"--rate '{text}' is not a limit", fix="write N/MINUTES, such as 3/60 for 3 per hour"
         )
     return int(found[1]), float(found[2])

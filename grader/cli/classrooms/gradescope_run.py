@@ -1,4 +1,4 @@
-"""`grader classroom gradescope-run`: what Gradescope's run_autograder calls."""
+"""`grader classroom gradescope-run`: the command that Gradescope's run_autograder calls."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from grader.cli.options import examples
 def command(root: Path) -> None:
     """Grade the submission that Gradescope put into ROOT, and write ROOT/results/results.json.
 
-    Exits 0 whatever the score; after an internal error, the result has no score.
+    Exits 0 whatever the score. After an internal error, the result has no score.
     """
     from grader.integrations.gradescope.grading import autograde
 

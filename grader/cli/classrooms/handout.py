@@ -1,4 +1,4 @@
-"""`grader classroom handout`: what students start from, into their repositories."""
+"""`grader classroom handout`: push the files that students start from."""
 
 from __future__ import annotations
 
@@ -61,8 +61,8 @@ def command(
 ) -> int:
     """Add missing files to every student's repository: the notebook, or everything if it is empty.
 
-    Existing files are never changed, so run it again when students join late. Set GITHUB_TOKEN to
-    a token with write access. Exits 1 when a repository can't be written.
+    Existing files are never changed, so run it again if students join late. Set GITHUB_TOKEN to a
+    token with write access. Exits 1 if a repository can't be written.
     """
     from grader.integrations.repositories.publishing import Sending, folder_files, send_all
     from grader.release.roster import load_roster
@@ -70,9 +70,9 @@ def command(
     listed = chosen(load_roster(roster), students)
     if listed and not any((source / student.id).is_dir() for student in listed):
         raise SetupError(
-            "nobody on the roster has a folder here",
+            "no student on the roster has a folder here",
             where=str(source),
-            fix="name the folder students/ that `grader classroom init` wrote",
+            fix="give the folder students/ that `grader classroom init` wrote",
         )
     how = Sending(
         branch=branch, message="Hand out the exam\n", whole=False, access=access(), jobs=jobs

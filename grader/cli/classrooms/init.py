@@ -1,4 +1,4 @@
-"""`grader classroom init`: the folders of a class."""
+"""`grader classroom init`: write the repositories of a class."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ from grader.words import counted
 @click.option("--url", metavar="PATTERN", help="URL of each repository, with {id} in it.")
 @click.option("--notebook", metavar="NAME", help="Name of the notebook file. Default: SET.ipynb.")
 @click.option("--deadline", metavar="INSTANT", help="Deadline, such as 2026-12-01T23:59:00+01:00.")
-@click.option("--schedule", metavar="CRON", help="When to grade, as a cron expression in UTC.")
+@click.option("--schedule", metavar="CRON", help="Grading schedule, as a cron expression in UTC.")
 @click.option("--branch", metavar="NAME", help="Branch to collect. Default: main.")
 @click.option(
     "--grader-source",
@@ -51,8 +51,8 @@ from grader.words import counted
 )
 @click.option("--python", metavar="VERSION", help="Python version of the workflows. Default: 3.12.")
 @click.option("--gpu-label", metavar="LABEL", help="Label of the runners with a GPU. Default: gpu.")
-@click.option("--classroom", metavar="NAME", help="Name of the classroom at Classroom 50.")
-@click.option("--assignment", metavar="NAME", help="Name of the assignment at Classroom 50.")
+@click.option("--classroom", metavar="NAME", help="Name of the classroom in Classroom 50.")
+@click.option("--assignment", metavar="NAME", help="Name of the assignment in Classroom 50.")
 @click.option(
     "--scale",
     type=click.IntRange(1, 10_000),
@@ -83,10 +83,10 @@ def command(
 ) -> None:
     """Write the repositories of a class into DIR.
 
-    student-template/ is the starting point of an assignment: with the notebook if all students
-    share a version, else with a practice notebook. students/ID/ is the same with that student's
-    notebook. instructor/ collects and grades; it alone holds the release. If you run the command
-    again, options that you omit keep their values from before, which is reported.
+    student-template/ is the starting point of the assignment. It has the exam notebook if all
+    students share a version, else a practice notebook. students/ID/ has that student's notebook
+    instead. instructor/ collects and grades; only it contains the release. If you run the command
+    again, omitted options keep their previous values, which are reported.
     """
     from grader.bank.folders import Bank
     from grader.integrations.github.classrooms import INSTRUCTOR, before, init_classroom
@@ -114,9 +114,11 @@ def command(
         return
     for note in notes:
         click.echo(f"note: {note}", err=True)
-    click.echo(f"{folder / 'student-template'}: what an assignment starts from; nothing secret")
+    click.echo(f"{folder / 'student-template'}: starting point of the assignment; nothing secret")
     who = counted(made.students, "student")
-    click.echo(f"{folder / 'students'}: the same with the notebook, for {who}")
+    click.echo(f"{folder / 'students'}: the same with each student's notebook, for {who}")
     if wishes.host == "classroom50":
         click.echo(f"{folder / 'classroom50'}: the bundle with autograder.py; nothing secret")
-    click.echo(f"{folder / 'instructor'}: holds the answers: push it to a private repository only")
+    click.echo(
+        f"{folder / 'instructor'}: contains the answers; push it to a private repository only"
+    )

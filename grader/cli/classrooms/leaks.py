@@ -1,4 +1,4 @@
-"""`grader classroom leaks`: what is secret in what students would get."""
+"""`grader classroom leaks`: search files for students for secrets."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     "students",
     multiple=True,
     metavar="ID",
-    help="Search for this student's keys only. Repeat for more. Default: all students.",
+    help="Search for this student's keys only. Repeat for more students. Default: all students.",
 )
 @click.option(
     "--seconds",
@@ -44,7 +44,7 @@ if TYPE_CHECKING:
     default=1800,
     show_default=True,
     metavar="SECONDS",
-    help="Time limit, in seconds; files that were not searched by then are listed.",
+    help="Time limit, in seconds. Files not searched by then are listed.",
 )
 @bank_option
 @json_option
@@ -56,11 +56,11 @@ def command(
     banks: tuple[str, ...],
     as_json: bool,
 ) -> int:
-    """Search what students get for keys, hidden cases, solutions and seeds.
+    """Search files for students for keys, hidden cases, solutions and seeds.
 
     Searches files of every type, archives, notebooks with outputs and attachments, and the whole
-    git history for plain, encoded, compressed and hashed secrets. Exits 1 when something is found
-    or can't be searched. Secrets are masked in the output.
+    git history for plain, encoded, compressed and hashed secrets. Exits 1 if a secret is found or a
+    file can't be searched. Secrets are masked in the output.
     """
     from grader.bank.folders import Bank
     from grader.security.leaks import Bounds, find_leaks
@@ -111,20 +111,20 @@ def _print(found: Searched, seconds: float) -> None:
     read = f"{counted(found.files, 'file')} and {counted(found.objects, 'git object')}, "
     read += f"{found.bytes / 1e6:.1f} MB"
     if found.clean:
-        click.echo(f"Nothing of release {found.release} is in {read}.")
+        click.echo(f"Found no secrets of release {found.release} in {read}.")
         return
     count = len(found.findings) + found.more
     left = f", {len(found.unread)} not searched" if found.unread else ""
     click.echo(f"{counted(count, 'leak')} of release {found.release} in {read}{left}.", err=True)
     if count:
         click.echo(
-            "  fix: remove them; what is in git's history stays there until you rewrite it, and "
-            "anything pushed must be considered known: render a new release",
+            "  fix: remove them. Secrets in the git history stay there until you rewrite it. "
+            "Consider anything pushed as known, and render a new release",
             err=True,
         )
     if found.late:
         click.echo(
-            f"  fix: the time limit of {seconds:g} s was reached; allow more with --seconds, or "
+            f"  fix: the time limit of {seconds:g} s was reached; raise it with --seconds, or "
             "search one folder at a time",
             err=True,
         )

@@ -1,4 +1,4 @@
-"""`grader classroom publish`: feedback into students' repositories."""
+"""`grader classroom publish`: push feedback to students' repositories."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from grader.cli.progress import progress
     epilog=examples(
         "grader classroom publish results --url https://github.com/ORG/midterm-{id}.git",
         "grader classroom publish results --roster roster.csv --student ada",
-        "grader classroom publish results --out feedback   # files, to be sent by other means",
+        "grader classroom publish results --out feedback   # write files instead of pushing",
     ),
 )
 @click.argument("results", type=click.Path(path_type=Path))
@@ -67,9 +67,9 @@ def command(
     """Push each student's feedback to a branch of the student's repository.
 
     README.md and feedback.html have the state of the last `grader report`: accepted answers are
-    included only after --publish there. Set GITHUB_TOKEN to a token with write access. Branches
-    that other programs wrote are not overwritten. Exits 1 when a repository can't be written, or
-    when a student named with --student has nothing to send.
+    included only after `grader report --publish`. Set GITHUB_TOKEN to a token with write access.
+    Branches that other programs wrote are not overwritten. Exits 1 if a repository can't be
+    written, or if there is nothing to send to a student named with --student.
     """
     from grader.integrations.exporting import class_results
     from grader.integrations.github.feedback import feedback_files
@@ -85,13 +85,13 @@ def command(
     ]
     code = 1 if students and nothing else 0
     if nothing and not as_json:
-        click.echo(f"note: {listed(nothing)}: handed in nothing, so there is no feedback", err=True)
+        click.echo(f"note: {listed(nothing)}: no submission, so there is no feedback", err=True)
     if not graded:
         if as_json:
             print_json({("students" if out is None else "files"): [], "nothing": nothing})
         else:
-            whom = listed(nothing) if students else "anybody: nobody has handed in anything"
-            click.echo(f"There was nothing to send to {whom}.")
+            whom = f" to {listed(nothing)}" if students else ": there are no submissions"
+            click.echo(f"There is nothing to send{whom}.")
         return code
     files = {r.feedback.student.id: feedback_files(r, results) for r in graded}
     if out is not None:
@@ -100,14 +100,14 @@ def command(
 
         flat = {f"{s}/{name}": data for s, mine in files.items() for name, data in mine.items()}
         made = Exported(files=flat)
-        # The folders may be clones, with whatever students have put there.
+        # The folders may be clones that contain students' files.
         for note in make_way(made, out):
             click.echo(f"note: {note}", err=True)
         write_exported(made, out)
         if as_json:
             print_json({"files": [str(out / name) for name in flat], "nothing": nothing})
         else:
-            click.echo(f"feedback of {counted(len(files), 'student')} in {out}")
+            click.echo(f"Wrote feedback for {counted(len(files), 'student')} to {out}.")
         return code
     how = Sending(
         branch=branch,

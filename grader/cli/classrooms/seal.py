@@ -1,4 +1,4 @@
-"""`grader classroom seal`: a release for runners that hold its key."""
+"""`grader classroom seal`: encrypt a release for runners that have its key."""
 
 from __future__ import annotations
 
@@ -25,15 +25,15 @@ from grader.cli.options import examples, json_option, print_json, release_argume
     "--key-file",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="File for the key, readable by you alone. If it holds a key already, that key is used. "
-    "Default: print a new key once.",
+    help="File for the key, readable only by you. If it exists, its key is used. Default: print a "
+    "new key once.",
 )
 @json_option
 def command(release: Path, out: Path, key_file: Path | None, as_json: bool) -> None:
-    """Encrypt a release, with its keys and hidden cases, for a runner that holds the key.
+    """Encrypt a release, with its keys and hidden cases, for a runner that has the key.
 
-    Students may read the pack, but never the key: store the key as a secret of the runner named
-    GRADER_PACK_KEY. If you lose the key, seal the release again.
+    Students may read the pack, but not the key: store it as the runner's secret GRADER_PACK_KEY.
+    If you lose the key, seal the release again.
     """
     from grader.release.sealing import seal_release
 
@@ -43,11 +43,12 @@ def command(release: Path, out: Path, key_file: Path | None, as_json: bool) -> N
         shown = {"key_file": str(key_file)} if key_file else {"key": done.key.text}
         print_json({**data, **shown, "new_key": done.new_key})
         return
-    click.echo(f"{out}: release {done.release}, sealed, {done.bytes} bytes", err=key_file is None)
+    text = f"Sealed release {done.release} in {out} ({done.bytes} bytes)."
+    click.echo(text, err=key_file is None)
     if key_file is None:
-        click.echo("Its key, shown this once; store it as the secret GRADER_PACK_KEY:", err=True)
+        click.echo("Store its key as the secret GRADER_PACK_KEY; it is shown only once:", err=True)
         click.echo(done.key.text)
     elif done.new_key:
-        click.echo(f"{key_file}: its key; store it as the secret GRADER_PACK_KEY")
+        click.echo(f"Wrote its key to {key_file}. Store it as the secret GRADER_PACK_KEY.")
     else:
-        click.echo(f"sealed with the key that was in {key_file}")
+        click.echo(f"Used the existing key in {key_file}.")

@@ -1,4 +1,4 @@
-"""A module for each format of `grader export`, with a `command` each."""
+"""The formats of `grader export`, one module with a `command` each."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from grader.words import counted
 
 
 def finish(exported: Exported, out: Path, *, as_json: bool = False) -> None:
-    """Writes the files, and says on the screen where they are and what was lost."""
+    """Writes the exported files to *out*, and prints their paths and the notes."""
     from grader.cli.options import print_json
     from grader.integrations.exporting import write_exported
 

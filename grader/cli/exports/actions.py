@@ -1,4 +1,4 @@
-"""`grader export actions`: one result as a step of a GitHub workflow shows it."""
+"""`grader export actions`: annotations and a summary for a GitHub workflow step."""
 
 from __future__ import annotations
 

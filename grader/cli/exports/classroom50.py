@@ -61,9 +61,9 @@ def command(
 ) -> None:
     """Write result.json and release-body.md for Classroom 50's runner.
 
-    The submission is identified by the variables that the runner sets: CLASSROOM, ASSIGNMENT,
+    The environment variables that the runner sets identify the submission: CLASSROOM, ASSIGNMENT,
     OWNER, SUBMISSION_TAG, COMMIT_URL, RELEASE_URL, REVIEW_URL and others. Exits 0 whatever the
-    score; any other code means that there is no result, and nothing is published.
+    score; any other exit code means that there is no result, and nothing is published.
     """
     from grader.integrations.exporting import class_results
     from grader.integrations.github import classroom50

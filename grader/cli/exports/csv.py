@@ -23,7 +23,7 @@ from grader.cli.options import examples, json_option
     "students",
     multiple=True,
     metavar="ID",
-    help="Export this student only. Repeat for more.",
+    help="Export this student only. Repeat for more students.",
 )
 @click.option(
     "--out",

@@ -1,4 +1,4 @@
-"""`grader export github`: what GitHub Classroom's autograding reporter reads."""
+"""`grader export github`: results for GitHub Classroom's autograding reporter."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ def command(
     from grader.integrations.github import results as github
 
     if output is not None and student is None:
-        raise click.UsageError("--github-output is for one student: say which with --student")
+        raise click.UsageError("--github-output needs --student")
     found = class_results(results, [student] if student is not None else [])
     if student is None:
         made = of_everybody(found.results, lambda one: github.github(one, partial=partial))

@@ -28,10 +28,10 @@ def command(
     banks: tuple[str, ...],
     as_json: bool,
 ) -> None:
-    """Write the set SET as Moodle XML: a category for each question, with a question a variant.
+    """Write the set SET as Moodle XML: one category per question, with one question per variant.
 
-    Mistakes become answers with a small share of the points and feedback. A part that Moodle
-    can't ask, such as code, is refused; --leave-out drops it and says so.
+    Mistakes become answers with feedback and a small share of the points. Parts that Moodle can't
+    ask, such as code, are an error; with --leave-out, they are dropped and listed.
     """
     from grader.bank.folders import Bank
     from grader.integrations.lms.quizzes import moodle

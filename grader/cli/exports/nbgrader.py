@@ -22,20 +22,24 @@ from grader.cli.options import bank_option, examples, json_option
     "--version",
     required=True,
     metavar="NAME",
-    help="Such as A or B: everybody who gets this version has the same numbers.",
+    help="Version, such as A or B. Everyone who gets the same version has the same numbers.",
 )
 @click.option(
     "--out",
     required=True,
     type=click.Path(path_type=Path, file_okay=False),
     metavar="COURSE",
-    help="The course's folder, in which source/ lies.",
+    help="Folder of the course, which contains source/.",
 )
-@click.option("--private-key", metavar="TEXT", help="Draws the same numbers every time.")
+@click.option(
+    "--private-key",
+    metavar="TEXT",
+    help="Secret from which the numbers are drawn; random by default.",
+)
 @click.option(
     "--leave-out",
     is_flag=True,
-    help="Drop the parts that can't be tested there, and their points, and name each.",
+    help="Drop parts that nbgrader can't test, with their points, and list them.",
 )
 @bank_option
 @json_option
@@ -50,8 +54,8 @@ def command(
 ) -> None:
     """Write the set SET as the assignment SET-NAME of an nbgrader course.
 
-    Hidden tests give part credit by the same ranges, letters and rules. What nbgrader's tests
-    can't judge, such as code, is refused; --leave-out drops it and says so.
+    Hidden tests give partial credit by the same ranges, letters and rules. Parts that nbgrader
+    can't test, such as code, are an error; with --leave-out, they are dropped and listed.
     """
     from grader.bank.folders import Bank
     from grader.errors import SetupError
@@ -64,8 +68,8 @@ def command(
     there = out / "source" / f"{quiz.id}-{version}"
     if private_key is None and there.exists():
         raise SetupError(
-            f"'{there}' is there already, and would get other numbers",
-            fix="give --private-key as when it was made, or choose another --version",
+            f"'{there}' exists already, and would get different numbers",
+            fix="use the --private-key that it was made with, or choose another --version",
         )
     exported = nbgrader(quiz, f"{quiz.id}-{version}", leave_out=leave_out)
     finish(exported, out, as_json=as_json)

@@ -1,4 +1,4 @@
-"""`grader export NAME` for a format that another package brings along."""
+"""`grader export NAME` for a format that a plug-in package provides."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ Make = Callable[..., Exporter[Any]]
 
 
 def plugged(name: str) -> click.Command:
-    """The command of the exporter *name*. Raises SetupError when it can't be loaded."""
+    """The command of the exporter *name*; raises SetupError if it can't be loaded."""
     make = exporters.find(name)
     takes = getattr(make, "takes", None)
     if takes not in (Result, ClassResults, Quiz):
         raise SetupError(
-            f"the export format '{name}' does not say what it takes",
-            fix="its class needs `takes`: Result, ClassResults or Quiz of grader.model",
+            f"the export format '{name}' does not declare its input",
+            fix="set `takes` in its class to Result, ClassResults or Quiz of grader.model",
         )
     command = _quiz(name, make) if takes is Quiz else _results(name, make, takes)
     command.help = inspect.getdoc(make)
@@ -38,7 +38,7 @@ def plugged(name: str) -> click.Command:
 def _results(name: str, make: Make, takes: type[Result | ClassResults]) -> click.Command:
     @click.command(name)
     @results_argument
-    @click.option("--student", metavar="ID", help="One student alone.")
+    @click.option("--student", metavar="ID", help="Export this student only.")
     @_shared
     def command(
         results: Path,
@@ -74,9 +74,13 @@ def _quiz(name: str, make: Make) -> click.Command:
         default=10,
         show_default=True,
         metavar="N",
-        help="How many variants of each problem; a student gets one of them.",
+        help="Number of variants of each problem; a student gets one of them.",
     )
-    @click.option("--private-key", metavar="TEXT", help="Draws the same numbers every time.")
+    @click.option(
+        "--private-key",
+        metavar="TEXT",
+        help="Secret from which the numbers are drawn; random by default.",
+    )
     @even_points_option
     @bank_option
     @_shared
@@ -107,12 +111,12 @@ def _shared(command: Callable[..., None]) -> Callable[..., None]:
         "--out",
         type=click.Path(path_type=Path, file_okay=False),
         metavar="DIR",
-        help="Where to write. Default: in RESULTS/exports, and here for a set.",
+        help="Folder to write to. Default: RESULTS/exports/NAME; for a set, the current folder.",
     )(command)
     command = click.option(
         "--leave-out",
         is_flag=True,
-        help="Drop what the format can't hold, and its points, and name each.",
+        help="Drop parts that the format can't represent, with their points, and list them.",
     )(command)
     return click.option(
         "-o",
@@ -120,19 +124,19 @@ def _shared(command: Callable[..., None]) -> Callable[..., None]:
         "settings",
         multiple=True,
         metavar="NAME=VALUE",
-        help="An option of the format's own; may be given again.",
+        help="Option of the format. May be repeated.",
     )(command)
 
 
 def made(name: str, make: Make, settings: tuple[str, ...]) -> Exporter[Any]:
-    """The exporter with its options. Raises SetupError for one that it does not know or lacks."""
+    """The exporter with its options; raises SetupError for an unknown or missing option."""
     options = dict(_pair(setting) for setting in settings)
     try:
         inspect.signature(make).bind(**options)
     except TypeError as error:
         raise SetupError(
             f"the export format '{name}' can't be used with these options: {error}",
-            fix=f"it has: {_known(inspect.signature(make).parameters) or 'none'}",
+            fix=f"known options: {_known(inspect.signature(make).parameters) or 'none'}",
         ) from None
     return make(**options)
 

@@ -28,9 +28,10 @@ def command(
     banks: tuple[str, ...],
     as_json: bool,
 ) -> None:
-    """Write the set SET as a QTI 1.2 package, as Canvas imports it: a pool of variants a part.
+    """Write the set SET as a QTI 1.2 package for Canvas, with a pool of variants for each part.
 
-    What Canvas can't ask, such as code, is refused; --leave-out drops it and says so.
+    Parts that Canvas can't ask, such as code, are an error; with --leave-out, they are dropped and
+    listed.
     """
     from grader.bank.folders import Bank
     from grader.integrations.lms.quizzes import qti

@@ -1,4 +1,4 @@
-"""The options of the formats that hold an exam rather than results."""
+"""Options of formats that export an exam rather than results."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ F = TypeVar("F", bound=Callable[..., Any])
 even_points_option = click.option(
     "--even-points",
     is_flag=True,
-    help="Where a pool's problems are worth different points, scale all to the highest.",
+    help="If problems of a pool are worth different points, scale all of them to the highest.",
 )
 
 
 def quiz_options(default: str) -> Callable[[F], F]:
-    """SET and everything that decides what is drawn; the file is *default* unless given."""
+    """Adds SET and the options that all quiz formats share; *default* is the output file."""
 
     def decorate(command: F) -> F:
         wrapped = json_option(bank_option(command))
@@ -44,30 +44,30 @@ def _options(default: str) -> list[Callable[[F], F]]:
             default=10,
             show_default=True,
             metavar="N",
-            help="How many variants of each problem; a student gets one of them.",
+            help="Number of variants of each problem; a student gets one of them.",
         ),
         click.option(
             "--out",
             type=click.Path(path_type=Path, dir_okay=False),
             default=default,
             show_default=True,
-            help="The file to write.",
+            help="File to write.",
         ),
         click.option(
             "--private-key",
             metavar="TEXT",
-            help="Draws the same numbers every time; random by default.",
+            help="Secret from which the numbers are drawn; random by default.",
         ),
         click.option(
             "--leave-out",
             is_flag=True,
-            help="Drop the parts that can't be asked there, and their points, and name each.",
+            help="Drop parts that the format can't represent, with their points, and list them.",
         ),
         even_points_option,
     ]
 
 
 def finish_file(exported: Exported, out: Path, *, as_json: bool) -> None:
-    """Writes the one file that was exported to *out*, and says what was lost."""
+    """Writes the single exported file to *out*, and prints its path and the notes."""
     (data,) = exported.files.values()
     finish(replace(exported, files={out.name: data}), out.parent, as_json=as_json)

@@ -1,4 +1,4 @@
-"""What the formats with files for every student have in common; no format itself."""
+"""Options and functions shared by formats that export results."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def results_argument(command: F) -> F:
-    """RESULTS: the folder that `grader grade` wrote."""
+    """Adds the argument RESULTS: the folder that `grader grade` wrote."""
     return click.argument("results", type=click.Path(path_type=Path, exists=True, file_okay=False))(
         command
     )
 
 
 def out_option(command: F) -> F:
-    """--out DIR."""
+    """Adds --out DIR."""
     return click.option(
         "--out",
         type=click.Path(path_type=Path, file_okay=False),
@@ -32,7 +32,7 @@ def out_option(command: F) -> F:
 
 
 def partial_option(command: F) -> F:
-    """--partial."""
+    """Adds --partial."""
     return click.option(
         "--partial",
         is_flag=True,
@@ -41,7 +41,7 @@ def partial_option(command: F) -> F:
 
 
 def gradebook_options(what: str) -> Callable[[F], F]:
-    """--gradebook FILE, which is *what*, and how it is filled in."""
+    """Adds the options of gradebook formats; *what* is the help of --gradebook."""
 
     def add(command: F) -> F:
         command = out_option(command)
@@ -65,24 +65,24 @@ def gradebook_options(what: str) -> Callable[[F], F]:
 
 
 def folder(results: Path, out: Path | None, name: str) -> Path:
-    """Where the files go."""
+    """The output folder: *out* if given, else the format's folder in *results*."""
     return out if out is not None else results / "exports" / name
 
 
 def only(results: ClassResults, student: str) -> Result:
-    """The result of *student*, who is in the release."""
+    """The result of *student*, who must be in *results*."""
     return next(r for r in results.results if r.feedback.student.id == student)
 
 
 def of_everybody(results: Iterable[Result], make: Callable[[Result], Exported]) -> Exported:
-    """Everybody's files, in a folder each; a note for whoever has none.
+    """The files of all students, one folder per student, with a note for each student left out.
 
-    Raises SetupError when nobody has any.
+    Raises SetupError if no student has any.
     """
     from grader.report import file_name
 
     files: dict[str, bytes] = {}
-    # Most notes are the same for everybody.
+    # Most notes are the same for all students.
     notes: dict[str, list[str]] = {}
     for result in results:
         student = result.feedback.student.id
@@ -96,7 +96,7 @@ def of_everybody(results: Iterable[Result], make: Callable[[Result], Exported]) 
             notes.setdefault(note, []).append(student)
     if not files:
         raise SetupError(
-            "nobody has a result that this format can hold",
+            "no student has a result that this format can represent",
             fix=_why(list(notes)),
         )
     everybody = len({name.split("/")[0] for name in files})
@@ -104,7 +104,7 @@ def of_everybody(results: Iterable[Result], make: Callable[[Result], Exported]) 
 
 
 def _why(notes: list[str], most: int = 3) -> str:
-    """What to do where nobody has a file, with the reasons of the first few."""
+    """The fix if no student has a file, with the first few reasons."""
     more = f"; and {len(notes) - most} more" if len(notes) > most else ""
     return "; ".join(["grade submissions first", *notes[:most]]) + more
 

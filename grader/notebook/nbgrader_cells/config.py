@@ -197,7 +197,7 @@ def understood(settings: Settings) -> Understood:
             raise SpecError(
                 f"c.{section}.{name} changes marks and is not supported here: {reason}",
                 where=setting.where,
-                fix="remove it, or grade this course with nbgrader",
+                fix="remove it, or use nbgrader to grade this course",
             )
         if (section, name) in _NOTED:
             text = f"c.{section}.{name} is not supported: {_NOTED[section, name]}"

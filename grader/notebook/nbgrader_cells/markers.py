@@ -22,7 +22,7 @@ def with_answers_cleared(
     text, found = _without(cell.source, config.solution, stub, where)
     if found and not cell.solution and config.require_solution_cells:
         raise SetupError(
-            f"the cell '{cell.grade_id}' has a solution and is not for students to write in",
+            f"the cell '{cell.grade_id}' has a solution but is not an answer cell",
             where=where,
             fix=f"mark it as an answer, or remove the line with '{config.solution[0]}'",
         )

@@ -1,4 +1,4 @@
-"""A paper to the cells of a student's notebook."""
+"""Renders a paper as the cells of a student's notebook."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 SCHEMA = "systems-grader/notebook/v1"
 
 _GOES_ON = {"tags": ["raises-exception"]}
-"""Metadata of a cell whose error does not keep "Run All" from the check, in Jupyter and VS Code."""
+"""Metadata of a cell whose error does not stop "Run All" in Jupyter and VS Code."""
 _FOLDED = {"cellView": "form", "jupyter": {"source_hidden": True}}
 """Metadata of a cell whose code is hidden at first: in Colab, and in Jupyter."""
 
@@ -33,16 +33,16 @@ def render(
 ) -> tuple[Cell, ...]:
     """The cells of the notebook for *paper*.
 
-    *answers* puts a Python expression into the named answer cells; nothing of the keys is in the
-    notebook without it.
+    *answers* has Python expressions for the named answer cells. Without it, the notebook contains
+    nothing of the keys.
     """
     return tuple(_cells(paper, _templates(templates), answers or {}))
 
 
 def metadata(paper: Paper) -> dict[str, object]:
-    """The notebook's metadata: whose it is, for people; no point hangs on it.
+    """The notebook's metadata, which identifies its student or shared version.
 
-    A notebook that several students share names its version, and none of them.
+    No points depend on it.
     """
     student = paper.student
     return {
@@ -171,7 +171,7 @@ def _question(
 
 
 def _around(question: Question) -> Iterator[Cell]:
-    """What the answers of *question* may use, each once."""
+    """Cells with the definitions that answers of *question* may use."""
     around: dict[str, str] = {}
     for key in question.keys.values():
         around.update(kinds.find(key.part.kind).around(key))
@@ -211,7 +211,7 @@ def _fill(template: Template, **names: object) -> str:
 
 
 def _again(template: Template, **names: str | int) -> str:
-    """The same for cells that most students' notebooks have in common."""
+    """Fills in a template, with a cache for cells that most notebooks have in common."""
     return _cached(template, tuple(names.items()))
 
 

@@ -1,4 +1,4 @@
-"""A release sealed for a runner that holds the secret: opened in memory, never on disk."""
+"""Sealed releases for runners that have the secret. They are opened in memory, never on disk."""
 
 from grader.release.sealed.keys import (
     TOKEN,

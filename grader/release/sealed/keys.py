@@ -1,4 +1,4 @@
-"""The secret of a sealed pack: 256 random bits as text, and where this process keeps it."""
+"""The secret of a sealed pack: 256 random bits as text, and where this process stores it."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from pathlib import Path
 from grader.errors import Location, SetupError
 
 VARIABLE = "GRADER_PACK_KEY"
-"""The environment variable that a runner finds the secret in."""
+"""The environment variable with the secret."""
 
 PREFIX = "gpk1_"
-"""How every secret begins, so that scanners of secrets know one when they see it."""
+"""The prefix of every secret, so that secret scanners recognize it."""
 TOKEN = re.compile(rb"gpk1_[A-Za-z0-9_-]{48}")
 
 _SECRET_BYTES, _CHECK_BYTES = 32, 4
@@ -34,24 +34,24 @@ class PackKey:
     secret: bytes
 
     def __repr__(self) -> str:
-        # It must not get into a log or a traceback.
+        # The secret must not appear in a log or traceback.
         return "PackKey(…)"
 
     @property
     def text(self) -> str:
-        """What a person stores as a secret. The last bytes tell a typing error from a wrong key."""
+        """The secret as text, with a checksum that tells a typing error from a wrong key."""
         data = self.secret + _check(self.secret)
         return PREFIX + base64.urlsafe_b64encode(data).decode()
 
 
 def new_key() -> PackKey:
-    """A new secret: random, as a password would be too easy to guess."""
+    """A new random secret."""
     return PackKey(secrets.token_bytes(_SECRET_BYTES))
 
 
 def read_key(text: str, where: Location | str = VARIABLE) -> PackKey:
-    """The secret from its text; raises SetupError, which never holds the text."""
-    fix = "copy the whole line that `grader classroom seal` wrote; a password will not do"
+    """The secret from its text; raises SetupError, which never contains the text."""
+    fix = "copy the whole line that `grader classroom seal` wrote; a password does not work"
     text = text.strip()
     if not TOKEN.fullmatch(text.encode("utf-8", "replace")):
         raise SetupError("this is not the key of a sealed pack", where=where, fix=fix)
@@ -64,7 +64,7 @@ def read_key(text: str, where: Location | str = VARIABLE) -> PackKey:
 
 
 def read_key_file(path: Path) -> PackKey:
-    """The secret from a file that holds nothing else."""
+    """The secret in a file that contains nothing else; raises SetupError."""
     where = Location(str(path))
     try:
         with path.open("rb") as file:
@@ -73,7 +73,7 @@ def read_key_file(path: Path) -> PackKey:
         raise SetupError(
             f"can't read the key: {(error.strerror or str(error)).lower()}",
             where=where,
-            fix=f"name the file that `grader classroom seal --key-file` wrote, or set {VARIABLE}",
+            fix=f"give the file that `grader classroom seal --key-file` wrote, or set {VARIABLE}",
         ) from None
     return read_key(data.decode("utf-8", "replace"), where)
 
@@ -83,17 +83,16 @@ def _check(secret: bytes) -> bytes:
 
 
 class _Held:
-    """The secret of this process. Commands load a release more than once, deep down."""
+    """The secret of this process, global because commands load a release in many places."""
 
     text: str | None = None
     key: PackKey | None = None
 
 
 def take() -> None:
-    """Moves the secret out of the environment, so that no process started from now on has it.
+    """Moves the secret out of the environment, so that no child process gets it.
 
-    On Linux it is also wiped from where `/proc/PID/environ` shows it, which removing a variable
-    alone does not do.
+    On Linux, it is also erased from `/proc/PID/environ`, which removing a variable does not do.
     """
     text = os.environ.pop(VARIABLE, None)
     if text is None:
@@ -105,13 +104,13 @@ def take() -> None:
 
 
 def hold(key: PackKey) -> None:
-    """Makes *key* the one that packs are opened with in this process."""
+    """Sets *key* as the key that this process opens packs with."""
     _Held.text, _Held.key = None, key
     _dump_no_memory()
 
 
 def held() -> PackKey | None:
-    """The secret of this process, if it was given one; raises SetupError for a mistyped one."""
+    """The secret of this process, or None; raises SetupError for a mistyped one."""
     take()
     if _Held.key is None and _Held.text is not None:
         _Held.key, _Held.text = read_key(_Held.text), None
@@ -119,17 +118,17 @@ def held() -> PackKey | None:
 
 
 def forget() -> None:
-    """Holds no secret any more."""
+    """Discards the secret of this process."""
     _Held.text = _Held.key = None
 
 
 def _wipe(name: str) -> None:
-    """Overwrites what the variable was set to when this process began."""
+    """Overwrites the initial value of the variable in this process's memory."""
     if sys.platform != "linux":
         return
     import ctypes
 
-    # Its fields follow the name in brackets, which may hold brackets itself: see proc(5).
+    # The fields follow the name in parentheses, which may contain parentheses: see proc(5).
     after = Path("/proc/self/stat").read_bytes().rpartition(b")")[2].split()
     start, end = int(after[47]), int(after[48])
     if not 0 < end - start < 1 << 24:
@@ -140,11 +139,11 @@ def _wipe(name: str) -> None:
 
 
 def _dump_no_memory() -> None:
-    """A process that crashes must not leave what it knows in a file."""
+    """Disables core dumps, so that a crash does not write the secret to a file."""
     with contextlib.suppress(ImportError, OSError, ValueError):
         import resource
 
         _, most = resource.getrlimit(resource.RLIMIT_CORE)
-        # Linux gives a program that takes such memory all of it even at 0, but nothing at 1.
+        # On Linux, a core dump handler gets the whole dump even at 0, but nothing at 1.
         soft = 1 if sys.platform == "linux" and most != 0 else 0
         resource.setrlimit(resource.RLIMIT_CORE, (soft, most))

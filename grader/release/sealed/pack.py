@@ -1,8 +1,8 @@
-"""The sealed pack: a header in the open, and a release that only the secret opens.
+"""The sealed pack: a plain header and an encrypted release.
 
 The header (magic, version, the release's id, sizes, a salt, a check of the key) is authenticated
-with the rest. HKDF-SHA-256 makes a key and a nonce from the secret and the pack's own salt, so no
-two packs share them; ChaCha20-Poly1305 encrypts the compressed release with these.
+with the rest. HKDF-SHA-256 derives a key and a nonce from the secret and the pack's salt, so no two
+packs share them. ChaCha20-Poly1305 encrypts the compressed release with them.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ if TYPE_CHECKING:
     from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
 
 MAGIC = b"\x89GRPACK\n"
-"""No text begins so, and what changes line ends or strips bits shows."""
+"""No text file begins like this, and it reveals changed line endings or stripped bits."""
 VERSION = 1
 MOST_BYTES = 64 * 2**20
-"""Of a release, and so of a pack: far more than any has, and no danger to a runner's memory."""
+"""Maximum size of a release and of its pack: far more than needed, but safe for memory."""
 
 _HEADER = struct.Struct(">8sB8sII32s16s")
 _TAG = 16
@@ -37,42 +37,45 @@ Where = Location | str | None
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Header:
-    """What a pack says of itself to everybody."""
+    """The unencrypted header of a pack."""
 
     release: str
     """The release's id."""
     size: int
-    """Bytes of the release."""
+    """Size of the release, in bytes."""
     packed: int
-    """Bytes of it once compressed."""
+    """Size of the compressed release, in bytes."""
     salt: bytes
     check: bytes
-    """Differs between keys; tells a wrong key from a damaged pack, and nothing of the key."""
+    """Tells a wrong key from a damaged pack, without revealing anything about the key."""
 
     def to_bytes(self) -> bytes:
-        """As it stands at the beginning of the pack."""
+        """The header as written at the beginning of the pack."""
         identity = bytes.fromhex(self.release)
         values = (MAGIC, VERSION, identity, self.size, self.packed, self.salt, self.check)
         return _HEADER.pack(*values)
 
 
 def is_pack(data: bytes) -> bool:
-    """Whether *data* means to be a pack, be it whole or not."""
+    """Whether *data* begins like a pack; it may be incomplete."""
     return data.startswith(MAGIC)
 
 
 def is_pack_file(path: Path) -> bool:
-    """The same for a file; False when it can't be read."""
+    """Whether the file at *path* begins like a pack; False if it can't be read."""
     with contextlib.suppress(OSError), path.open("rb") as file:
         return is_pack(file.read(len(MAGIC)))
     return False
 
 
 def seal(data: bytes, release: str, key: PackKey) -> bytes:
-    """The pack of a release's bytes; *release* is its id of 16 hex digits."""
+    """Encrypts the bytes of a release into a pack; *release* is its id of 16 hex digits.
+
+    Raises SetupError if the release is too large.
+    """
     if len(data) > MOST_BYTES:
         raise SetupError(
-            f"the release has {len(data)} bytes, more than the {MOST_BYTES} of a pack",
+            f"the release has {len(data)} bytes; a pack can have at most {MOST_BYTES}",
             fix="split the set or the roster, and make a pack of each",
         )
     packed = zlib.compress(data, 9)
@@ -85,44 +88,47 @@ def seal(data: bytes, release: str, key: PackKey) -> bytes:
 
 
 def header_of(data: bytes, where: Where = None) -> Header:
-    """What the pack says of itself; raises SetupError for what is no whole pack of this version."""
+    """The header of a pack; raises SetupError unless *data* is a complete pack of this version."""
     again = "fetch the pack again, or make it again with `grader classroom seal`"
     if not is_pack(data):
         raise SetupError(
             "this is not a sealed pack",
             where=where,
-            fix="name the file that `grader classroom seal` wrote",
+            fix="give the file that `grader classroom seal` wrote",
         )
     if len(data) > len(MAGIC) and data[len(MAGIC)] != VERSION:
         raise SetupError(
-            f"this pack is of version {data[len(MAGIC)]}, and this grader reads version {VERSION}",
+            f"this pack has version {data[len(MAGIC)]}, but this grader reads version {VERSION}",
             where=where,
             fix="use the version of the grader that sealed it, or seal it again with this one",
         )
     if len(data) < _HEADER.size + _TAG:
-        raise SetupError("the pack ends too early", where=where, fix=again)
+        raise SetupError("the pack is incomplete", where=where, fix=again)
     _, _, identity, size, packed, salt, check = _HEADER.unpack_from(data)
     if size > MOST_BYTES or packed > MOST_BYTES:
         raise SetupError(
-            f"the pack says to hold {size} bytes, more than the {MOST_BYTES} it may",
+            f"the pack claims to contain {size} bytes; the maximum is {MOST_BYTES}",
             where=where,
             fix=again,
         )
     whole = _HEADER.size + packed + _TAG
     if len(data) != whole:
-        what = "ends too early" if len(data) < whole else "has something behind its end"
+        what = "is incomplete" if len(data) < whole else "has extra data at its end"
         raise SetupError(
-            f"the pack {what}: {len(data)} bytes where {whole} belong", where=where, fix=again
+            f"the pack {what}: {len(data)} bytes instead of {whole}", where=where, fix=again
         )
     return Header(release=identity.hex(), size=size, packed=packed, salt=salt, check=check)
 
 
 def unseal(data: bytes, key: PackKey | None, where: Where = None) -> bytes:
-    """The release's bytes; raises SetupError with a reason of its own for each thing wrong."""
+    """Decrypts a pack and returns the release's bytes.
+
+    Raises SetupError if there is no key, or if the key or the pack is wrong.
+    """
     header = header_of(data, where)
     if key is None:
         raise SetupError(
-            f"release {header.release} is sealed, and there is no key to open it",
+            f"release {header.release} is sealed, and no key was given",
             where=where,
             fix=f"set {VARIABLE} to the key that `grader classroom seal` wrote, "
             "or grade with --pack-key-file FILE",
@@ -132,7 +138,7 @@ def unseal(data: bytes, key: PackKey | None, where: Where = None) -> bytes:
         raise SetupError(
             f"the key does not fit this pack of release {header.release}",
             where=where,
-            fix="use the key that was written when this very pack was sealed",
+            fix="use the key that was written when this pack was sealed",
         )
     from cryptography.exceptions import InvalidTag
 
