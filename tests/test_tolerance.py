@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from grader import units
 from grader.expressions import evaluate
-from grader.kinds.numeric import NumericKey, NumericKind
+from grader.kinds.numbers import NumericKey
+from grader.kinds.numeric import NumericKind
 from grader.kinds.shares import share
 from grader.kinds.tolerance import Interval, interval, scaled, within
 from grader.model import Tolerance

@@ -6,9 +6,11 @@ import math
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from grader.kinds import numeric, samples, tolerance
+from grader.kinds import numbers, samples, tolerance
 from grader.kinds.base import Example, kinds
-from grader.kinds.numeric import NumberPart, NumericKey, NumericKind
+from grader.kinds.itemised import number_item
+from grader.kinds.numbers import NumberPart, NumericKey
+from grader.kinds.numeric import NumericKind
 from grader.model import Draw, Judgement, Raw, Tolerance
 from grader.model.item import Item
 
@@ -22,7 +24,7 @@ class Integer(NumberPart):
     """How far from the key an answer may lie; nothing but the key unless given."""
 
 
-_NOT_WHOLE = replace(numeric.INCORRECT, note="A whole number is asked.")
+_NOT_WHOLE = replace(numbers.INCORRECT, note="A whole number is asked.")
 
 
 class IntegerKind(NumericKind):
@@ -32,10 +34,10 @@ class IntegerKind(NumericKind):
 
     def key(self, part: NumberPart, draw: Draw) -> NumericKey:
         """The whole number and the accepted interval; ValueError when it is not whole."""
-        value = whole(numeric.computed(part.answer, part.unit, draw, draw.scope))
+        value = whole(numbers.computed(part.answer, part.unit, draw, draw.scope))
         if not isinstance(value, int):
             raise ValueError(f"the answer {value!r} is not whole: round it, or make it numeric")
-        return numeric.key_for(part, draw, value)
+        return numbers.key_for(part, draw, value)
 
     def read(self, raw: Raw, key: NumericKey) -> int | float:
         """The number; 4.0 is 4, and 4.5 stays what it is and is judged wrong."""
@@ -66,9 +68,7 @@ class IntegerKind(NumericKind):
 
     def items(self, key: NumericKey) -> tuple[Item, ...]:
         """The number, with its mistakes."""
-        from grader.kinds.itemised import number
-
-        return (number(key, whole=True),)
+        return (number_item(key, whole=True),)
 
     def solved(self, answer: object, key: NumericKey) -> int | float:
         """The whole number as it is, in the part's unit."""

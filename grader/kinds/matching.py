@@ -182,9 +182,13 @@ class MatchingKind(Usual[MatchingKey, Matched]):
 
     def items(self, key: MatchingKey) -> tuple[model_item.Item, ...]:
         """Each item with its target."""
-        from grader.kinds.itemised import pairs
-
-        return (pairs(key),)
+        letters = [choice.letter for choice in key.choices]
+        item = model_item.PairsItem(
+            things=key.items,
+            targets=tuple(choice.text for choice in key.choices),
+            right=tuple(letters.index(letter) for letter in key.right),
+        )
+        return (item,)
 
     def explain(self, key: MatchingKey) -> str:
         """Each item with its target."""

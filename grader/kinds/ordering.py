@@ -208,10 +208,12 @@ class OrderingKind(Usual[OrderingKey, tuple[str, ...]]):
 
     def items(self, key: OrderingKey) -> tuple[model_item.Item, ...]:
         """The order, when it is the only right one."""
-        from grader.kinds.itemised import order
-
-        found = order(key)
-        return (found,) if found else ()
+        count = len(key.choices)
+        if len(key.before) < count * (count - 1) // 2:
+            return ()
+        texts = {choice.letter: choice.text for choice in key.choices}
+        things = tuple(texts[letter] for letter in key.right)
+        return (model_item.OrderItem(things=things, rule=key.part.credit),)
 
     def explain(self, key: OrderingKey) -> str:
         """A right order, whether it is the only one, and the rule."""

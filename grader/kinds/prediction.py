@@ -11,7 +11,8 @@ from grader.kinds import ratios
 from grader.kinds import student_tools as tools
 from grader.kinds.attempts import needs_of
 from grader.kinds.base import CORRECT, Example, kinds
-from grader.kinds.numeric import NumberPart, NumericKey, NumericKind, judge, shown
+from grader.kinds.numbers import NumberPart, NumericKey, judge, shown
+from grader.kinds.numeric import NumericKind
 from grader.kinds.scalars import refusal
 from grader.kinds.shares import share
 from grader.model import Draw, Judgement, Race, Raw, Trial, Verdict, packages

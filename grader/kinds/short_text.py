@@ -16,7 +16,7 @@ from grader.kinds.scalars import one_line as sent
 from grader.kinds.scalars import too_long
 from grader.kinds.shares import share
 from grader.model import Draw, Judgement, Key, Part, Raw, Share, Text, Verdict
-from grader.model.item import Item
+from grader.model.item import Item, TextItem, Words
 from grader.model.spec import STRICT
 
 if TYPE_CHECKING:
@@ -158,9 +158,7 @@ class ShortTextKind(Usual[ShortTextKey, str]):
 
     def items(self, key: ShortTextKey) -> tuple[Item, ...]:
         """The accepted texts, unless they are patterns."""
-        from grader.kinds.itemised import words
-
-        found = words(key)
+        found = _item(key)
         return (found,) if found else ()
 
     def explain(self, key: ShortTextKey) -> str:
@@ -252,6 +250,36 @@ def _wrong_text(key: ShortTextKey) -> str:
         if not _matches(written, every, key.part.match):
             return written
     raise ValueError("every text seems to be accepted or a mistake; narrow the patterns")
+
+
+def _item(key: ShortTextKey) -> TextItem | None:
+    """The texts that are accepted, and those of mistakes; None for patterns."""
+    part = key.part
+    if part.match == "regex":
+        return None
+    exact = part.match == "exact"
+    found = [Words(texts=_forms(key.accept, exact=exact), share=1.0)]
+    for mistake in part.mistakes:
+        texts = [said(written, key.draw) for written in mistake.accept]
+        found.append(
+            Words(
+                texts=_forms(filter(None, texts), exact=exact),
+                share=share(mistake.credit),
+                feedback=said(mistake.feedback, key.draw),
+            )
+        )
+    return TextItem(words=tuple(w for w in found if w.texts), exact=exact, lost=(_AS_TYPED,))
+
+
+_AS_TYPED = "letters of other alphabets' forms, typeset dashes and several spaces count as typed"
+
+
+def _forms(texts: Iterator[str] | Sequence[str], *, exact: bool) -> tuple[str, ...]:
+    """Texts in one line each; also with the full stop that the judge overlooks."""
+
+    lines = [one_line(text) for text in texts]
+    ended = [] if exact else [f"{line}." for line in lines if not line.endswith(".")]
+    return tuple(dict.fromkeys((*lines, *ended)))
 
 
 kinds.add("short_text")(ShortTextKind())

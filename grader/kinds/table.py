@@ -9,12 +9,14 @@ from typing import ClassVar, Literal
 
 from grader import units
 from grader.expressions import evaluate
-from grader.kinds import numeric, samples, tolerance
+from grader.kinds import numbers, samples, tolerance
 from grader.kinds.base import UNDRAWN, Example, Usual, kinds
 from grader.kinds.cells import Unread, lacking, require_some
 from grader.kinds.grids import Cell, Grid, folded, grid
+from grader.kinds.itemised import number_item
 from grader.kinds.lettered import fill, one_line
-from grader.kinds.numeric import Numeric, NumericKey
+from grader.kinds.numbers import NumericKey
+from grader.kinds.numeric import Numeric, NumericKind
 from grader.kinds.slips import Slips
 from grader.model import Draw, Expr, Judgement, Key, Mistake, Part, Raw, Text, Tolerance, Verdict
 from grader.model.item import Item
@@ -109,15 +111,11 @@ class TableKind(Usual[TableKey, Grid]):
         judged = {label: _judged(cell, cell_key) for label, cell, cell_key in _labelled(value, key)}
         share = _mean(j.share or 0.0 for j in judged.values())
         right = sum(j.verdict is Verdict.CORRECT for j in judged.values())
+        mistakes = list(dict.fromkeys(j.mistake for j in judged.values() if j.mistake))
+        wrong = Verdict.MISTAKE if mistakes else Verdict.INCORRECT
+        verdict = Verdict.PARTIAL if share > 0 else wrong
         if right == len(judged):
             share, verdict = 1.0, Verdict.CORRECT
-        elif share > 0:
-            verdict = Verdict.PARTIAL
-        else:
-            verdict = Verdict.INCORRECT
-        mistakes = list(dict.fromkeys(j.mistake for j in judged.values() if j.mistake))
-        if mistakes and verdict is Verdict.INCORRECT:
-            verdict = Verdict.MISTAKE
         return Judgement(
             share=share,
             verdict=verdict,
@@ -224,9 +222,12 @@ class TableKind(Usual[TableKey, Grid]):
 
     def items(self, key: TableKey) -> tuple[Item, ...]:
         """A number for each cell."""
-        from grader.kinds.itemised import cells
-
-        return cells(key)
+        weight = 1 / sum(len(row) for row in key.cells)
+        return tuple(
+            number_item(cell, row=f"{key.part.row} {label}", column=title, weight=weight)
+            for label, row in zip(key.rows, key.cells, strict=True)
+            for title, cell in zip(key.titles, row, strict=True)
+        )
 
     def explain(self, key: TableKey) -> str:
         """A table of what was accepted in each cell."""
@@ -238,7 +239,7 @@ class TableKind(Usual[TableKey, Grid]):
             "|---" * (len(key.titles) + 1) + "|",
         ]
         for label, row in zip(key.rows, key.cells, strict=True):
-            lines.append(f"| {label} | {' | '.join(map(numeric.explain, row))} |")
+            lines.append(f"| {label} | {' | '.join(map(numbers.explain, row))} |")
         return "\n".join(lines)
 
 
@@ -255,8 +256,8 @@ def _row_of_keys(part: Table, value: Value, draw: Draw) -> tuple[NumericKey, ...
             mistakes=column.mistakes,
             slips=column.slips,
         )
-        computed = numeric.computed(cell.answer, cell.unit, draw, draw.scope)
-        found.append(numeric.key_for(cell, draw, computed))
+        computed = numbers.computed(cell.answer, cell.unit, draw, draw.scope)
+        found.append(numbers.key_for(cell, draw, computed))
     return tuple(found)
 
 
@@ -274,7 +275,7 @@ def _judged(cell: Cell, key: NumericKey) -> Judgement:
         return _BLANK
     if isinstance(cell, Unread):
         return Judgement(share=0.0, verdict=Verdict.UNREADABLE, note=cell.sentence)
-    return numeric.judge(cell, key)
+    return numbers.judge(cell, key)
 
 
 def _note(judged: Mapping[str, Judgement], right: int) -> str:
@@ -292,14 +293,12 @@ def _note(judged: Mapping[str, Judgement], right: int) -> str:
 def _said(cell: Cell, unit: str) -> str:
     if isinstance(cell, Unread):
         return "unreadable"
-    return "blank" if cell is None else numeric.shown(cell, unit)
+    return "blank" if cell is None else numbers.shown(cell, unit)
 
 
 def _heads(key: TableKey) -> str:
     pairs = zip(key.titles, key.units, strict=True)
-    return ", ".join(
-        f"{title} in {units.printed_unit(unit)}" if unit else title for title, unit in pairs
-    )
+    return ", ".join(f"{t} in {units.printed_unit(u)}" if u else t for t, u in pairs)
 
 
 def _python(label: str) -> str:
@@ -310,7 +309,7 @@ def _python(label: str) -> str:
 def _solved_row(row: object, cells: Sequence[NumericKey]) -> tuple[int | float, ...]:
     if not isinstance(row, (list, tuple)) or len(row) != len(cells):
         raise ValueError(f"{row!r} is no list of {len(cells)} numbers")
-    kind = numeric.NumericKind()
+    kind = NumericKind()
     return tuple(kind.solved(value, cell) for value, cell in zip(row, cells, strict=True))
 
 
@@ -331,7 +330,7 @@ def _mean(shares: Iterable[float]) -> float:
 def _one_cell(key: TableKey, right: Sequence[Sequence[Raw]]) -> Iterator[Example]:
     """One cell wrong; and, where there are others, one left blank and one unreadable."""
     others = [1.0] * (len(right) * len(right[0]) - 1)
-    wrong = samples.number(numeric.wrong_number(key.cells[0][0]))
+    wrong = samples.number(numbers.wrong_number(key.cells[0][0]))
     faults = [(wrong, "wrong")]
     if others:
         faults += [(samples.BLANK, "left blank"), (samples.NAN, "unreadable")]
@@ -348,7 +347,7 @@ def _mistakes(key: TableKey, right: Sequence[Sequence[Raw]]) -> Iterator[Example
     others = [1.0] * (len(right) * len(right[0]) - 1)
     for i, row in enumerate(key.cells):
         for j, cell in enumerate(row):
-            for sample in numeric.mistake_examples(cell):
+            for sample in numbers.mistake_examples(cell):
                 yield Example(
                     raw=samples.with_cell(right, (i, j), sample.raw),
                     share=_mean([sample.share or 0.0, *others]),
