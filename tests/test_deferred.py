@@ -193,8 +193,8 @@ def test_what_other_work_may_have_cost_stays_open_and_is_run_again(
     bo = marks(results, "bo")
     assert (bo["here"].points, bo["there"].points) == (0, None)
     assert bo["there"].feedback == (
-        f"This mark is open, and nothing is deducted: {why}. The same happened when the notebook "
-        "ran alone. Grade it again."
+        f"This mark is open, and no points are deducted: {why}. The same happened when the "
+        "notebook ran alone. Grade it again."
     )
 
     later = grade(handed, release, results, Settings(jobs=1))

@@ -647,9 +647,9 @@ class TestFeedbackPage:
         page = feedback_page(a_full_feedback(), TEMPLATES)
         for verdict, word in {
             "correct": "Correct",
-            "partial": "Partly right",
+            "partial": "Partly correct",
             "mistake": "Known mistake",
-            "incorrect": "Not right",
+            "incorrect": "Incorrect",
             "absent": "No answer",
             "unreadable": "Can&#39;t be read",
             "unsettled": "Open",

@@ -20,7 +20,7 @@ Number = int | float
 def number_item(
     key: NumericKey, *, whole: bool = False, row: str = "", column: str = "", weight: float = 1.0
 ) -> NumberItem:
-    """The number of *key*: what is accepted, and the mistakes around it."""
+    """Returns *key* as a number question: the accepted range and the mistakes around it."""
     low, high = key.low, key.high
     if whole:
         low, high = math.ceil(low), math.floor(high)
@@ -41,16 +41,16 @@ def _lost(key: NumericKey, *, whole: bool) -> Iterator[str]:
     if slips is not False and key.value != 0:
         credit = share(slips.credit)
         kept = f" and no longer keep {100 * credit:g}% of the points" if credit else ""
-        yield f"unit slips, such as GiB for GB, are not recognised{kept}"
+        yield f"unit slips, such as GiB for GB, are not recognized{kept}"
     if whole:
         yield "a number that is not whole is accepted where it lies between two that are"
 
 
 def _mistakes(key: NumericKey) -> Iterator[Range]:
-    """Ranges of the mistakes of *key* outside what is accepted; none overlaps another.
+    """Yields disjoint ranges for the mistakes of *key*, outside the accepted range.
 
-    Which mistake a number is, the judge alone knows: it is asked between all places where its
-    answer may change, so that a system that knows nothing but ranges comes to the same.
+    Only the judge knows which mistake a number is. It is evaluated between all points where its
+    verdict may change, so that a system that knows only ranges gives the same verdicts.
     """
     centres = list(_centres(key))
     cuts = sorted({key.low, key.high, *_cuts(key, centres)})
@@ -74,13 +74,13 @@ def _centres(key: NumericKey) -> Iterator[tuple[Mistake, Number]]:
         try:
             centre = numbers.mistake_value(mistake, key)
         except (ExpressionError, ValueError):
-            continue  # the gate finds it in every other scope
+            continue  # the gate checks every other scope
         if centre is not None:
             yield mistake, centre
 
 
 def _cuts(key: NumericKey, centres: Sequence[tuple[Mistake, Number]]) -> Iterator[Number]:
-    """Where the verdict may change: the ends of mistakes, and half-way between two of them."""
+    """Yields where the verdict may change: the ends of mistakes, and halfway between two."""
     for index, (_, centre) in enumerate(centres):
         yield centre
         yield from tolerance.scaled(key.interval, key.value, centre)
@@ -88,7 +88,7 @@ def _cuts(key: NumericKey, centres: Sequence[tuple[Mistake, Number]]) -> Iterato
 
 
 def _named(value: Number, key: NumericKey) -> str | None:
-    """The mistake of the author's that *value* is judged to be; None for anything else."""
+    """Returns the ID of the spec's mistake that *value* is; None if it is none of them."""
     judged = numbers.judge(value, key)
     if judged.mistake in {mistake.id for mistake in key.part.mistakes}:
         return judged.mistake

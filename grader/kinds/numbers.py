@@ -1,4 +1,4 @@
-"""One number with its unit, tolerance, mistakes and slips: its key and the judgment of answers."""
+"""A number with its unit, tolerance, mistakes, and slips: its key and how answers are judged."""
 
 from __future__ import annotations
 
@@ -23,25 +23,25 @@ from grader.units.quantity import Value
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NumberPart(Part):
-    """What every part has that asks for one number."""
+    """The fields that all parts with a single number share."""
 
     __pydantic_config__: ClassVar[dict[str, object]] = STRICT
 
     answer: Expr
-    """What is right; its dimension must be that of `unit`."""
+    """The right answer; its dimension must match `unit`."""
     unit: str = ""
-    """The unit that a bare number is read in; empty for a plain number."""
+    """The unit of a number without one; empty for a plain number."""
     tolerance: Tolerance = tolerance.DEFAULT
-    """How far from the key an answer may lie."""
+    """How far an answer may be from the key."""
     mistakes: tuple[Mistake, ...] = ()
-    """Wrong answers that students really give."""
+    """Wrong answers that students often give."""
     slips: Slips | Literal[False] = field(default_factory=Slips)
-    """What a unit slip keeps; false when slips are what the part examines."""
+    """The credit for a unit slip; false if the part tests for such slips."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NumericKey(Key):
-    """A number, and what is accepted for it; all in the part's unit."""
+    """The right number and the accepted range, in the part's unit."""
 
     part: NumberPart
     value: int | float
@@ -51,32 +51,32 @@ class NumericKey(Key):
 
     @property
     def unit(self) -> str:
-        """The unit of all its numbers."""
+        """The unit of all numbers in the key."""
         return self.part.unit
 
     @property
     def interval(self) -> tolerance.Interval:
-        """What is accepted, both ends included."""
+        """The accepted interval, both ends included."""
         return tolerance.Interval(self.low, self.high, self.reason)
 
 
 LARGEST = 1e299
-"""Of keys; what a student may write reaches a little further, up to 300 digits."""
+"""The largest key. Students may write slightly larger numbers, up to 300 digits."""
 FARTHEST = 1e300
-"""Of what is accepted; within it, no sum or difference leaves the floats."""
+"""The largest end of an accepted interval, so that no sum or difference overflows a float."""
 
-INCORRECT = Judgement(
-    share=0.0, verdict=Verdict.INCORRECT, note="This is outside the accepted interval."
-)
+INCORRECT = Judgement(share=0.0, verdict=Verdict.INCORRECT, note="Not within the accepted range.")
 
 
 def computed(answer: Expr, unit: str, draw: Draw, scope: Mapping[str, Value]) -> int | float:
-    """The value of *answer* as a number in *unit*; raises ValueError for what is not a number."""
+    """Returns the value of *answer* as a number in *unit*. Raises ValueError if it is not a
+    number."""
     found = evaluate(answer, scope, draw.facts)
     try:
         value = units.magnitude(found, unit)
     except units.DimensionError as error:
-        raise ValueError(f"{quoted(answer)} has not the dimension of its unit: {error}") from None
+        what = f"the dimension of {quoted(answer)} does not match its unit"
+        raise ValueError(f"{what}: {error}") from None
     except OverflowError:
         value = math.inf
     if not -LARGEST <= value <= LARGEST:
@@ -85,7 +85,8 @@ def computed(answer: Expr, unit: str, draw: Draw, scope: Mapping[str, Value]) ->
 
 
 def key_for(part: NumberPart, draw: Draw, value: float) -> NumericKey:
-    """The key of a part whose value is known."""
+    """Returns the key of a part with a known value. Raises ValueError if the tolerance is too
+    wide."""
     accepted = tolerance.interval(
         value,
         part.tolerance,
@@ -106,9 +107,9 @@ def key_for(part: NumberPart, draw: Draw, value: float) -> NumericKey:
 
 
 def judge(value: float, key: NumericKey) -> Judgement:
-    """The verdict on a number: accepted, a mistake of the author's, a unit slip, or none of them.
+    """Returns the judgment of a number: correct, a mistake, a unit slip, or incorrect.
 
-    Mistakes are not evaluated for a right answer: nearly all that are judged are right.
+    Mistakes are not evaluated for a right answer, because most answers are right.
     """
     if tolerance.within(value, key.low, key.high):
         return CORRECT
@@ -120,13 +121,13 @@ def _mistaken(value: float, key: NumericKey) -> Judgement | None:
     accepted = key.interval
     for mistake in key.part.mistakes:
         try:
-            # Its `when` is asked last: of a class's wrong answers few are any one mistake.
+            # `when` is checked last: few wrong answers are any one mistake.
             centre = computed(mistake.value, key.unit, key.draw, key.draw.scope)
             around = tolerance.scaled(accepted, key.value, centre)
             if not tolerance.within(value, *around) or not _exists(mistake, key):
                 continue
         except ValueError:
-            # Only in a scope with a student's own earlier answer; the gate tries all others.
+            # Only if a student's own earlier answer is in scope; the gate checks all other scopes.
             continue
         distance = abs(value - centre)
         if nearest is None or distance < nearest[0]:
@@ -139,7 +140,7 @@ def _exists(mistake: Mistake, key: NumericKey) -> bool:
 
 
 def mistake_value(mistake: Mistake, key: NumericKey) -> int | float | None:
-    """What the mistake comes to for this key, or None when its `when` does not hold."""
+    """Returns the value of the mistake for this key, or None if its `when` does not hold."""
     if not _exists(mistake, key):
         return None
     return computed(mistake.value, key.unit, key.draw, key.draw.scope)
@@ -176,14 +177,14 @@ def _slipped(value: float, key: NumericKey) -> Judgement | None:
 
 
 def shown(value: float, unit: str, digits: int | None = None) -> str:
-    """A number and its unit, such as "28 GB"; a whole number has all its digits."""
+    """Returns a number with its unit, such as "28 GB"; a whole number has all its digits."""
     if isinstance(value, int) and abs(value) < 10**40:
         return with_unit(0, unit).replace("0", str(value), 1)
     return with_unit(value, unit, digits)
 
 
 def enough_digits(key: NumericKey) -> int:
-    """How many digits tell the ends of the interval from the key."""
+    """Returns how many digits distinguish the ends of the interval from the key."""
     width = float(key.high - key.low)
     relative = width / abs(float(key.value)) if key.value else 0.0
     if not 0 < relative < math.inf:
@@ -193,7 +194,7 @@ def enough_digits(key: NumericKey) -> int:
 
 
 def explain(key: NumericKey) -> str:
-    """The key, and from where to where answers were accepted and why."""
+    """Returns the key, the accepted range, and the reason for it, as Markdown."""
     digits = enough_digits(key)
     right = f"**{shown(key.value, key.unit, digits)}**"
     if key.low == key.high:
@@ -203,19 +204,19 @@ def explain(key: NumericKey) -> str:
 
 
 def wrong_number(key: NumericKey) -> int | float:
-    """A number that is neither accepted nor a mistake nor a slip."""
+    """Returns a number that is neither accepted nor a mistake nor a slip. Raises ValueError."""
     start = max(abs(key.low), abs(key.high), 1)
     whole = isinstance(key.value, int)
     for step in range(1, 200):
-        # The golden ratio's powers are near no ratio of units or counts.
+        # Powers of the golden ratio are not close to any ratio of units or counts.
         candidate = start * 1.618**step + step
         if judge(value := math.ceil(candidate) if whole else candidate, key) is INCORRECT:
             return value
-    raise ValueError("every number seems to be accepted or a mistake; narrow the tolerance")
+    raise ValueError("every number seems to be accepted or a mistake; reduce the tolerance")
 
 
 def mistake_examples(key: NumericKey) -> Iterator[Example]:
-    """A sample of every mistake that exists for this key; raises when one can't be evaluated."""
+    """Yields an example of every mistake of this key. Raises if one can't be evaluated."""
     for mistake in key.part.mistakes:
         value = mistake_value(mistake, key)
         if value is None:

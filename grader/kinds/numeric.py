@@ -32,29 +32,30 @@ class NumericKind(Usual[NumericKey, int | float]):
     spec: type[NumberPart] = Numeric
 
     def key(self, part: NumberPart, draw: Draw) -> NumericKey:
-        """The value and the accepted interval."""
+        """Returns the value and the accepted interval."""
         return numbers.key_for(
             part, draw, numbers.computed(part.answer, part.unit, draw, draw.scope)
         )
 
     def read(self, raw: Raw, key: NumericKey) -> int | float:
-        """The number in the part's unit."""
+        """Returns the number in the part's unit."""
         return number(raw, key.unit, self.wanted(key.unit))
 
     def wanted(self, unit: str) -> str:
-        """What is asked for, in words."""
+        """Returns what to write, in words."""
         return number_in(unit)
 
     def judge(self, value: float, key: NumericKey) -> Judgement:
-        """Accepted, a mistake, a unit slip, or outside."""
+        """Returns correct, a mistake, a unit slip, or incorrect."""
         return numbers.judge(value, key)
 
     def say(self, value: float, key: NumericKey) -> str:
-        """The number with its unit."""
+        """Returns the number with its unit."""
         return numbers.shown(value, key.unit)
 
     def examples(self, key: NumericKey) -> tuple[Example, ...]:
-        """The key in several forms, both ends of the interval, mistakes, and what is no number."""
+        """Returns the key in several forms, the ends of the interval, mistakes, and values that are
+        not numbers."""
         text = f"{key.value!r} {key.unit}".rstrip()
         from_numpy = {**samples.number(key.value), "from": "numpy.number"}
         return (
@@ -71,24 +72,24 @@ class NumericKind(Usual[NumericKey, int | float]):
         )
 
     def ends(self, key: NumericKey) -> tuple[int | float, int | float]:
-        """The smallest and the largest number that are accepted."""
+        """Returns the smallest and the largest accepted number."""
         return key.low, key.high
 
     def how(self, key: NumericKey) -> str:
-        """The unit asked for."""
+        """Returns the expected unit."""
         asked = self.wanted(key.unit)
         return f"{asked}, or a text with its unit" if key.unit else asked
 
     def answer(self, key: NumericKey) -> object:
-        """The number."""
+        """Returns the number."""
         return key.value
 
     def true(self, key: NumericKey) -> int | float | None:
-        """The number."""
+        """Returns the number."""
         return key.value
 
     def solved(self, answer: object, key: NumericKey) -> int | float:  # noqa: ARG002
-        """The number as it is, in the part's unit; numpy's are taken too."""
+        """Returns the number as it is, in the part's unit; accepts numpy scalars."""
         if isinstance(answer, (bool, str)):
             raise ValueError(f"{answer!r} is not a number")
         value = answer if isinstance(answer, int) else float(answer)  # type: ignore[arg-type]
@@ -97,11 +98,11 @@ class NumericKind(Usual[NumericKey, int | float]):
         return value
 
     def sheet(self, key: NumericKey) -> Mapping[str, object]:
-        """The unit."""
+        """Returns the unit."""
         return {"unit": key.unit}
 
     def from_sheet(self, sheet: Mapping[str, object]) -> NumericKey:
-        """A key that knows the unit and accepts nothing."""
+        """Returns a key that knows the unit and accepts nothing."""
         unit = str(sheet["unit"])
         units.unit(unit)
         part = self.spec(id="", kind="", ask="", answer=0, unit=unit)
@@ -111,23 +112,23 @@ class NumericKind(Usual[NumericKey, int | float]):
         )
 
     def brief(self, key: NumericKey) -> str:
-        """The unit."""
+        """Returns the unit."""
         return key.unit
 
     def literal(self, key: NumericKey) -> str:
-        """The number in full precision."""
+        """Returns the number in full precision."""
         return repr(key.value)
 
     def explain(self, key: NumericKey) -> str:
-        """The key and the accepted interval."""
+        """Returns the key and the accepted interval, as Markdown."""
         return numbers.explain(key)
 
     def items(self, key: NumericKey) -> tuple[Item, ...]:
-        """The number, with its mistakes."""
+        """Returns the number with its mistakes."""
         return (number_item(key),)
 
     def carried(self, value: float | None, key: NumericKey) -> Value | None:
-        """The number as a quantity of the part's unit; None when it is too large for that."""
+        """Returns the number as a quantity in the part's unit; None if it is too large for that."""
         if value is None or not key.unit:
             return value
         try:
