@@ -353,7 +353,11 @@ def test_how_the_notebook_ran_is_told_in_words():
     ("outcome", "note", "sentence"),
     [
         (Outcome.FINISHED, None, "The code cell ran."),
-        (Outcome.TIMEOUT, "code cell 3 took 9 s", "It ran out of time: code cell 3 took 9 s."),
+        (
+            Outcome.TIMEOUT,
+            "code cell 3 took 9 s",
+            "The notebook ran out of time: code cell 3 took 9 s.",
+        ),
         (Outcome.OUT_OF_MEMORY, None, "The notebook exceeded its memory limit."),
         (Outcome.CRASHED, None, "The kernel stopped."),
     ],

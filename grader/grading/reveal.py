@@ -201,7 +201,9 @@ _OUTCOMES: Mapping[Outcome, str] = {
     Outcome.TIMEOUT: "The notebook ran out of time.",
     Outcome.OUT_OF_MEMORY: "The notebook exceeded its memory limit.",
     Outcome.CRASHED: "The kernel stopped.",
-    Outcome.REFUSED: "We could not run the notebook. No points are deducted.",
+    Outcome.REFUSED: (
+        "We could not run the notebook. This is not your fault, and no points are deducted."
+    ),
 }
 
 
