@@ -66,7 +66,7 @@ def one_line(raw: Raw, wanted: str) -> str:
 
 
 def too_long(written: str, most: int, wanted: str) -> BeyondLimit:
-    """Why a text of more than *most* characters is left to a person."""
+    """Returns why a text of more than *most* characters waits for manual grading."""
     what = f"The text has {len(written):,} characters or more, and at most {most:,} are read"
     return BeyondLimit(f"{what}; give {wanted}.")
 
