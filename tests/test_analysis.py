@@ -53,7 +53,7 @@ def test_what_is_too_long_to_look_at_is_left_to_a_person_with_the_reason() -> No
     evidence = ran(data, cell, wrong, keys={"q1_f": FORBIDS, "q1_g": FORBIDS})
     judgement = judged(evidence, "q1_f", FORBIDS)
     assert (judgement.share, judgement.verdict) == (None, Verdict.UNSETTLED)
-    assert "more than 100,000 characters of code; a person looks at it" in judgement.note
+    assert "more than 100,000 characters of code; a person will review it" in judgement.note
     assert judged(evidence, "q1_g", FORBIDS).share == 0
     free = a_code_key()
     assert judged(evidence, "q1_f", free).share == 1

@@ -89,7 +89,7 @@ def test_a_fault_of_ours_that_stays_leaves_one_notebook_open(
             raise error
 
     failing(always)
-    said = f"we could not run this notebook ({type(error).__name__}); nothing is deducted"
+    said = f"we could not run this notebook ({type(error).__name__}); no points are deducted"
     for executor in ("threads", "inline") if isinstance(error, Exception) else ("threads",):
         found = outcomes(handed_in(tmp_path, "ada", "bob", "cyd"), settings(executor))
         assert found == {"ada": FINE, "bob": (Outcome.REFUSED, said), "cyd": FINE}
@@ -154,7 +154,7 @@ def test_what_gets_stuck_is_left_behind_and_the_batch_goes_on(
     assert found.pop("bob") == (
         Outcome.REFUSED,
         "we could not run this notebook: it took far longer than it is allowed to, "
-        "and could not be ended; nothing is deducted",
+        "and could not be ended; no points are deducted",
     )
     assert found == {"ada": FINE, "cyd": FINE}
 
@@ -167,11 +167,11 @@ def test_a_file_that_changed_or_went_since_it_was_collected_is_no_zero(tmp_path:
     assert outcomes(todo) == {
         "ada": (
             Outcome.REFUSED,
-            f"{start} has changed since it was collected; nothing is deducted",
+            f"{start} has changed since it was collected; no points are deducted",
         ),
         "bob": (
             Outcome.REFUSED,
-            f"{start} can't be read any more: no such file or directory; nothing is deducted",
+            f"{start} can't be read any more: no such file or directory; no points are deducted",
         ),
         "cyd": FINE,
     }
@@ -210,7 +210,7 @@ def test_workers_that_die_without_end_are_a_sentence(
         outcomes(todo, settings("dead"))
     assert len(opened) == batch.MAX_DEAD
     # A few of them, as the last ones of a class may be, are each left open.
-    said = (Outcome.REFUSED, "the process that ran this notebook died; nothing is deducted")
+    said = (Outcome.REFUSED, "the process that ran this notebook died; no points are deducted")
     assert outcomes(todo[:3], settings("dead")) == {f"s{n}": said for n in range(3)}
 
 
@@ -236,7 +236,7 @@ def test_who_kills_its_worker_costs_nobody_else_anything(tmp_path: Path) -> None
         (tmp_path / f"{name}.ipynb").write_bytes(data)
         place = next(n for n, one in enumerate(todo) if one.student == name)
         todo[place] = replace(todo[place], sha256=hashlib.sha256(data).hexdigest())
-    said = (Outcome.REFUSED, "the process that ran this notebook died; nothing is deducted")
+    said = (Outcome.REFUSED, "the process that ran this notebook died; no points are deducted")
     assert outcomes(todo, settings("processes")) == {
         **dict.fromkeys(("ada", "dan", "eve", "fay"), FINE),
         "bob": said,

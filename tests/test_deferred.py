@@ -161,7 +161,7 @@ def test_a_measurement_that_stays_unclear_when_it_is_made_alone_is_for_a_person(
     assert ann["there"].verdict is Verdict.UNSETTLED
     assert "the machine was busy" in ann["there"].feedback
     assert "the baseline was slower while this code was running" in ann["there"].feedback
-    assert ann["there"].feedback.endswith("a person decides.")
+    assert ann["there"].feedback.endswith("a person will review it.")
     # Nobody can keep the grader measuring for ever.
     assert grade(handed, release, results, Settings()).executed == 0
     with Gradebook.open(results) as book:
@@ -193,8 +193,8 @@ def test_what_other_work_may_have_cost_stays_open_and_is_run_again(
     bo = marks(results, "bo")
     assert (bo["here"].points, bo["there"].points) == (0, None)
     assert bo["there"].feedback == (
-        f"This mark is open, and nothing is deducted: {why}. The same happened when the notebook "
-        "ran alone. Grade it again."
+        f"This mark is open, and no points are deducted: {why}. The same happened when the "
+        "notebook ran alone. Grade it again."
     )
 
     later = grade(handed, release, results, Settings(jobs=1))

@@ -81,17 +81,17 @@ RIGHT = {
 WRONG = {
     "column": (
         "found['values'] = found['values'][:, None]",
-        "'values' of the result has another shape",
+        "'values' of the result has a wrong shape",
     ),
-    "row": ("found['values'] = found['values'][None]", "'values' of the result has another shape"),
+    "row": ("found['values'] = found['values'][None]", "'values' of the result has a wrong shape"),
     "empty": (
         "found['values'] = np.zeros((0, len(x)))",
-        "'values' of the result has another shape",
+        "'values' of the result has a wrong shape",
     ),
     "list": ("found['values'] = found['values'].tolist()", "'values' of the result is a list"),
     "complex": (
         "found['values'] = found['values'] + 0j",
-        "'values' of the result has another dtype",
+        "'values' of the result has a wrong dtype",
     ),
     "NaN count": ("found['count'] = float('nan')", "'count' of the result is not finite"),
     "infinite count": ("found['count'] = -float('inf')", "'count' of the result is not finite"),
@@ -102,9 +102,9 @@ WRONG = {
         "found['each'][0] = float('nan')",
         "an item of 'each' of the result is not finite",
     ),
-    "more items": ("found['each'].append(0)", "'each' of the result has another number of items"),
+    "more items": ("found['each'].append(0)", "'each' of the result has a wrong number of items"),
     "column of items": ("found['each'] = np.array([[1.5], [-2.5]])", "an item of 'each'"),
-    "another key": ("found['more'] = 1", "the result has a key that is not asked for"),
+    "another key": ("found['more'] = 1", "the result has an unexpected key"),
     "no key": ("del found['each']", "the result has no 'each'"),
     "a list of it": ("found = [found]", "the result is a list, not a dict"),
 }
@@ -258,7 +258,7 @@ def test_a_judge_that_fails_leaves_one_mark_open(monkeypatch: pytest.MonkeyPatch
     marks = graded(**answers)
     assert marks["fits"].verdict is Verdict.UNSETTLED
     assert marks["fits"].points is None
-    assert "a fault of ours" in marks["fits"].feedback
+    assert "an internal error" in marks["fits"].feedback
     assert "42" not in marks["fits"].feedback
     assert {p: m for p, m in marks.items() if p != "fits"} == {
         p: m for p, m in before.items() if p != "fits"

@@ -93,7 +93,7 @@ def test_large_arrays_are_compared_in_little_memory() -> None:
         why = difference(got, want, Closeness()) or ""
 
     assert peak_of(compare) < 10e6
-    assert why == "the result has other values"
+    assert why == "the result has wrong values"
 
 
 def test_places_are_looked_at_in_all_blocks() -> None:
@@ -103,7 +103,7 @@ def test_places_are_looked_at_in_all_blocks() -> None:
         assert difference(read(trial.encode(got)), read(trial.encode(want)), Closeness()) is None
         got[3, 49_999] = 0
         both = (read(trial.encode(one)) for one in (got, want))
-        assert difference(*both, Closeness()) == "the result has other values"
+        assert difference(*both, Closeness()) == "the result has wrong values"
 
 
 def test_of_a_large_result_no_more_is_written_out_than_is_shown() -> None:

@@ -91,9 +91,9 @@ def test_no_number_is_said_to_the_known_wrong(name: str) -> None:
 
 
 def test_a_key_is_named_when_an_author_wrote_it() -> None:
-    why = "'values' of 'layer7' of the result has another shape"
+    why = "'values' of 'layer7' of the result has a wrong shape"
     assert without_names(why, {"values"}) == (
-        "'values' of one of the keys of the result has another shape"
+        "'values' of one of the keys of the result has a wrong shape"
     )
 
 

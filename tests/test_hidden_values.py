@@ -278,7 +278,7 @@ def test_tensors_and_arrays_are_not_one_another() -> None:
 
 def test_types_of_numbers_count_unless_they_need_not() -> None:
     one, other = np.zeros(3, np.float32), np.zeros(3)
-    assert differs(one, other) == "the result has another dtype"
+    assert differs(one, other) == "the result has a wrong dtype"
     assert differs(one, other, Closeness(dtype=False)) is None
     assert differs(np.zeros(3, int), other, Closeness(dtype=False)) is None
 
@@ -294,9 +294,9 @@ def test_whole_numbers_are_near_by_the_absolute_alone() -> None:
 
 def test_what_is_wrong_is_said_without_how_much_and_where() -> None:
     want, got = np.arange(4.0), np.array([0.0, 1.0, 2.0, 4.0])
-    assert differs(got, want) == "the result has other values"
-    assert differs(want + 1, want) == "the result has other values"
-    assert differs([1, {"a": 2}], [1, {"a": 3}]) == "'a' of an item of the result has another value"
+    assert differs(got, want) == "the result has wrong values"
+    assert differs(want + 1, want) == "the result has wrong values"
+    assert differs([1, {"a": 2}], [1, {"a": 3}]) == "'a' of an item of the result has a wrong value"
     assert differs(len, [1]) == "the result is a function, not a list"
 
 

@@ -130,9 +130,9 @@ def test_a_computed_option_is_printed_with_its_unit_and_digits() -> None:
         ((Option(text="x"), Option(text="y")), "none is"),
         ((Option(text="x", correct=True), Option(text="y", correct=True)), "'x' and 'y'"),
         ((Option(text="x", correct=True),), "2 to 26"),
-        ((Option(text="x", correct=True), Option(text=" X ", id="other")), "two of the things"),
+        ((Option(text="x", correct=True), Option(text=" X ", id="other")), "two of the choices"),
         ((Option(text="x y", correct=True), Option(text="x-y")), "have the id"),
-        ((Option(text="A", correct=True), Option(text="no")), "taken for a letter"),
+        ((Option(text="A", correct=True), Option(text="no")), "mistaken for"),
         ((Option(value=1, correct=True), Option(text="no")), "needs an 'id'"),
         ((Option(text="{{ gpus }}", correct=True), Option(text="no")), "needs an 'id'"),
         ((Option(id="x", correct=True), Option(text="no")), "either 'text' or 'value'"),
@@ -291,7 +291,7 @@ def test_an_option_chosen_wrongly_speaks_up() -> None:
 
 
 def test_a_single_option_has_no_credit_of_its_own_among_several() -> None:
-    with pytest.raises(ValueError, match="'rule' decides"):
+    with pytest.raises(ValueError, match="'rule' sets the points"):
         a_key(a_multi_choice(options=FORMATS))
 
 
@@ -347,9 +347,9 @@ def test_an_order_names_every_letter_once() -> None:
     key = a_key(an_ordering())
     assert refused(key, ["A", "B", "C"]) == "D is missing; give every letter once."
     assert refused(key, ["A", "B"]) == "C, D are missing; give every letter once."
-    assert refused(key, "ABCDA") == "A stands there twice; give every letter once."
+    assert refused(key, "ABCDA") == "A appears more than once; give every letter once."
     assert "no order" in refused(key, {"A", "B", "C", "D"})
-    assert "none of the letters" in refused(key, "ABCX")
+    assert "one of the letters" in refused(key, "ABCX")
 
 
 DIAMOND = (("load", "forward", "update"), ("load", "backward", "update"))
@@ -461,7 +461,7 @@ def test_an_unreadable_match_costs_only_itself_and_is_named() -> None:
     judgement = judged(key, {**pairs_of(key, "agp"), 2: "Z"})
     assert judgement.share == pytest.approx(2 / 3)
     assert judgement.cells["2"] == "unreadable"
-    assert 'Item 2: "Z" is none of the letters A to D' in judgement.note
+    assert 'Item 2: "Z" is not one of the letters A to D' in judgement.note
 
 
 def test_matches_for_items_that_are_not_there_are_unreadable() -> None:
@@ -507,13 +507,13 @@ def test_a_match_without_its_target_is_the_authors_error() -> None:
     ("part", "rule"),
     [
         (a_multi_choice(), "all or nothing"),
-        (a_multi_choice(rule="each-option"), "every option counts"),
-        (a_multi_choice(rule="net-correct"), "wrong letters cost what right ones earn"),
+        (a_multi_choice(rule="each-option"), "each option counts"),
+        (a_multi_choice(rule="net-correct"), "each wrong letter cancels a right one"),
         (an_ordering(), "all or nothing"),
-        (an_ordering(credit="longest-run"), "the longest stretch in a right order counts"),
-        (an_ordering(credit="pairs"), "every pair the right way round counts"),
-        (a_matching(), "each one counts"),
-        (a_table(), "each one counts"),
+        (an_ordering(credit="longest-run"), "the longest run in a right order counts"),
+        (an_ordering(credit="pairs"), "each pair in the right order counts"),
+        (a_matching(), "each item counts"),
+        (a_table(), "each number counts"),
     ],
 )
 def test_whoever_answers_in_parts_is_told_how_they_score_and_no_refusal_repeats_it(

@@ -78,12 +78,12 @@ def test_a_row_may_be_short_or_missing_but_not_long() -> None:
     assert judged(KEY, {8: RIGHT[8]}).share == pytest.approx(2 / 6)
     judgement = judged(KEY, {**RIGHT, 2: [7, 2.0896, 1]})
     assert judgement.share == pytest.approx(4 / 6)
-    assert "A row is a list of 2" in judgement.note
+    assert "Each row must be a list of 2" in judgement.note
 
 
 def test_rows_that_do_not_exist_make_the_grid_unreadable() -> None:
     assert refused(KEY, {**RIGHT, 16: [1, 1]}) == 'There is no row "16"; the rows are 2, 4, 8.'
-    assert "4 rows are given" in refused(KEY, [*RIGHT.values(), [1, 1]])
+    assert "has 4 rows" in refused(KEY, [*RIGHT.values(), [1, 1]])
 
 
 @pytest.mark.parametrize("answer", [7, "7", None, True, {1, 2}, len, [7, 2, 3]])

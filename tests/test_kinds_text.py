@@ -143,7 +143,7 @@ def test_the_explanation_shows_alternatives_but_no_patterns() -> None:
 def test_an_explanation_waits_for_a_person() -> None:
     judgement = judged(a_key(an_explanation()), "The link is the bottleneck.")
     assert (judgement.share, judgement.verdict) == (None, Verdict.UNSETTLED)
-    assert "person" in judgement.note
+    assert "manual grading" in judgement.note
     assert said(a_key(an_explanation()), "one two\n\n  three") == "one two three"
 
 
@@ -172,7 +172,7 @@ def test_a_long_explanation_is_kept_and_says_that_it_was_cut() -> None:
 
 def test_a_rubric_has_the_variants_numbers_and_may_be_missing() -> None:
     assert EXPLANATION.explain(a_key(an_explanation())) == "Full marks for 16 GPUs."
-    assert EXPLANATION.explain(a_key(an_explanation(rubric=""))) == "A person grades this."
+    assert EXPLANATION.explain(a_key(an_explanation(rubric=""))) == "This part is graded manually."
 
 
 def test_no_word_of_a_rubric_or_a_text_is_carried_into_later_parts() -> None:

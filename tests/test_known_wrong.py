@@ -144,7 +144,7 @@ def test_a_wrong_class_and_the_class_of_the_reference(name: str) -> None:
 
     assert judged(0).share == 1
     assert judged(1).note == (
-        "0 of 1 groups of hidden cases pass. Runs cases: an item of the result has another value."
+        "0 of 1 groups of hidden cases pass. Runs cases: an item of the result has a wrong value."
     )
 
 
@@ -235,4 +235,4 @@ def test_indices_of_the_round_before_fail_by_their_indices() -> None:
         assert isinstance(key, CodeKey)
         judged = as_written(name, key)
         assert judged.cells["random cases"] == "incorrect"
-        assert "Random cases: an item of the result has other values" in judged.note
+        assert "Random cases: an item of the result has wrong values" in judged.note

@@ -34,7 +34,7 @@ from tests.builders_kinds import a_key, a_short_text, a_table, an_explanation
 from tests.builders_notebooks import a_notebook
 from tests.test_score import a_paper, evidence, graded
 
-OPEN = "nothing is deducted"
+OPEN = "no points are deducted"
 
 
 def is_open(mark: Mark) -> bool:
@@ -143,7 +143,7 @@ def test_evidence_cut_short_opens_the_marks_that_lose_points_and_no_others() -> 
     grade = score(a_paper(), cut)
     marks = {mark.part: mark for mark in grade.marks}
     assert is_open(marks["share"])
-    assert f"{why}. A person decides." in marks["share"].feedback
+    assert f"{why}. A person will review it." in marks["share"].feedback
     assert marks["time"].points == 4
     assert is_open(marks["fits"])  # it builds on the first, and may earn more
     assert not has_fault(grade)  # to run it again would change nothing
@@ -197,7 +197,7 @@ def test_calls_that_a_limit_kept_from_a_result_leave_the_mark_open(
     judgement = with_random_cases(of=[outcome])
     assert judgement.share is None
     assert judgement.verdict is Verdict.UNSETTLED
-    assert "A person decides." in judgement.note
+    assert "A person will review it." in judgement.note
 
 
 def test_calls_skipped_because_their_group_had_failed_leave_nothing_open() -> None:

@@ -75,7 +75,7 @@ def slowly(node: ast.expr) -> Value:
         case ast.BoolOp(values=values):
             return all(truth(slowly(value), "both sides of 'and'") for value in values)
         case ast.IfExp(test=test, body=body, orelse=orelse):
-            return slowly(body if truth(slowly(test), "what follows 'if'") else orelse)
+            return slowly(body if truth(slowly(test), "the condition after 'if'") else orelse)
         case ast.Call(func=ast.Name(id=name), args=args):
             return bounded(call(FUNCTIONS[name], {}, [slowly(each) for each in args]))
     raise AssertionError(ast.dump(node))

@@ -50,7 +50,7 @@ RIGHT_ALONE = 0.4
 
 
 def raced(body: str, *before: str, key: Any = KEY, **changes: object) -> tuple[Judgement, Raw]:
-    """The judgement on `scaled` with this body, and what was measured."""
+    """The judgement on `scaled` with this body, and its measurement."""
     lines = "\n".join(f"    {line}" for line in body.split("\n"))
     cell = f"import time\nimport numpy as np\ndef q1_scaled(x, by=2):\n{lines}"
     evidence = ran(*before, cell, keys={"q1_scaled": key}, **changes)

@@ -149,7 +149,7 @@ def test_points_by_hand_settle_a_total_and_survive_a_regrade(exam: Path) -> None
         (("--student", "ada", "--answer", "q1_wy", "--points", 1), "did you mean 'q1_why'?"),
         (("--student", "ada", "--answer", "q1_why", "--points", 9), "more than the 4 points"),
         (("--student", "ada", "--points", 1), "either --points or --withdraw"),
-        (("--student", "ada", "--answer", "q1_why", "--withdraw"), "no points by hand"),
+        (("--student", "ada", "--answer", "q1_why", "--withdraw"), "no manual points"),
     ],
 )
 def test_a_mark_by_hand_that_can_not_be_says_why(

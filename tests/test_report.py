@@ -647,9 +647,9 @@ class TestFeedbackPage:
         page = feedback_page(a_full_feedback(), TEMPLATES)
         for verdict, word in {
             "correct": "Correct",
-            "partial": "Partly right",
+            "partial": "Partly correct",
             "mistake": "Known mistake",
-            "incorrect": "Not right",
+            "incorrect": "Incorrect",
             "absent": "No answer",
             "unreadable": "Can&#39;t be read",
             "unsettled": "Open",
@@ -665,9 +665,9 @@ class TestFeedbackPage:
     @pytest.mark.parametrize(
         ("kinds", "sentence"),
         [
-            (["explanation"], "open: 1 part waits for a person"),
-            (["explanation", "explanation"], "open: 2 parts wait for a person"),
-            (["explanation", "numeric"], "open: 2 parts are not settled yet"),
+            (["explanation"], "open: 1 part waits for manual grading"),
+            (["explanation", "explanation"], "open: 2 parts wait for manual grading"),
+            (["explanation", "numeric"], "open: 2 parts are not graded yet"),
         ],
     )
     def test_an_open_total_says_what_it_waits_for(self, kinds, sentence):
@@ -736,7 +736,9 @@ class TestClassPage:
         page = class_page(self.class_of(20), TEMPLATES)
         assert re.search(r'<svg class="histogram"[^>]* role="img" aria-labelledby=', page)
         assert re.search(r"90 to 100 percent: \d+\.", page)
-        assert re.search(r'class="mix" role="img" aria-label="\d+ correct, \d+ partly right', page)
+        assert re.search(
+            r'class="mix" role="img" aria-label="\d+ correct, \d+ partly correct', page
+        )
 
     def test_the_contents_lead_to_every_section(self):
         page = class_page(self.class_of(20), TEMPLATES)

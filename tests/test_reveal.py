@@ -297,11 +297,10 @@ def test_what_to_look_at_tells_how_to_write_it_or_where_to_read():
     found = replace(found, answers={**found.answers, "q1_why": undefined})
     _, feedback = shown_of(found)
     per_gpu, fits, nodes, why = feedback.problems[0].parts
-    assert per_gpu.look_at == "How to write it: a number in GB, or a text with its unit."
-    assert fits.look_at.startswith("How to write it: one letter")
+    assert per_gpu.look_at == "Expected form: a number in GB, or a text with its unit."
+    assert fits.look_at.startswith("Expected form: one letter")
     assert nodes.look_at == (
-        "Go through the conventions under the question one by one. "
-        "To read again: fsdp, mixed precision."
+        "Review the conventions below the question one by one. Review: fsdp, mixed precision."
     )
     assert why.look_at.startswith("Restart the kernel and run all cells")
 
@@ -341,7 +340,7 @@ def test_how_the_notebook_ran_is_told_in_words():
         CellRun(index=8, outcome=Outcome.FINISHED, seconds=0.1, error="E" * 9000),
     )
     _, feedback = shown({}, cells=cells)
-    assert feedback.run.sentence == "3 of 4 code cells did not run to their end."
+    assert feedback.run.sentence == "3 of 4 code cells did not finish."
     assert [(t.number, t.error, t.line) for t in feedback.run.troubles[:2]] == [
         (2, "NameError: x", 3),
         (3, "timeout", None),
@@ -354,9 +353,13 @@ def test_how_the_notebook_ran_is_told_in_words():
     ("outcome", "note", "sentence"),
     [
         (Outcome.FINISHED, None, "The code cell ran."),
-        (Outcome.TIMEOUT, "code cell 3 took 9 s", "It ran out of time: code cell 3 took 9 s."),
-        (Outcome.OUT_OF_MEMORY, None, "It used more memory than it may."),
-        (Outcome.CRASHED, None, "Its kernel stopped."),
+        (
+            Outcome.TIMEOUT,
+            "code cell 3 took 9 s",
+            "The notebook ran out of time: code cell 3 took 9 s.",
+        ),
+        (Outcome.OUT_OF_MEMORY, None, "The notebook exceeded its memory limit."),
+        (Outcome.CRASHED, None, "The kernel stopped."),
     ],
 )
 def test_every_outcome_has_its_sentence(outcome, note, sentence):

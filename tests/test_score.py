@@ -223,7 +223,7 @@ def test_a_mark_of_a_second_run_says_so_where_it_lost_points() -> None:
     marks = {mark.part: mark for mark in score(a_paper(), again).marks}
     assert why not in marks["share"].feedback
     assert marks["time"].points == 0
-    assert marks["time"].feedback.endswith(f"second run, alone, because in the first {why}.")
+    assert marks["time"].feedback.endswith(f"second run, alone, because in the first run {why}.")
 
 
 def test_what_builds_on_a_part_that_we_failed_at_is_opened_only_where_that_may_earn_more(

@@ -25,7 +25,7 @@ from grader.draw import draw, loose_paper, sample_seed
 from grader.grading.score import score
 from grader.kinds import kinds
 from grader.kinds.choice import ChoiceKind
-from grader.kinds.numeric import NumericKey
+from grader.kinds.numbers import NumericKey
 from grader.model import Answer, Evidence, Grade, Key, Mark, Outcome, Paper, Raw, Verdict
 from grader.testing import NONSENSE
 from grader.wire import probe

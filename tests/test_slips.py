@@ -108,22 +108,23 @@ def test_a_ratio_with_two_causes_names_both() -> None:
 
 def test_the_sentence_names_the_slip() -> None:
     key = a_key(a_numeric(answer="28 * GB"))
-    assert judged(key, 28 * GB / GIB).note == "GiB and GB seem to be exchanged; GB was asked."
+    note = "GiB and GB seem to be mixed up; the question asks for GB."
+    assert judged(key, 28 * GB / GIB).note == note
     assert judged(key, 28e9).note.startswith("This is 10^9 times too large: check the prefix")
     assert "60 times too small" in judged(a_key(a_numeric(answer="1 * h", unit="min")), 1).note
-    assert "KiB, MiB, GiB by 1024" in judged(a_key(a_numeric(answer="28 * GB")), 28 * 1.024).note
+    assert "KiB, MiB, GiB use 1024" in judged(a_key(a_numeric(answer="28 * GB")), 28 * 1.024).note
     assert "prefix" in judged(a_key(a_numeric(answer=7, unit="")), 7000).note
 
 
 def test_a_percentage_and_a_fraction_are_told_apart_whatever_was_written() -> None:
     plain = a_key(a_numeric(answer=0.26, unit=""))
+    note = "This is 100 times too large: the question asks for a plain number."
     for answer in (26, "26", "2600%"):
-        assert (
-            judged(plain, answer).note == "This is 100 times too large: a plain number was asked."
-        )
+        assert judged(plain, answer).note == note
     share = a_key(a_numeric(answer=0.26, unit="%"))
+    note = "This is 100 times too small: the question asks for a percentage."
     for answer in (0.26, "0.26%"):
-        assert judged(share, answer).note == "This is 100 times too small: a percentage was asked."
+        assert judged(share, answer).note == note
 
 
 def test_a_slip_is_a_mistake_that_earns_what_the_part_says() -> None:

@@ -157,7 +157,7 @@ def test_an_override_replaces_points_and_says_why_and_leaves_the_grade_alone():
     row = rows_of([grade], overrides=[an_override()])["ada"]
     assert row.score == 3.0
     assert row.marks[0].points == 1.0
-    assert row.marks[0].feedback == "Within 1 %.\n\nPoints set by a person: argued well"
+    assert row.marks[0].feedback == "Within 1 %.\n\nManually graded: argued well"
     assert row.marks[1] == grade.marks[1]
     assert row.overrides == {"q1_size": an_override()}
     assert grade.marks[0].points == 0.0

@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 
 from grader import units
 from grader.expressions import evaluate
-from grader.kinds.numeric import NumericKey, NumericKind
+from grader.kinds.numbers import NumericKey
+from grader.kinds.numeric import NumericKind
 from grader.kinds.shares import share
 from grader.kinds.tolerance import Interval, interval, scaled, within
 from grader.model import Tolerance
@@ -135,7 +136,7 @@ def test_an_interval_keeps_its_relative_width_around_another_value(
         ({"absolute": "500 * MB"}, "within 0.5 GB of the key"),
         ({"significant_figures": 3}, "the key to 3 significant figures"),
         ({"factor": 2}, "within a factor of 2 of the key"),
-        ({"absolute": 0}, "an exact value is asked"),
+        ({"absolute": 0}, "an exact value is required"),
         ({"relative": "1%", "absolute": 2}, "within 2 GB of the key"),
         (
             {"relative": "5%", "because": "kernels vary between drivers."},

@@ -30,7 +30,7 @@ from tests.builders import a_bank, a_roster
 from tests.test_commands import fails, ok, run
 
 MIXED = "id,name,version\nada,Ada,A\nbo,Bo,B\ncy,Cy,A\ndi,Di,\nem,Em,B\n"
-SENTENCE = "; hand in the notebook that you were given"
+SENTENCE = "; submit the notebook that you were given"
 
 
 @pytest.fixture(scope="module")
@@ -275,10 +275,10 @@ def test_whose_notebook_is_refused(graded: Path, bank: Path, tmp_path: Path, cha
     di, sample = made.of(release.students["di"]), made.of(sample_student())
     assert [said(s, n) for s, n in (("ada", a), ("cy", a), ("bo", b), ("di", di))] == [None] * 4
     assert "of version B, and yours is version A" in str(said("ada", b))
-    assert "of version A, and yours is one with numbers of your own" in str(said("di", a))
-    assert "for one student alone, and yours is version A" in str(said("ada", di))
+    assert "of version A, and yours is one with your own numbers" in str(said("di", a))
+    assert "with one student's individual numbers, and yours is version A" in str(said("ada", di))
     for student in ("ada", "di"):
-        assert "sample for practice" in str(said(student, sample))
+        assert "practice sample" in str(said(student, sample))
 
 
 def test_of_two_with_numbers_of_their_own_the_instructor_hears(bank: Path, tmp_path: Path) -> None:
@@ -307,7 +307,7 @@ def test_a_sample_beside_ones_own_costs_nothing(mixed: Path, bank: Path, tmp_pat
         path.write_bytes(made.of(student))
     found = collect(tmp_path, release.students, None, looks_after(release))
     bo, di = found.submissions
-    assert bo.refusal == "this is the sample for practice, which is not graded" + SENTENCE
+    assert bo.refusal == "this is the practice sample, which is not graded" + SENTENCE
     assert di.refusal is None
     assert Path(di.path).name == "quiz.ipynb"
     levels = {(n.path, n.level) for n in found.notices}

@@ -1,4 +1,4 @@
-"""Expressions and texts that authors write: safe by construction, with units, compiled once."""
+"""Expressions and texts in problem specs: safe by construction, with units, compiled once."""
 
 from grader.expressions.evaluate import Closure, evaluate, holds, names_in, prepared
 from grader.expressions.fault import ExpressionError, TextError

@@ -1,4 +1,4 @@
-"""The operators of expressions: bounded, finite, and strict about what goes with what."""
+"""The operators of expressions, with bounded, finite results and strict types."""
 
 from __future__ import annotations
 
@@ -12,18 +12,18 @@ from grader.expressions.fault import ExpressionError
 from grader.units.quantity import Quantity, Value, describe, dimension_of
 
 MAX_BITS = 1024
-# Every finite float lies within it too, so one comparison bounds both; nan and inf fail it.
+# Covers every finite float too, so that one comparison bounds both; nan and inf fail it.
 LIMIT = 1 << MAX_BITS
 NUMBERS = frozenset({int, float})
 ARITHMETIC = NUMBERS | {Quantity}
 MOST = sys.float_info.max
-"""The largest float: compared in no time, while LIMIT also lets larger whole numbers pass."""
+"""The largest float: faster to compare than LIMIT, which also allows larger integers."""
 
 Operator = Callable[[Value, Value], Value]
 
 
 def kind_of(value: object) -> str:
-    """What a value is called in an error, such as "text"."""
+    """Returns what a value is called in an error, such as "text"."""
     if isinstance(value, bool):
         return "a truth value"
     if isinstance(value, str):
@@ -34,7 +34,7 @@ def kind_of(value: object) -> str:
 
 
 def bounded(value: Value) -> Value:
-    """*value* itself; raises ExpressionError when it is too large, or not a finite number."""
+    """Returns *value*. Raises ExpressionError if it is too large or not a finite number."""
     magnitude = value.magnitude if isinstance(value, Quantity) else value
     if isinstance(magnitude, str) or -LIMIT < magnitude < LIMIT:
         return value
@@ -42,13 +42,14 @@ def bounded(value: Value) -> Value:
 
 
 def numeric(value: object, verb: str) -> int | float | Quantity:
-    """*value* when one can calculate with it; raises ExpressionError for text and truth values."""
+    """Returns *value* if it supports arithmetic. Raises ExpressionError for text and truth
+    values."""
     if type(value) in ARITHMETIC:
         return value  # type: ignore[return-value]
     if isinstance(value, bool):
         fix = "write 'a if condition else b'"
         raise ExpressionError(f"can't {verb} a truth value", fix=fix)
-    # A numpy scalar, say: made a plain number, or its own operators would have the word.
+    # Converts a numpy scalar, for example, whose own operators would otherwise be used.
     if isinstance(value, int):
         return int(value)
     if isinstance(value, float):
@@ -80,12 +81,14 @@ def _power(a: Value, b: Value) -> Value:
     size = a.magnitude if isinstance(a, Quantity) else a
     if not isinstance(b, (int, float)):
         raise ExpressionError(f"an exponent must be a plain number, got {kind_of(b)}")
-    # Refused before it is computed: 9**9**9 has 370 million digits.
+    # Checked before computing: 9**9**9 has 370 million digits.
     if isinstance(size, int) and isinstance(b, int) and size.bit_length() * abs(b) > 2 * MAX_BITS:
         if b < 0:
             size = float(size)
         elif abs(size) > 1:
-            raise ExpressionError("the power is too large", fix=f"at most {MAX_BITS} bits")
+            raise ExpressionError(
+                "the power is too large", fix=f"results may have at most {MAX_BITS} bits"
+            )
     result = a**b if isinstance(a, Quantity) else size**b
     if isinstance(result, complex):
         raise ExpressionError("can't take a root of a negative number")
@@ -98,15 +101,15 @@ BINARY: Mapping[str, Operator] = MappingProxyType(
         "-": _operation("subtract", operator.sub),
         "*": _operation("multiply", operator.mul),
         "/": _operation("divide", operator.truediv),
-        "//": _operation("divide whole", operator.floordiv),
+        "//": _operation("floor-divide", operator.floordiv),
         "%": _operation("take the remainder of", operator.mod),
         "**": _operation("raise to a power", _power),
     }
 )
 
 
-# The same for two numbers or quantities of these very types, where nothing goes wrong: what is
-# raised here or comes out beyond MOST is for BINARY, which says in words what it is.
+# Fast paths for numbers or quantities of these types when nothing goes wrong. If they raise or
+# exceed MOST, BINARY computes again and gives the error.
 QUICK: Mapping[str, Operator] = MappingProxyType(
     {
         "+": operator.add,
@@ -118,21 +121,22 @@ QUICK: Mapping[str, Operator] = MappingProxyType(
     }
 )
 WRONG = (ArithmeticError, TypeError, ValueError)
-"""What operators and functions raise for values that they can't take."""
+"""The exceptions of operators and functions for values that they don't support."""
 
 
 def negative(a: Value) -> Value:
-    """-a."""
+    """Returns -a."""
     return -numeric(a, "negate")
 
 
 def positive(a: Value) -> Value:
-    """+a."""
-    return numeric(a, "put a plus before")
+    """Returns +a."""
+    return numeric(a, "use a plus sign on")
 
 
 def truth(value: object, place: str) -> bool:
-    """*value* when it is a truth value; a number in its place is mostly a mistake."""
+    """Returns *value* if it is a truth value. Raises ExpressionError for a number, usually a
+    mistake."""
     if isinstance(value, bool):
         return value
     raise ExpressionError(
@@ -153,7 +157,7 @@ def _ordered(compare: Callable[..., bool]) -> Callable[[object, object], bool]:
 
 
 def equal(a: object, b: object) -> bool:
-    """Whether two values are equal; raises ExpressionError when they never could be."""
+    """Returns whether two values are equal. Raises ExpressionError if they can't be compared."""
     if type(a) is type(b) and not isinstance(a, Quantity):
         return bool(a == b)
     if isinstance(a, (str, bool)) or isinstance(b, (str, bool)):
@@ -161,14 +165,14 @@ def equal(a: object, b: object) -> bool:
     left, right = numeric(a, "compare"), numeric(b, "compare")
     if dimension_of(left) == dimension_of(right):
         return left == right
-    # Zero is zero in every unit, as it is for "<".
+    # Zero is zero in every unit, as for "<".
     if left == 0 or right == 0:
         return not left and not right
     raise ExpressionError(f"can't compare {kind_of(left)} with {kind_of(right)}")
 
 
 def contains(a: object, b: object) -> bool:
-    """Whether *a* is equal to one of the tuple *b*."""
+    """Returns whether *a* equals an item of the tuple *b*."""
     if not isinstance(b, tuple):
         raise ExpressionError(f"'in' needs a list such as (1, 2), got {kind_of(b)}")
     return any(equal(a, each) for each in b)
@@ -187,7 +191,7 @@ COMPARISONS: Mapping[str, Callable[[object, object], bool]] = MappingProxyType(
     }
 )
 
-# The same for two plain numbers.
+# The fast path for two plain numbers.
 QUICK_COMPARISONS: Mapping[str, Callable[[Any, Any], bool]] = MappingProxyType(
     {
         "<": operator.lt,

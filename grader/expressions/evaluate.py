@@ -1,4 +1,5 @@
-"""Expressions to values: parsed and compiled to closures once, then called per variant."""
+"""Evaluates expressions, which are parsed and compiled to closures once, then called per
+variant."""
 
 from __future__ import annotations
 
@@ -36,29 +37,29 @@ NO_FACTS: Facts = MappingProxyType({})
 
 
 class Compiled(NamedTuple):
-    """An expression ready to be evaluated, and the names it needs in scope."""
+    """A compiled expression and the names that it needs in scope."""
 
     run: Closure
     names: frozenset[str]
 
 
 class _Piece(NamedTuple):
-    """A compiled part; constant ones are evaluated once, when they are compiled."""
+    """A compiled part; constants are evaluated once, when they are compiled."""
 
     run: Closure
     constant: bool
 
 
 def names_in(source: str) -> frozenset[str]:
-    """The names in *source* that a scope must bind; neither units nor functions.
+    """Returns the names that *source* needs in scope, without units and functions.
 
-    Raises ExpressionError for anything that is no expression.
+    Raises ExpressionError if it is not an expression.
     """
     return _compiled(source).names
 
 
 def evaluate(source: str | float | bool, scope: Scope, facts: Facts = NO_FACTS) -> Value:
-    """The value of *source* where *scope* binds its names.
+    """Returns the value of *source* with names from *scope*.
 
     A number or a truth value is its own value. Raises ExpressionError.
     """
@@ -68,21 +69,22 @@ def evaluate(source: str | float | bool, scope: Scope, facts: Facts = NO_FACTS) 
 
 
 def holds(source: str | float | bool, scope: Scope, facts: Facts = NO_FACTS) -> bool:
-    """Whether the condition *source* is true; raises ExpressionError when it is no condition."""
+    """Returns whether the condition *source* is true. Raises ExpressionError if it is no
+    condition."""
     return truth(evaluate(source, scope, facts), "a condition")
 
 
 def prepared(source: str | float | bool) -> Closure:
-    """*source* as a function of scope and facts, for whoever evaluates it many times.
+    """Returns *source* as a function of scope and facts, for repeated evaluation.
 
-    Raises ExpressionError for anything that is no expression; the function does as `evaluate`.
+    Raises ExpressionError if it is not an expression; the function raises like `evaluate`.
     """
     return _compiled(source).run if isinstance(source, str) else _constant(bounded(source)).run
 
 
 def _compiled(source: str) -> Compiled:
     if len(source) > syntax.MAX_LENGTH:
-        syntax.parse(source)  # refuses it, before it becomes the key of a cache
+        syntax.parse(source)  # rejects it before it becomes a cache key
     return _cached(source)
 
 
@@ -101,7 +103,7 @@ def _piece(node: ast.expr) -> _Piece:
     try:
         return _constant(piece.run({}, NO_FACTS))
     except ExpressionError:
-        # Such as 1/0 in a branch never taken: it raises when it is reached, if ever.
+        # For example 1/0 in a branch that is never taken: it raises only if it is reached.
         return piece
 
 
@@ -176,7 +178,7 @@ def _of_unary(node: ast.UnaryOp) -> _Piece:
     operand, column = _piece(node.operand), node.col_offset
     inner = operand.run
     if isinstance(node.op, ast.Not):
-        apply: Callable[[Value], Value] = lambda x: not truth(x, "what follows 'not'")  # noqa: E731
+        apply: Callable[[Value], Value] = lambda x: not truth(x, "the operand of 'not'")  # noqa: E731
     else:
         apply = negative if isinstance(node.op, ast.USub) else positive
 
@@ -241,7 +243,7 @@ def _of_condition(node: ast.IfExp) -> _Piece:
 
     def run(scope: Scope, facts: Facts) -> Value:
         try:
-            holds_here = truth(test.run(scope, facts), "what follows 'if'")
+            holds_here = truth(test.run(scope, facts), "the condition after 'if'")
         except ExpressionError as error:
             raise _placed(error, column) from None
         return (then if holds_here else other).run(scope, facts)
@@ -271,7 +273,7 @@ def _of_call(node: ast.Call) -> _Piece:
 
 
 def _quickly(quick: Callable[..., int | float], values: list[Value]) -> int | float | None:
-    """What a function gives for plain numbers; None where that takes a closer look."""
+    """Returns a function's result for plain numbers; None if the fast path does not apply."""
     for value in values:
         if type(value) not in NUMBERS:
             return None
@@ -285,7 +287,7 @@ def _quickly(quick: Callable[..., int | float], values: list[Value]) -> int | fl
 def _of_tuple(node: ast.Tuple) -> _Piece:
     pieces = [_piece(element) for element in node.elts]
     runs = [piece.run for piece in pieces]
-    # Seen by 'in' alone, so it never becomes a value of an expression.
+    # Used only by 'in', so it never becomes the value of an expression.
     return _Piece(
         lambda scope, facts: tuple(each(scope, facts) for each in runs),  # type: ignore[arg-type,return-value]
         all(p.constant for p in pieces),

@@ -1,16 +1,16 @@
-"""What is wrong with an expression or a text, in one line, and where in it."""
+"""Errors in expressions and texts: one line that says what is wrong and where."""
 
 from __future__ import annotations
 
 
 class ExpressionError(ValueError):
-    """An expression that can't be read, or has no value for these numbers."""
+    """An expression can't be parsed or has no value for these numbers."""
 
     def __init__(self, what: str, column: int | None = None, fix: str | None = None):
         super().__init__(what, column, fix)
         self.what = what
         self.column = column
-        """Counting from 1; None when no place in the expression is to blame."""
+        """Counted from 1; None if no position is known."""
         self.fix = fix
 
     def __str__(self) -> str:
@@ -19,13 +19,13 @@ class ExpressionError(ValueError):
 
 
 class TextError(ValueError):
-    """A text with placeholders that can't be read or filled in."""
+    """A text with placeholders can't be parsed or filled in."""
 
     def __init__(self, what: str, line: int | None = None, fix: str | None = None):
         super().__init__(what, line, fix)
         self.what = what
         self.line = line
-        """Counting from 1."""
+        """Counted from 1."""
         self.fix = fix
 
     def __str__(self) -> str:
@@ -34,6 +34,6 @@ class TextError(ValueError):
 
 
 def shortened(text: str, length: int = 24) -> str:
-    """*text* fit to be quoted in one line."""
+    """Returns *text* shortened for a one-line message."""
     safe = "".join(c if c.isprintable() else "?" for c in text[:length])
     return f"{safe}..." if len(text) > length else safe

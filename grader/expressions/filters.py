@@ -1,4 +1,4 @@
-"""The filters that texts may use, as in {{ state | unit("GB", 4) }}."""
+"""The filters of texts, as in {{ state | unit("GB", 4) }}."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _MAX_JOINED = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Filter:
-    """One filter: what to call, with how many arguments behind the value, and how it is written."""
+    """A filter: its function, the number of arguments after the value, and its usage."""
 
     call: Callable[..., Value]
     most: int
@@ -27,12 +27,12 @@ class Filter:
 
 
 def shown(value: object) -> str:
-    """How a placeholder prints its value: quantities with their unit, 24.0 as 24."""
+    """Returns a placeholder's value as text: quantities with their unit, 24.0 as 24."""
     if isinstance(value, float) and not math.isfinite(value):
         raise ExpressionError("the value is not a finite number")
     if isinstance(value, (bool, str, int, float, Quantity)):
         return units.show(value)
-    raise ExpressionError(f"can't print {kind_of(value)}", fix="print its pieces in a loop")
+    raise ExpressionError(f"can't print {kind_of(value)}", fix="print its items in a loop")
 
 
 def _plain(value: object, name: str) -> int | float:
@@ -46,7 +46,7 @@ def _plain(value: object, name: str) -> int | float:
 
 def _digits(digits: object) -> int:
     if isinstance(digits, bool) or not isinstance(digits, int) or not 1 <= digits <= 17:
-        raise ExpressionError("the number of digits is a whole number from 1 to 17")
+        raise ExpressionError("the number of digits must be a whole number from 1 to 17")
     return digits
 
 
@@ -61,7 +61,7 @@ def _number(value: Value, digits: object = 6) -> str:
 
 
 def _thousands(value: Value, digits: object = 6) -> str:
-    # The separator is English, like the notebooks; "1,200 MB" is also what answers may use.
+    # The English separator; answers may use it too, as in "1,200 MB".
     text = units.number(_plain(value, "thousands"), _digits(digits))
     whole, point, rest = text.partition(".")
     return f"{int(whole):,}{point}{rest}" if whole.lstrip("-").isdigit() else text
@@ -79,7 +79,7 @@ def _scientific(value: Value, digits: object = 6) -> str:
     x = _plain(value, "scientific")
     mantissa, exponent = f"{x:.{_digits(digits) - 1}e}".split("e")
     short = mantissa.rstrip("0").rstrip(".") if "." in mantissa else mantissa
-    # Reads alike in plain text, Markdown and between dollar signs.
+    # Readable in plain text, Markdown, and between dollar signs.
     return f"{short} × 10{str(int(exponent)).translate(_RAISED)}"
 
 
@@ -87,7 +87,7 @@ def _round(value: Value, digits: Value = 0, method: object = "common") -> Value:
     if method == "common":
         return FUNCTIONS["round"].call(_plain(value, "round"), digits)
     if method not in {"ceil", "floor"}:
-        raise ExpressionError("'round' rounds by 'common', 'ceil' or 'floor'")
+        raise ExpressionError("the method of 'round' must be 'common', 'ceil', or 'floor'")
     scale = BINARY["**"](10, digits)
     scaled = BINARY["*"](_plain(value, "round"), scale)
     return BINARY["/"](FUNCTIONS[str(method)].call(scaled), scale)
@@ -95,10 +95,10 @@ def _round(value: Value, digits: Value = 0, method: object = "common") -> Value:
 
 def _join(values: object, separator: object = "") -> str:
     if not isinstance(values, (list, tuple, range)) or not isinstance(separator, str):
-        raise ExpressionError("'join' needs a list and a text between its pieces")
+        raise ExpressionError("'join' needs a list and a separator text")
     joined = separator.join(shown(v) for v in values)
     if len(joined) > _MAX_JOINED:
-        raise ExpressionError("'join' makes a text that is too long")
+        raise ExpressionError("the result of 'join' is too long")
     return joined
 
 

@@ -1,4 +1,4 @@
-"""The functions that expressions and texts may call."""
+"""The functions of expressions and texts."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Facts = Mapping[str, Mapping[str, Value]]
 
 @dataclass(frozen=True, slots=True)
 class Function:
-    """One function: what to call, with how many arguments, and how it is written."""
+    """A function: its implementation, its number of arguments, and its usage."""
 
     call: Callable[..., Value]
     least: int
@@ -27,7 +27,7 @@ class Function:
     usage: str
     takes_facts: bool = False
     quick: Callable[..., int | float] | None = None
-    """The same for plain numbers where nothing goes wrong; what it raises is for `call`."""
+    """A fast path for plain numbers; if it raises, `call` gives the error."""
 
 
 def _plain(value: Value, name: str) -> int | float:
@@ -87,7 +87,7 @@ def _clamp(x: Value, low: Value, high: Value) -> Value:
 def _round(x: Value, digits: Value = 0) -> Value:
     places = _whole(digits, "round")
     if abs(places) > 300:
-        raise ExpressionError("round() takes at most 300 digits")
+        raise ExpressionError("round() supports at most 300 digits")
     found = _plain(x, "round")
     return round(found, places) if places else round(found)
 
@@ -103,7 +103,7 @@ def _ceil(x: Value) -> Value:
 def _sqrt(x: Value) -> Value:
     found = numeric(x, "use sqrt() on")
     if (found.magnitude if isinstance(found, Quantity) else found) < 0:
-        raise ExpressionError("sqrt() of a negative number")
+        raise ExpressionError("sqrt() needs a number of at least 0")
     return BINARY["**"](found, 0.5) if isinstance(found, Quantity) else math.sqrt(found)
 
 
@@ -123,7 +123,7 @@ def _log(x: Value, base: Value | None = None) -> Value:
         return math.log(_positive(x, "log"))
     below = _positive(base, "log")
     if below == 1:
-        raise ExpressionError("log() has no base 1")
+        raise ExpressionError("the base of log() can't be 1")
     return math.log(_positive(x, "log"), below)
 
 
@@ -138,24 +138,24 @@ def _lcm(*values: Value) -> Value:
 def _comb(n: Value, k: Value) -> Value:
     total, taken = _whole(n, "comb"), _whole(k, "comb")
     if total < 0 or taken < 0:
-        raise ExpressionError("comb() needs numbers from zero up")
-    # The work grows with the smaller side and the length of n.
+        raise ExpressionError("comb() needs numbers of at least 0")
+    # The cost grows with the smaller side and the length of n.
     if min(taken, abs(total - taken)) * total.bit_length() > 16 * MAX_BITS:
-        raise ExpressionError("comb() of numbers this large")
+        raise ExpressionError("the numbers in comb() are too large")
     return math.comb(total, taken)
 
 
 def _factorial(n: Value) -> Value:
     found = _whole(n, "factorial")
     if not 0 <= found <= 170:
-        raise ExpressionError(f"factorial() takes 0 to 170, got {units.number(found)}")
+        raise ExpressionError(f"factorial() supports 0 to 170, got {units.number(found)}")
     return math.factorial(found)
 
 
 def _significant(x: Value, digits: Value) -> Value:
     places = _whole(digits, "significant")
     if not 1 <= places <= 17:
-        raise ExpressionError("significant() takes 1 to 17 digits")
+        raise ExpressionError("significant() supports 1 to 17 digits")
     found = _plain(x, "significant")
     if isinstance(found, int):
         return round(found, places - len(str(abs(found))))
@@ -182,7 +182,7 @@ def _pick(key: Value, *pairs: Value) -> Value:
 
 
 def look_up(facts: Facts, item: Value, field: Value) -> Value:
-    """The fact *field* of *item*; raises ExpressionError with a near miss."""
+    """Returns the fact *field* of *item*. Raises ExpressionError with the closest name."""
     for name, known, noun in ((item, facts, "item"), (field, facts.get(str(item), {}), "field")):
         if not isinstance(name, str):
             raise ExpressionError("fact() needs names in quotes", fix=FUNCTIONS["fact"].usage)
@@ -191,7 +191,7 @@ def look_up(facts: Facts, item: Value, field: Value) -> Value:
             where = f" of '{shortened(str(item))}'" if noun == "field" else ""
             raise ExpressionError(
                 f"the facts have no {noun} '{shortened(name)}'{where}",
-                fix=f"did you mean '{close}'?" if close else "see problems/facts",
+                fix=f"did you mean '{close}'?" if close else "see the files in problems/facts",
             )
     return facts[str(item)][str(field)]
 
@@ -228,11 +228,12 @@ FUNCTIONS: Mapping[str, Function] = MappingProxyType(
 
 
 def check_call(name: str, count: int) -> Function:
-    """The function *name*; raises ExpressionError when it isn't one or takes another number."""
+    """Returns the function *name*. Raises ExpressionError if it does not exist or takes another
+    number of arguments."""
     function = FUNCTIONS.get(name)
     if function is None:
         close = nearest(name[:100], FUNCTIONS)
-        fix = f"did you mean '{close}'?" if close else "it has " + ", ".join(FUNCTIONS)
+        fix = f"did you mean '{close}'?" if close else "choose from " + ", ".join(FUNCTIONS)
         raise ExpressionError(f"unknown function '{shortened(name)}'", fix=fix)
     if count < function.least or (function.most is not None and count > function.most):
         raise ExpressionError(
@@ -243,7 +244,7 @@ def check_call(name: str, count: int) -> Function:
 
 
 def call(function: Function, facts: Facts, arguments: list[Value]) -> Value:
-    """What *function* gives; whatever goes wrong in it is an ExpressionError."""
+    """Returns the result of *function*. Any error in it becomes an ExpressionError."""
     try:
         if function.takes_facts:
             return function.call(facts, *arguments)

@@ -1,4 +1,4 @@
-"""What a text's placeholders may be made of: a template's syntax tree, checked and rewritten."""
+"""Checks and rewrites the syntax tree of a template: what placeholders may contain."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MAX_DEPTH = 40
 MAX_NODES = 1500
 MAX_LOOP = 100
 MAX_LOOPS = 2
-# The number of arguments that each takes behind the value.
+# The number of arguments after the value.
 TESTS = {"even": 0, "odd": 0, "divisibleby": 1}
 CALLED = "_called_"
 COMPARED = "_compared_"
@@ -33,14 +33,14 @@ _ALLOWED = (
 _NOT_HERE: dict[type[nodes.Node], tuple[str, str]] = {
     nodes.Assign: ("{% set %}", "compute it under 'values'"),
     nodes.AssignBlock: ("{% set %}", "compute it under 'values'"),
-    nodes.Concat: ("'~'", "write one placeholder behind the other"),
+    nodes.Concat: ("'~'", "write one placeholder after the other"),
     nodes.Getitem: ("an index in brackets", "print names, or loop over a list"),
-    nodes.Dict: ("a brace behind '{{'", "put a space between LaTeX's brace and '{{'"),
+    nodes.Dict: ("a brace after '{{'", "put a space between LaTeX's brace and '{{'"),
 }
 
 
 def check(tree: nodes.Template) -> None:
-    """Raises TextError for the first thing that may not be in a text, with its line."""
+    """Raises TextError for the first node that is not allowed, with its line."""
     stack: list[tuple[nodes.Node, int, int]] = [(tree, 0, 0)]
     count = 0
     while stack:
@@ -48,7 +48,7 @@ def check(tree: nodes.Template) -> None:
         count += 1
         loops += isinstance(node, nodes.For)
         if depth > MAX_DEPTH or count > MAX_NODES or loops > MAX_LOOPS:
-            raise TextError("the text has too much in its placeholders", node.lineno, "split it")
+            raise TextError("the placeholders of the text are too complex", node.lineno, "split it")
         _check_node(node)
         called = node.node if isinstance(node, nodes.Call) else None
         stack += [(c, depth + 1, loops) for c in node.iter_child_nodes() if c is not called]
@@ -56,7 +56,7 @@ def check(tree: nodes.Template) -> None:
 
 def _check_node(node: nodes.Node) -> None:
     if not isinstance(node, _ALLOWED):
-        seen, fix = _NOT_HERE.get(type(node), (f"'{type(node).__name__.lower()}'", "leave it out"))
+        seen, fix = _NOT_HERE.get(type(node), (f"'{type(node).__name__.lower()}'", "remove it"))
         raise TextError(f"{seen} is not allowed in a text", node.lineno, fix)
     special = _CHECKS.get(type(node))
     if special:
@@ -85,9 +85,9 @@ def _check_for(node: nodes.For) -> None:
     listed = isinstance(node.iter, (nodes.List, nodes.Tuple))
     if node.recursive or not (listed or _is_range(node.iter)):
         fix = "write {% for n in [1, 2, 4] %} or {% for i in range(4) %}"
-        raise TextError("a loop runs over a list or a range", node.lineno, fix)
+        raise TextError("a loop needs a list or a range", node.lineno, fix)
     if listed and len(node.iter.items) > MAX_LOOP:  # type: ignore[attr-defined]
-        raise TextError(f"a loop has at most {MAX_LOOP} rounds", node.lineno)
+        raise TextError(f"a loop can have at most {MAX_LOOP} iterations", node.lineno)
 
 
 def _is_range(node: nodes.Node) -> bool:
@@ -96,7 +96,7 @@ def _is_range(node: nodes.Node) -> bool:
 
 def _check_call(node: nodes.Call) -> None:
     if not isinstance(node.node, nodes.Name) or node.kwargs or node.dyn_args or node.dyn_kwargs:
-        raise TextError("only functions by name can be called", node.lineno, "see the reference")
+        raise TextError("only named functions can be called", node.lineno, "see the reference")
     if node.node.name == "range":
         if not 1 <= len(node.args) <= 3:
             raise TextError("range() takes one to three numbers", node.lineno)
@@ -111,13 +111,13 @@ def _check_filter(node: nodes.Filter) -> None:
     known = FILTERS.get(node.name)
     if known is None:
         close = nearest(node.name[:100], FILTERS)
-        fix = f"did you mean '{close}'?" if close else "it has " + ", ".join(FILTERS)
+        fix = f"did you mean '{close}'?" if close else "choose from " + ", ".join(FILTERS)
         raise TextError(f"unknown filter '{shortened(node.name)}'", node.lineno, fix)
     count = len(node.args) + len(node.kwargs)
     named = all(k.key == "digits" for k in node.kwargs)
     dynamic = node.dyn_args or node.dyn_kwargs
     if node.node is None or dynamic or not named or not known.least <= count <= known.most:
-        what = f"the filter '{node.name}' got the wrong arguments"
+        what = f"the filter '{node.name}' has the wrong arguments"
         raise TextError(what, node.lineno, f"write {known.usage}")
     if node.name == "unit" and node.args and isinstance(node.args[0], nodes.Const):
         try:
@@ -130,7 +130,7 @@ def _check_test(node: nodes.Test) -> None:
     count = len(node.args) + len(node.kwargs)
     dynamic = node.dyn_args or node.dyn_kwargs or node.kwargs
     if node.name in TESTS and (count != TESTS[node.name] or dynamic):
-        raise TextError(f"the test 'is {node.name}' got the wrong arguments", node.lineno)
+        raise TextError(f"the test 'is {node.name}' has the wrong arguments", node.lineno)
     if node.name not in TESTS:
         fix = "undefined names are errors; write a comparison"
         raise TextError(f"the test 'is {shortened(node.name)}' is not allowed", node.lineno, fix)
@@ -139,17 +139,19 @@ def _check_test(node: nodes.Test) -> None:
 def _check_getattr(node: nodes.Getattr) -> None:
     known = {"index", "index0", "first", "last", "length"}
     if not isinstance(node.node, nodes.Name) or node.node.name != "loop" or node.attr not in known:
-        raise TextError("a '.' behind a name is not allowed in a text", node.lineno, "print a name")
+        raise TextError("a '.' after a name is not allowed in a text", node.lineno, "print a name")
 
 
 def _check_condition(node: nodes.CondExpr) -> None:
     if node.expr2 is None:
-        raise TextError("an 'if' without its 'else'", node.lineno, "write: a if condition else b")
+        raise TextError("an 'if' without 'else'", node.lineno, "write: a if condition else b")
 
 
 def _check_compare(node: nodes.Compare) -> None:
     if len(node.ops) != 1:
-        raise TextError("a chained comparison", node.lineno, "join two comparisons with 'and'")
+        raise TextError(
+            "a chained comparison is not allowed", node.lineno, "join two comparisons with 'and'"
+        )
 
 
 def _check_name(node: nodes.Name) -> None:
@@ -163,9 +165,9 @@ _MAKE_TEXT = frozenset({"unit", "number", "thousands", "percent", "scientific"})
 def _check_arithmetic(node: nodes.BinExpr) -> None:
     for side in (node.left, node.right):
         if isinstance(side, nodes.Filter) and side.name in _MAKE_TEXT:
-            what = f"'| {side.name}' belongs to the last piece of the calculation only"
-            raise TextError(what, node.lineno, "put the calculation in brackets before '|'")
-    # Jinja2 reads 2**3**2 as 64 and -2**2 as 4, where expressions have 512 and -4.
+            what = f"'| {side.name}' applies only to the last operand of the calculation"
+            raise TextError(what, node.lineno, "put the calculation in parentheses before '|'")
+    # Jinja2 reads 2**3**2 as 64 and -2**2 as 4, but expressions give 512 and -4.
     if isinstance(node, nodes.Pow) and isinstance(node.left, (nodes.Pow, nodes.Neg)):
         what = "a power of a power, or of a negative number, is ambiguous here"
         raise TextError(what, node.lineno, "compute it under 'values'")
@@ -187,10 +189,10 @@ _CHECKS: dict[type[nodes.Node], Any] = {
 
 
 class _Rewrite(NodeTransformer):
-    """Functions by a name of their own, and comparisons by ours.
+    """Renames functions, and replaces comparisons by our own.
 
-    "min" is a minute as a name and a function when it is called; and Jinja2 would find a size
-    and a number unequal where our expressions refuse to compare them.
+    "min" is a minute as a name and a function when called. Jinja2 would find a size and a number
+    unequal, where our expressions raise an error.
     """
 
     def visit_Call(self, node: nodes.Call) -> nodes.Node:  # noqa: N802
@@ -214,5 +216,5 @@ def _named(name: str, node: nodes.Node) -> nodes.Name:
 
 
 def rewritten(tree: nodes.Template) -> nodes.Template:
-    """*tree* with functions and comparisons under names that no author can bind."""
+    """Returns *tree* with functions and comparisons under names that authors can't use."""
     return _Rewrite().visit(tree)  # type: ignore[no-any-return]

@@ -1,4 +1,4 @@
-"""The text of an expression to a small checked syntax tree."""
+"""Parses the text of an expression into a small checked syntax tree."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _ALLOWED = (
     *(ast.Call, ast.Name, ast.Constant, ast.Tuple),
 )
 _NOT_HERE = {
-    ast.Attribute: "a '.' behind a name",
+    ast.Attribute: "a '.' after a name",
     ast.Subscript: "an index in brackets",
     ast.Lambda: "a lambda",
     ast.ListComp: "a comprehension",
@@ -56,14 +56,14 @@ _NOT_HERE = {
 
 
 def parse(source: str) -> ast.expr:
-    """The checked tree of *source*; raises ExpressionError.
+    """Returns the checked tree of *source*. Raises ExpressionError.
 
-    Nothing is handed to Python's parser that could keep it busy or make it warn.
+    Python's parser never gets text that could keep it busy or cause a warning.
     """
     if len(source) > MAX_LENGTH:
         raise ExpressionError(
-            f"the expression is {len(source)} characters long, at most {MAX_LENGTH} are read",
-            fix="split it over several 'values'",
+            f"the expression has {len(source)} characters, more than the limit of {MAX_LENGTH}",
+            fix="split it into several 'values'",
         )
     line = re.sub(r"\s", " ", source).rstrip()
     start = len(line) - len(line.lstrip())
@@ -74,7 +74,7 @@ def parse(source: str) -> ast.expr:
     try:
         tree = ast.parse(line, mode="eval").body
     except SyntaxError as error:
-        # The offset is where Python's parser gave up, which its versions don't agree on.
+        # Python versions report different offsets for the same error.
         raise _unreadable(line, (error.offset or 1) - 1, start) from None
     except (ValueError, MemoryError, RecursionError):
         raise ExpressionError("the expression can't be read", fix="make it simpler") from None
@@ -87,8 +87,8 @@ def _unreadable(line: str, offset: int, start: int) -> ExpressionError:
     near = shortened(line[offset:])
     what = f"can't read the expression at '{near}'"
     if not near or re.search(r"[-+*/%<>=(,]$", line):
-        what, offset = "the expression breaks off", len(line)
-    fix = "check operators, quotes and brackets"
+        what, offset = "the expression is incomplete", len(line)
+    fix = "check operators, quotes, and brackets"
     if re.search(r"(?<![<>=!])=(?!=)", line):
         fix = "write '==' to compare"
     return ExpressionError(what, start + offset + 1, fix)
@@ -124,7 +124,7 @@ _INSTEAD = {
 
 
 def _scan(line: str, start: int) -> None:
-    """Raises ExpressionError for what must not reach Python's parser."""
+    """Raises ExpressionError for text that must not reach Python's parser."""
     depth = prefixes = 0
     for match in _TOKENS.finditer(line):
         kind, word, column = match.lastgroup, match[0], start + match.start() + 1
@@ -133,23 +133,23 @@ def _scan(line: str, start: int) -> None:
         if max(depth, prefixes) > MAX_DEPTH:
             raise _too_deep(column)
         if kind == "number" and not (_NUMBER.fullmatch(word) or _HEX.fullmatch(word)):
-            # "1if x" is legal Python, with a warning that depends on its version.
+            # "1if x" is legal Python, but some versions warn.
             what = f"'{shortened(word)}' is not a number"
-            raise ExpressionError(what, column, "write 2 * x for 2x, and spaces around words")
+            raise ExpressionError(what, column, "write 2 * x for 2x, and put spaces around words")
         if kind == "string" and "\\" in word:
-            raise ExpressionError("a backslash means nothing here", column, "leave it out")
+            raise ExpressionError("a backslash has no meaning here", column, "remove it")
         if kind == "other" and (word in _INSTEAD or not word.isascii()):
             fix = _INSTEAD.get(word)
-            raise ExpressionError(f"'{shortened(word)}' means nothing here", column, fix)
+            raise ExpressionError(f"'{shortened(word)}' has no meaning here", column, fix)
 
 
 def _too_deep(column: int) -> ExpressionError:
-    what = f"the expression is nested more than {MAX_DEPTH} deep"
-    return ExpressionError(what, column, "split it over several 'values'")
+    what = f"the expression is nested more than {MAX_DEPTH} levels deep"
+    return ExpressionError(what, column, "split it into several 'values'")
 
 
 class _Check:
-    """Walks a tree once: only what is allowed, and not too much of it."""
+    """Walks a tree once and checks that it has only allowed nodes, and not too many."""
 
     def __init__(self, line: str, start: int):
         self.line = line.encode()
@@ -157,25 +157,25 @@ class _Check:
         self.nodes = 0
 
     def check(self, tree: ast.expr) -> None:
-        """Raises ExpressionError for the first thing that may not be there; numbers columns."""
+        """Raises ExpressionError for the first node that is not allowed, and numbers columns."""
         stack: list[tuple[ast.expr, int, bool]] = [(tree, 1, False)]
         while stack:
             node, depth, listed = stack.pop()
-            # Python counts bytes from 0, people count characters from 1.
+            # Python counts bytes from 0; people count characters from 1.
             before = self.line[: node.col_offset].decode(errors="replace")
             node.col_offset = self.start + len(before) + 1
             self.nodes += 1
             if depth > MAX_DEPTH:
                 raise _too_deep(node.col_offset)
             if self.nodes > MAX_NODES:
-                what = f"the expression has more than {MAX_NODES} pieces"
-                raise ExpressionError(what, node.col_offset, "split it over several 'values'")
+                what = f"the expression has more than {MAX_NODES} nodes"
+                raise ExpressionError(what, node.col_offset, "split it into several 'values'")
             _check_node(node, listed)
             stack += [(child, depth + 1, where) for child, where in _children(node)]
 
 
 def _children(node: ast.expr) -> list[tuple[ast.expr, bool]]:
-    """The parts of *node* that are expressions, and whether each may be a list."""
+    """Yields the subexpressions of *node*, and whether each may be a list."""
     if isinstance(node, ast.Compare):
         listed = [isinstance(op, (ast.In, ast.NotIn)) for op in node.ops]
         return [(node.left, False), *zip(node.comparators, listed, strict=True)]
@@ -191,7 +191,7 @@ def _check_node(node: ast.expr, listed: bool) -> None:
         raise ExpressionError(f"{seen} is not allowed here", column, "see the reference")
     if isinstance(node, ast.Tuple) and not listed:
         raise ExpressionError(
-            "a list stands only behind 'in'", column, "write a decimal point, or a function"
+            "a list is only allowed after 'in'", column, "write a decimal point, or a function"
         )
     if isinstance(node, ast.Constant):
         _check_constant(node.value, column)
@@ -216,9 +216,11 @@ def _check_constant(value: Any, column: int) -> None:
 
 def _check_function(node: ast.Call, column: int) -> None:
     if not isinstance(node.func, ast.Name):
-        raise ExpressionError("only functions by name can be called", column)
+        raise ExpressionError("only named functions can be called", column)
     if node.keywords or any(isinstance(a, ast.Starred) for a in node.args):
-        raise ExpressionError(f"{shortened(node.func.id)}() takes its arguments by place", column)
+        raise ExpressionError(
+            f"{shortened(node.func.id)}() does not accept keyword arguments", column
+        )
     try:
         check_call(node.func.id, len(node.args))
         unit = node.args[1] if node.func.id == "number" else None

@@ -1,4 +1,4 @@
-"""Jinja2 cut down to what cannot run away: checked templates, compiled once."""
+"""A restricted Jinja2 whose templates always terminate: checked and compiled once."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ class _Environment(SandboxedEnvironment):
     intercepted_unops = frozenset("-+")
 
     def call_binop(self, context: Context, operator: str, left: Any, right: Any) -> Any:  # noqa: ARG002
-        """What the operator makes of two values."""
+        """Returns the operator's result for two values."""
         return BINARY[operator](left, right)
 
     def call_unop(self, context: Context, operator: str, arg: Any) -> Any:  # noqa: ARG002
-        """What the sign makes of a value."""
+        """Returns the signed value."""
         return negative(arg) if operator == "-" else positive(arg)
 
 
@@ -74,7 +74,7 @@ def _range(*bounds: Value) -> range:
     except (ValueError, OverflowError):
         length = structure.MAX_LOOP + 1
     if length > structure.MAX_LOOP:
-        raise ExpressionError(f"a loop has at most {structure.MAX_LOOP} rounds")
+        raise ExpressionError(f"a loop can have at most {structure.MAX_LOOP} iterations")
     return rounds
 
 
@@ -99,7 +99,8 @@ def _function(name: str, *arguments: Value, facts: Facts) -> Value:
 
 
 def _constants(names: frozenset[str]) -> dict[str, object]:
-    """Of *names*, those that mean the same in every scope: units, comparisons, and range()."""
+    """Returns those of *names* that have the same meaning in every scope: units, comparisons,
+    range()."""
     constants: dict[str, object] = {n: units.names()[n] for n in names & units.names().keys()}
     for name in names:
         if name.startswith(structure.COMPARED):
@@ -110,19 +111,19 @@ def _constants(names: frozenset[str]) -> dict[str, object]:
 
 
 class Compiled(NamedTuple):
-    """A text ready to be filled in."""
+    """A compiled text."""
 
     template: jinja2.Template
     names: frozenset[str]
-    """What a scope must bind."""
+    """The names that a scope must bind."""
     constants: Mapping[str, object]
     functions: tuple[str, ...]
     """The functions that it calls."""
     lines: Mapping[str, int]
-    """Where each name first stands."""
+    """The line of each name's first use."""
 
     def fill(self, scope: Mapping[str, Value], facts: Facts) -> str:
-        """The text with *scope*'s values in place; raises TextError."""
+        """Returns the text with values from *scope*. Raises TextError."""
         variables = dict(self.constants)
         for name in self.names:
             if name not in scope:
@@ -140,9 +141,9 @@ class Compiled(NamedTuple):
         except (DimensionError, jinja2.TemplateError) as error:
             raise TextError(str(error), self._line(error)) from None
         except (ArithmeticError, TypeError, ValueError) as error:
-            # What is left is a value of the wrong sort, such as "even" of a text.
+            # What remains is a value of the wrong type, such as "even" for a text.
             what = f"a placeholder can't be filled in: {error}"
-            raise TextError(what, self._line(error), "check its types") from None
+            raise TextError(what, self._line(error), "check the types of its values") from None
 
     def _unknown(self, name: str, scope: Mapping[str, Value]) -> TextError:
         close = nearest(name[:100], [*scope, *units.names()])
@@ -152,7 +153,7 @@ class Compiled(NamedTuple):
         return TextError(f"unknown name '{shortened(name)}'", self.lines.get(name), fix)
 
     def _line(self, error: Exception) -> int | None:
-        """The template's line that raised *error*."""
+        """Returns the template's line that raised *error*."""
         trace, line = error.__traceback__, None
         while trace is not None:
             if trace.tb_frame.f_code.co_filename == "<template>":
@@ -166,13 +167,13 @@ def _cut(pieces: Iterator[str]) -> Iterator[str]:
     for piece in pieces:
         length += len(piece)
         if length > MAX_OUTPUT:
-            raise TextError(f"the text grows beyond {MAX_OUTPUT} characters", fix="shorten it")
+            raise TextError(f"the text is longer than {MAX_OUTPUT} characters", fix="shorten it")
         yield piece
 
 
 @lru_cache(maxsize=8192)
 def compiled(text: str) -> Compiled:
-    """*text* checked and compiled; raises TextError."""
+    """Returns *text*, checked and compiled. Raises TextError."""
     environment = _environment()
     try:
         tree = environment.parse(text)
@@ -186,7 +187,7 @@ def compiled(text: str) -> Compiled:
     except (RecursionError, MemoryError, SyntaxError, ValueError, OverflowError) as error:
         if isinstance(error, TextError):
             raise
-        raise TextError("the text can't be read", fix="make its placeholders simpler") from None
+        raise TextError("the text can't be read", fix="simplify its placeholders") from None
     template = jinja2.Template.from_code(environment, code, {})
     constants = _constants(declared)
     called = (n.removeprefix(structure.CALLED) for n in declared if n.startswith(structure.CALLED))
@@ -204,4 +205,4 @@ def compiled(text: str) -> Compiled:
 def _unreadable(error: jinja2.TemplateSyntaxError) -> TextError:
     message = shortened((error.message or "bad syntax").split(". ")[0], 80).rstrip(".")
     what = f"can't read a placeholder: {message[:1].lower()}{message[1:]}"
-    return TextError(what, error.lineno, "write {{ name }}, with a space before LaTeX's own braces")
+    return TextError(what, error.lineno, "write {{ name }}, with a space before a brace of LaTeX")

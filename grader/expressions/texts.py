@@ -1,4 +1,4 @@
-"""Markdown and LaTeX with placeholders, filled in from a scope; Jinja2 waits until one needs it."""
+"""Fills in placeholders in Markdown and LaTeX; imports Jinja2 only if a text needs it."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ NO_FACTS: Facts = MappingProxyType({})
 
 
 def fill(text: str, scope: Mapping[str, Value], facts: Facts = NO_FACTS) -> str:
-    """*text* with its placeholders filled in; Markdown and LaTeX stay as they are.
+    """Returns *text* with its placeholders filled in; Markdown and LaTeX are unchanged.
 
-    Raises TextError with the line to blame.
+    Raises TextError with the line of the error.
     """
-    # Most texts have no placeholder, and none of them needs Jinja2.
+    # Most texts have no placeholders and don't need Jinja2.
     if not _has_placeholders(text):
         return text
     return _compiled(text).fill(scope, facts)
 
 
 def text_names(text: str) -> frozenset[str]:
-    """The names in *text* that a scope must bind; neither units nor functions.
+    """Returns the names in *text* that a scope must bind, without units and functions.
 
     Raises TextError for bad syntax.
     """
@@ -44,8 +44,8 @@ def _has_placeholders(text: str) -> bool:
 
 def _compiled(text: str) -> Compiled:
     if len(text) > MAX_LENGTH:
-        what = f"the text is {len(text)} characters long, at most {MAX_LENGTH} are read"
-        raise TextError(what, fix="split it")
+        what = f"the text has {len(text)} characters, more than the limit of {MAX_LENGTH}"
+        raise TextError(what, fix="shorten it")
     from grader.expressions.template import compiled
 
     return compiled(text)

@@ -1,4 +1,4 @@
-"""The store of students, submissions, evidence, grades, overrides and the audit log."""
+"""The store of students, submissions, evidence, grades, overrides, and the audit log."""
 
 from grader.gradebook.book import Gradebook
 from grader.gradebook.changes import Difference, MarkChange, difference, differences

@@ -1,4 +1,4 @@
-"""One SQLite file and a folder of evidence: everything that is known about a class's work."""
+"""The gradebook: one SQLite file and a folder of evidence."""
 
 from __future__ import annotations
 
@@ -40,9 +40,9 @@ def _identity(path: Path) -> tuple[int, int] | None:
 
 
 class Gradebook:
-    """The store behind a folder of results; open it with `Gradebook.open` and close it after.
+    """The store of a results folder. Open it with `Gradebook.open` and close it when done.
 
-    Any thread may read; one thread at a time may write.
+    Any thread may read; only one thread at a time may write.
     """
 
     def __init__(self, engine: Engine, folder: Path, clock: Callable[[], str] = _now):
@@ -57,14 +57,14 @@ class Gradebook:
     def open(
         cls, folder: Path, *, create: bool = False, clock: Callable[[], str] = _now
     ) -> Gradebook:
-        """The gradebook in *folder*, made when it is not there and *create* is set.
+        """Opens the gradebook in *folder*; creates it if it is missing and *create* is set.
 
-        Raises SetupError when there is none, or one that this version can't use.
+        Raises SetupError if there is none, or if this version can't use it.
         """
         return cls(open_file(folder / FILE, create=create), folder, clock)
 
     def close(self) -> None:
-        """Lets go of the file."""
+        """Closes the file."""
         self._engine.dispose()
 
     def __enter__(self) -> Self:
@@ -85,9 +85,9 @@ class Gradebook:
             yield connection
 
     def _require_present(self) -> None:
-        """Raises SetupError when the file is not where it was opened: nobody would find it again.
+        """Raises SetupError if the file was moved or deleted.
 
-        SQLite itself goes on for a while in a file that has been deleted.
+        SQLite would keep working for a while in a deleted file, whose content would be lost.
         """
         path = self.folder / FILE
         if _identity(path) != self._opened:
@@ -97,14 +97,15 @@ class Gradebook:
     # Settings and the audit log
 
     def setting(self, name: str) -> object:
-        """The value kept under *name*, or None."""
+        """Returns the value stored under *name*, or None."""
         t = schema.settings
         with self._engine.begin() as connection:
             text = connection.scalar(select(t.c.value).where(t.c.name == name))
         return None if text is None else json.loads(text)
 
     def set_setting(self, name: str, value: object, *, by: str = "grader", why: str = "") -> None:
-        """Keeps *value*, which is JSON data, under *name*; a change goes into the audit log."""
+        """Stores *value*, which is JSON data, under *name*. Changes are recorded in the audit
+        log."""
         t, text = schema.settings, to_json(value)
         with self._writing() as connection:
             known = connection.scalar(select(t.c.value).where(t.c.name == name))
@@ -119,12 +120,12 @@ class Gradebook:
     def record(
         self, what: str, *, by: str, why: str = "", detail: Mapping[str, object] | None = None
     ) -> None:
-        """Adds a line to the audit log; what this class does itself is recorded already."""
+        """Adds an entry to the audit log. The methods of this class add theirs themselves."""
         with self._writing() as connection:
             self._note(connection, what, by, why, detail or {})
 
     def audit(self) -> tuple[AuditLine, ...]:
-        """Everything that was done, the oldest first."""
+        """Returns all entries of the audit log, oldest first."""
         query = select(schema.audit).order_by(schema.audit.c.number)
         with self._engine.begin() as connection:
             return tuple(
@@ -148,7 +149,7 @@ class Gradebook:
     # Students and what they handed in
 
     def add_students(self, students: Iterable[Student]) -> None:
-        """Adds students, or brings their names up to date; nobody is ever removed."""
+        """Adds students or updates their names; never removes any."""
         with self._writing() as connection:
             added, changed = students_table.put(connection, students)
             if added or changed:
@@ -156,37 +157,37 @@ class Gradebook:
                 self._note(connection, "students added", "grader", "", detail)
 
     def students(self) -> dict[str, Student]:
-        """All students by id, in order of id."""
+        """Returns all students by ID, sorted by ID."""
         with self._engine.begin() as connection:
             return {student.id: student for student in students_table.read(connection)}
 
     def add_submissions(self, batch: Iterable[Submission]) -> None:
-        """Keeps every attempt, the latest of *batch* last; all of them, or none.
+        """Stores every attempt of *batch*, the latest last; all of them, or none.
 
-        The same file handed in again becomes the latest once more. Raises SetupError, naming
-        the student, when one is of somebody unknown.
+        A file that is handed in again becomes the latest. Raises SetupError, naming the student, if
+        one is unknown.
         """
         with self._writing() as connection:
             submissions.put(connection, batch, at=self._clock())
 
     def submissions(self, student: str | None = None) -> tuple[Submission, ...]:
-        """Every attempt, of one student or of all, the latest last."""
+        """Returns every attempt, of one student or of all, the latest last."""
         with self._engine.begin() as connection:
             return tuple(submissions.read(connection, student))
 
     # Evidence
 
     def put_evidence(self, evidence: Evidence, fingerprint: str) -> Evidence:
-        """Keeps what an execution left behind; *fingerprint* stands for how it was executed.
+        """Stores what an execution left behind; *fingerprint* identifies how it was executed.
 
-        The file is safe on disk before its row is: a kill in between costs one execution. Returns
-        what was kept, which is less when there was far too much of it: score that.
+        The file is on disk before its row is written, so a kill in between costs one execution.
+        Returns the stored evidence, which is truncated if it was far too large: score that.
         """
         self._require_present()
         try:
             kept, line = self.evidence_files.write(evidence)
         except SetupError:
-            self._require_present()  # the better reason, when the whole folder went meanwhile
+            self._require_present()  # a more specific error if the whole folder is gone
             raise
         line |= {"fingerprint": fingerprint, "stored": self._clock()}
         with self._writing() as connection:
@@ -196,9 +197,9 @@ class Gradebook:
         return kept
 
     def evidence(self, submission_sha256: str, fingerprint: str | None = None) -> Evidence | None:
-        """The latest evidence for a file, or None.
+        """Returns the latest evidence for a file, or None.
 
-        Raises GraderError, naming the evidence file, when it is gone or damaged.
+        Raises GraderError, naming the evidence file, if it is missing or damaged.
         """
         with self._engine.begin() as connection:
             found = executions.find_latest(connection, submission_sha256, fingerprint)
@@ -207,14 +208,15 @@ class Gradebook:
     def find_evidence(
         self, submission_sha256: str, fingerprint: str | None = None
     ) -> Evidence | None:
-        """As `evidence`, but None also when the file is gone or damaged: it can be made again."""
+        """Returns the latest evidence for a file, or None, also if its file is missing or
+        damaged."""
         try:
             return self.evidence(submission_sha256, fingerprint)
         except GraderError:
             return None
 
     def evidence_summaries(self) -> dict[str, EvidenceSummary]:
-        """How the latest execution of each file went, by the file's SHA-256."""
+        """Returns the latest execution of each file, by the file's SHA-256."""
         with self._engine.begin() as connection:
             found = executions.read_summaries(connection)
             return {summary.submission_sha256: summary for summary in found}
@@ -222,15 +224,15 @@ class Gradebook:
     # Grades
 
     def begin_run(self, why: str, *, by: str = "grader") -> int:
-        """The number of a new run, under which grades are then filed one by one."""
+        """Starts a run and returns its number, under which grades are stored."""
         with self._writing() as connection:
             return self._begin_run(connection, why, by)
 
     def put_grade(self, grade: Grade, *, run: int) -> bool:
-        """Whether the grade was new; it is then the student's current one.
+        """Stores a grade; returns whether it was new and is now the student's current one.
 
-        A grade equal to the current one is not filed again. Raises SetupError for a student who
-        is not in the gradebook, and GraderError for a run that was never begun.
+        A grade equal to the current one is not stored again. Raises SetupError if the student is
+        not in the gradebook, and GraderError for an unknown run.
         """
         with self._writing() as connection:
             self._require_run(connection, run)
@@ -238,13 +240,14 @@ class Gradebook:
         return filed == 1
 
     def put_grades(self, grades: Iterable[Grade], *, why: str, by: str = "grader") -> int:
-        """How many of *grades* were new; all are filed under one run, or none are."""
+        """Stores *grades* under one run, all or none; returns how many were new."""
         with self._writing() as connection:
             run = self._begin_run(connection, why, by)
             return rows.file_grades(connection, grades, run=run, at=self._clock())
 
     def withdraw_grade(self, student: str, *, by: str, why: str) -> bool:
-        """Whether there was a grade that counted; none does then, and all stay in the history."""
+        """Withdraws the student's current grade; returns whether there was one. The history is
+        kept."""
         with self._writing() as connection:
             found = rows.withdraw_grade(connection, student)
             if found:
@@ -252,16 +255,16 @@ class Gradebook:
         return found
 
     def grades(self) -> Iterator[Grade]:
-        """The current grade of every student that has one, in order of student id.
+        """Yields the current grade of every student that has one, sorted by student ID.
 
-        Read as it is consumed, so a class of any size takes little memory.
+        Grades are read one at a time, so a class of any size needs little memory.
         """
         with self._engine.begin() as connection:
             for _, _, grade in rows.read_grades(connection, schema.grades.c.current.is_(True)):
                 yield grade
 
     def grade_heads(self) -> dict[str, tuple[str, str | None]]:
-        """What stands for the whole current grade, and the file's SHA-256, by student id.
+        """Returns a digest of each current grade and its file's SHA-256, by student ID.
 
         Takes a hundredth of the time of reading the grades.
         """
@@ -269,28 +272,29 @@ class Gradebook:
             return {who: (digest, file) for who, digest, file in rows.read_heads(connection)}
 
     def open_marks(self) -> list[tuple[str, Mark]]:
-        """The student and each mark that is unsettled in the current grades, by student id."""
+        """Yields the student and the mark for each unsettled mark in the current grades, by student
+        ID."""
         with self._engine.begin() as connection:
             return list(rows.read_open_marks(connection))
 
     def grade(self, student: str) -> Grade | None:
-        """The student's current grade, or None."""
+        """Returns the student's current grade, or None."""
         t = schema.grades
         mine = (t.c.student == student) & t.c.current.is_(True)
         with self._engine.begin() as connection:
             return next((grade for _, _, grade in rows.read_grades(connection, mine)), None)
 
     def settled(self, student: str, submission_sha256: str) -> frozenset[str]:
-        """Names of the marks that the student's current grade settles, if it is of this file.
+        """Returns the names of the marks that the student's current grade for this file settles.
 
-        Such a mark comes from a run in which we did not fail, so a later failure of ours should
-        not replace it. Others may be open: what waits for a person is never settled in a grade.
+        Such a mark comes from a run without failures, so a later failure should not replace it.
+        Marks that wait for manual grading are never settled in a grade.
         """
         with self._engine.begin() as connection:
             return frozenset(rows.read_settled(connection, student, submission_sha256))
 
     def history(self, student: str) -> tuple[FiledGrade, ...]:
-        """Every grade the student ever had, the oldest first."""
+        """Yields every grade that the student ever had, oldest first."""
         with self._engine.begin() as connection:
             return tuple(
                 FiledGrade(run=run, at=at, grade=grade)
@@ -314,7 +318,7 @@ class Gradebook:
     # What a person changed by hand
 
     def put_overrides(self, batch: Sequence[Override]) -> None:
-        """Keeps points that a person gave, all or none; they replace earlier ones for the mark."""
+        """Stores manual points, all or none; they replace earlier ones for the same mark."""
         for one in batch:
             if not math.isfinite(one.points) or one.points < 0:
                 raise SetupError(
@@ -329,11 +333,11 @@ class Gradebook:
                 self._note(connection, "override set", one.by, one.reason, detail)
 
     def put_override(self, override: Override) -> None:
-        """Keeps points that a person gave for one mark."""
+        """Stores manual points for one mark."""
         self.put_overrides((override,))
 
     def withdraw_override(self, student: str, name: str, *, by: str, why: str) -> bool:
-        """Whether there was an override to take back; the engine's points count again."""
+        """Withdraws an override; returns whether there was one. The engine's points count again."""
         with self._writing() as connection:
             before = overrides.withdraw(connection, student, name)
             if before is not None:
@@ -342,6 +346,6 @@ class Gradebook:
         return before is not None
 
     def overrides(self) -> tuple[Override, ...]:
-        """All overrides that count, in order of student and mark."""
+        """Returns all current overrides, sorted by student and mark."""
         with self._engine.begin() as connection:
             return tuple(overrides.read(connection))

@@ -1,4 +1,4 @@
-"""Evidence that is small enough to be kept, whatever a notebook made of it."""
+"""Limits the size of evidence, whatever a notebook produced."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from grader.model import Answer, CellRun, Evidence
 from grader.model.evidence import CUT_SHORT
 
 MAX_BYTES = 16_000_000
-"""Of the JSON of one submission; ten times what limits on output and answers let an honest kernel
-say, so only one that forges its messages comes near."""
+"""Maximum bytes of a submission's JSON: ten times what the limits on output and answers allow, so
+only a kernel that forges its messages comes close."""
 
 _LONGEST_ERROR = 1_000
 
 
 def bounded(evidence: Evidence, most: int = MAX_BYTES) -> tuple[Evidence, bytes]:
-    """The evidence with what does not fit into *most* bytes left out, and its JSON.
+    """Returns the evidence truncated to at most *most* bytes, and its JSON.
 
-    What cells printed goes first; then the largest answers, each with the reason in its place.
-    Raises GraderError when something in it is not plain data.
+    The output of cells is removed first, then the largest answers, each replaced by the reason.
+    Raises GraderError if something in it is not plain data.
     """
     data = evidence_to_json(evidence)
     if len(data) <= most:
@@ -44,7 +44,7 @@ def _without_largest(evidence: Evidence, excess: int) -> Evidence:
     for name in sorted(sizes, key=sizes.__getitem__, reverse=True):
         if excess <= 0:
             break
-        why = f"what {name} holds is too large to be kept"
+        why = f"the value of {name} is too large to be stored"
         answers[name] = Answer(name=name, raw=None, absent=why)
         cut_short[name] = why
         excess -= sizes[name] - _size(answers[name])

@@ -1,4 +1,4 @@
-"""What differs between two sets of grades: who changes, by how much, and why."""
+"""Differences between two sets of grades: which students change, by how much, and why."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from grader.words import points
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MarkChange:
-    """One mark before and after; None where it did not exist."""
+    """A mark before and after; None if it did not exist."""
 
     name: str
     before: Mark | None
@@ -19,7 +19,7 @@ class MarkChange:
 
     @property
     def points(self) -> float | None:
-        """What the student gains; None when one side is unsettled."""
+        """The change in points; None if one side is unsettled."""
         before = 0.0 if self.before is None else self.before.points
         after = 0.0 if self.after is None else self.after.points
         return None if before is None or after is None else round(after - before, 6)
@@ -36,7 +36,7 @@ class MarkChange:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Difference:
-    """One student's grade before and after; None where there was none."""
+    """A student's grade before and after; None if there was none."""
 
     student: str
     before: Grade | None
@@ -45,14 +45,15 @@ class Difference:
 
     @property
     def points(self) -> float:
-        """What the total gains, counting settled marks."""
+        """The change of the total, over settled marks."""
         after = self.after.score if self.after else 0.0
         before = self.before.score if self.before else 0.0
         return round(after - before, 6)
 
 
 def difference(before: Grade | None, after: Grade | None) -> Difference | None:
-    """What one student would see change in points, verdicts or feedback; None when nothing does."""
+    """Returns the changes in points, verdicts, or feedback that a student would see; None if
+    none."""
     one = before or after
     if one is None:
         return None
@@ -69,7 +70,7 @@ def difference(before: Grade | None, after: Grade | None) -> Difference | None:
 
 
 def differences(before: Iterable[Grade], after: Iterable[Grade]) -> Iterator[Difference]:
-    """The difference of every student that has one, those of *after* first, in its order."""
+    """Yields the change of every student that has one, those of *after* first, in its order."""
     left = {grade.student: grade for grade in before}
     for grade in after:
         found = difference(left.pop(grade.student, None), grade)
@@ -85,9 +86,11 @@ def _why(before: Mark, after: Mark) -> str:
     if _verdict(before) != _verdict(after):
         return f"{_verdict(before)} became {_verdict(after)}"
     if before.answer != after.answer:
-        return f"read as {after.answer or 'nothing'}, before as {before.answer or 'nothing'}"
+        return (
+            f"now read as {after.answer or 'nothing'}, previously as {before.answer or 'nothing'}"
+        )
     if before.max_points != after.max_points:
-        return f"worth {points(after.max_points)}, before {points(before.max_points)}"
+        return f"now worth {points(after.max_points)}, previously {points(before.max_points)}"
     if before.points != after.points:
         return f"credit for {_verdict(after)} changed"
     if before.problem != after.problem:

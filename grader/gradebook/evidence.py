@@ -1,4 +1,4 @@
-"""Evidence to JSON and back: strict, canonical, and finite numbers only."""
+"""Converts evidence to JSON and back: strict, canonical, and with finite numbers only."""
 
 from __future__ import annotations
 
@@ -15,9 +15,10 @@ FORMAT = 1
 
 
 def evidence_to_json(evidence: Evidence) -> bytes:
-    """The same bytes for equal evidence, in ASCII, so that any text a student made survives.
+    """Returns the evidence as ASCII JSON, with the same bytes for equal evidence.
 
-    Raises GraderError when something in it is not JSON or not finite.
+    ASCII preserves any text from a student. Raises GraderError if something is not JSON or not
+    finite.
     """
     plain = {
         "format": FORMAT,
@@ -54,9 +55,9 @@ def evidence_to_json(evidence: Evidence) -> bytes:
 
 
 def evidence_from_json(data: bytes, *, where: str | None = None) -> Evidence:
-    """The evidence that *data* holds.
+    """Returns the evidence in *data*.
 
-    Raises GraderError, naming *where*, for anything but what `evidence_to_json` writes.
+    Raises GraderError, naming *where*, unless `evidence_to_json` wrote it.
     """
     try:
         return _evidence(
@@ -71,7 +72,7 @@ def evidence_from_json(data: bytes, *, where: str | None = None) -> Evidence:
         raise GraderError(
             f"evidence is damaged: {error}",
             where=where,
-            fix="delete the file and run `grader grade` again; the notebook is executed anew",
+            fix="delete the file and run `grader grade` again; the notebook is executed again",
         ) from None
 
 

@@ -1,4 +1,4 @@
-"""The folder of evidence: one file an execution, named by the SHA-256 of its bytes."""
+"""The folder of evidence: one file per execution, named by the SHA-256 of its content."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from grader.gradebook.plain import storable_or_none
 from grader.model import Evidence
 
 _FIRST = 300
-"""Characters of the first error that the table keeps."""
-_AGAIN = "run `grader grade` again; the notebook is executed anew"
+"""Maximum number of characters of the first error in the table."""
+_AGAIN = "run `grader grade` again; the notebook is executed again"
 
 
 class EvidenceFiles:
-    """Evidence under one folder; nothing there ever changes."""
+    """Evidence files in one folder; they never change."""
 
     def __init__(self, folder: Path):
         self.folder = folder
 
     def path(self, digest: str) -> Path:
-        """Where evidence with this digest lies."""
+        """Returns the path of the evidence with this digest."""
         return self.folder / f"{digest}.json"
 
     def write(self, evidence: Evidence) -> tuple[Evidence, dict[str, object]]:
-        """The evidence as it is kept, and what a table should know of it once it is on disk."""
+        """Writes the evidence to disk; returns it as stored, with the data for the table."""
         evidence, data = bounded(evidence)
         digest = hashlib.sha256(data).hexdigest()
         write_whole(self.path(digest), data, durable=True)
@@ -46,7 +46,8 @@ class EvidenceFiles:
         }
 
     def read(self, digest: str, size: int) -> Evidence:
-        """The evidence. Raises GraderError, naming the file, when it is gone or damaged."""
+        """Returns the evidence. Raises GraderError, naming the file, if it is missing or
+        damaged."""
         path = self.path(digest)
         try:
             data = path.read_bytes()

@@ -1,4 +1,4 @@
-"""Executions to rows of the evidence table and back; what they left behind is in files."""
+"""Converts executions to rows of the evidence table and back; their evidence is in files."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _TABLE = schema.evidence
 
 
 def read_summaries(connection: Connection) -> Iterator[EvidenceSummary]:
-    """How the latest execution of each file went."""
+    """Returns the latest execution of each file."""
     t = _TABLE.c
     latest = select(func.max(t.number)).group_by(t.submission_sha256)
     for row in connection.execute(select(_TABLE).where(t.number.in_(latest))):
@@ -31,7 +31,8 @@ def read_summaries(connection: Connection) -> Iterator[EvidenceSummary]:
 def find_latest(
     connection: Connection, submission_sha256: str, fingerprint: str | None
 ) -> tuple[str, int] | None:
-    """Digest and size of the latest evidence for a file, executed in that way if one is named."""
+    """Returns digest and size of the latest evidence for a file, optionally executed in a given
+    way."""
     t = _TABLE.c
     query = select(t.digest, t.size).where(t.submission_sha256 == submission_sha256)
     if fingerprint is not None:

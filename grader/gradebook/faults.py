@@ -1,4 +1,4 @@
-"""What SQLite says when it can't go on, as a person needs it: what, where, and what to do."""
+"""Explains SQLite errors: what happened, where, and what to do."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ GONE = (
 )
 
 _LITTLE = 200_000
-"""Bytes; with less on the disk, SQLite fails in ways that don't say that the disk is full."""
-_OTHER = "check that no other grader is at work, and that you may write there"
+"""Minimum free space in bytes; with less, SQLite fails without saying that the disk is full."""
+_OTHER = "check that no other grader is running and that you can write there"
 
 
 def explained(error: BaseException | None, file: Path) -> SetupError | None:
-    """The fault of the machine behind *error*; None when the error is a bug of ours."""
+    """Returns the machine's error behind *error*; None if *error* is a bug in the grader."""
     if not isinstance(error, sqlite3.DatabaseError) or isinstance(error, _BUGS):
         return None
     name = getattr(error, "sqlite_errorname", "") or ""
@@ -41,7 +41,7 @@ _BUGS = (
 
 
 def _sentences(name: str, error: Exception, file: Path) -> tuple[str, str]:
-    # Longer names are of special cases: SQLITE_IOERR_WRITE is an SQLITE_IOERR.
+    # Longer names are special cases: SQLITE_IOERR_WRITE is an SQLITE_IOERR.
     kind = name.removeprefix("SQLITE_").split("_")[0]
     if name == "SQLITE_READONLY_DBMOVED":
         return GONE
@@ -58,17 +58,17 @@ def _sentences(name: str, error: Exception, file: Path) -> tuple[str, str]:
 _DISK = {"IOERR", "CANTOPEN", "READONLY"}
 _SENTENCES = {
     "BUSY": (
-        "another program has kept the gradebook locked for half a minute",
-        f"close what has it open, and {AGAIN}",
+        "another program has locked the gradebook for half a minute",
+        f"close the program that uses it, and {AGAIN}",
     ),
     "CORRUPT": (
         "the gradebook is damaged: {error}",
-        "restore it from a copy, or move it away and grade again",
+        "restore it from a backup, or move it away and grade again",
     ),
     "IOERR": ("the disk gave an error: {error}", f"check the disk and its free space, and {AGAIN}"),
     "NOTADB": (
         "this file is not a gradebook: {error}",
-        "restore it from a copy, or move it away and grade again",
+        "restore it from a backup, or move it away and grade again",
     ),
     "PERM": FORBIDDEN,
     "READONLY": FORBIDDEN,
@@ -84,7 +84,7 @@ def _full(file: Path) -> bool:
 
 
 def translator(file: Path) -> Callable[[ExceptionContext], SetupError | None]:
-    """What SQLAlchemy calls with every error, and raises instead of it where there is one."""
+    """SQLAlchemy calls this for each error and raises the returned error, if any, instead."""
 
     def translate(context: ExceptionContext) -> SetupError | None:
         return explained(context.original_exception, file)

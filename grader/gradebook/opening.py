@@ -1,4 +1,4 @@
-"""Opens the file of a gradebook, or says why this version can't use it."""
+"""Opens the file of a gradebook, or explains why this version can't use it."""
 
 from __future__ import annotations
 
@@ -16,9 +16,10 @@ from grader.gradebook.faults import explained, translator
 
 
 def open_file(path: Path, *, create: bool) -> Engine:
-    """An engine for the gradebook at *path*, made when it is not there and *create* is set.
+    """Returns an engine for the gradebook at *path*; creates it if it is missing and *create* is
+    set.
 
-    Raises SetupError when there is none, or one that this version can't use.
+    Raises SetupError if there is none, or if this version can't use it.
     """
     if not path.exists():
         if not create:
@@ -43,7 +44,7 @@ def _version_of(engine: Engine, path: Path) -> int:
         with engine.begin() as connection:
             version = _version(connection)
         return _create(engine) if version is None else version
-    except sqlite3.DatabaseError as error:  # from below SQLAlchemy, which explains its own
+    except sqlite3.DatabaseError as error:  # from below SQLAlchemy, which has its own error handler
         raise explained(error, path) or error from error
 
 
@@ -51,7 +52,7 @@ def _create(engine: Engine) -> int:
     _use_write_ahead_log(engine)
     with engine.execution_options(writes=True).begin() as connection:
         version = _version(connection)
-        if version is not None:  # another process was quicker
+        if version is not None:  # another process was faster
             return version
         schema.metadata.create_all(connection)
         connection.execute(insert(schema.schema_version), {"version": schema.VERSION})
@@ -59,21 +60,22 @@ def _create(engine: Engine) -> int:
 
 
 def _use_write_ahead_log(engine: Engine) -> None:
-    """Lets readers read while one writes; the file remembers it."""
+    """Allows readers to read while one process writes; the setting is stored in the file."""
     for attempt in range(100):
         try:
             with closing(engine.raw_connection()) as connection:
                 connection.cursor().execute("PRAGMA journal_mode = WAL")
             return
         except sqlite3.OperationalError:
-            # For this one statement SQLite does not wait for whoever looks at the file.
+            # For this statement, SQLite does not wait for other readers of the file.
             if attempt == 99:
                 raise
             time.sleep(0.02)
 
 
 def _version(connection: Connection) -> int | None:
-    """The schema's version; None for an empty file, 0 when the tables are somebody else's."""
+    """Returns the schema's version; None for an empty file, 0 if the tables are not a
+    gradebook's."""
     tables = inspect(connection).get_table_names()
     if schema.schema_version.name not in tables:
         return 0 if tables else None
@@ -85,7 +87,7 @@ def _check_version(version: int, path: Path) -> None:
         return
     if version == 0:
         raise SetupError(
-            "this file is not a gradebook: its tables are not ours",
+            "this file is not a gradebook: it has other tables",
             where=str(path),
             fix="move it away and grade again",
         )

@@ -1,4 +1,4 @@
-"""Overrides to rows of their table and back."""
+"""Converts overrides to rows of their table and back."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _TABLE = schema.overrides
 
 
 def put(connection: Connection, override: Override) -> float | None:
-    """The points of the override that this one replaces, or None."""
+    """Stores an override; returns the points of the one that it replaces, or None."""
     students.require(connection, [override.student])
     mine = _of(override.student, override.name)
     before = connection.scalar(select(_TABLE.c.points).where(mine))
@@ -34,7 +34,7 @@ def put(connection: Connection, override: Override) -> float | None:
 
 
 def withdraw(connection: Connection, student: str, name: str) -> float | None:
-    """The points of the override that was taken back; None when there was none."""
+    """Deletes an override; returns its points, or None if there was none."""
     mine = _of(student, name)
     before = connection.scalar(select(_TABLE.c.points).where(mine))
     connection.execute(delete(_TABLE).where(mine))
@@ -42,7 +42,7 @@ def withdraw(connection: Connection, student: str, name: str) -> float | None:
 
 
 def read(connection: Connection) -> Iterator[Override]:
-    """All of them, in order of student and mark."""
+    """Returns all overrides, sorted by student and mark."""
     for row in connection.execute(select(_TABLE).order_by(_TABLE.c.student, _TABLE.c.name)):
         yield Override(
             student=row.student,

@@ -1,4 +1,4 @@
-"""What the store can hold: text that is Unicode, and JSON of plain data."""
+"""Converts values to what the store can hold: Unicode text and JSON of plain data."""
 
 from __future__ import annotations
 
@@ -9,25 +9,26 @@ from grader.errors import GraderError
 
 
 def storable(text: str) -> str:
-    """*text* with what is not Unicode text written out, as student code can make such strings."""
+    """Returns *text* with invalid Unicode escaped, because student code can create such strings."""
     return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode("utf-8")
 
 
 def storable_or_none(text: str | None) -> str | None:
-    """As `storable`; None stays None."""
+    """Returns `storable(text)`; None for None."""
     return None if text is None else storable(text)
 
 
 def to_json(value: object) -> str:
-    """*value* as JSON, the same for equal values. Raises GraderError when it is not plain data."""
+    """Returns *value* as JSON, the same for equal values. Raises GraderError if it is not plain
+    data."""
     try:
         return json.dumps(value, allow_nan=False, sort_keys=True, default=as_plain)
     except (TypeError, ValueError, RecursionError) as error:
-        raise GraderError(f"the gradebook can't hold this: {error}") from None
+        raise GraderError(f"the gradebook can't store this value: {error}") from None
 
 
 def as_plain(value: object) -> object:
-    """What `json` asks for when it meets *value*, which it does not know: a mapping as a dict."""
+    """Converts a mapping to a dict for `json`; raises TypeError for other types."""
     if isinstance(value, Mapping):
         return dict(value)
     raise TypeError(f"{type(value).__name__} is not plain data")

@@ -1,4 +1,4 @@
-"""What the gradebook tells beyond the shared records: audit lines and filed grades."""
+"""Records of the gradebook: audit log entries and stored grades."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from grader.model import Grade
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AuditLine:
-    """One thing that somebody did."""
+    """One action in the audit log."""
 
     number: int
     at: str
@@ -22,7 +22,7 @@ class AuditLine:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FiledGrade:
-    """A grade as it was filed, with the run that made it."""
+    """A stored grade, with the run that made it."""
 
     run: int
     at: str

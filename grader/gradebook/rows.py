@@ -1,4 +1,4 @@
-"""Grades to rows of the tables and back."""
+"""Converts grades to rows of the tables and back."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ _VERDICTS = {verdict.value: verdict for verdict in Verdict}
 
 
 def digest(text: str) -> str:
-    """The SHA-256 of *text*."""
+    """Returns the SHA-256 of *text*."""
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
 
 def file_grades(connection: Connection, grades: Iterable[Grade], *, run: int, at: str) -> int:
-    """How many of *grades* were new; those equal to what is current are left alone.
+    """Stores *grades* and returns how many were new; those equal to the current ones are skipped.
 
-    Raises SetupError, naming the student, when a grade is for somebody unknown.
+    Raises SetupError, naming the student, if one is unknown.
     """
     filed = 0
     for chunk in _chunks(grades):
@@ -78,7 +78,7 @@ def _file_chunk(connection: Connection, chunk: list[Grade], *, run: int, at: str
 
 
 def withdraw_grade(connection: Connection, student: str) -> bool:
-    """Whether the student had a current grade, which is none any more."""
+    """Withdraws the student's current grade; returns whether there was one."""
     t = schema.grades
     mine = (t.c.student == student) & t.c.current.is_(True)
     return connection.execute(update(t).where(mine).values(current=False)).rowcount > 0
@@ -146,7 +146,7 @@ def _keep_environments(connection: Connection, grades: list[Grade]) -> None:
 
 
 def read_settled(connection: Connection, student: str, submission_sha256: str) -> Iterator[str]:
-    """Names of the marks that the student's current grade settles, if it is of this file."""
+    """Returns the names of the marks that the student's current grade for this file settles."""
     g, m, a = schema.grades.c, schema.marks.c, schema.asked.c
     mine = (g.student == student) & g.current.is_(True)
     mine &= g.submission_sha256 == submission_sha256
@@ -158,9 +158,9 @@ def read_settled(connection: Connection, student: str, submission_sha256: str) -
 def read_grades(
     connection: Connection, which: ColumnElement[bool]
 ) -> Iterator[tuple[int, str, Grade]]:
-    """Run number, time and grade, for the grades for which *which* holds, by student and age.
+    """Yields run number, time, and grade for the grades that match *which*, by student and age.
 
-    Two statements, so the caller gives a connection that is in a transaction.
+    Uses two statements, so the connection must be in a transaction.
     """
     g, e, m = schema.grades, schema.environments, schema.marks
     heads = connection.execute(
@@ -176,12 +176,12 @@ def read_grades(
         .order_by(g.c.student, g.c.number, m.c.position)
         .execution_options(yield_per=1000)
     )
-    # In chunks: to ask for each line by itself takes longer than to read it.
+    # In chunks, because fetching single rows takes longer than reading them.
     yield from _assemble(connection, heads, chain.from_iterable(lines.partitions()))
 
 
 def read_heads(connection: Connection) -> Iterator[tuple[str, str, str | None]]:
-    """Student, digest of everything in the grade, and graded file, of every current grade."""
+    """Yields the student, digest, and graded file of every current grade."""
     t = schema.grades.c
     query = select(t.student, t.digest, t.submission_sha256).where(t.current.is_(True))
     for row in connection.execute(query):
@@ -189,7 +189,8 @@ def read_heads(connection: Connection) -> Iterator[tuple[str, str, str | None]]:
 
 
 def read_open_marks(connection: Connection) -> Iterator[tuple[str, Mark]]:
-    """Student and mark, for what is unsettled in the current grades, by student and place."""
+    """Yields student and mark for what is unsettled in the current grades, by student and
+    position."""
     g, m = schema.grades.c, schema.marks.c
     asked = {number: one for one, number in _known_asked(connection).items()}
     query = (
@@ -207,7 +208,7 @@ def _assemble(
     connection: Connection, heads: Iterable[Any], lines: Iterable[Sequence[Any]]
 ) -> Iterator[tuple[int, str, Grade]]:
     asked = {number: one for one, number in _known_asked(connection).items()}
-    # Equal feedback is kept once: a class of thousands repeats a few hundred sentences.
+    # Equal feedback is stored once: a class of thousands repeats a few hundred sentences.
     shared: dict[str, str] = {}
     environments: dict[str, dict[str, object]] = {}
     groups = groupby(lines, key=itemgetter(0))
@@ -234,7 +235,7 @@ def _assemble(
 def _marks(
     lines: Iterable[Sequence[Any]], asked: dict[int, _Asked], shared: dict[str, str]
 ) -> list[Mark]:
-    # One comprehension, as this is where reading a large class spends its time.
+    # One comprehension, because reading a large class spends its time here.
     return [
         Mark(
             problem=ask[0],

@@ -1,4 +1,4 @@
-"""The tables of the gradebook, in SQLAlchemy Core, and how an engine for them is opened."""
+"""The tables of the gradebook in SQLAlchemy Core, and the creation of its engine."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ submissions = Table(
     Column("received", Text),
     Column("refusal", Text),
     Column("added", Text, nullable=False),
-    Column("seen", Integer, nullable=False, index=True),  # grows each time it is handed in
+    Column("seen", Integer, nullable=False, index=True),  # increases each time it is handed in
     UniqueConstraint("student", "sha256", "path"),
 )
 
@@ -83,7 +83,7 @@ runs = Table(
     Column("why", Text, nullable=False),
 )
 
-# A class shares a handful of environments, so each is kept once.
+# A class shares a few environments, so each is stored once.
 environments = Table(
     "environments",
     metadata,
@@ -116,7 +116,7 @@ Index(
 )
 Index("grades_of_a_student", grades.c.student, grades.c.number)
 
-# What was asked; a class shares it, so each mark only points to it.
+# Data about a question; the class shares it, so marks refer to it.
 asked = Table(
     "asked",
     metadata,
@@ -140,10 +140,10 @@ marks = Table(
     Column("mistake", Text),
     Column("answer", Text),
     Column("feedback", Text, nullable=False),
-    sqlite_with_rowid=False,  # kept in the order it is read in
+    sqlite_with_rowid=False,  # stored in the order of reading
 )
 
-# For people who look into the file with other tools.
+# For people who open the file with other tools.
 event.listen(
     metadata,
     "after_create",
@@ -189,7 +189,8 @@ for _deed in ("UPDATE", "DELETE"):
 
 
 def open_engine(url: URL) -> Engine:
-    """An engine whose transactions are explicit; those that write say so and queue for the lock."""
+    """Returns an engine with explicit transactions; writing ones are declared and wait for the
+    lock."""
     engine = create_engine(url)
     if engine.dialect.name == "sqlite":
         event.listen(engine, "connect", _prepare_sqlite)
@@ -198,7 +199,7 @@ def open_engine(url: URL) -> Engine:
 
 
 def _prepare_sqlite(connection: DBAPIConnection, _: ConnectionPoolEntry) -> None:
-    # The driver would start transactions on its own, too late for table changes to be in them.
+    # The driver would start its own transactions too late to include changes of tables.
     connection.isolation_level = None
     cursor = connection.cursor()
     for pragma in (
@@ -212,6 +213,6 @@ def _prepare_sqlite(connection: DBAPIConnection, _: ConnectionPoolEntry) -> None
 
 
 def _begin_sqlite(connection: Connection) -> None:
-    # A reader that turns into a writer half way fails at once instead of waiting its turn.
+    # Otherwise, a reader that starts to write would fail at once instead of waiting.
     writes = connection.get_execution_options().get("writes", False)
     connection.exec_driver_sql("BEGIN IMMEDIATE" if writes else "BEGIN")

@@ -1,4 +1,4 @@
-"""Students to rows of their table and back."""
+"""Converts students to rows of their table and back."""
 
 from __future__ import annotations
 
@@ -13,12 +13,13 @@ from grader.model import Student
 from grader.registry import nearest
 
 _TABLE = schema.students
-# Far below the number of values that one statement may have.
+# Far below SQLite's limit on the number of values in a statement.
 _CHUNK = 500
 
 
 def put(connection: Connection, students: Iterable[Student]) -> tuple[int, int]:
-    """How many were added, and how many changed; an empty field changes nothing."""
+    """Stores students; returns how many were added and how many changed. Empty fields change
+    nothing."""
     known = {student.id: student for student in read(connection)}
     new, changed = [], []
     for given in {student.id: student for student in students}.values():
@@ -26,7 +27,7 @@ def put(connection: Connection, students: Iterable[Student]) -> tuple[int, int]:
         line = {"id": one.id, "name": one.name, "email": one.email, "section": one.section}
         if one.id not in known:
             new.append(line)
-        elif known[one.id] != replace(one, version=""):  # which the release alone keeps
+        elif known[one.id] != replace(one, version=""):  # stored only in the release
             changed.append(line)
     if new:
         connection.execute(insert(_TABLE), new)
@@ -36,14 +37,14 @@ def put(connection: Connection, students: Iterable[Student]) -> tuple[int, int]:
 
 
 def read(connection: Connection) -> Iterator[Student]:
-    """All of them, in order of id."""
+    """Returns all students, sorted by ID."""
     t = _TABLE.c
     for row in connection.execute(select(t.id, t.name, t.email, t.section).order_by(t.id)):
         yield Student(id=row.id, name=row.name, email=row.email, section=row.section)
 
 
 def require(connection: Connection, ids: Iterable[str]) -> None:
-    """Nothing when all *ids* are students; otherwise raises SetupError, naming one that is not."""
+    """Raises SetupError, naming an unknown student, unless all *ids* are students."""
     for chunk in in_chunks(ids):
         known = set(connection.scalars(select(_TABLE.c.id).where(_TABLE.c.id.in_(chunk))))
         stranger = next((id_ for id_ in chunk if id_ not in known), None)
@@ -56,7 +57,7 @@ def require(connection: Connection, ids: Iterable[str]) -> None:
 
 
 def in_chunks(ids: Iterable[str]) -> Iterator[list[str]]:
-    """Every id once, in lists that one statement can take."""
+    """Yields all IDs once, in lists that fit into one statement."""
     once = list(dict.fromkeys(ids))
     for start in range(0, len(once), _CHUNK):
         yield once[start : start + _CHUNK]

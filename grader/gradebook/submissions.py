@@ -1,4 +1,4 @@
-"""Submissions to rows of their table and back."""
+"""Converts submissions to rows of their table and back."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from grader.gradebook.plain import storable, storable_or_none
 from grader.model import Submission
 
 _TABLE = schema.submissions
-# What makes an attempt the same one handed in again: student, path and bytes.
+# These identify an attempt that is handed in again: student, path, and content.
 _Same = tuple[str, str, str]
 
 
 def put(connection: Connection, batch: Iterable[Submission], *, at: str) -> None:
-    """Keeps every attempt of *batch*, the latest last."""
+    """Stores every attempt of *batch*, the latest last."""
     attempts: dict[_Same, Submission] = {}
     for one in batch:
         same = one.student, storable(one.path), one.sha256
-        attempts.pop(same, None)  # so that it stands at its last place
+        attempts.pop(same, None)  # so that it gets the last position
         attempts[same] = one
     students.require(connection, (student for student, _, _ in attempts))
     numbers = _numbers(connection, attempts)
@@ -39,14 +39,14 @@ def put(connection: Connection, batch: Iterable[Submission], *, at: str) -> None
             student, path, sha256 = same
             new.append(line | {"student": student, "path": path, "sha256": sha256, "added": at})
     if again:
-        # One statement for all: it sets the columns that the lines name.
+        # One statement for all rows: it sets the columns that they name.
         connection.execute(update(_TABLE).where(_TABLE.c.number == bindparam("known")), again)
     if new:
         connection.execute(insert(_TABLE), new)
 
 
 def read(connection: Connection, student: str | None) -> Iterator[Submission]:
-    """Those of one student or of all, the latest last."""
+    """Returns the attempts of one student or of all, the latest last."""
     t = _TABLE.c
     query = select(t.student, t.path, t.sha256, t.received, t.refusal).order_by(t.seen)
     if student is not None:
@@ -62,7 +62,7 @@ def read(connection: Connection, student: str | None) -> Iterator[Submission]:
 
 
 def _numbers(connection: Connection, attempts: Iterable[_Same]) -> dict[_Same, int]:
-    """The numbers of the attempts of these students that are known."""
+    """Returns the numbers of the known attempts of these students."""
     t = _TABLE.c
     query = select(t.student, t.path, t.sha256, t.number)
     return {

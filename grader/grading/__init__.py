@@ -1,1 +1,2 @@
-"""From evidence to grades: scoring, totals, what each audience sees, and the run over a class."""
+"""From evidence to grades: scoring, totals, what each audience may see, and the run over a
+class."""

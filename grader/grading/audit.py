@@ -1,4 +1,4 @@
-"""The audit log of a results folder, of everybody or of one student."""
+"""The audit log of a results folder, for all students or one."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from grader.registry import nearest
 
 
 def audit(out: Path, student: str | None = None) -> tuple[AuditLine, ...]:
-    """The entries, the oldest first; of *student*, with what was done to their submissions.
+    """Returns the entries, oldest first; for *student*, with changes to their submissions.
 
-    Raises SetupError for a student who is not in the gradebook.
+    Raises SetupError if the student is not in the gradebook.
     """
     with Gradebook.open(out) as book:
         lines = book.audit()

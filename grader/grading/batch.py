@@ -1,4 +1,4 @@
-"""Many submissions through an executor, a few at a time, each to its evidence."""
+"""Executes many submissions with an executor, a few at a time."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ if TYPE_CHECKING:
     from grader.grading.settings import Settings
 
 MAX_DEAD = 20
-"""Workers that may die one after the other, with no notebook run in between."""
+"""Maximum number of workers that may die in a row before any notebook finishes."""
 
 SLACK_SECONDS = 600.0
-"""For starting kernels and asking them, beyond twice what a notebook may take on a busy machine;
-all of that has limits of its own, so that only a bug of ours can use it up."""
+"""Seconds for starting and querying kernels, beyond twice a notebook's limit on a busy machine.
+Each step has its own limit, so only a bug in the grader can exceed this."""
 
 _LOOK_SECONDS = 0.2
-"""Between two looks at whether to stop."""
+"""Seconds between two checks for a stop."""
 
 _Done = tuple[Submission, Evidence]
 
@@ -44,16 +44,16 @@ def execute_all(
     stopped: Callable[[], bool] = bool,
     running: Callable[[Sequence[str]], None] = lambda _: None,
 ) -> Generator[_Done]:
-    """Each submission with its evidence, as they get done; few wait in memory.
+    """Yields each submission with its evidence as it finishes; only a few are kept in memory.
 
-    *trials* are those of a student, by id. *running* is told several times a second which students'
-    notebooks are being executed. Raises KeyboardInterrupt soon after *stopped* has said
-    True, when nothing runs any more.
+    *trials* are those of a student, by ID. *running* is called several times per second with the
+    students whose notebooks are being executed. Raises KeyboardInterrupt once *stopped* returns
+    True and no notebook runs any more.
 
-    Never raises for one submission; SetupError for what would go wrong with all of them. What was
-    in work when worker processes died is tried once more, one at a time, so that what kills its
-    worker can't take others with it. What other work on the machine may have cost a mark is run
-    once more when everything else is done, with nothing of the batch beside it.
+    Never raises for a single submission; raises SetupError for errors that affect all of them. If
+    a worker process dies, its submissions are tried once more, one at a time, so that a notebook
+    that kills its worker affects no other. If other work on the machine may have cost a mark, the
+    notebook is executed once more at the end, with nothing of the batch beside it.
     """
     if not todo:
         return
@@ -64,7 +64,7 @@ def execute_all(
 
 
 class _Batch:
-    """What the passes of one batch share."""
+    """State shared by the passes of a batch."""
 
     def __init__(
         self,
@@ -75,9 +75,9 @@ class _Batch:
         running: Callable[[Sequence[str]], None],
     ):
         self.lost: list[Submission] = []
-        """Those whose worker died before they were done."""
+        """Submissions whose worker died."""
         self.disturbed: dict[Submission, Evidence] = {}
-        """Those that other work on the machine disturbed, with what they left behind."""
+        """Submissions that other work on the machine disturbed, with their evidence."""
         self._names = names
         self._settings = settings
         self._trials = trials
@@ -88,22 +88,24 @@ class _Batch:
         self._reruns: dict[Submission, str] = {}
 
     def run(self, todo: Sequence[Submission]) -> Iterator[_Done]:
-        """All of *todo*, in a new pool whenever one breaks."""
+        """Yields all of *todo*, with a new pool whenever one breaks."""
         jobs = min(_jobs(self._settings), len(todo))
         queue = deque(todo)
         while queue:
             if self._dead >= MAX_DEAD:
                 raise SetupError(
-                    f"{MAX_DEAD} worker processes died one after the other",
-                    fix="grade with --executor threads; `grader doctor` says what works here",
+                    f"{MAX_DEAD} worker processes died in a row",
+                    fix="grade with --executor threads; run `grader doctor` to see what works here",
                 )
-            if self._dead > 1:  # one at a time, so that whoever does this costs nobody else
+            if (
+                self._dead > 1
+            ):  # one at a time, so that a notebook that kills its worker affects no other
                 yield from self._pass(deque([queue.popleft()]), 1, ahead=1)
             else:
                 yield from self._pass(queue, jobs, ahead=2 * jobs)
 
     def run_lost(self) -> Iterator[_Done]:
-        """Those that were lost, each once more and alone."""
+        """Yields those that were lost, each executed once more and alone."""
         queue, self.lost = deque(self.lost), []
         while queue:
             yield from self._pass(queue, 1, ahead=1)
@@ -111,9 +113,9 @@ class _Batch:
             yield submission, refused(submission.sha256, "the process that ran this notebook died")
 
     def run_disturbed(self) -> Iterator[_Done]:
-        """Those that were disturbed, each once more and alone; what we can't run stays as it was.
+        """Yields those that were disturbed, each executed once more and alone, or else unchanged.
 
-        Once only, so that a notebook can't be run for ever.
+        Only once, so that no notebook runs forever.
         """
         first, self.disturbed = self.disturbed, {}
         self._reruns = {one: "; ".join(_reasons(found)) for one, found in first.items()}
@@ -131,7 +133,7 @@ class _Batch:
             yield from self._through(pool, queue, ahead)
 
     def _through(self, pool: Executor, queue: deque[Submission], ahead: int) -> Iterator[_Done]:
-        """What *pool* gets done of *queue*, up to *ahead* in work or waiting; until it breaks."""
+        """Yields the results of *pool* for *queue*, with up to *ahead* pending; until it breaks."""
         waiting: dict[Future[Evidence], Submission] = {}
         broken = False
         try:
@@ -154,7 +156,7 @@ class _Batch:
                     else:
                         yield submission, evidence
         except BaseException:
-            # Ctrl-C: what runs is given up, what is done has been filed.
+            # After Ctrl-C, running work is abandoned; finished work has been saved.
             self._stop.set()
             for future in waiting:
                 future.cancel()
@@ -169,13 +171,13 @@ class _Batch:
         ahead: int,
         waiting: dict[Future[Evidence], Submission],
     ) -> bool:
-        """Whether *pool* took what it was given."""
+        """Returns whether *pool* accepted the work."""
         while queue and len(waiting) < ahead:
             submission = queue.popleft()
             try:
                 waiting[self._submit(pool, submission)] = submission
             except BrokenExecutor:
-                # What is in work breaks the pool, not what was never begun.
+                # Pending work breaks the pool, but work that never started does not.
                 if waiting:
                     queue.appendleft(submission)
                 else:
@@ -184,7 +186,7 @@ class _Batch:
             except (OSError, RuntimeError) as error:
                 raise SetupError(
                     f"this machine can't start another worker: {str(error).lower()}",
-                    fix="grade fewer notebooks at once, such as with --jobs 2",
+                    fix="grade fewer notebooks at once, for example with --jobs 2",
                 ) from error
         return True
 
@@ -207,14 +209,14 @@ class _Batch:
             machine=self._settings.machine,
             rerun=self._reruns.get(submission, ""),
         )
-        # Other processes get Ctrl-C themselves, and an event can't be sent to them.
+        # Other processes receive Ctrl-C themselves, and an event can't be sent to them.
         if self._settings.executor.split(":")[0] == "threads":
             return pool.submit(_run, job, self._stop.is_set)
         return pool.submit(_run, job)
 
 
 def _jobs(settings: Settings) -> int:
-    """How many to work on at once."""
+    """Returns how many submissions to work on at once."""
     _, _, count = settings.executor.partition(":")
     return int(count) if count.isdecimal() else settings.jobs or os.cpu_count() or 1
 
@@ -224,7 +226,7 @@ def _spec(executor: str, jobs: int) -> str:
 
 
 def _run(job: Job, stop: Callable[[], bool] = bool) -> Evidence:
-    """Executes one submission in a thread that can be left behind when it is stuck."""
+    """Executes one submission in a thread that can be abandoned if it hangs."""
     data = load_bytes(job.submission)
     left = threading.Event()
     found: Future[Evidence] = Future()
@@ -233,14 +235,14 @@ def _run(job: Job, stop: Callable[[], bool] = bool) -> Evidence:
     try:
         most = 2 * MOST_TIMES * job.limits.notebook_seconds + SLACK_SECONDS
         wait([found], timeout=most)
-    except BaseException:  # Ctrl-C reaches the main thread only
+    except BaseException:  # Ctrl-C reaches only the main thread
         left.set()
         wait([found], timeout=5)
         raise
     if not found.done():
         left.set()
         log.error("the notebook of %s is stuck", job.submission.student)
-        raise GraderError("it took far longer than it is allowed to, and could not be ended")
+        raise GraderError("it took far longer than allowed and could not be stopped")
     return found.result()
 
 
@@ -252,12 +254,12 @@ def _execute(found: Future[Evidence], job: Job, data: bytes, stop: Callable[[], 
 
 
 def _twice(job: Job, data: bytes, stop: Callable[[], bool]) -> Evidence:
-    """What executing left behind; tried once more when we fail."""
+    """Returns the evidence of an execution; retried once if the grader fails."""
     try:
         return execute(job, data, stop=stop)
     except GraderError:
         raise
-    except (Exception, CancelledError):  # a bug of ours, or a moment without memory
+    except (Exception, CancelledError):  # a bug in the grader, or a moment without memory
         if stop():
             raise
         log.exception("executing the notebook of %s failed", job.submission.student)
@@ -269,26 +271,26 @@ def _evidence(future: Future[Evidence], submission: Submission) -> Evidence:
     if error is None:
         return future.result()
     if isinstance(error, KeyboardInterrupt | SetupError):
-        raise error  # such as a sandbox that is not there: true for the whole batch
+        raise error  # for example a missing sandbox, which affects the whole batch
     if isinstance(error, GraderError):
         return refused(submission.sha256, f"we could not run this notebook: {error.what}")
-    # The name of the error alone: its text may hold paths of ours, and a student reads this.
+    # Only the error's name: its text may contain paths of this machine, and students read this.
     what = f"we could not run this notebook ({type(error).__name__})"
     return refused(submission.sha256, what)
 
 
 def _reasons(evidence: Evidence) -> tuple[str, ...]:
-    """What other work did to a run, each reason once."""
+    """Returns what other work did to a run, each reason once."""
     return tuple(dict.fromkeys(evidence.disturbed.values()))
 
 
 def refused(sha256: str, note: str) -> Evidence:
-    """Evidence that we failed: the marks stay open."""
+    """Returns evidence of a failure of the grader: the marks stay open."""
     return Evidence(
         submission_sha256=sha256,
         outcome=Outcome.REFUSED,
         answers={},
         cells=(),
         seconds=0.0,
-        note=f"{note}; nothing is deducted",
+        note=f"{note}; no points are deducted",
     )

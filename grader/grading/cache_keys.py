@@ -1,4 +1,5 @@
-"""What the files of a results folder were written from, so that what still holds is left alone."""
+"""Records what the files of a results folder were written from, to skip files that are up to
+date."""
 
 from __future__ import annotations
 
@@ -18,42 +19,42 @@ from grader.model import Override, Submission
 from grader.release.papers import SEATS, absent
 
 KEPT = "report/.pages.json"
-"""What each student's files were written from; lost, all are written again.
+"""Records the sources of each student's files; if lost, all files are written again.
 
-It has everybody's total, so it lies where the class's are, and not among pages for students.
+Contains all totals, so it is stored with the class files rather than with students' pages.
 """
 CLASS_FILES = ("grades.csv", "report/index.html")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stamps:
-    """What stands for everything that the files show, without reading any marks.
+    """Digests of everything that the files show, computed without reading marks.
 
-    A grade in the gradebook has a digest of all that is in it, which makes this a hundred times
-    cheaper than the marks of a large class.
+    The gradebook keeps a digest of each grade, which makes this a hundred times cheaper than
+    reading the marks of a large class.
     """
 
     students: Mapping[str, str]
-    """By id: what the files of one student show."""
+    """By ID: a digest of the files of each student."""
     whole: str
-    """What the table and the report of the class show."""
+    """A digest of the table and the report of the class."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Short:
-    """A class in a few numbers, for the lines that a command ends with."""
+    """A class in a few numbers, for the last lines of a command's output."""
 
     standings: Mapping[str, int]
     counted: int
-    """Students whose settled points the mean and the median are of."""
+    """The number of students that the mean and the median cover."""
     mean: float | None
     median: float | None
     open_totals: int
     totals: list[dict[str, object]]
-    """One line per student: id, standing, score, maximum, complete."""
+    """One entry per student: ID, standing, score, maximum, complete."""
 
     def figures(self) -> dict[str, object]:
-        """Everything but the lines of the students, as `--json` has it."""
+        """Returns everything except the lines of the students, as JSON data for `--json`."""
         return {
             "students": len(self.totals),
             "standings": dict(self.standings),
@@ -73,12 +74,12 @@ class Kept:
 
     stamps: Stamps
     files: Mapping[str, tuple[int, int]]
-    """Of `CLASS_FILES`, size and time of change: a person may have edited them since."""
+    """Size and modification time of `CLASS_FILES`, because a person may have edited them since."""
     short: Short
 
 
 def stamps_of(book: Gradebook, graded: Graded, bank: Bank, *, published: bool) -> Stamps:
-    """The stamps of what *book* says now."""
+    """Returns the stamps of the current content of *book*."""
     look = _look(graded, bank, published)
     seats = book.setting(SEATS)
     seats = seats if isinstance(seats, dict) else {}
@@ -113,7 +114,7 @@ def stamps_of(book: Gradebook, graded: Graded, bank: Bank, *, published: bool) -
 
 
 def read_kept(out: Path) -> Kept | None:
-    """What was written into the folder last; None when that is not known."""
+    """Returns what was last written to the folder; None if unknown."""
     try:
         data = json.loads((out / KEPT).read_bytes())
         students = data["students"]
@@ -121,17 +122,17 @@ def read_kept(out: Path) -> Kept | None:
         files = {name: (size, changed) for name, (size, changed) in data["files"].items()}
         stamps = Stamps(students=dict(students), whole=data["whole"])
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
-        return None  # such as one of an earlier version
+        return None  # such as a file of an earlier version
     return Kept(stamps=stamps, files=files, short=short)
 
 
 def write_kept(out: Path, stamps: Stamps, short: Short) -> None:
-    """Remembers what the files in the folder were written from."""
+    """Records what the files in the folder were written from."""
     _write(out, Kept(stamps=stamps, files=_states(out), short=short))
 
 
 def forget(out: Path, kept: Kept | None, students: Collection[str]) -> None:
-    """Takes back what is known of the class's files, and of these students'."""
+    """Forgets the record of the class files and of these students' files."""
     if kept is not None:
         rest = {id_: one for id_, one in kept.stamps.students.items() if id_ not in students}
         _write(out, Kept(stamps=Stamps(students=rest, whole=""), files={}, short=_NOTHING))
@@ -148,7 +149,7 @@ def _write(out: Path, kept: Kept) -> None:
 
 
 def holds(out: Path, kept: Kept, stamps: Stamps) -> bool:
-    """Whether the table and the report of the class are there, untouched, and still true."""
+    """Returns whether the table and the report of the class exist, unmodified and up to date."""
     return kept.stamps.whole == stamps.whole and kept.files == _states(out)
 
 
@@ -162,11 +163,11 @@ def _states(out: Path) -> dict[str, tuple[int, int]]:
 
 
 def _look(graded: Graded, bank: Bank, published: bool) -> str:
-    """What all files depend on beside the grades."""
+    """Returns a digest of what all files depend on besides the grades."""
     templates = hashlib.sha256()
     for folder in bank.templates:
-        # By name too: one that is called otherwise may count now. A page may include any other.
-        # Without folders, and the links by which some editors lock a file.
+        # Names count too: a renamed template may now be used, and a page may
+        # include any other. Without folders and the symbolic links that some editors use as locks.
         for path in sorted(path for path in folder.rglob("*") if path.is_file()):
             data = path.read_bytes()
             templates.update(repr((path.relative_to(folder).parts, len(data))).encode())

@@ -1,4 +1,4 @@
-"""What a runner without a GPU or a package put off, filled in from a run on one that has it."""
+"""Fills in what a runner without a GPU or a package deferred."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ _NAMED = 5
 
 
 def puts_off(evidence: Evidence, grade: Grade | None) -> frozenset[str]:
-    """The answers whose open marks wait for another machine; a blank one is settled without."""
+    """Returns the answers whose open marks wait for another machine, except blank ones."""
     waiting = {name for name, answer in evidence.answers.items() if answer.waits_for}
     marks = grade.marks if grade is not None else ()
     return frozenset(m.name for m in marks if m.points is None and m.name in waiting)
 
 
 def fillable(trials: tuple[Trial, ...], device: str) -> tuple[Trial, ...]:
-    """Those that another runner may have put off, and this one can make."""
+    """Returns the trials that another runner may have deferred and that this one can run."""
     return tuple(
         trial
         for trial in trials
@@ -33,24 +33,24 @@ def fillable(trials: tuple[Trial, ...], device: str) -> tuple[Trial, ...]:
 
 
 def can_fill(waiting: Iterable[str], evidence: Evidence, trials: Sequence[Trial]) -> bool:
-    """Whether this machine can fill in one of the answers *waiting*, by *trials* or by running."""
+    """Returns whether this machine can fill in one of the answers *waiting*."""
     made = {trial.name for trial in trials}
     return any(name in made or _runs_now(evidence.answers[name]) for name in waiting)
 
 
 def _runs_now(answer: Answer) -> bool:
-    """Whether its cell stopped for want of a package that is installed here."""
+    """Returns whether the answer's cell stopped because of a package that is installed here."""
     return answer.never_ran and not packages.missing([answer.waits_for])
 
 
 def did_more(evidence: Evidence, trials: Iterable[Trial], device: str) -> bool:
-    """Whether the machine that left *evidence* made a trial that this one would put off."""
+    """Returns whether the machine of *evidence* ran a trial that this one would defer."""
     answers = (evidence.answers.get(t.name) for t in trials if waits_for(t, device))
     return any(a is not None and a.raw is not None and not a.waits_for for a in answers)
 
 
 def lacking(problems: Mapping[str, Problem]) -> dict[str, tuple[str, ...]]:
-    """The packages that are missing here, each with the problems that wait for it."""
+    """Returns the packages that are missing here, each with the problems that wait for it."""
     found: dict[str, list[str]] = {}
     for name, problem in problems.items():
         for package in packages.missing(_needed([problem])):
@@ -59,39 +59,40 @@ def lacking(problems: Mapping[str, Problem]) -> dict[str, tuple[str, ...]]:
 
 
 def lacking_notes(problems: Mapping[str, Problem]) -> Iterator[str]:
-    """A sentence for each package that is missing here: what waits for it, and what to do."""
+    """Returns a sentence per missing package: what waits for it, and what to do."""
     for package, names in lacking(problems).items():
         listed = ", ".join(names[:_NAMED])
         listed += f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
         yield (
             f"{PACKAGES[package].title} is not installed here, and code in these problems needs "
-            f"it: {listed}. Those marks stay open, and nothing is deducted. To fill them in: "
+            f"it: {listed}. Those marks stay open, and no points are deducted. To fill them in: "
             f"{install([package])}, then run the same command with --only deferred"
         )
 
 
 def why_nothing(problems: Iterable[Problem], device: str) -> tuple[str, str] | None:
-    """Why no part can be filled in on this machine, and what to do; None where one can."""
+    """Returns why nothing can be filled in on this machine, and what to do; None if something
+    can."""
     wanted = _needed(problems)
     missing = packages.missing(wanted)
     if device != "cpu" or len(missing) < len(wanted):
         return None
     if not wanted:
-        return "nothing is put off for a CPU", "add --device cuda, on a machine that has a GPU"
+        return "nothing is deferred for a CPU", "add --device cuda, on a machine that has a GPU"
     return (
-        f"what is put off here needs {' and '.join(missing)}, which this machine lacks",
-        f"{install(missing)}, or go on where it is installed",
+        f"the deferred parts need {' and '.join(missing)}, which this machine lacks",
+        f"{install(missing)}, or run on a machine that has it",
     )
 
 
 def _needed(problems: Iterable[Problem]) -> tuple[str, ...]:
-    """The packages that *problems* need, each once."""
+    """Returns the packages that *problems* need, each once."""
     names = (n for one in problems for part in one.parts for n in needs_of(part, one.solution))
     return tuple(dict.fromkeys(names))
 
 
 def filled(before: Evidence, new: Evidence, made: frozenset[str]) -> Evidence:
-    """*before* with what it had put off, as far as it could be made here, as *new* has it."""
+    """Returns *before*, with its deferred parts replaced by those that *new* could run here."""
     here = {
         name
         for name, answer in before.answers.items()
@@ -112,9 +113,9 @@ def filled(before: Evidence, new: Evidence, made: frozenset[str]) -> Evidence:
 
 
 def to_run_again(grade: Grade, evidence: Evidence) -> bool:
-    """Whether a mark is open that another run may settle.
+    """Returns whether a mark is open that another run may settle.
 
-    The machine may have disturbed the run, or a measurement was not clear and was not made alone.
+    The machine may have disturbed the run, or a measurement was inconclusive and not made alone.
     """
     return any(_may_settle(mark, evidence) for mark in grade.marks if mark.points is None)
 

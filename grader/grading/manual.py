@@ -1,4 +1,5 @@
-"""Points that a person gives: kept apart from the engine's, and never overwritten by it."""
+"""Manual grading: points that a person assigns, stored apart from the engine's and never
+overwritten."""
 
 from __future__ import annotations
 
@@ -19,26 +20,26 @@ from grader.text.spreadsheet import line, text
 from grader.words import points as worth
 
 _DIGITS = 12
-"""Of the SHA-256 that stands for a submission in a table."""
+"""Digits of the SHA-256 that identifies a submission in a table."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ToRead:
-    """One answer for a person to read, with what it is to be judged by. **Secret.**"""
+    """An answer to grade manually, with its grading criteria. **Secret.**"""
 
     student: str
     answer: str
     max_points: float
     text: str
-    """What the student wrote, or why there is nothing to read."""
+    """The student's answer, or why there is nothing to read."""
     submission: str
     ask: str = ""
     rubric: str = ""
     given: Override | None = None
-    """Points that a person has given already."""
+    """Points that a person has already assigned."""
 
     def as_data(self) -> dict[str, object]:
-        """Plain data."""
+        """Returns the answer as JSON data."""
         given = self.given
         return {
             "student": self.student,
@@ -54,7 +55,7 @@ class ToRead:
 
 
 def waiting(out: Path) -> list[dict[str, str]]:
-    """The answers that only a person can settle, and that nobody has settled yet."""
+    """Returns the answers that only a person can grade and that nobody has graded yet."""
     with Gradebook.open(out) as book:
         return [
             {
@@ -75,7 +76,8 @@ def _open(book: Gradebook) -> Iterator[tuple[str, Mark]]:
 
 
 def to_read(out: Path, student: str, answer: str | None = None) -> list[ToRead]:
-    """One answer of *student*, or all that wait for a person, with question and rubric."""
+    """Returns one answer of *student*, or all that wait for manual grading, with question and
+    rubric."""
     with Gradebook.open(out) as book:
         grade = _grade(book, student)
         if answer is None:
@@ -88,29 +90,29 @@ def to_read(out: Path, student: str, answer: str | None = None) -> list[ToRead]:
 
 
 def write_table(out: Path, file: Path) -> int:
-    """Writes what waits for a person to *file* as CSV, and says how many rows that are.
+    """Writes the answers that wait for manual grading to the CSV *file* and returns their number.
 
-    One row per student and part; `points` and `why` are empty, to be filled in.
+    One row per student and part, with empty `points` and `why` to fill in.
     """
     with Gradebook.open(out) as book:
         papers, rows = _papers(book), [line(COLUMNS)]
         grades: dict[str, Grade] = {}
-        # By answer, so that one question is graded across all students.
+        # Sorted by answer, so that one question is graded across all students.
         for student, mark in sorted(_open(book), key=lambda pair: (pair[1].name, pair[0])):
             if student not in grades:
                 grades[student] = _grade(book, student)
             one = _to_read(grades[student], mark, papers, None)
             cells = (student, mark.name, "", "", worth(one.max_points), one.submission)
             rows.append(line(map(text, (*cells, one.text, one.rubric))))
-    # With a byte order mark, by which spreadsheets know that it is UTF-8.
+    # With a byte order mark, by which spreadsheets recognize UTF-8.
     file.write_text("".join(f"{row}\n" for row in rows), encoding="utf-8-sig", newline="")
     return len(rows) - 1
 
 
 def enter_points(out: Path, file: Path, *, by: str) -> int:
-    """Files the points in the table *file*, all or none; how many were new.
+    """Stores the points from the table *file*, all or none. Returns how many were new.
 
-    Raises SpecErrors with the line of everything that is wrong.
+    Raises SpecErrors with the line of every error.
     """
     rows = load_points(file)
     with Gradebook.open(out) as book:
@@ -135,29 +137,29 @@ def enter_points(out: Path, file: Path, *, by: str) -> int:
 
 
 def _fitting(row: PointsRow, grade: Grade) -> float:
-    """The points of *row*, which was written for this very grade."""
+    """Returns the points of *row*. Raises SpecError if the row was written for another grade."""
     allowed = _allowed(_mark(grade, row.answer), row.points)
     if row.submission and row.submission != _short(grade):
         raise SpecError(
-            f"'{row.student}' has handed in again since this table was written",
+            f"'{row.student}' submitted again after this table was written",
             fix="write the table again with `grader mark --table`, and read the new answer",
         )
     return allowed
 
 
 def give_points(out: Path, student: str, answer: str, points: float, *, by: str, why: str) -> None:
-    """Files points by hand; raises SetupError for a mark that is not there or worth less."""
+    """Stores manual points. Raises SetupError if a mark does not exist or is worth less."""
     with Gradebook.open(out) as book:
         allowed = _allowed(_mark(_grade(book, student), answer), points)
         book.put_override(_override(student, answer, allowed, by=by, why=why))
 
 
 def withdraw_points(out: Path, student: str, answer: str, *, by: str, why: str) -> None:
-    """Takes points by hand back, so that the engine's count again."""
+    """Withdraws manual points, so that the engine's points count again."""
     with Gradebook.open(out) as book:
         if not book.withdraw_override(student, answer, by=by, why=why):
             raise SetupError(
-                f"'{student}' has no points by hand for '{answer}'", fix="check both names"
+                f"'{student}' has no manual points for '{answer}'", fix="check both names"
             )
 
 
@@ -167,19 +169,19 @@ def _override(student: str, answer: str, points: float, *, by: str, why: str) ->
 
 
 def _allowed(mark: Mark, points: float) -> float:
-    """*points* as they count; the maximum as it is shown, such as 6.67, stands for the maximum."""
+    """Returns *points*; a rounded maximum as printed, such as 6.67, means the exact maximum."""
     if worth(points) == worth(mark.max_points):
         return mark.max_points
     if points > mark.max_points:
         raise SetupError(
             f"{worth(points)} is more than the {worth(mark.max_points)} points of '{mark.name}'",
-            fix="give at most that",
+            fix="assign at most that many points",
         )
     return points
 
 
 def _papers(book: Gradebook) -> Papers | None:
-    """The papers that have questions and rubrics; None for an assignment of nbgrader."""
+    """Returns the papers that have questions and rubrics; None for an nbgrader assignment."""
     return None if book.setting(ASSIGNMENT) is not None else papers_of(book)
 
 
@@ -198,7 +200,7 @@ def _to_read(grade: Grade, mark: Mark, papers: Papers | None, given: Override | 
 
 
 def _short(grade: Grade) -> str:
-    # With letters before it, as a spreadsheet would take digits for a number.
+    # With a prefix, because a spreadsheet would take digits for a number.
     return f"sha256:{(grade.submission_sha256 or '')[:_DIGITS]}"
 
 

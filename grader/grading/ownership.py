@@ -1,7 +1,7 @@
-"""Notebooks that can't be the student's: the sample for practice, or another version's.
+"""Detects notebooks that can't be the student's: the practice sample, or another version's.
 
-What a notebook says of itself decides over no point. It only tells what would otherwise be graded
-by numbers that are not in it: a student who changes these words gets their own version's key.
+A notebook's own metadata never decides points. It only prevents grading by numbers that are not in
+the notebook: if a student changes it, the student's own version is still used.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ from grader.notebook import Notebook
 from grader.notebook.self_description import About, whose
 from grader.release.versions import versions_of
 
-_OWN = "hand in the notebook that you were given"
+_OWN = "submit the notebook that you were given"
 
 
 def looks_after(release: Release) -> Callable[[str, Notebook], str | None]:
-    """What is asked of every notebook that was handed in, with the student that it came from.
+    """Returns the check for every submitted notebook, given its student.
 
-    It raises SubmissionError for one that can't be that student's, and returns a sentence for the
-    instructor where one only may be somebody else's.
+    The check raises SubmissionError if the notebook can't be that student's, and returns a sentence
+    for the instructor if it may be another student's.
     """
 
     versions = frozenset(versions_of(release))
@@ -35,10 +35,10 @@ def looks_after(release: Release) -> Callable[[str, Notebook], str | None]:
 
 
 def fits_in(release: Release) -> Callable[[str, Notebook], int]:
-    """How well a notebook fits *release*, asked where a student handed in several.
+    """Returns how well a notebook fits *release*, to choose among several of one student.
 
-    Best is one that says it is the student's own, or says nothing and has answers of the exam;
-    then one that says it is another student's; last one of another exam, or of none.
+    Best is one that identifies itself as the student's, or has no identity but has answers of the
+    exam; then one of another student; last, one of another exam or of none.
     """
     parts = {part.id for problem in release.problems.values() for part in problem.parts}
     answer = re.compile(rf"\bq\d{{1,4}}_(?:{'|'.join(map(re.escape, sorted(parts)))})\b")
@@ -57,19 +57,19 @@ def fits_in(release: Release) -> Callable[[str, Notebook], int]:
 
 def _look(release: Release, versions: frozenset[str], student: Student, says: About) -> str | None:
     if says.version == SAMPLE:
-        raise SubmissionError("this is the sample for practice, which is not graded", fix=_OWN)
+        raise SubmissionError("this is the practice sample, which is not graded", fix=_OWN)
     if says.release not in ("", release.id):
-        return None  # of another release; versions of the same name mean nothing then
+        return None  # of another release, where versions of the same name mean something else
     seat = says.version or says.student
     if not seat or seat == student.seat:
         return None
     if not says.version and not student.version:
-        # Its answers are judged by the student's own numbers, as they always were.
+        # Its answers are judged by the student's own numbers, as before.
         known = seat in release.students
         told = f"the file identifies itself as the notebook of '{seat}'; it is graded with the"
         return f"{told} numbers of '{student.id}'" if known else None
-    its = "with numbers for one student alone"
-    if says.version:  # repeated only where it is no text of the student's
+    its = "with one student's individual numbers"
+    if says.version:  # don't repeat text that a student may have written
         its = f"of version {says.version}" if says.version in versions else "of another version"
-    own = f"version {student.version}" if student.version else "one with numbers of your own"
+    own = f"version {student.version}" if student.version else "one with your own numbers"
     raise SubmissionError(f"this is the notebook {its}, and yours is {own}; not graded", fix=_OWN)

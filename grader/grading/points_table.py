@@ -1,4 +1,4 @@
-"""A table of points that a person filled in, for `grader mark --from`."""
+"""Reads a table of points for `grader mark --from`."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from grader.text.csv_table import table_rows
 from grader.text.spreadsheet import unguarded
 
 COLUMNS = ("student", "answer", "points", "why", "max_points", "submission", "text", "rubric")
-"""Of the table that `grader mark --table` writes; the first three are needed to read one."""
+"""Columns of the table from `grader mark --table`; only the first three are required."""
 _NEEDED = COLUMNS[:3]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PointsRow:
-    """The points that one row gives."""
+    """The points in one row."""
 
     where: Location
     student: str
@@ -27,11 +27,11 @@ class PointsRow:
     points: float
     why: str
     submission: str
-    """What stands for the file that was read; empty where the table does not say."""
+    """The submission that was graded; empty if the table does not say."""
 
 
 def load_points(path: Path) -> tuple[PointsRow, ...]:
-    """The rows with points in the table at *path*; rows without points are skipped.
+    """Returns the rows with points in the table at *path*; other rows are skipped.
 
     Raises SpecErrors, each with its line.
     """
@@ -71,7 +71,7 @@ def _row(cells: Mapping[str, str], where: Location) -> PointsRow | None:
         points = math.nan
     if not 0 <= points < math.inf:
         what = f"'{written[:40]}' is not a number of points"
-        raise SpecError(what, where=where, fix="write a number from 0 on, such as 1.5")
+        raise SpecError(what, where=where, fix="write a number of at least 0, such as 1.5")
     return PointsRow(
         where=where,
         student=unguarded(cells.get("student", "")),

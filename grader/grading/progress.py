@@ -1,4 +1,4 @@
-"""What long work tells of how far it has come."""
+"""The protocol by which long work reports its progress."""
 
 from __future__ import annotations
 
@@ -7,17 +7,17 @@ from typing import Protocol
 
 
 class Progress(Protocol):
-    """Called with the name of each item that is done."""
+    """Called with the name of each finished item."""
 
     def __call__(self, name: str, /) -> None:
-        """Counts one more."""
+        """Counts one more item."""
 
     def running(self, names: Sequence[str], /) -> None:
-        """Notes what is being worked on at this moment."""
+        """Reports what is being worked on."""
 
 
 class Silent:
-    """Tells nobody."""
+    """Reports nothing."""
 
     def __call__(self, name: str, /) -> None:
         """Does nothing."""
@@ -27,9 +27,9 @@ class Silent:
 
 
 Started = Callable[[int], Progress]
-"""Told how many items there are; gives what is told of each."""
+"""Called with the number of items; returns the object that is told about each."""
 
 
 def silent(_total: int) -> Progress:
-    """For work that nobody watches."""
+    """A start that reports no progress."""
     return Silent()

@@ -1,4 +1,4 @@
-"""The files of a results folder: CSV, JSON, feedback pages and the class report."""
+"""Writes the files of a results folder: CSV, JSON, feedback pages, and the class report."""
 
 from __future__ import annotations
 
@@ -38,23 +38,24 @@ from grader.words import counted
 
 PUBLISHED = "published"
 _WAIT_SECONDS = 600.0
-"""For another command that writes the same files, which takes a while for a large class."""
+"""Seconds to wait for another command that writes the same files, which is slow for a large
+class."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Written:
-    """What was written, in short."""
+    """A summary of what was written."""
 
     published: bool
     totals: list[dict[str, object]]
-    """One line per student: id, standing, score, maximum, complete."""
+    """One entry per student: ID, standing, score, maximum, complete."""
     figures: dict[str, object]
-    """The class in a few numbers, the same as in the report."""
+    """The class in a few numbers, as in the report."""
     summary: str
 
 
 def set_published(out: Path, published: bool) -> None:
-    """Whether feedback pages show the accepted answers and the worked solutions from now on."""
+    """Sets whether feedback pages show the accepted answers and the worked solutions."""
     with Gradebook.open(out) as book:
         book.set_setting(PUBLISHED, published)
 
@@ -62,19 +63,19 @@ def set_published(out: Path, published: bool) -> None:
 def write_results(out: Path, bank: Bank) -> Written:
     """Writes the files of the results folder from the gradebook.
 
-    A student's files are written only when something that they show has changed since, and
-    nothing is read but what stands for it when nothing has.
+    A student's files are written only if their content has changed; if nothing has changed, only
+    digests are read.
     """
     with Gradebook.open(out) as book, _alone(out):
         graded = graded_of(book)
         published = bool(book.setting(PUBLISHED))
-        # Before anything is read: what changes meanwhile is then written by the next run.
+        # Before reading: changes made meanwhile are then written by the next run.
         stamps = stamps_of(book, graded, bank, published=published)
         kept = read_kept(out)
         stale = _stale(out, stamps, kept.stamps if kept else None)
         if kept and not stale and holds(out, kept, stamps):
             return _told(out, kept.short, published)
-        # Killed from here on, the next run must not take for old what may be half new.
+        # If killed from here on, the next run must not keep files that may be half written.
         forget(out, kept, stale)
         with _uncollected():
             rows = list(rows_of(book, graded))
@@ -92,9 +93,10 @@ def write_results(out: Path, bank: Bank) -> Written:
 
 @contextmanager
 def _alone(out: Path) -> Iterator[None]:
-    """The time in which nobody else writes these files, which may go on beside grading.
+    """Locks these files against other writers; grading may go on meanwhile.
 
-    Two at once could leave what the slower one read in a file, and on record what the faster did.
+    Otherwise, a slower writer could leave older content in a file while the record describes the
+    newer.
     """
     folder = (out / KEPT).parent
     try:
@@ -107,7 +109,7 @@ def _alone(out: Path) -> Iterator[None]:
 
 @contextmanager
 def _uncollected() -> Iterator[None]:
-    """The time in which nobody looks for cycles: a class is 400,000 marks, and has none."""
+    """Pauses the garbage collector: a class has 400,000 marks and no cycles."""
     was = gc.isenabled()
     gc.disable()
     try:
@@ -118,7 +120,7 @@ def _uncollected() -> Iterator[None]:
 
 
 def _stale(out: Path, now: Stamps, before: Stamps | None) -> frozenset[str]:
-    """Students whose files are not there, or show something else than they did."""
+    """Returns the students whose files are missing or outdated."""
     were = before.students if before else {}
     pages, grades = _names(out / "feedback"), _names(out / "grades")
     return frozenset(

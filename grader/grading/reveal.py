@@ -1,4 +1,4 @@
-"""What an audience may see of one student's result: the only way from keys to pages."""
+"""Decides what an audience may see of a student's result: the only way from keys to pages."""
 
 from __future__ import annotations
 
@@ -47,10 +47,10 @@ def reveal(
     given: Given,
     evidence: Evidence | None = None,
 ) -> Feedback:
-    """What *audience* may see of *row*; a student sees the key only once it is *published*.
+    """Returns what *audience* may see of *row*; students see the key only after it is *published*.
 
-    *given* makes the table of given values of a variant. Raises GraderError when the grade has
-    marks that are not on the paper, as then they belong to another release.
+    *given* makes the table of a variant's given values. Raises GraderError if the grade has marks
+    that are not on the paper, because then they belong to another release.
     """
     staff = audience is Audience.STAFF
     view = _View(
@@ -81,14 +81,14 @@ def reveal(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _View:
-    """Who looks at what."""
+    """The audience, and what it may see."""
 
     row: Row
     staff: bool
     given: Given | None
     """None while the key is secret."""
     undefined: frozenset[str]
-    """The names that no cell had set when the notebook had run."""
+    """The names that no cell had set after the notebook ran."""
 
 
 def _problems(paper: Paper, view: _View) -> Sequence[ShownProblem]:
@@ -106,7 +106,7 @@ def _problems(paper: Paper, view: _View) -> Sequence[ShownProblem]:
         raise GraderError(
             f"the grade of '{view.row.student.id}' has marks that are not on the paper:"
             f" {', '.join(marks)}",
-            fix="grade again with the release that the notebooks came from",
+            fix="grade again with the release of these notebooks",
         )
     return shown
 
@@ -132,7 +132,7 @@ def _part(question: Question, part_id: str, mark: Mark, view: _View) -> ShownPar
     key = variant.keys[part_id]
     kind = kinds.find(key.part.kind)
     by_hand = view.row.overrides.get(mark.name)
-    # Said once for the whole submission, not again for every part.
+    # Said once for the whole submission, not for every part.
     refused = view.row.refusal is not None and mark.feedback == view.row.refusal
     return ShownPart(
         id=part_id,
@@ -169,39 +169,41 @@ def _fill(variant: Variant, text: str) -> str:
 
 
 def _look_at(question: Question, mark: Mark, key: Key, undefined: bool) -> str:
-    """What to do or read next; nothing of the key."""
+    """Returns what to do or read next; reveals nothing of the key."""
     if mark.verdict is Verdict.ABSENT and undefined:
-        return "Restart the kernel and run all cells from the top, to see where it stops."
+        return "Restart the kernel and run all cells from the top to see where it stops."
     if mark.verdict in {Verdict.ABSENT, Verdict.UNREADABLE}:
-        return f"How to write it: {kinds.find(key.part.kind).how(key)}."
+        return f"Expected form: {kinds.find(key.part.kind).how(key)}."
     if mark.verdict not in {Verdict.INCORRECT, Verdict.MISTAKE, Verdict.PARTIAL}:
         return ""
     problem = question.variant.problem
     advice = []
     if mark.verdict is Verdict.INCORRECT and problem.assumptions:
-        advice.append("Go through the conventions under the question one by one.")
+        advice.append("Review the conventions below the question one by one.")
     if problem.topics:
         topics = ", ".join(topic.replace("-", " ") for topic in problem.topics)
-        advice.append(f"To read again: {topics}.")
+        advice.append(f"Review: {topics}.")
     return " ".join(advice)
 
 
 def story(evidence: Evidence) -> RunStory:
-    """How a notebook ran, in words for its student."""
+    """Returns how a notebook ran, for its student."""
     troubles = tuple(_trouble(n, cell) for n, cell in enumerate(evidence.cells, 1) if cell.failed)
     return RunStory(
         sentence=_sentence(evidence, len(troubles)),
-        # Of the cells alone: what hidden calls took could tell something of their inputs.
+        # Only cells: the time of hidden calls could reveal their inputs.
         seconds=round(sum(cell.seconds for cell in evidence.cells), 3),
         troubles=troubles,
     )
 
 
 _OUTCOMES: Mapping[Outcome, str] = {
-    Outcome.TIMEOUT: "It ran out of time.",
-    Outcome.OUT_OF_MEMORY: "It used more memory than it may.",
-    Outcome.CRASHED: "Its kernel stopped.",
-    Outcome.REFUSED: "We could not run it; that is not your fault, and nothing is deducted for it.",
+    Outcome.TIMEOUT: "The notebook ran out of time.",
+    Outcome.OUT_OF_MEMORY: "The notebook exceeded its memory limit.",
+    Outcome.CRASHED: "The kernel stopped.",
+    Outcome.REFUSED: (
+        "We could not run the notebook. This is not your fault, and no points are deducted."
+    ),
 }
 
 
@@ -210,7 +212,7 @@ def _sentence(evidence: Evidence, troubles: int) -> str:
         cells = len(evidence.cells)
         if not troubles:
             return f"All {cells} code cells ran." if cells != 1 else "The code cell ran."
-        return f"{troubles} of {cells} code cells did not run to their end."
+        return f"{troubles} of {cells} code cells did not finish."
     said = _OUTCOMES[evidence.outcome]
     return (
         f"{said.removesuffix('.')}: {evidence.note.removesuffix('.')}." if evidence.note else said

@@ -1,4 +1,4 @@
-"""From submissions to grades: collect, execute what is new, score, and file every step."""
+"""The grading run: collects, executes what is new, scores, and stores every step."""
 
 from __future__ import annotations
 
@@ -36,18 +36,18 @@ from grader.release.papers import SEATS, Papers, bind, papers_of
 from grader.release.people import load_numbers
 
 WRITTEN_INTO = (".", "evidence", "corrected", "grades", "feedback", "report")
-"""Folders of results in which a killed process may have left something."""
+"""Results folders in which a killed process may have left something."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
-    """What one call of `grader grade` did."""
+    """The results of one `grader grade` run."""
 
     release: Release
     collected: Collected
     executed: int
     kept: int
-    """Submissions whose evidence was there already."""
+    """Number of submissions whose evidence existed already."""
     unsettled: int
     notices: tuple[Notice, ...]
 
@@ -64,15 +64,14 @@ def grade(
 ) -> Run:
     """Executes and scores *submissions* into the results folder *out*.
 
-    What was executed in the same way before is not executed again, so a run that was stopped
-    goes on where it was. *started* is told how many will be executed, and gives what is told of
-    each. *warn* gets a sentence for each package that this machine lacks, before anything
-    runs: what needs it is put off.
+    What was executed in the same way before is not executed again, so an interrupted run continues.
+    *started* is called with the number of executions and returns a progress object. *warn* gets a
+    sentence for each package that is missing here, before anything runs; what needs it is deferred.
     """
     if settings.device == "cuda" and not cuda_here():
         raise SetupError(
             "there is no CUDA device on this machine",
-            fix="leave --device out; what needs CUDA can be graded on another machine later",
+            fix="run without --device; parts that need CUDA can be graded on another machine later",
         )
     release = load_release(release_file)
     users = load_numbers(settings.names, release.students) if settings.names else None
@@ -91,15 +90,15 @@ def grade(
         bind(book, release, release_file)
         if book.setting(SEATS) is not None:
             raise SetupError(
-                "these results are of an exam on paper",
+                "these results are for a paper exam",
                 where=str(out),
-                fix="type answers in with `grader enter`, or choose another folder for --out",
+                fix="enter answers with `grader enter`, or choose another folder for --out",
             )
         papers = papers_of(book, release)
         for student in only:
             papers.of(student)  # an unknown student is an error before anything runs
         book.add_students(release.students.values())
-        # The latest last: the gradebook takes the last attempt for the one that counts.
+        # The latest last: the gradebook counts the last attempt.
         book.add_submissions((*reversed(collected.earlier), *collected.submissions))
         book.set_setting(NOTICES, [asdict(n) for n in collected.notices])
         latest = [s for s in collected.submissions if not only or s.student in only]
@@ -136,19 +135,19 @@ def grade(
 
 
 def _limits_of(release: Release, limits: Limits) -> Limits:
-    """*limits*, with as many processes as the set asks for."""
+    """Returns *limits* with the number of processes that the set asks for."""
     return replace(limits, processes=release.exam.processes or limits.processes)
 
 
 def _require_something(release: Release, device: str) -> None:
-    """Raises SetupError where nothing could ever be filled in on this machine."""
+    """Raises SetupError if nothing can ever be filled in on this machine."""
     nothing = why_nothing(release.problems.values(), device)
     if nothing is not None:
         raise SetupError(nothing[0], fix=nothing[1])
 
 
 class _Filing:
-    """One run's way from evidence to grades in the gradebook; lives as long as the run."""
+    """Turns evidence into stored grades during one run."""
 
     def __init__(self, book: Gradebook, papers: Papers, settings: Settings, why: str):
         self.names = papers.names()
@@ -161,12 +160,12 @@ class _Filing:
         self._run = book.begin_run(why)
 
     def known(self, latest: list[Submission]) -> list[Submission]:
-        """Scores what needs no execution; returns what does."""
+        """Scores what needs no execution; returns the submissions that do."""
         grades = {g.student: g for g in self._book.grades()}
         if self._deferred:
             stored = ((s, self._stored(s)) for s in latest if s.refusal is None)
             return [s for s, found in stored if found and self._can_fill(s, found, grades)]
-        # A grade that is open throughout came of a fault of ours: evidence may be there by now.
+        # A grade with all marks open is due to an internal error; there may be evidence by now.
         current = {
             g.student: (g.submission_sha256, g.release, g.engine)
             for g in grades.values()
@@ -197,7 +196,7 @@ class _Filing:
         return can_fill(waiting, evidence, self.trials(submission.student))
 
     def new(self, submission: Submission, evidence: Evidence) -> None:
-        """Files what an execution left behind, and the grade that it earns."""
+        """Stores the evidence of an execution and the grade that it earns."""
         before = self._stored(submission) if self._deferred else None
         if before is not None and evidence.outcome is not Outcome.REFUSED:
             made = frozenset(trial.name for trial in self.trials(submission.student))
@@ -206,19 +205,19 @@ class _Filing:
             try:
                 evidence = self._book.put_evidence(evidence, self._fingerprint(submission))
             except SetupError:
-                raise  # such as a full disk: true for the whole batch
+                raise  # for example a full disk, which affects the whole batch
             except GraderError as error:
-                what = f"we could not keep what it did: {error.what}"
+                what = f"its results could not be stored: {error.what}"
                 evidence = refused(submission.sha256, what)
         self._settle(submission, evidence)
 
     def _settle(self, submission: Submission, evidence: Evidence) -> None:
-        """Files the grade that *evidence* earns, or one that is open throughout if we fail."""
+        """Stores the grade that *evidence* earns, or one with all marks open if scoring fails."""
         mine = self._papers.of(submission.student)
         try:
             grade = score(mine, evidence)
         except PackageError:
-            self.unsettled += 1  # what was judged where the package is installed stays
+            self.unsettled += 1  # keep what was judged where the package is installed
             return
         except SetupError:
             raise
@@ -229,7 +228,7 @@ class _Filing:
         if not ours and not is_disturbed(grade, evidence):
             self._put(grade)
             return
-        # What we or the machine did is not evidence: the next run tries again.
+        # Failures of the grader or the machine are not evidence: the next run tries again.
         self.unsettled += 1
         if not loses(self._book, grade):
             self._put(grade)
@@ -238,11 +237,11 @@ class _Filing:
         self._book.put_grade(new, run=self._run)
 
     def _stored(self, submission: Submission) -> Evidence | None:
-        """The evidence of this file, if it was executed in the same way.
+        """Returns the evidence of this file if it was executed in the same way; otherwise None.
 
-        The hidden cases, which are part of how, are not known where a package is missing. Evidence
-        from a machine with another set of packages then takes its place: here, where that has it
-        did more than this machine can; in a run that fills in, where that lacked it.
+        If a package is missing, the hidden cases, which are part of the fingerprint, are unknown.
+        Then evidence from a machine with other packages is used, but without --only deferred only
+        if that machine could do more than this one.
         """
         found = self._book.find_evidence(submission.sha256, self._fingerprint(submission))
         trials = self._papers.trials(submission.student)
@@ -254,7 +253,7 @@ class _Filing:
         return None
 
     def trials(self, student: str) -> tuple[Trial, ...]:
-        """What is to be done with a student's functions in this run."""
+        """Returns the trials to run for a student in this run."""
         found = self._papers.trials(student)
         return fillable(found, self._settings.device) if self._deferred else found
 
@@ -263,15 +262,15 @@ class _Filing:
 
 
 def loses(book: Gradebook, new: Grade) -> bool:
-    """Whether a mark is open in *new* that an earlier run has settled for this very file."""
+    """Returns whether a mark is open in *new* that an earlier run settled for this very file."""
     settled = book.settled(new.student, new.submission_sha256 or "")
     return any(mark.points is None and mark.name in settled for mark in new.marks)
 
 
 def settle(mine: Paper, evidence: Evidence) -> Grade:
-    """The grade; open throughout when scoring itself fails, which is our fault and no zero.
+    """Returns the grade, with all marks open if scoring fails because of an internal error.
 
-    Raises SetupError for what would be true of every grade, such as a package that is missing.
+    Raises SetupError for an error that affects every grade, such as a missing package.
     """
     try:
         return score(mine, evidence)
@@ -282,11 +281,12 @@ def settle(mine: Paper, evidence: Evidence) -> Grade:
 
 
 def _not_scored(evidence: Evidence, error: Exception) -> Evidence:
-    # The name of the error alone: its text may hold the key, and a student reads this.
+    # Only the error's name: its text may contain the key, and students read this.
     what = f"we could not score this notebook ({type(error).__name__})"
     return refused(evidence.submission_sha256, what)
 
 
 def cuda_here() -> bool:
-    """Whether this machine has an NVIDIA device; without importing what would use it."""
+    """Returns whether this machine has an NVIDIA device, without importing a library that uses
+    it."""
     return Path("/dev/nvidiactl").exists() or shutil.which("nvidia-smi") is not None

@@ -1,4 +1,5 @@
-"""A paper and the evidence of one submission to a grade: a pure function, no kernel, no file."""
+"""Computes a submission's grade from its paper and evidence: a pure function, no kernel or
+files."""
 
 from __future__ import annotations
 
@@ -27,27 +28,29 @@ from grader.model import (
 from grader.model.packages import waiting
 from grader.units.quantity import Quantity, Value
 
-FAULT = "By a fault of ours we could not judge an answer"
-"""How the feedback on a mark begins that is open because judging it failed."""
-_OPEN = "This mark is open, and nothing is deducted"
+FAULT = "Because of an internal error, an answer could not be judged"
+"""The start of the feedback on a mark that is open because judging it failed."""
+_FAULTS = (FAULT, "By a fault of ours we could not judge an answer")
+"""The second one is in gradebooks of earlier versions."""
+_OPEN = "This mark is open, and no points are deducted"
 BUILDS = "This builds on an answer that could not be judged yet"
-"""How the feedback on a mark begins that is open because of an earlier one."""
+"""The start of the feedback on a mark that is open because of an earlier one."""
 
 
 def has_fault(grade: Grade) -> bool:
-    """Whether any mark is open because judging it failed; judging it again may settle it."""
-    return any(mark.points is None and mark.feedback.startswith(FAULT) for mark in grade.marks)
+    """Returns whether any mark is open because judging it failed; judging again may settle it."""
+    return any(mark.points is None and mark.feedback.startswith(_FAULTS) for mark in grade.marks)
 
 
 def is_disturbed(grade: Grade, evidence: Evidence) -> bool:
-    """Whether any mark is open because of other work on the machine during the run."""
+    """Returns whether any mark is open because of other work on the machine during the run."""
     return any(mark.points is None and mark.name in evidence.disturbed for mark in grade.marks)
 
 
 def held_open(mark: Mark, evidence: Evidence, name: str = "") -> Mark:
-    """*mark*, open where it lost points that other work or a limit of ours may have cost.
+    """Returns *mark*, opened if other work or a limit of the grader may have cost it points.
 
-    *name* is what the evidence calls the answer, where that is not the name of the mark.
+    *name* is the answer's name in the evidence, if it differs from the mark's name.
     """
     if mark.points is None or mark.points >= mark.max_points:
         return mark
@@ -56,9 +59,9 @@ def held_open(mark: Mark, evidence: Evidence, name: str = "") -> Mark:
         again = " The same happened when the notebook ran alone." if evidence.rerun else ""
         return _opened(mark, f"{_OPEN}: {why}.{again} Grade it again.")
     if (why := evidence.cut_short.get(name)) is not None:
-        return _opened(mark, f"{_OPEN}: {why}. A person decides.")
+        return _opened(mark, f"{_OPEN}: {why}. A person will review it.")
     if evidence.rerun:
-        note = f"This mark is from a second run, alone, because in the first {evidence.rerun}."
+        note = f"This mark is from a second run, alone, because in the first run {evidence.rerun}."
         return replace(mark, feedback=f"{mark.feedback} {note}".strip())
     return mark
 
@@ -68,7 +71,8 @@ def _opened(mark: Mark, why: str) -> Mark:
 
 
 def score(paper: Paper, evidence: Evidence) -> Grade:
-    """The grade that *evidence* earns on *paper*. The same arguments give the same grade."""
+    """Returns the grade that *evidence* earns on *paper*. The same arguments give the same
+    grade."""
     if evidence.outcome is Outcome.REFUSED:
         note = evidence.note or "we could not run this notebook"
         return _whole(paper, evidence.submission_sha256, Verdict.UNSETTLED, None, note)
@@ -79,9 +83,10 @@ def score(paper: Paper, evidence: Evidence) -> Grade:
 
 
 def score_refused(paper: Paper, submission: Submission) -> Grade:
-    """The grade of a file that can't be read: every mark is open and says why.
+    """Returns the grade of a file that can't be read: every mark is open and says why.
 
-    A person decides what it is worth: a damaged file, and one beyond our limits, is no zero.
+    A person decides what it is worth: a damaged file, or one that exceeds our limits, is never
+    zero.
     """
     reason = submission.refusal or "the notebook can't be read"
     return _whole(paper, submission.sha256, Verdict.UNREADABLE, None, reason)
@@ -128,21 +133,21 @@ def _marks(question: Question, evidence: Evidence) -> Iterator[Mark]:
         answer = evidence.answers.get(question.name(part_id))
         mark = held_open(_first_mark(question, key, answer, own), evidence)
         if unknown.intersection(key.part.uses) and _may_earn_more(mark):
-            # What would be carried into it is not known, and may be worth more.
-            mark = _opened(mark, f"{BUILDS}. The mark is open, and nothing is deducted.")
+            # The carried value is unknown, and this part may be worth more with it.
+            mark = _opened(mark, f"{BUILDS}. The mark is open, and no points are deducted.")
         if mark.points is None and part_id not in own and _carries(key):
             unknown.add(part_id)
         yield mark
 
 
 def _carries(key: Key) -> bool:
-    """Whether later parts may compute with an answer of this kind."""
+    """Returns whether later parts may compute with an answer of this kind."""
     kind = kinds.find(key.part.kind)
     return kind.carried(kind.true(key), key) is not None
 
 
 def _first_mark(question: Question, key: Key, answer: Answer | None, own: dict[str, _Own]) -> Mark:
-    """The mark of one answer by itself, which *own* then has for later parts."""
+    """Returns the mark of one answer, and stores the answer in *own* for later parts."""
     if answer is not None and answer.never_ran:
         return _open(question, key, waiting(answer.waits_for))
     if answer is None or answer.raw is None:
@@ -151,21 +156,21 @@ def _first_mark(question: Question, key: Key, answer: Answer | None, own: dict[s
     try:
         return _answered(question, key, answer.raw, own)
     except SetupError:
-        raise  # true for every answer, such as a package that is missing
+        raise  # affects every answer, such as a missing package
     except Exception as error:  # noqa: BLE001 - one odd answer must cost no other
-        # The name of the error alone: its text may hold the key, and a student reads this.
-        why = f"{FAULT} ({type(error).__name__}). The mark is open, and nothing is deducted."
+        # Only the error's name: its text may contain the key, and students read this.
+        why = f"{FAULT} ({type(error).__name__}). The mark is open, and no points are deducted."
         return _open(question, key, why)
 
 
 def _may_earn_more(mark: Mark) -> bool:
-    """Whether there is an answer, and it has less than all points so far."""
+    """Returns whether there is an answer with less than full points so far."""
     unread = (Verdict.ABSENT, Verdict.UNREADABLE)
     return mark.points != mark.max_points and mark.verdict not in unread
 
 
 def _answered(question: Question, key: Key, raw: Raw, own: dict[str, _Own]) -> Mark:
-    """The mark of one answer, which *own* then has for later parts."""
+    """Returns the mark of one answer, and stores the answer in *own* for later parts."""
     kind = kinds.find(key.part.kind)
     try:
         value = kind.read(raw, key)
@@ -209,7 +214,7 @@ def _said(judgement: Judgement) -> str:
 
 
 def _which(cells: Mapping[str, str]) -> str:
-    """Which cells or items were wrong or empty; without what would be right."""
+    """Returns which cells or items were wrong or empty, without the right values."""
     wrong = [label for label, verdict in cells.items() if verdict == Verdict.INCORRECT]
     empty = [label for label, verdict in cells.items() if verdict == Verdict.ABSENT]
     found = (("Wrong", wrong), ("Empty", empty))
@@ -249,10 +254,10 @@ def _best(
     judgement: Judgement,
     own: Mapping[str, _Own],
 ) -> Judgement:
-    """The judgement by the true key, or by the student's own earlier answers if that is better."""
+    """Returns the judgment by the true key, or by the student's own earlier answers if better."""
     if judgement.share is None or judgement.share >= 1 or not key.part.uses:
         return judgement
-    # Right ones too: a student may have gone on with what they had rounded.
+    # Also for right ones: a student may have continued with a rounded value.
     earlier = {p: own[p] for p in key.part.uses if p in own}
     if not earlier or not all(_plausible(a.value, key, p) for p, a in earlier.items()):
         return judgement
@@ -282,7 +287,7 @@ def _carried_note(names: str, followed: str, again: Judgement, kept: float) -> s
 
 
 def _carried_key(kind: Kind, key: Key, changes: Mapping[str, Value]) -> Key | None:
-    """The key recomputed from the student's own answers; None where a guard forbids it."""
+    """Returns the key recomputed from the student's own answers; None if a guard forbids it."""
     scope = {**key.draw.scope, **changes}
     try:
         if not all(holds(c, scope, key.draw.facts) for c in key.part.carry.where):
@@ -295,9 +300,10 @@ def _carried_key(kind: Kind, key: Key, changes: Mapping[str, Value]) -> Key | No
 
 
 def _plausible(value: Value, key: Key, part_id: str) -> bool:
-    """Whether an earlier answer is near enough to the true one to be worth working with.
+    """Returns whether an earlier answer is close enough to the true one to be carried forward.
 
-    Zero, another sign, or many orders of magnitude away would make the later part trivial.
+    Zero, another sign, or a difference of many orders of magnitude would make the later part
+    trivial.
     """
     mine, true = _number(value), _number(key.draw.scope.get(part_id))
     if mine is None or true is None:
@@ -312,7 +318,7 @@ def _plausible(value: Value, key: Key, part_id: str) -> bool:
 
 
 def _number(value: object) -> float | None:
-    """A number as a float, infinite where none is as large; None for what is no number."""
+    """Returns a number as a float, infinite if it is too large; None if it is not a number."""
     if isinstance(value, Quantity):
         value = value.magnitude
     if not isinstance(value, (int, float)) or isinstance(value, bool):

@@ -1,4 +1,4 @@
-"""How a run of `grader grade` executes submissions."""
+"""Settings for executing submissions in a run of `grader grade`."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from grader.model import Limits, Trial
 from grader.model.assignment import SourceNotebook
 
 _FIRST_PROCESSES = 256
-"""The usual limit on processes in the first releases. A fingerprint keeps it where the usual limit
-holds, so that what was executed before stays as it is."""
+"""The default process limit in the first releases. Fingerprints use it for the default limit, so
+that earlier executions stay valid."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,25 +25,26 @@ class Settings:
     sandbox: str = "auto"
     device: str = "cpu"
     loopback: bool = False
-    """Whether notebooks may talk to themselves over 127.0.0.1; set when a problem needs it."""
+    """Whether notebooks may use 127.0.0.1; set if a problem needs it."""
     variables: tuple[tuple[str, str], ...] = ()
     """Environment variables of the notebooks; set by the release."""
     source: SourceNotebook | None = None
-    """The notebook of nbgrader's that is graded, in the place of a release."""
+    """The nbgrader notebook to grade, instead of a release."""
     files: tuple[tuple[str, bytes], ...] = ()
-    """What lies beside it."""
+    """The files beside it."""
     again: bool = False
-    """Execute even what has been executed in this way before."""
+    """Whether to execute again what has been executed in this way before."""
     machine: str = ""
-    """The profile of this machine, as JSON, for what is measured."""
+    """The profile of this machine as JSON, for measurements."""
     names: Path | None = None
-    """Whose is what a platform's numbers are on: its gradebook as CSV."""
+    """A platform's gradebook as CSV, which maps the platform's numbers to students."""
     deferred: bool = False
-    """Fill in what earlier runs had put off and this machine can make, and nothing else."""
+    """Whether only to fill in what earlier runs deferred and this machine can run."""
 
     def fingerprint(self, names: tuple[str, ...], trials: tuple[Trial, ...] = ()) -> str:
-        """Stands for how a notebook is executed and what it is asked; another means once more."""
-        # What is filled in belongs to the run that had put it off.
+        """Returns a digest of how a notebook is executed and what it is asked; if it differs, it
+        runs again."""
+        # What is filled in belongs to the run that deferred it.
         device = "cpu" if self.deferred else self.device
         limits = asdict(self.limits)
         if self.limits.processes == Limits().processes:

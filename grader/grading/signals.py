@@ -1,4 +1,4 @@
-"""Ctrl-C at moments of our choosing: between two submissions, never between two writes."""
+"""Delays Ctrl-C to safe moments: between two submissions, never between two writes."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ _ASKS_TO_STOP = (signal.SIGINT, signal.SIGTERM)
 
 @contextmanager
 def noted() -> Iterator[Callable[[], bool]]:
-    """Gives what tells whether a stop has been asked for; whoever asks twice is obeyed at once.
+    """Yields a function that returns whether a stop was requested; a second Ctrl-C stops at once.
 
-    Python raises KeyboardInterrupt wherever the main thread happens to be: between evidence and
-    its row in the gradebook, or in a finalizer, where it is printed and forgotten. In other
-    threads, which get no signals, nobody ever asks.
+    Python raises KeyboardInterrupt wherever the main thread is: between evidence and its row in the
+    gradebook, or in a finalizer, where it is printed and ignored. Other threads get no signals, so
+    there the function always returns False.
     """
     asked = threading.Event()
     if threading.current_thread() is not threading.main_thread():

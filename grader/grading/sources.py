@@ -1,4 +1,4 @@
-"""What the results in a folder are of: a release of ours, or an assignment of nbgrader's."""
+"""The origin of the results in a folder: a release, or an nbgrader assignment."""
 
 from __future__ import annotations
 
@@ -16,39 +16,39 @@ from grader.registry import Registry
 from grader.release.papers import Papers, absent, papers_of
 
 NOTICES = "notices"
-"""What the gradebook keeps of what was odd about the files of the last run."""
+"""The gradebook's key for the warnings about the files of the last run."""
 ASSIGNMENT = "nbgrader_assignment"
-"""What the gradebook keeps of an assignment: its name."""
+"""The gradebook's key for the name of an assignment."""
 
 
 class Graded(Protocol):
-    """What pages, tables and exports must know of what was graded."""
+    """What pages, tables, and exports need to know about what was graded."""
 
     @property
     def exam(self) -> str:
-        """The id of the set, or the name of the assignment."""
+        """The ID of the set, or the name of the assignment."""
 
     @property
     def title(self) -> str:
-        """What people call it."""
+        """The title."""
 
     @property
     def release(self) -> str:
-        """What stands for the specs or cells that count."""
+        """A digest of the specs or cells that count."""
 
     @property
     def students(self) -> Mapping[str, Student]:
-        """Everybody, by id."""
+        """All students by ID."""
 
     @property
     def pooled(self) -> Collection[int]:
-        """The problem numbers at which students may have different problems."""
+        """The numbers of problems that may differ between students."""
 
     def max_points(self, student: str) -> float:
-        """What there is to earn."""
+        """Returns the maximum points."""
 
     def shown(self, row: Row, *, published: bool, evidence: Evidence | None = None) -> Feedback:
-        """What the student of *row* may see; *evidence* if it was read already."""
+        """Returns what the student of *row* may see; *evidence* if it was read already."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,7 +60,7 @@ class GradedRelease:
 
     @property
     def exam(self) -> str:
-        """The id of the set."""
+        """The ID of the set."""
         return self.papers.counts.exam.id
 
     @property
@@ -70,7 +70,7 @@ class GradedRelease:
 
     @property
     def release(self) -> str:
-        """The id of the release whose specs count."""
+        """The ID of the release whose specs count."""
         return self.papers.counts.id
 
     @property
@@ -80,24 +80,24 @@ class GradedRelease:
 
     @property
     def pooled(self) -> Collection[int]:
-        """Where the set draws from a pool."""
+        """The problem numbers at which the set draws from a pool."""
         return pooled_numbers(self.papers.counts.exam)
 
     def max_points(self, student: str) -> float:
-        """What the student's paper is worth; draws it."""
+        """Returns the maximum points of the student's paper, which is drawn for this."""
         return self.papers.of(student).max_points
 
     def shown(self, row: Row, *, published: bool, evidence: Evidence | None = None) -> Feedback:
-        """What `reveal` lets through."""
+        """Returns what `reveal` lets through."""
         return shown_to_student(row, self.book, self.papers, published=published, evidence=evidence)
 
 
 sources: Registry[Callable[[Gradebook], Graded]] = Registry("source of results", "grader.sources")
-"""What else than a release of ours results may be of."""
+"""Other origins of results than a release."""
 
 
 def graded_of(book: Gradebook) -> Graded:
-    """What the results in *book* are of."""
+    """Returns the origin of the results in *book*."""
     if book.setting(ASSIGNMENT) is not None:
         return sources.find("nbgrader")(book)
     return GradedRelease(book=book, papers=papers_of(book))
@@ -108,15 +108,15 @@ def require_release(book: Gradebook) -> None:
     name = book.setting(ASSIGNMENT)
     if name is not None:
         raise SetupError(
-            f"these results are of nbgrader's assignment '{name}', which has no specs to score by",
+            f"the nbgrader assignment '{name}' has no specs to score with",
             where=str(book.folder),
-            fix="run `grader grade --format nbgrader` again with the corrected source: what was "
-            "executed with the same cells is kept",
+            fix="run `grader grade --format nbgrader` again with the corrected source; "
+            "executions of unchanged cells are kept",
         )
 
 
 class _MaxPoints(Mapping[str, float]):
-    """What each student's paper is worth; drawn only for those whom somebody asks about."""
+    """Maximum points of each student's paper; drawn only for students that are looked up."""
 
     def __init__(self, graded: Graded):
         self._graded = graded
@@ -132,8 +132,8 @@ class _MaxPoints(Mapping[str, float]):
 
 
 def rows_of(book: Gradebook, graded: Graded) -> Iterator[Row]:
-    """A line for every student, with what was changed by hand."""
-    # What an emptied line of a sheet said before is no attempt that waits to be graded.
+    """Returns a row for every student, with manual changes."""
+    # The former content of a cleared line of a sheet is not an attempt to grade.
     gone = absent(book)
     submissions = [one for one in book.submissions() if one.student not in gone]
     rows = tally(
@@ -153,7 +153,8 @@ def rows_of(book: Gradebook, graded: Graded) -> Iterator[Row]:
 def warnings_of(
     book: Gradebook, submissions: Iterable[Submission]
 ) -> Mapping[tuple[str, str], tuple[str, ...]]:
-    """What collecting warned of, by student and SHA-256 of the file; not why it was refused."""
+    """Returns the warnings of collecting, by student and SHA-256 of the file; not reasons of
+    refusal."""
     notices: dict[str, list[Mapping[str, object]]] = {}
     kept = book.setting(NOTICES)
     for notice in kept if isinstance(kept, list) else ():

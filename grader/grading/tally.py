@@ -1,4 +1,4 @@
-"""Grades and what people changed by hand, to one row for every student of the roster."""
+"""Combines grades and manual changes into one row for every student of the roster."""
 
 from __future__ import annotations
 
@@ -17,10 +17,11 @@ def tally(
     overrides: Iterable[Override] = (),
     submissions: Iterable[Submission] = (),
 ) -> Iterator[Row]:
-    """A row for every student: first those with a grade, as *grades* come; then all others.
+    """Yields a row for every student: first those with a grade, in the order of *grades*; then
+    others.
 
-    *max_points* says what the paper is worth of every student without a grade. *submissions* has
-    each student's latest attempt last.
+    *max_points* returns the maximum points of a student without a grade. *submissions* has each
+    student's latest attempt last.
     """
     by_hand: dict[str, dict[str, Override]] = {}
     for override in overrides:
@@ -41,7 +42,7 @@ def tally(
 
 
 def pooled_numbers(exam: ExamSet) -> frozenset[int]:
-    """The problem numbers of a set at which students may have different problems."""
+    """Returns the numbers of problems that may differ between students of a set."""
     found: set[int] = set()
     number = 1
     for slot in exam.slots:
@@ -58,11 +59,11 @@ def _graded(
     overrides: Mapping[str, Override],
     attempts: Sequence[Submission],
 ) -> Row:
-    """The row of a grade; it waits while a newer attempt than the graded one is not graded."""
+    """Returns the row of a grade; it is pending while a newer attempt is not graded."""
     mine = [one for one in attempts if one.sha256 == grade.submission_sha256]
     waits = bool(attempts) and attempts[-1].sha256 != grade.submission_sha256
     names = {mark.name for mark in grade.marks}
-    # Of the file that the marks are for: a newer one's has nothing to do with them.
+    # Of the file that the marks are for; a newer file is not relevant.
     refusal = mine[-1].refusal if mine else None
     if refusal is not None:
         # Gradebooks of earlier versions have zeros for a file that can't be read.
@@ -96,18 +97,18 @@ def _settled(mark: Mark, overrides: Mapping[str, Override]) -> Mark:
 
 
 def _by_hand(mark: Mark, override: Override) -> Mark:
-    said = f"Points set by a person: {override.reason}"
+    said = f"Manually graded: {override.reason}"
     return replace(
         mark,
         points=override.points,
         verdict=_verdict(mark, override.points),
-        # "This waits for a person" would not be true any more.
+        # "Waiting for manual grading" would no longer be true.
         feedback=said if mark.points is None or not mark.feedback else f"{mark.feedback}\n\n{said}",
     )
 
 
 def _verdict(mark: Mark, points: float) -> Verdict:
-    """The verdict that goes with points given by hand, so that the two never disagree."""
+    """Returns the verdict that matches manual points, so that the two always agree."""
     if points >= mark.max_points:
         return Verdict.CORRECT
     if points > 0:

@@ -1,4 +1,4 @@
-"""What a student may see of a result in a gradebook: for pages and for exports alike."""
+"""Returns what a student may see of a result in a gradebook, for pages and exports alike."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ def shown_to_student(
     published: bool,
     evidence: Evidence | None = None,
 ) -> Feedback:
-    """What the student of *row* may see; *evidence* if it was read already."""
+    """Returns what the student of *row* may see; *evidence* if it was read already."""
     if row.grade is not None and row.grade.release != papers.counts.id:
-        # Scored before the specs were corrected, and without evidence to score again: what it was
-        # scored by is what its page must show.
+        # Scored before the specs were corrected, and without evidence to score again: the page must
+        # show the specs that it was scored with.
         papers = replace(papers, corrected=None)
     return reveal(
         row,
@@ -36,7 +36,7 @@ def shown_to_student(
 
 
 def evidence_of(book: Gradebook, row: Row) -> Evidence | None:
-    """What the execution that was graded left behind."""
+    """Returns the evidence of the execution that was graded."""
     if row.grade is None or row.grade.submission_sha256 is None:
         return None
     return book.find_evidence(row.grade.submission_sha256)

@@ -1,4 +1,4 @@
-"""What a student's code did, call by call, set against what was expected."""
+"""A student's calls compared with the expected results."""
 
 from __future__ import annotations
 
@@ -30,53 +30,56 @@ from grader.wire.values import UnknownError, read
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CodeExample:
-    """One visible example, which the student can run."""
+    """A visible example that the student can run."""
 
     __pydantic_config__: ClassVar[dict[str, object]] = STRICT
 
     call: Text
-    """A Python expression that calls the function by the part's id."""
+    """A Python expression that calls the function by the part's ID."""
     gives: Text
-    """A Python expression of what it should give."""
+    """A Python expression for the expected result."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Code(Part):
-    """A function or class that the student writes; hidden cases judge it."""
+    """A function or class that the student writes, graded with hidden cases."""
 
     __pydantic_config__: ClassVar[dict[str, object]] = STRICT
 
     kind: Literal["code"] = "code"
     starter: Text
-    """What the answer cell starts with: imports, and a function or class named as the part."""
+    """The initial content of the answer cell: imports and a function or class named after the
+    part."""
     examples: tuple[CodeExample, ...] = ()
-    """Visible ones, which the student can run."""
+    """Visible examples that the student can run."""
     driver: str = ""
-    """Python that defines `drive(answer, **inputs)`; without it, the answer is called."""
+    """Python code that defines `drive(answer, **inputs)`. If empty, the answer is called
+    directly."""
     tools: tuple[str, ...] = ()
     """Modules of `grader.kinds.student_tools` that the driver uses and the notebook shows."""
     closeness: Closeness = field(default_factory=Closeness)
-    """How near results must come; the solution may say otherwise for a case."""
+    """How close results must be. The solution may override this for a case."""
     groups: Mapping[str, Share] = field(default_factory=dict)
-    """The share of the points of each group of hidden cases; equal ones otherwise."""
+    """The share of the points for each group of hidden cases; equal shares if not given."""
     all_or_nothing: bool = False
-    """Whether every group must pass for any points."""
+    """Whether all groups must pass to earn any points."""
     seconds: float = 5.0
-    """For each call."""
+    """Time limit for each call, in seconds."""
     device: Literal["cpu", "cuda"] = "cpu"
-    """`cuda` for what only a GPU can run: on other runners it is put off, see `grader grade`."""
+    """`cuda` if the code needs a GPU. On other machines the part is deferred; see `grader
+    grade`."""
     needs: tuple[Package, ...] = ()
-    """Packages that it needs, beside those that its code imports: where one is missing it is put
-    off, see `grader grade`."""
+    """Packages that the part needs besides those that its code imports. On a machine without them,
+    the part is deferred; see `grader grade`."""
     forbid: tuple[str, ...] = ()
     """What the code must not use: `loops`, or dotted names such as `torch.softmax`."""
     mutates: bool = False
-    """Whether the inputs may be changed in place."""
+    """Whether the code may change its inputs in place."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class CodeKey(Key):
-    """The hidden cases, drawn and run when they are first needed."""
+    """The hidden cases of a code part, drawn and run when first needed."""
 
     part: Code
     draw: Draw
@@ -85,25 +88,26 @@ class CodeKey(Key):
 
     @cached_property
     def hidden(self) -> Hidden:
-        """The solution's side of it. Raises ValueError, and PackageError as `hidden` does."""
+        """The hidden cases and expected results. Raises ValueError, and PackageError as `hidden`
+        does."""
         part = self.part
         return hidden(part.id, self.draw, part.closeness, part.driver, self.tools)
 
     @property
     def tools(self) -> tuple[str, ...]:
-        """The sources of the tools."""
+        """The source code of the tools."""
         return tuple(tools.source(name) for name in self.part.tools)
 
     @property
     def needs(self) -> tuple[str, ...]:
-        """The packages without which a machine can't run what a student wrote."""
+        """The packages that a machine needs to run the student's code."""
         return needs_of(self.part, self.draw.solution)
 
     def trial(self, name: str) -> Trial:
-        """What to call, with the visible examples first.
+        """Returns the calls to make, with the visible examples first.
 
-        The hidden cases are left out where a package is missing that the solution needs: then it
-        is put off anyway.
+        If a package that the solution needs is missing, the hidden cases are left out; the part is
+        deferred anyway.
         """
         shown = tuple(Call(example=example) for example in self.examples)
         try:
@@ -125,10 +129,10 @@ class CodeKey(Key):
 
 
 def needs_of(part: Part, solution: str) -> tuple[str, ...]:
-    """The packages without which a machine can't run or judge *part* of that solution file.
+    """Returns the packages that a machine needs to run and judge *part*, given its solution file.
 
-    Those that the part declares, and those that its own code or the solution imports; not what
-    functions of the solution import that nothing but the gate calls.
+    These are the packages that the part declares and those that its code or the solution imports,
+    but not imports inside solution functions that only the gate calls.
     """
     run = packages.imported_by(*(getattr(part, name, "") for name in _RUN))
     ours = (tools.source(name) for name in getattr(part, "tools", ()))
@@ -140,27 +144,28 @@ def needs_of(part: Part, solution: str) -> tuple[str, ...]:
 
 
 _RUN = ("starter", "driver", "setup")
-"""The fields of parts that hold Python."""
+"""The fields of parts that contain Python code."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attempt:
-    """What a student wrote, and what came of calling it."""
+    """A student's code and the results of calling it."""
 
     source: str
     unseen: str = ""
-    """Why nobody looked at the source; empty when somebody did."""
+    """Why the source could not be analyzed; empty if it was analyzed."""
     calls: tuple[Mapping[str, object], ...] = ()
     deferred: str = ""
-    """The device or the package that it waits for."""
+    """The device or package that the part waits for."""
 
 
 class _OpenError(Exception):
-    """A limit of ours keeps anyone from telling whether a case passes; says which."""
+    """A limit of the grader makes it impossible to tell whether a case passes; the message names
+    it."""
 
 
 class Found:
-    """What came of each hidden case, set against what was expected."""
+    """The results of the hidden cases compared with the expected ones."""
 
     def __init__(self, value: Attempt, key: CodeKey):
         self._key = key
@@ -168,7 +173,7 @@ class Found:
         for call in value.calls:
             said.setdefault(call.get("call"), []).append(call)
         trial = key.trial(key.part.id)
-        made = [said[digest].pop(0) for digest in trial.digests]  # IndexError is a LookupError
+        made = [said[digest].pop(0) for digest in trial.digests]  # IndexError if missing
         self._examples = made[: len(key.examples)]
         self._why: dict[str, str | None] = {}
         self._open: dict[str, str] = {}
@@ -182,18 +187,18 @@ class Found:
             except _OpenError as error:
                 self._open.setdefault(case.group, str(error))
             self._why[case.group] = self._why.get(case.group) or why
-        # One case that fails is enough to know that its group does.
+        # One failing case is enough to fail its group.
         self._open = {g: why for g, why in self._open.items() if self._why[g] is None}
 
     def judgement(self) -> Judgement:
-        """What the groups that pass earn, and why the others do not."""
+        """The points that the passing groups earn, and why the others fail."""
         part = self._key.part
         weights = _weights(part, tuple(self._why))
         passed = {g for g, why in self._why.items() if why is None and g not in self._open}
         lost = part.all_or_nothing and any(self._why.values())
         if self._open and not lost:
             notes = (f"{group.capitalize()} cases: {why}." for group, why in self._open.items())
-            note = " ".join([*notes, "A person decides."])
+            note = " ".join([*notes, "A person will review it."])
             return Judgement(share=None, verdict=Verdict.UNSETTLED, note=note)
         earned = sum(weights[group] for group in passed)
         if len(passed) == len(self._why):
@@ -212,7 +217,7 @@ class Found:
 
     def _notes(self, passed: int) -> Iterator[str]:
         yield f"{passed} of {len(self._why)} groups of hidden cases pass."
-        # Not how: by then the code may know hidden inputs of another part, and could tell them.
+        # Only counts: by now the code may know another part's hidden inputs and could leak them.
         missed = [example_fault(call, self._key) is not None for call in self._examples]
         if any(missed):
             yield f"{missed.count(False)} of {len(missed)} visible examples pass."
@@ -221,7 +226,7 @@ class Found:
                 yield f"{group.capitalize()} cases: {why}."
 
     def _fault(self, case: Case, call: Mapping[str, object], want: object) -> str | None:
-        """Why the case does not pass; nothing of its inputs."""
+        """Returns why the case fails, without revealing its inputs; None if it passes."""
         if call["is"] != "returned":
             right = isinstance(want, Raises) and _is_raised(call, want.type)
             trouble = _trouble(call, self._key)
@@ -229,10 +234,10 @@ class Found:
                 raise _OpenError(trouble)
             return None if right else trouble
         why = self._returned(case, call, want)
-        return why and (f"called once more with the same inputs, {why}" if case.again else why)
+        return why and (f"when called again with the same inputs, {why}" if case.again else why)
 
     def _returned(self, case: Case, call: Mapping[str, object], want: object) -> str | None:
-        """How what was returned differs from what should have been."""
+        """Returns how the returned value differs from the expected one; None if it does not."""
         if isinstance(want, Raises):
             return f"{want.type} should have been raised"
         if call.get("changed") and not self._key.part.mutates:
@@ -241,7 +246,7 @@ class Found:
         try:
             got = read(raw)
         except UnknownError as error:
-            raise _OpenError(f"the result can't be taken: {error}") from None
+            raise _OpenError(f"the result can't be read: {error}") from None
         except ValueError:
             return "the result could not be read"
         why = None if want is UNCOMPARED else difference(got, want, case.near)
@@ -251,10 +256,10 @@ class Found:
 
 
 def _hides_a_right_one(call: Mapping[str, object], want: object) -> bool:
-    """Whether a limit of ours is all that is known against a call.
+    """Returns whether a limit of the grader is the only reason why a call has no result.
 
-    What is expected keeps to all limits. So a right result nests as deeply and has as many items,
-    but its arrays may take more bytes, and the results before it may have left no room.
+    Expected results stay within all limits, so a correct result has the same nesting and number of
+    items. But its arrays may need more bytes, and earlier results may have left no room for it.
     """
     if call["is"] == "unmade":
         return call.get("what") != FAILED_BEFORE
@@ -269,7 +274,7 @@ def _hides_a_right_one(call: Mapping[str, object], want: object) -> bool:
 
 
 def _is_of_tool(call: Mapping[str, object]) -> bool:
-    """Whether a tool of ours gave up on code that may be right."""
+    """Returns whether one of the tools gave up on code that may be right."""
     said = call.get("what")
     return call.get("type") in _GIVE_UP or (
         call.get("type") == "LaunchError" and str(said).endswith("take too long here")
@@ -280,7 +285,7 @@ _GIVE_UP = ("TooManyStatesError", "RankHungError")
 
 
 def _is_raised(call: Mapping[str, object], wanted: str) -> bool:
-    """Whether a call raised the exception of that name, or one that is derived from it."""
+    """Returns whether a call raised the exception named *wanted* or a subclass of it."""
     above = call.get("above")
     types = (call.get("type"), *(above if isinstance(above, list) else ()))
     return call["is"] == "raised" and wanted in types
@@ -290,23 +295,24 @@ def _weights(part: Code, groups: tuple[str, ...]) -> Mapping[str, float]:
     if not part.groups:
         return dict.fromkeys(groups, 1 / len(groups))
     if set(part.groups) != set(groups):
-        raise ValueError(f"the groups of the cases are {', '.join(sorted(groups))}")
+        there = ", ".join(sorted(groups))
+        raise ValueError(f"'groups' must name the groups of the hidden cases: {there}")
     shares = {group: share(written) for group, written in part.groups.items()}
     return {group: value / sum(shares.values()) for group, value in shares.items()}
 
 
 def _trouble(call: Mapping[str, object], key: CodeKey) -> str:
-    """What kept a call from returning anything; nothing that a student's code could put there."""
+    """Returns why a call returned nothing, without any text that the student's code controls."""
     match call["is"]:
         case "raised":
-            # Not where: code that knows a hidden input could tell it by the line.
+            # Not the line: code that knows a hidden input could reveal it by where it raises.
             kind, said = raised.told(
                 call.get("type"), call.get("what"), (*key.tools, key.part.driver)
             )
             return f"{kind} was raised" + (f": {said}" if said else "")
         case "unfit":
             why = call.get("what")
-            return f"the result can't be taken: {why if why in trial.REASONS else trial.TOO_MUCH}"
+            return f"the result can't be read: {why if why in trial.REASONS else trial.TOO_MUCH}"
         case "late":
             return f"a call took longer than {key.part.seconds:g} s"
         case "died":
@@ -317,7 +323,7 @@ def _trouble(call: Mapping[str, object], key: CodeKey) -> str:
 
 
 def example_fault(call: Mapping[str, object], key: CodeKey) -> str | None:
-    """How a visible example went wrong; None when it went well."""
+    """Returns how a visible example failed; None if it passed."""
     digests = Trial(
         name="", alias="", tools=key.tools, driver=key.part.driver,
         calls=tuple(Call(example=example) for example in key.examples),

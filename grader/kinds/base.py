@@ -1,4 +1,4 @@
-"""What a kind of answer must be able to do: the first of the four seams."""
+"""The interface of an answer kind: how answers are read, judged, and explained."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from grader.units.quantity import Value
 
 
 class Unreadable(Exception):  # noqa: N818 - it is an answer, not an error
-    """Not an answer: says what was seen and how to write it. Earns nothing, and is not wrong."""
+    """The value is not an answer. Says what was found and how to write it; not counted as wrong."""
 
     def __init__(self, sentence: str, *, blank: bool = False):
         super().__init__(sentence)
         self.sentence = sentence
         self.blank = blank
-        """True for the untouched placeholder, which counts as no answer at all."""
+        """True for the untouched placeholder, which counts as no answer."""
 
 
 class BeyondLimit(Unreadable):
-    """An answer that the grader did not read whole because of a limit of its own.
+    """An answer that exceeds a limit of the grader and was not read completely.
 
     It may be right, so its mark stays open. The sentence says which limit it was.
     """
@@ -31,24 +31,25 @@ class BeyondLimit(Unreadable):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Example:
-    """A sample answer as the kernel would send it, and what must come of it."""
+    """A sample answer as the kernel would send it, with the expected judgment."""
 
     raw: Raw
     share: float | None
-    """Of the points; None for one that must be unreadable, or must wait for a person."""
+    """The expected share of the points; None if it must be unreadable or wait for manual
+    grading."""
     why: str
     mistake: str | None = None
-    """The id that the judgement must name; every mistake of the author's has an example."""
+    """The mistake ID that the judgment must name. Every mistake in the spec has an example."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tried:
-    """One visible example, as it went."""
+    """The result of one visible example."""
 
     call: str
-    """The expression, in one line."""
+    """The expression on one line."""
     fault: str = ""
-    """What is wrong with what came of it; empty when it passes."""
+    """Why the example failed; empty if it passed."""
 
 
 P = TypeVar("P", bound=Part)
@@ -57,137 +58,147 @@ V = TypeVar("V")
 
 
 class KindOf(Protocol[P, K, V]):
-    """How one kind of answer is asked for, read and judged. Stateless.
+    """How answers of one kind are asked for, read, and judged. Stateless.
 
-    `key` is secret and made left of the wall; `read` never trusts its input; `judge` is pure.
+    `key` is secret and never enters the student's process; `read` never trusts its input; `judge`
+    is a pure function.
     """
 
     spec: type[P]
-    """The fields of the YAML, a frozen dataclass that extends Part."""
+    """The spec's fields: a frozen dataclass that extends Part."""
 
     def key(self, part: P, draw: Draw) -> K:
-        """What is right for *part* in this scope. Raises SpecError or ValueError for a bad spec."""
+        """Returns the key for *part* in this variant. Raises SpecError or ValueError for a bad
+        spec."""
 
     def read(self, raw: Raw, key: K) -> V:
-        """The value that the student meant. Raises Unreadable."""
+        """Returns the value that the student meant. Raises Unreadable."""
 
     def judge(self, value: V, key: K) -> Judgement:
-        """The verdict on a value that was read."""
+        """Returns the judgment of a value that was read."""
 
     def say(self, value: V, key: K) -> str:
-        """The value as we understood it, such as "28 GB", in one line of plain text."""
+        """Returns the value as the grader understood it, such as "28 GB", on one line of plain
+        text."""
 
     def before_release(self, said: str) -> str:
-        """What `say` gave, without what a student may not read before the key is released."""
+        """Returns the text from `say` without anything that must stay hidden until the key is
+        released."""
 
     def examples(self, key: K) -> tuple[Example, ...]:
-        """Right, wrong and unreadable samples for this very key."""
+        """Returns right, wrong, and unreadable samples for this key."""
 
     def placeholder(self, key: K) -> str:
-        """The Python expression the student's answer cell starts with, such as `...`."""
+        """Returns the Python expression that the answer cell starts with, such as `...`."""
 
     def how(self, key: K) -> str:
-        """How to write the answer, in one line for the answer cell; nothing of the key."""
+        """Returns how to write the answer, on one line for the answer cell; reveals nothing of the
+        key."""
 
     def options(self, key: K) -> str:
-        """What is to be chosen from, as Markdown under the ask; empty when nothing is."""
+        """Returns the choices as Markdown to show below the question; empty if there are none."""
 
     def answer(self, key: K) -> object:
-        """The right answer as plain JSON data, for `grader key`; None when a person grades it."""
+        """Returns the right answer as JSON data for `grader key`; None if it is graded manually."""
 
     def true(self, key: K) -> V | None:
-        """The right answer as `read` would return it; None when only a person can tell."""
+        """Returns the right answer as `read` would return it; None if only a person can judge
+        it."""
 
     def solved(self, answer: object, key: K) -> V:
-        """The value of this kind for what a solution file returned: ids rather than letters.
+        """Returns the value for an answer that a solution file returned, with IDs for
+        letters.
 
-        Raises ValueError when it is not an answer of this kind.
+        Raises ValueError if it is not an answer of this kind.
         """
 
     def sheet(self, key: K) -> Mapping[str, object]:
-        """What a reader of the answer must know, as public JSON data; nothing of the key.
+        """Returns the public JSON data needed to read an answer; reveals nothing of the key.
 
-        It stands in the student's notebook, so that `grader check` works without the release.
+        The student's notebook contains it, so that `grader check` works without the release.
         """
 
     def from_sheet(self, sheet: Mapping[str, object]) -> K:
-        """A key that `read` and `say` can use and nothing else: it knows no answer.
+        """Returns a key without the right answer that only `read` and `say` can use.
 
-        The sheet was in a student's hands; raises ValueError, KeyError or TypeError for nonsense.
+        Students can edit the sheet: raises ValueError, KeyError, or TypeError if it is invalid.
         """
 
     def literal(self, key: K) -> str:
-        """The right answer as a Python expression, for `grader solve`."""
+        """Returns the right answer as a Python expression, for `grader solve`."""
 
     def explain(self, key: K) -> str:
-        """What was accepted and why, for the student after release, in Markdown."""
+        """Returns Markdown that tells the student, after release, what was accepted and why."""
 
     def carried(self, value: V | None, key: K) -> Value | None:
-        """What later parts that use this one compute with; None when it can't be carried."""
+        """Returns the value that later parts compute with; None if it can't be carried forward."""
 
     def items(self, key: K) -> tuple[Item, ...]:
-        """The part as questions of another system, with weights that add up to 1; or none."""
+        """Returns the part as questions for another system, with weights that add up to 1; may be
+        empty."""
 
     needs_solution: bool
-    """Whether grading needs the text of the solution file."""
+    """Whether grading needs the source of the solution file."""
     is_measured: bool
-    """Whether an unsettled answer may be settled by executing the notebook once more."""
+    """Whether executing the notebook again may settle an unsettled answer."""
     by_solve: bool
-    """Whether `solve` of the solution file comes to the key once more."""
+    """Whether `solve` in the solution file recomputes the key."""
 
     def trial(self, name: str, key: K) -> Trial | None:
-        """What to do on the runner with the answer of that name; None when it is just asked for."""
+        """Returns what the runner does with the answer *name*; None if it only reads its value."""
 
     def brief(self, key: K) -> str:
-        """What the check inside a notebook must know of the answer: its unit, or its letters.
+        """Returns what the check inside a notebook must know: the unit or the letters.
 
-        It stands there beside the kind's name, in a word or two; nothing of the key.
+        A word or two, shown next to the name of the kind; reveals nothing of the key.
         """
 
     def form(self, key: K) -> object:
-        """What else that check must know, as plain data of Python; None for nothing.
+        """Returns more data that this check needs, as plain Python data; None for nothing.
 
-        It stands in the student's notebook: nothing that is not printed there anyway.
+        The student's notebook contains it, so it holds only what the notebook also shows.
         """
 
     def imports(self, key: K) -> tuple[str, ...]:
-        """The modules without which no right answer can be defined, such as `torch`."""
+        """Returns the modules that a right answer needs, such as `torch`."""
 
     def lacks(self, value: V, key: K) -> str:
-        """What is missing in an answer that was read, such as "2 of 6 cells"; empty when nothing.
+        """Returns what is missing from an answer that was read, such as "2 of 6 cells"; may be
+        empty.
 
-        For the student's own check; nothing of the key.
+        Used by the student's own check; reveals nothing of the key.
         """
 
     def tried(self, value: V, key: K) -> tuple[Tried, ...]:
-        """What came of each visible example, for the student's own check; nothing of the key."""
+        """Returns the results of the visible examples for the student's own check."""
 
     def ran(self, key: K, name: str, source: str) -> Raw:
-        """What a run of *source*, an answer cell of ours, would leave of the answer *name*."""
+        """Returns the data that running *source*, one of our own answer cells, would leave for
+        *name*."""
 
     def seen(self, raw: Raw, key: K) -> Raw:
-        """What a run would make of *raw* if everything that is measured came out as it should."""
+        """Returns *raw* as a run would leave it if all measurements came out as expected."""
 
     def definition(self, name: str, key: K, answer: str | None) -> str:
-        """The whole answer cell, where it is more than a name and a value; empty elsewhere.
+        """Returns the whole answer cell if it is more than a name and a value; otherwise empty.
 
-        *answer* is what `literal` gave, for a notebook that is filled in.
+        *answer* is the text from `literal`, for a notebook that is filled in.
         """
 
     def try_out(self, name: str, key: K) -> str:
-        """A cell below the answer in which the student can try it out; empty when there is none."""
+        """Returns the code of a cell below the answer for trying it out; empty if there is none."""
 
     def around(self, key: K) -> Mapping[str, str]:
-        """Cells above the problem that the student may use, by name."""
+        """Returns cells to show above the problem for the student to use, by name."""
 
 
-# Whoever works with kinds in general knows neither part nor key nor value of any one of them.
+# Code that handles kinds in general knows neither the part, key, nor value type of any of them.
 Kind = KindOf[Any, Any, Any]
 
 
 CORRECT = Judgement(share=1.0, verdict=Verdict.CORRECT)
 
-# For a key made from a sheet, where nothing was drawn.
+# For keys made from a sheet, where nothing was drawn.
 UNDRAWN = Draw(
     scope={},
     facts={},
@@ -198,22 +209,22 @@ UNDRAWN = Draw(
 
 
 class Usual(Generic[K, V]):
-    """What most kinds do alike; a kind overrides what it does in its own way."""
+    """Default methods that suit most kinds. A kind overrides those that differ."""
 
     def placeholder(self, key: K) -> str:  # noqa: ARG002
-        """An ellipsis."""
+        """Returns an ellipsis."""
         return "..."
 
     def options(self, key: K) -> str:  # noqa: ARG002
-        """Nothing: the answer is not chosen from anything."""
+        """Returns an empty text: there are no choices."""
         return ""
 
     def sheet(self, key: K) -> Mapping[str, object]:  # noqa: ARG002
-        """Nothing: the kind says it all."""
+        """Returns an empty text: the name of the kind is enough."""
         return {}
 
     def items(self, key: K) -> tuple[Item, ...]:  # noqa: ARG002
-        """None: only this grader can ask it."""
+        """Returns no items: no other system can ask this question."""
         return ()
 
     needs_solution = False
@@ -221,55 +232,55 @@ class Usual(Generic[K, V]):
     is_measured = False
 
     def trial(self, name: str, key: K) -> Trial | None:  # noqa: ARG002
-        """None: the answer is the value."""
+        """Returns None: the answer is a plain value."""
         return None
 
     def before_release(self, said: str) -> str:
-        """The same: it is the student's own."""
+        """Returns *said* unchanged: it contains only the student's own answer."""
         return said
 
     def brief(self, key: K) -> str:  # noqa: ARG002
-        """Nothing."""
+        """Returns no modules."""
         return ""
 
     def form(self, key: K) -> object:  # noqa: ARG002
-        """None: the kind and `brief` say it all."""
+        """Returns None: the kind and `brief` are enough."""
         return None
 
     def imports(self, key: K) -> tuple[str, ...]:  # noqa: ARG002
-        """None: the answer is a value."""
+        """Returns None: the answer is a value."""
         return ()
 
     def lacks(self, value: V, key: K) -> str:  # noqa: ARG002
-        """Nothing: it is one thing, and was read."""
+        """Returns an empty text: the answer is a single value that was read."""
         return ""
 
     def tried(self, value: V, key: K) -> tuple[Tried, ...]:  # noqa: ARG002
-        """Nothing: there are no examples."""
+        """Returns no results: there are no examples."""
         return ()
 
     def ran(self, key: K, name: str, source: str) -> Raw:
-        """Nothing: answers of this kind are values."""
+        """Returns an empty mapping: answers of this kind are values."""
         raise NotImplementedError
 
     def seen(self, raw: Raw, key: K) -> Raw:  # noqa: ARG002
-        """The same: nothing is measured."""
+        """Returns *raw* unchanged: nothing is measured."""
         return raw
 
     def definition(self, name: str, key: K, answer: str | None) -> str:  # noqa: ARG002
-        """Nothing: a name and a value are enough."""
+        """Returns an empty text: a name and a value are enough."""
         return ""
 
     def try_out(self, name: str, key: K) -> str:  # noqa: ARG002
-        """Nothing."""
+        """Returns an empty text: there is nothing to try out."""
         return ""
 
     def around(self, key: K) -> Mapping[str, str]:  # noqa: ARG002
-        """Nothing."""
+        """Returns no cells."""
         return {}
 
     def carried(self, value: V | None, key: K) -> Value | None:  # noqa: ARG002
-        """None: there is no number or word to compute with."""
+        """Returns None: there is no value to compute with."""
         return None
 
 

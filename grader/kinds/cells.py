@@ -1,4 +1,5 @@
-"""Answers made of several: each is judged alone, so that one that is blank costs only itself."""
+"""Answers with several entries, each judged separately, so that a blank costs only its own
+points."""
 
 from __future__ import annotations
 
@@ -14,15 +15,15 @@ T = TypeVar("T")
 
 @dataclass(frozen=True, slots=True)
 class Unread:
-    """One of several that can't be read, and why."""
+    """An entry that can't be read, and why."""
 
     sentence: str
 
 
 def read_cell(read: Callable[[], T]) -> T | Unread | None:
-    """What *read* returns, None when it finds a blank, or why it can't be read.
+    """Returns the result of *read*, None if the entry is blank, or an Unread that says why.
 
-    Raises BeyondLimit, because what one cell is worth is part of the whole answer's mark.
+    Raises BeyondLimit, because each cell affects the mark of the whole answer.
     """
     try:
         return read()
@@ -33,7 +34,7 @@ def read_cell(read: Callable[[], T]) -> T | Unread | None:
 
 
 def require_some(cells: Iterable[object]) -> None:
-    """Nothing, if one of *cells* can be read; otherwise raises Unreadable."""
+    """Raises Unreadable unless at least one of *cells* can be read."""
     unread: Unread | None = None
     for cell in cells:
         if isinstance(cell, Unread):
@@ -42,11 +43,12 @@ def require_some(cells: Iterable[object]) -> None:
             return
     if unread:
         raise Unreadable(unread.sentence)
-    raise Unreadable("Nothing was filled in.", blank=True)
+    raise Unreadable("The answer is empty.", blank=True)
 
 
 def lacking(cells: Sequence[object], noun: str) -> str:
-    """How many of *cells* are blank, and the first that can't be read; empty when all are there."""
+    """Returns how many *cells* are blank and the first that can't be read; empty if all can be
+    read."""
     blank = sum(cell is None for cell in cells)
     verb = "is" if blank == 1 else "are"
     said = [f"{blank} of {len(cells)} {noun} {verb} blank"] if blank else []
@@ -57,7 +59,7 @@ def lacking(cells: Sequence[object], noun: str) -> str:
 
 
 def raw_items(raw: Raw) -> list[Raw]:
-    """The items of a list or a tuple; of anything else, none."""
+    """Returns the items of a list or a tuple; an empty list for anything else."""
     items = raw.get("v")
     if raw.get("t") not in ("list", "array") or not isinstance(items, list):
         return []
@@ -65,7 +67,7 @@ def raw_items(raw: Raw) -> list[Raw]:
 
 
 def raw_pairs(raw: Raw) -> list[tuple[Raw, Raw]]:
-    """The keys and values of a dict; of anything else, none."""
+    """Returns the keys and values of a dict; an empty list for anything else."""
     pairs = raw.get("v")
     if raw.get("t") != "dict" or not isinstance(pairs, list):
         return []
@@ -77,7 +79,8 @@ def raw_pairs(raw: Raw) -> list[tuple[Raw, Raw]]:
 
 
 def as_raw(item: object) -> Raw:
-    """An item as a Raw. Rows of an array come as bare lists; what is neither is unreadable."""
+    """Returns an item as a Raw: a bare list is a row of an array; anything else unknown is
+    unreadable."""
     if isinstance(item, dict):
         return item
     return {"t": "list", "v": item} if isinstance(item, list) else {}

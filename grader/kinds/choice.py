@@ -1,4 +1,4 @@
-"""One of several options, by its letter."""
+"""A single choice, answered by its letter."""
 
 from __future__ import annotations
 
@@ -27,15 +27,15 @@ from grader.units.quantity import Value
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Choice(Part):
-    """One of several options."""
+    """A single choice from several options."""
 
     __pydantic_config__: ClassVar[dict[str, object]] = STRICT
 
     kind: Literal["choice"] = "choice"
     options: tuple[Option, ...]
-    """What to choose from; exactly one is right in every variant."""
+    """The options; exactly one is right in every variant."""
     shuffle: bool = True
-    """Whether each student sees them in another order."""
+    """Whether to shuffle the options for each student."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,12 +48,13 @@ class ChoiceKey(Key):
 
 
 class ChoiceKind(Usual[ChoiceKey, str]):
-    """One of several options, by its letter."""
+    """A single choice, answered by its letter."""
 
     spec = Choice
 
     def key(self, part: Choice, draw: Draw) -> ChoiceKey:
-        """The options in this variant's order; ValueError unless exactly one is right."""
+        """Returns the options in this variant's order. Raises ValueError unless exactly one is
+        right."""
         choices = options_for(part.options, draw, label=part.id, shuffle=part.shuffle)
         right = right_ids(part.options, draw)
         if len(right) != 1:
@@ -63,11 +64,11 @@ class ChoiceKind(Usual[ChoiceKey, str]):
         return ChoiceKey(part=part, draw=draw, choices=choices, right=letter)
 
     def read(self, raw: Raw, key: ChoiceKey) -> str:
-        """The letter, from a letter in any dress or the option's whole text."""
+        """Returns the letter, given in any common form or as the full text of the option."""
         return lettered.read_letter(raw, key.choices, _wanted(key))
 
     def judge(self, value: str, key: ChoiceKey) -> Judgement:
-        """Right, a mistake named by the option's id, or wrong."""
+        """Returns correct, incorrect, or the mistake named after the chosen option."""
         if value == key.right:
             return CORRECT
         option = _option(key, value)
@@ -81,12 +82,13 @@ class ChoiceKind(Usual[ChoiceKey, str]):
         )
 
     def say(self, value: str, key: ChoiceKey) -> str:
-        """The letter and the option's text."""
+        """Returns the letter and the option's text."""
         choice = lettered.by_letter(key.choices, value)
         return f"{choice.letter} ({lettered.one_line(choice.text)})"
 
     def examples(self, key: ChoiceKey) -> tuple[Example, ...]:
-        """Every option, the right one in several forms, and what is no option."""
+        """Returns every option, the right one in several forms, and values that are not an
+        option."""
         right = lettered.by_letter(key.choices, key.right)
         forms = (key.right, key.right.lower(), f" {key.right}) ", f"({key.right})", right.text)
         return (
@@ -97,59 +99,59 @@ class ChoiceKind(Usual[ChoiceKey, str]):
         )
 
     def how(self, key: ChoiceKey) -> str:
-        """Which letters there are."""
+        """Returns the range of letters."""
         return f"{_wanted(key)}, in quotes"
 
     def options(self, key: ChoiceKey) -> str:
-        """The options as a list."""
+        """Returns the options as a Markdown list."""
         return lettered.shown(key.choices)
 
     def answer(self, key: ChoiceKey) -> object:
-        """The letter."""
+        """Returns the letter."""
         return key.right
 
     def true(self, key: ChoiceKey) -> str | None:
-        """The letter."""
+        """Returns the letter."""
         return key.right
 
     def solved(self, answer: object, key: ChoiceKey) -> str:
-        """The letter of the option with the id that the solution returned."""
+        """Returns the letter of the option whose ID the solution returned."""
         return lettered.letter_of(key.choices, answer)
 
     def sheet(self, key: ChoiceKey) -> Mapping[str, object]:
-        """The options as this student sees them."""
+        """Returns the options as this student sees them."""
         return {"options": lettered.sheet(key.choices)}
 
     def from_sheet(self, sheet: Mapping[str, object]) -> ChoiceKey:
-        """The options, and no right one."""
+        """Returns the options without the right one."""
         part = Choice(id="", ask="", options=())
         choices = lettered.from_sheet(sheet, "options")
         return ChoiceKey(part=part, draw=UNDRAWN, choices=choices, right="")
 
     def brief(self, key: ChoiceKey) -> str:
-        """Its letters."""
+        """Returns the range of letters."""
         return lettered.ends(key.choices)
 
     def form(self, key: ChoiceKey) -> object:
-        """The texts to choose from."""
+        """Returns the texts of the options."""
         return [lettered.folded(choice.text) for choice in key.choices]
 
     def literal(self, key: ChoiceKey) -> str:
-        """The letter in quotes."""
+        """Returns the letter in quotes."""
         return f'"{key.right}"'
 
     def items(self, key: ChoiceKey) -> tuple[Item, ...]:
-        """One of the options."""
+        """Returns the question with its options."""
         right = frozenset(key.right)
         choices = choosable(key.part.options, key.choices, right, key.draw)
         return (ChoiceItem(choices=choices, shuffle=key.part.shuffle),)
 
     def explain(self, key: ChoiceKey) -> str:
-        """The right option."""
+        """Returns the right option as Markdown."""
         return f"**{key.right}.** {lettered.by_letter(key.choices, key.right).text}"
 
     def carried(self, value: str | None, key: ChoiceKey) -> Value | None:
-        """The option's id."""
+        """Returns the option's ID."""
         return lettered.by_letter(key.choices, value).id if value else None
 
 

@@ -1,4 +1,4 @@
-"""Code that a student writes, judged by what it returns for inputs that were not shown."""
+"""Code that a student writes, judged by its results on hidden inputs."""
 
 from __future__ import annotations
 
@@ -24,21 +24,21 @@ from grader.model import Draw, Judgement, Raw, Trial, Verdict, packages
 
 
 class CodeKind(Usual[CodeKey, Attempt]):
-    """A function or class that the student writes; hidden cases judge it."""
+    """A function or class that the student writes, graded with hidden cases."""
 
     spec: type[Code] = Code
     needs_solution = True
     by_solve = False
 
     def key(self, part: Code, draw: Draw) -> CodeKey:
-        """The key; nothing is run for it yet."""
+        """Returns the key without running anything yet."""
         if not _defines(part.starter, part.id):
             raise ValueError(f"the starter defines no function or class '{part.id}'")
         for name in part.tools:
             student_tools.source(name)
         for name in packages.needed_by(part.tools):
             if name not in part.needs:
-                raise ValueError(f"its tools can do nothing without {name}: write needs: [{name}]")
+                raise ValueError(f"its tools need {name}: add needs: [{name}]")
         return CodeKey(
             part=part,
             draw=draw,
@@ -50,7 +50,8 @@ class CodeKind(Usual[CodeKey, Attempt]):
         )
 
     def read(self, raw: Raw, key: CodeKey) -> Attempt:
-        """What was written. Raises Unreadable for the untouched starter and for what is no code."""
+        """Returns the code. Raises Unreadable for the untouched starter and for values that are not
+        code."""
         if raw.get("t") != "code":
             raise refusal(raw, _WANTED)
         calls, source, name = raw.get("calls"), str(raw.get("source")), str(raw.get("name"))
@@ -61,7 +62,7 @@ class CodeKind(Usual[CodeKey, Attempt]):
         unseen = str(raw.get("unseen") or "")
         try:
             if _is_untouched(source, key):
-                raise Unreadable("Nothing was written.", blank=True)
+                raise Unreadable("The starter code is unchanged.", blank=True)
         except NotAnalyzedError as error:
             unseen = unseen or str(error)
         return Attempt(
@@ -72,7 +73,7 @@ class CodeKind(Usual[CodeKey, Attempt]):
         )
 
     def judge(self, value: Attempt, key: CodeKey) -> Judgement:
-        """By groups of hidden cases: each earns its share when all its cases pass."""
+        """Judges by groups of hidden cases: each group earns its share if all its cases pass."""
         rule = rules.broken(value, key.part)
         if rule is not None:
             note = f"This part must be solved without {rule}."
@@ -82,23 +83,23 @@ class CodeKind(Usual[CodeKey, Attempt]):
         try:
             found = Found(value, key)
         except LookupError:
-            note = "The code was run on other inputs than those that count now; it is run again."
+            note = "The code was run on inputs that no longer count; it will be run again."
             return Judgement(share=None, verdict=Verdict.UNSETTLED, note=note)
         judgement = found.judgement()
         doubt = rules.doubt(value, key.part, earns=judgement.share != 0)
         if doubt is None:
             return judgement
-        note = f"This part forbids some functions, and {doubt}; a person looks at it."
+        note = f"This part forbids some functions, and {doubt}; a person will review it."
         return Judgement(share=None, verdict=Verdict.UNSETTLED, note=note)
 
     def trial(self, name: str, key: CodeKey) -> Trial:
-        """The visible examples and the hidden cases."""
+        """Returns the visible examples and the hidden cases."""
         return key.trial(name)
 
     def say(self, value: Attempt, key: CodeKey) -> str:  # noqa: ARG002
-        """How much was written, beside the tools that the notebook came with."""
+        """Returns how many lines the student wrote, not counting the tools in the notebook."""
         what, said = value.deferred, "code"
-        # Of whatever release: a sheet does not say which tools the notebook came with.
+        # All tools, because a sheet does not say which ones the notebook contains.
         given = [student_tools.source(name) for name in student_tools.known()]
         lines = lines_of(value.source, given)
         if lines:
@@ -106,7 +107,7 @@ class CodeKind(Usual[CodeKey, Attempt]):
         return f"{said}, not run: {what} is not installed" if what in packages.PACKAGES else said
 
     def tried(self, value: Attempt, key: CodeKey) -> tuple[Tried, ...]:
-        """How the visible examples went; nothing of what was not run for a fault of the machine."""
+        """Returns how the visible examples went; empty if the machine could not run them."""
         if value.deferred:
             return ()
         faults = [example_fault(call, key) for call in value.calls[: len(key.examples)]]
@@ -117,9 +118,9 @@ class CodeKind(Usual[CodeKey, Attempt]):
         )
 
     def examples(self, key: CodeKey) -> tuple[Example, ...]:
-        """The reference and what is right otherwise, the untouched starter, and what is no code.
+        """Returns right solutions, the untouched starter, and values that are not code.
 
-        What needs a package that is missing here can't be run, and is left out.
+        Examples that need a package missing here are left out.
         """
         here = not packages.missing(key.needs)
         right = [key.part.id, *(f"{key.part.id}_right_{n}" for n in key.hidden.named("right"))]
@@ -134,7 +135,7 @@ class CodeKind(Usual[CodeKey, Attempt]):
         wrong = {"t": "code", "source": source, "name": name, "calls": fails}
         return (
             *ran,
-            Example(raw=wrong, share=0.0, why="what always raises"),
+            Example(raw=wrong, share=0.0, why="code that always raises"),
             samples.unreadable(
                 {"t": "code", "source": key.starter, "name": key.part.id, "calls": []},
                 "the untouched starter",
@@ -145,13 +146,13 @@ class CodeKind(Usual[CodeKey, Attempt]):
         )
 
     def raw(self, key: CodeKey, function: str) -> Raw:
-        """What a run would leave of a student who wrote that function of the solution file."""
+        """Returns what a run would leave if a student wrote that function of the solution file."""
         return self.ran(key, key.part.id, key.hidden.source(function, key.part.id), function)
 
     def ran(self, key: CodeKey, name: str, source: str, function: str = "") -> Raw:
-        """What a run of *source* would leave of *name*; here, so for sources of ours alone.
+        """Returns what a run of *source* would leave of *name*. Runs it here, so only our own code.
 
-        *function* is the one of the solution file that the source was made of, if it was.
+        *function* is the function of the solution file that the source was made from, if any.
         """
         waits = packages.missing(key.needs)
         if waits:
@@ -160,23 +161,24 @@ class CodeKind(Usual[CodeKey, Attempt]):
         return run_here(key.trial(name), source, function)
 
     def how(self, key: CodeKey) -> str:
-        """What to do."""
+        """Returns the instructions for the answer cell."""
         without = ", ".join(key.part.forbid)
-        asked = f"complete the code, without {without}" if without else "complete the code"
+        asked = f"complete the code without {without}" if without else "complete the code"
         more = " ".join(key.part.needs)
-        return f"{asked}; needs `pip install {more}`, or no check can run it" if more else asked
+        return f"{asked}; to check it, run `pip install {more}`" if more else asked
 
     def definition(self, name: str, key: CodeKey, answer: str | None) -> str:
-        """The answer cell: the starter, or a whole answer with what the starter imports."""
+        """Returns the answer cell: the starter, or a full answer with the imports of the
+        starter."""
         if answer is None:
             return _renamed(key.starter, key.part.id, name)
-        # The examples in the cell below may need an import that the answer does without.
+        # The examples in the cell below may need an import that the answer does not use.
         found = re.findall(r"^(?:import|from) .+$", key.starter, re.M)
         missing = [line for line in found if line not in answer.splitlines()]
         return _renamed("\n".join([*missing, answer]), key.part.id, name)
 
     def try_out(self, name: str, key: CodeKey) -> str:
-        """A cell with the visible examples."""
+        """Returns a cell with the visible examples."""
         lines = []
         for call, gives in key.examples:
             mine = _renamed(call, key.part.id, name)
@@ -184,34 +186,34 @@ class CodeKind(Usual[CodeKey, Attempt]):
         return "\n".join(lines)
 
     def form(self, key: CodeKey) -> object:
-        """The modules that it needs."""
+        """Returns the modules that the starter needs."""
         return list(self.imports(key)) or None
 
     def imports(self, key: CodeKey) -> tuple[str, ...]:
-        """What the starter imports at its top, beyond the standard library."""
+        """Returns the modules outside the standard library that the starter imports at the top."""
         found = re.findall(r"^(?:import|from) +(\w+)", key.starter, re.M)
         return tuple(name for name in dict.fromkeys(found) if name not in sys.stdlib_module_names)
 
     def around(self, key: CodeKey) -> Mapping[str, str]:
-        """The tools, as cells of the notebook."""
+        """Returns the tools as cells of the notebook."""
         return dict(zip(key.part.tools, key.tools, strict=True))
 
     def answer(self, key: CodeKey) -> object:
-        """The reference's code."""
+        """Returns the code of the reference solution."""
         return definitions([key.draw.solution], key.part.id)
 
     def true(self, key: CodeKey) -> Attempt | None:
-        """The reference; what came of calling it is not known here."""
+        """Returns the reference solution; the results of its calls are not known here."""
         return Attempt(source=definitions([key.draw.solution], key.part.id))
 
     def solved(self, answer: object, key: CodeKey) -> Attempt:  # noqa: ARG002
-        """Code that the solution returned."""
+        """Returns the code that the solution returned."""
         if not isinstance(answer, str):
             raise ValueError(f"{answer!r} is not code")
         return Attempt(source=answer)
 
     def sheet(self, key: CodeKey) -> Mapping[str, object]:
-        """The starter and the visible examples."""
+        """Returns the starter and the visible examples."""
         return {
             "part": key.part.id,
             "starter": key.starter,
@@ -222,7 +224,7 @@ class CodeKind(Usual[CodeKey, Attempt]):
         }
 
     def from_sheet(self, sheet: Mapping[str, object]) -> CodeKey:
-        """A key with the visible examples alone."""
+        """Returns a key with only the visible examples."""
         examples, near = sheet["examples"], sheet["closeness"]
         if not isinstance(examples, list) or not isinstance(near, dict):
             raise TypeError("no examples")
@@ -241,17 +243,20 @@ class CodeKind(Usual[CodeKey, Attempt]):
         return CodeKey(part=part, draw=UNDRAWN, starter=part.starter, examples=found)
 
     def literal(self, key: CodeKey) -> str:
-        """The reference's code under the part's name."""
+        """Returns the code of the reference solution under the part's name."""
         return definitions([key.draw.solution], key.part.id)
 
     def explain(self, key: CodeKey) -> str:
-        """The reference."""
+        """Returns the reference solution as Markdown."""
         return f"A solution:\n\n```python\n{self.literal(key)}\n```"
 
 
 def _is_untouched(source: str, key: CodeKey) -> bool:
-    """Whether the code is the starter but for comments and layout. Raises NotAnalyzedError."""
-    if len(source) > analysis.MOST_HERE:  # more than any starter
+    """Returns whether the code is the starter except for comments and layout.
+
+    Raises NotAnalyzedError.
+    """
+    if len(source) > analysis.MOST_HERE:  # longer than any starter
         return False
     mine = analysis.definitions([source], key.part.id)
     given = definitions([key.starter], key.part.id)
@@ -263,7 +268,8 @@ def _defines(starter: str, name: str) -> bool:
 
 
 def _renamed(source: str, part: str, name: str) -> str:
-    """*source* with the part's function under the name of the answer; texts and comments stay."""
+    """Returns *source* with the part's function renamed to *name*; strings and comments are
+    kept."""
     try:
         found = [t for t in tokenize.generate_tokens(io.StringIO(source).readline) if t.string]
     except (tokenize.TokenError, SyntaxError):
@@ -282,7 +288,7 @@ def _renamed(source: str, part: str, name: str) -> str:
 
 
 def _inside_call(tokens: Sequence[tokenize.TokenInfo], one: tokenize.TokenInfo) -> bool:
-    """Whether *one* stands in brackets, so that a `=` behind it names an argument."""
+    """Returns whether *one* is inside brackets, so that a `=` after it names an argument."""
     depth = 0
     for token in tokens:
         if token is one:
@@ -294,10 +300,10 @@ def _inside_call(tokens: Sequence[tokenize.TokenInfo], one: tokenize.TokenInfo) 
 _WANTED = "a function or class"
 
 _WAITS = {
-    "cuda": "This needs a GPU and waits for a machine that has one; nothing is deducted.",
+    "cuda": "This needs a GPU and waits for a machine that has one; no points are deducted.",
     **{name: packages.waiting(name) for name in packages.PACKAGES},
 }
-"""What is said of a part that was put off, by what it waits for."""
+"""The note for a deferred part, by what it waits for."""
 
 kinds.add("code")(CodeKind())
 

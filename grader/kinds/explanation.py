@@ -1,4 +1,4 @@
-"""An explanation in the student's own words, which a person grades."""
+"""An explanation in the student's own words, graded by a person."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from grader.model.spec import STRICT
 
 FEWEST_WORDS = 3
 LONGEST = 2000
-"""Characters of the text that are said back; all of it stands in the notebook."""
+"""Maximum number of characters to repeat to the student; the notebook has the full text."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,7 +27,7 @@ class Explanation(Part):
 
     kind: Literal["explanation"] = "explanation"
     rubric: Text = ""
-    """What earns how much, for the person who grades it; shown after release."""
+    """How to grade it, for the person who grades it; shown after release."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,40 +39,40 @@ class ExplanationKey(Key):
 
 
 class ExplanationKind(Usual[ExplanationKey, str]):
-    """An explanation in the student's own words, which a person grades."""
+    """An explanation in the student's own words, graded by a person."""
 
     spec = Explanation
 
     def key(self, part: Explanation, draw: Draw) -> ExplanationKey:
-        """The rubric."""
+        """Returns the rubric with the variant's numbers."""
         return ExplanationKey(part=part, draw=draw, rubric=draw.fill(part.rubric, draw.scope))
 
     def read(self, raw: Raw, key: ExplanationKey) -> str:  # noqa: ARG002
-        """The text, without the dots that it started with."""
+        """Returns the text without the placeholder dots."""
         written = raw.get("v")
         if raw.get("t") != "str" or not isinstance(written, str):
             raise refusal(raw, _WANTED)
         lines = [line for line in written.splitlines() if line.strip() != "..."]
         text = "\n".join(lines).strip()
         if not text:
-            raise Unreadable("Nothing was written.", blank=True)
+            raise Unreadable("The answer is empty.", blank=True)
         if _words(text) < FEWEST_WORDS:
             raise Unreadable(f"{quoted(text)} is not an explanation; give {_WANTED}.")
-        # What is cut off can be read in the notebook, by the person who grades it.
+        # The person who grades it can read the rest in the notebook.
         return f"{text} […]" if raw.get("cut") else text
 
     def judge(self, value: str, key: ExplanationKey) -> Judgement:  # noqa: ARG002
-        """Unsettled until a person has read it."""
+        """Returns an unsettled judgment: a person must read it."""
         return Judgement(
-            share=None, verdict=Verdict.UNSETTLED, note="This waits for a person to read it."
+            share=None, verdict=Verdict.UNSETTLED, note="This is waiting for manual grading."
         )
 
     def say(self, value: str, key: ExplanationKey) -> str:  # noqa: ARG002
-        """The student's own text in one line, as far as it fits."""
+        """Returns the student's text on one line, shortened if necessary."""
         return one_line(value, LONGEST)
 
     def examples(self, key: ExplanationKey) -> tuple[Example, ...]:  # noqa: ARG002
-        """A text that waits for a person, and what is no explanation."""
+        """Returns a text that waits for manual grading, and values that are not explanations."""
         waits = Example(raw=samples.text(_SOMETHING), share=None, why="an explanation")
         return (
             waits,
@@ -85,51 +85,51 @@ class ExplanationKind(Usual[ExplanationKey, str]):
         )
 
     def placeholder(self, key: ExplanationKey) -> str:  # noqa: ARG002
-        """A text of several lines."""
+        """Returns a string of several lines."""
         return '"""\n...\n"""'
 
     def how(self, key: ExplanationKey) -> str:  # noqa: ARG002
-        """A text."""
+        """Returns that a text is expected."""
         return _WANTED
 
     def answer(self, key: ExplanationKey) -> object:  # noqa: ARG002
-        """None: a person grades it."""
+        """Returns None: a person grades it."""
         return None
 
     def true(self, key: ExplanationKey) -> str | None:  # noqa: ARG002
-        """None: only a person can tell."""
+        """Returns None: only a person can judge it."""
         return None
 
     def solved(self, answer: object, key: ExplanationKey) -> str:  # noqa: ARG002
-        """The text that the solution returned."""
+        """Returns the text that the solution returned."""
         if not isinstance(answer, str):
             raise ValueError(f"{answer!r} is not a text")
         return answer
 
     def from_sheet(self, sheet: Mapping[str, object]) -> ExplanationKey:  # noqa: ARG002
-        """A key without a rubric."""
+        """Returns a key without a rubric."""
         part = Explanation(id="", ask="")
         return ExplanationKey(part=part, draw=UNDRAWN, rubric="")
 
     def brief(self, key: ExplanationKey) -> str:  # noqa: ARG002
-        """That it is a text."""
+        """Returns "text"."""
         return "text"
 
     def literal(self, key: ExplanationKey) -> str:  # noqa: ARG002
-        """A text that waits for a person."""
+        """Returns a text that waits for manual grading."""
         return f'"{_SOMETHING}"'
 
     def items(self, key: ExplanationKey) -> tuple[Item, ...]:
-        """A text that a person grades."""
+        """Returns an essay question with its rubric."""
         return (EssayItem(rubric=key.rubric.strip()),)
 
     def explain(self, key: ExplanationKey) -> str:
-        """The rubric."""
-        return key.rubric.strip() or "A person grades this."
+        """Returns the rubric."""
+        return key.rubric.strip() or "This part is graded manually."
 
 
 def _words(text: str) -> int:
-    """How many words *text* has at most: some scripts put no space between them."""
+    """Returns an upper bound on the words in *text*: some scripts don't separate words."""
     return max(len(text.split()), sum(c.isalpha() and not c.isascii() for c in text))
 
 

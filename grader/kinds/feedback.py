@@ -1,4 +1,4 @@
-"""What is said to a wrong answer: a text of the author's with the student's own numbers."""
+"""Feedback on a wrong answer: the author's text with the student's numbers."""
 
 from __future__ import annotations
 
@@ -7,18 +7,18 @@ from grader.model import Draw
 
 
 def feedback(written: str, draw: Draw) -> str:
-    """The text filled in. Raises TextError.
+    """Returns the text with its placeholders filled in. Raises TextError.
 
-    The loader lets it name parameters, values and a table's row: it is read before release.
+    It may name only parameters, values, and a table's row, because students read it before release.
     """
     return draw.fill(written, draw.scope).strip()
 
 
 def said(written: str, draw: Draw) -> str:
-    """The same, for a judge: empty where it can't be filled in.
+    """Returns the feedback text, or an empty text if it can't be filled in.
 
-    That happens only with a student's own earlier answer in scope, such as a division by their
-    zero; in every other scope the gate has filled it in before.
+    That happens only if a student's own earlier answer is in scope, such as a division by their
+    zero; the gate has tried every other scope.
     """
     try:
         return feedback(written, draw)

@@ -1,4 +1,4 @@
-"""A student's table, however it is written, to rows of cells."""
+"""Reading a student's table, in any accepted form, as rows of cells."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ Grid = tuple[tuple[Cell, ...], ...]
 
 
 def grid(raw: Raw, rows: Sequence[str], columns: Sequence[str], wanted: str) -> Grid:
-    """The numbers by row and column, each in its column's unit; None where nothing was filled in.
+    """Returns the numbers by row and column, each in its column's unit; None for a blank cell.
 
-    *rows* are labels and *columns* units. Raises Unreadable when it is no grid at all; a cell
-    that can't be read is an Unread in its place.
+    *rows* are labels and *columns* are units. A cell that can't be read is an Unread. Raises
+    Unreadable if the value is not a grid.
     """
     found: list[tuple[Cell, ...]] = [(None,) * len(columns)] * len(rows)
     for index, row in _rows(raw, rows, wanted):
@@ -27,12 +27,12 @@ def grid(raw: Raw, rows: Sequence[str], columns: Sequence[str], wanted: str) -> 
 
 
 def folded(label: str) -> str:
-    """A label without what does not tell rows apart."""
+    """Returns a label with case and spacing normalized."""
     return " ".join(label.casefold().split())
 
 
 def _rows(raw: Raw, rows: Sequence[str], wanted: str) -> Iterator[tuple[int, Raw]]:
-    """Each row's place, and what was given for it."""
+    """Yields the index and the value of each row."""
     tag = raw.get("t")
     if tag == "dict":
         yield from _named_rows(raw, rows)
@@ -41,7 +41,7 @@ def _rows(raw: Raw, rows: Sequence[str], wanted: str) -> Iterator[tuple[int, Raw
     elif tag in ("list", "array") and isinstance(raw.get("v"), list):
         items = raw_items(raw)
         if len(items) > len(rows):
-            raise Unreadable(f"{len(items)} rows are given, and the table has {len(rows)}.")
+            raise Unreadable(f"The answer has {len(items)} rows, but the table has {len(rows)}.")
         yield from enumerate(items)
     else:
         raise refusal(raw, wanted)
@@ -64,7 +64,7 @@ def _named_rows(raw: Raw, rows: Sequence[str]) -> Iterator[tuple[int, Raw]]:
 
 
 def _label(raw: Raw) -> str:
-    """A row's name as it would stand in the table."""
+    """Returns a row's name as the table would print it."""
     written = str(raw.get("v", ""))
     if raw.get("t") not in ("int", "float"):
         return folded(written)
@@ -80,9 +80,9 @@ def _cells(row: Raw, columns: Sequence[str]) -> tuple[Cell, ...]:
         return (None,) * count
     cells = raw_items(row)
     if count == 1 and row.get("t") not in ("list", "array"):
-        cells = [row]  # a row of one column may be its bare number
+        cells = [row]  # a row with one column may be a bare number
     if not cells or len(cells) > count:
-        return (Unread(f"A row is a list of {count}."),) * count
+        return (Unread(f"Each row must be a list of {count} numbers."),) * count
     found = [_cell(cell, unit) for cell, unit in zip(cells, columns, strict=False)]
     return (*found, *([None] * (count - len(found))))
 

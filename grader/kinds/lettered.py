@@ -1,4 +1,4 @@
-"""Things to choose from under letters: how they are shown, and how a student's letters are read."""
+"""Choices labeled with letters: how they are shown, and how a student's letters are read."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ LETTERS = string.ascii_uppercase
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Item:
-    """Something to be put in order, or to be matched with."""
+    """Something to put in order or to match."""
 
     __pydantic_config__: ClassVar[dict[str, object]] = STRICT
 
@@ -30,7 +30,7 @@ class Item:
 
 @dataclass(frozen=True, slots=True)
 class Lettered:
-    """Something to choose, under the letter that this student sees."""
+    """A choice under the letter that this student sees."""
 
     letter: str
     id: str
@@ -39,17 +39,17 @@ class Lettered:
 
 @lru_cache(maxsize=4096)
 def lettered(things: tuple[tuple[str, str], ...], order: tuple[int, ...]) -> tuple[Lettered, ...]:
-    """Things, given as id and text, in *order* and under letters from A.
+    """Returns things, given as ID and text, in *order* and labeled from A.
 
-    Raises ValueError when a student could not tell them apart.
+    Raises ValueError if a student could not tell them apart.
     """
     if not 2 <= len(things) <= len(LETTERS):
-        raise ValueError(f"{len(things)} is no number of things to choose from; give 2 to 26")
+        raise ValueError(f"there are {len(things)} choices; give 2 to 26")
     _check_apart([i for i, _ in things], "have the id")
     _check_apart([folded(t) for _, t in things], "read")
     for _, written in things:
         if len(written.strip()) == 1 and written.strip().upper() in LETTERS[: len(things)]:
-            raise ValueError(f"the text '{written.strip()}' can be taken for a letter to choose by")
+            raise ValueError(f"the text '{written.strip()}' can be mistaken for a choice's letter")
     return tuple(Lettered(LETTERS[at], *things[index]) for at, index in enumerate(order))
 
 
@@ -57,65 +57,66 @@ def _check_apart(texts: Sequence[str], verb: str) -> None:
     seen: set[str] = set()
     for written in texts:
         if written in seen:
-            raise ValueError(f"two of the things to choose from {verb} '{written}'")
+            raise ValueError(f"two of the choices {verb} '{written}'")
         seen.add(written)
 
 
 def filled(items: Sequence[Item], draw: Draw) -> tuple[tuple[str, str], ...]:
-    """Each item's id, and its text with the variant's numbers."""
+    """Returns each item's ID, and its text with the variant's numbers."""
     return tuple([(item.id, fill(item.text, draw)) for item in items])
 
 
 def fill(written: str, draw: Draw) -> str:
-    """A text with the variant's numbers."""
+    """Returns a text with the variant's numbers."""
     return draw.fill(written, draw.scope).strip()
 
 
 def shown(things: Sequence[Lettered]) -> str:
-    """The things as a Markdown list."""
+    """Returns the choices as a Markdown list."""
     return "\n".join(f"- **{t.letter}.** {indented(t.text)}" for t in things)
 
 
 def indented(written: str) -> str:
-    """A text of several lines, so that it stays inside its point of a list."""
+    """Returns a text indented so that all its lines stay in one list item."""
     return written.replace("\n", "\n  ")
 
 
 def sheet(things: Sequence[Lettered]) -> list[list[str]]:
-    """Letters and texts, as the student sees them; ids may say too much."""
+    """Returns letters and texts as the student sees them; IDs could reveal the answer."""
     return [[thing.letter, thing.text] for thing in things]
 
 
 def from_sheet(sheet: Mapping[str, object], name: str) -> tuple[Lettered, ...]:
-    """The things that *sheet* lists under *name*; raises ValueError for nonsense."""
+    """Returns the choices that *sheet* lists under *name*. Raises ValueError if they are
+    invalid."""
     listed = sheet[name]
     if not isinstance(listed, list) or not 2 <= len(listed) <= len(LETTERS):
-        raise ValueError(f"'{name}' should be a list of 2 to 26")
+        raise ValueError(f"'{name}' must be a list of 2 to 26 items")
     return tuple(
         Lettered(letter, "", str(text)) for letter, (_, text) in zip(LETTERS, listed, strict=False)
     )
 
 
 def span(things: Sequence[Lettered]) -> str:
-    """The letters in words: "A to D", or "A or B"."""
+    """Returns the letters in words: "A to D", or "A or B"."""
     joint = " or " if len(things) == 2 else " to "
     return things[0].letter + joint + things[-1].letter
 
 
 def ends(things: Sequence[Lettered]) -> str:
-    """The first and the last letter, such as "A-D"."""
+    """Returns the first and the last letter, such as "A-D"."""
     return f"{things[0].letter}-{things[-1].letter}"
 
 
 def by_letter(things: Sequence[Lettered], letter: str) -> Lettered:
-    """The thing under a letter."""
+    """Returns the choice with a letter."""
     return things[LETTERS.index(letter)]
 
 
 def chosen(answer: str, things: Sequence[Lettered]) -> tuple[str, ...]:
-    """The things that the letters in *answer* stand for, each with its letter, as Markdown.
+    """Returns the choices named by letters in *answer*, each with its letter, as Markdown.
 
-    *answer* is what a kind says of an answer: letters, numbers of items and words.
+    *answer* is a text from a kind's `say`: letters, numbers of items, and words.
     """
     named = {thing.letter: thing for thing in things}
     found = dict.fromkeys(_LETTER.findall(answer))
@@ -123,31 +124,31 @@ def chosen(answer: str, things: Sequence[Lettered]) -> tuple[str, ...]:
 
 
 def letter_of(things: Sequence[Lettered], thing_id: object) -> str:
-    """The letter of the thing with an id; raises ValueError when there is none."""
+    """Returns the letter of the choice with an ID. Raises ValueError if there is none."""
     for thing in things:
         if thing.id == thing_id:
             return thing.letter
-    raise ValueError(f"{thing_id!r} is none of " + ", ".join(repr(t.id) for t in things))
+    raise ValueError(f"{thing_id!r} is not one of " + ", ".join(repr(t.id) for t in things))
 
 
 def one_line(written: str, limit: int = 60) -> str:
-    """A text in one line, shortened."""
+    """Returns a text on one line, shortened if necessary."""
     line = " ".join(written.split())
     return line if len(line) <= limit else line[: limit - 1] + "…"
 
 
 _LETTER = re.compile(r"\b[A-Z]\b")
 LABELS = ("", r"(?:the )?(?:option|answer|choice)(?: is)?(?: ?[:=] ?| )")
-"""What may stand before a choice."""
+"""Patterns of what may precede a choice."""
 CHOICES = (r"\(? ?{0} ?[).:]?", "{1}", r"\(? ?{0} ?[).:]? ?{1}")
-"""How one is chosen: by its letter, by its text, or by both; patterns for a folded text."""
+"""Patterns of a choice, for a folded text: its letter, its text, or both."""
 _BARE = re.compile(r"\(? ?([a-z]) ?[).:]?")
 
 
 def letter_in(written: str, things: Sequence[Lettered]) -> str | None:
-    """The letter that is meant by "B", "b", "(B)", "option B", "B) its text" or its text."""
+    """Returns the letter meant by "B", "b", "(B)", "option B", "B) its text", or its text."""
     line = folded(written)
-    bare = _BARE.fullmatch(line)  # as nearly all are
+    bare = _BARE.fullmatch(line)  # the most common form
     if bare and bare[1].upper() in [thing.letter for thing in things]:
         return bare[1].upper()
     for label, form, thing in product(LABELS, CHOICES, things):
@@ -159,7 +160,7 @@ def letter_in(written: str, things: Sequence[Lettered]) -> str | None:
 
 @lru_cache(maxsize=4096)
 def folded(written: str) -> str:
-    """A text in lower case with single spaces, without the marks of Markdown.
+    """Returns a text in lower case with single spaces, without Markdown markup.
 
     >>> folded("the `KV`  cache")
     'the kv cache'
@@ -168,22 +169,23 @@ def folded(written: str) -> str:
 
 
 def read_letter(raw: Raw, things: Sequence[Lettered], wanted: str) -> str:
-    """The one letter that *raw* gives; raises Unreadable."""
+    """Returns the letter that *raw* gives. Raises Unreadable."""
     written = text(raw, wanted)
     letter = letter_in(written, things)
     if letter is None:
-        raise Unreadable(f"{quoted(written)} is none of the letters {span(things)}; give {wanted}.")
+        seen = quoted(written)
+        raise Unreadable(f"{seen} is not one of the letters {span(things)}; give {wanted}.")
     return letter
 
 
 BETWEEN = r"\s*(?:,|;|->|→|>|<|&|\+|/|\band\b|\bthen\b|\s)\s*"
-"""What stands between letters in a text; IGNORECASE."""
+"""Pattern of what separates letters in a text; use with IGNORECASE."""
 
 
 def read_letters(raw: Raw, things: Sequence[Lettered], wanted: str) -> list[str]:
-    """The letters in the order in which *raw* gives them; raises Unreadable.
+    """Returns the letters in the order in which *raw* gives them. Raises Unreadable.
 
-    A list, a tuple or an array of letters, or a text such as "AC", "A, C" or "a and c".
+    *raw* is a list, a tuple, or an array of letters, or a text such as "AC", "A, C", or "a and c".
     """
     items = raw.get("v")
     if raw.get("t") in ("list", "array") and isinstance(items, list):
@@ -198,7 +200,7 @@ def read_letters(raw: Raw, things: Sequence[Lettered], wanted: str) -> list[str]
         if letter is None and not _all_letters(piece, things):
             inside = "" if piece == written else f" in {quoted(written)}"
             raise Unreadable(
-                f"{quoted(piece)}{inside} is none of the letters {span(things)}; give {wanted}."
+                f"{quoted(piece)}{inside} is not one of the letters {span(things)}; give {wanted}."
             )
         found += [letter] if letter else list(piece.upper())
     return found
@@ -220,12 +222,12 @@ def _read_items(items: Sequence[object], things: Sequence[Lettered], wanted: str
         try:
             found.append(read_letter(item, things, wanted))
         except Unreadable as error:
-            raise Unreadable(error.sentence) from None  # one empty place does not make it blank
+            raise Unreadable(error.sentence) from None  # not blank as a whole
     return found
 
 
 def _not_letter(item: Raw, wanted: str) -> str:
     if item.get("t") == "ellipsis":
-        return f"One place in the list is still `...`; give {wanted}."
+        return f"One item of the list is still `...`; give {wanted}."
     sentence = refusal(item, wanted).sentence
     return sentence.replace("The answer is", "The list holds", 1)

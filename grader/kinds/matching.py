@@ -1,4 +1,4 @@
-"""Numbered things, each matched with a lettered one; part credit for each."""
+"""Numbered items, each matched with a lettered target; part credit for each."""
 
 from __future__ import annotations
 
@@ -21,32 +21,32 @@ Matched = tuple[str | Unread | None, ...]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MatchItem:
-    """Something to be matched."""
+    """An item to match."""
 
     __pydantic_config__: ClassVar[dict[str, object]] = STRICT
 
     id: str
     text: Text
     match: str
-    """The id of the target that belongs to it."""
+    """The ID of the target that belongs to it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Matching(Part):
-    """Things to be matched with others."""
+    """Items to match with targets."""
 
     __pydantic_config__: ClassVar[dict[str, object]] = STRICT
 
     kind: Literal["matching"] = "matching"
     items: tuple[MatchItem, ...]
-    """What to match, numbered from 1 in this order."""
+    """The items to match, numbered from 1 in this order."""
     targets: tuple[Item, ...]
-    """What to match with, shuffled under letters; may be more than are needed."""
+    """The targets, shuffled and labeled with letters; there may be more targets than items."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MatchingKey(Key):
-    """The things as this student sees them, and each item's letter."""
+    """The items and targets as this student sees them, and each item's letter."""
 
     part: Matching
     items: tuple[str, ...]
@@ -56,12 +56,13 @@ class MatchingKey(Key):
 
 
 class MatchingKind(Usual[MatchingKey, Matched]):
-    """Numbered things, each matched with a lettered one."""
+    """Numbered items, each matched with a lettered target."""
 
     spec = Matching
 
     def key(self, part: Matching, draw: Draw) -> MatchingKey:
-        """The targets in this variant's order; ValueError when an item's target is not there."""
+        """Returns the targets in this variant's order. Raises ValueError if an item's target is
+        missing."""
         order = draw.order(part.id, len(part.targets))
         choices = lettered.lettered(lettered.filled(part.targets, draw), order)
         if not part.items:
@@ -75,7 +76,7 @@ class MatchingKind(Usual[MatchingKey, Matched]):
         )
 
     def read(self, raw: Raw, key: MatchingKey) -> Matched:
-        """A letter for each item; None where nothing was filled in."""
+        """Returns a letter for each item; None where nothing was filled in."""
         found: list[str | Unread | None] = [None] * len(key.items)
         for index, item in _entries(raw, key):
             found[index] = read_cell(lambda item=item: _letter(item, key))  # type: ignore[misc]
@@ -83,22 +84,23 @@ class MatchingKind(Usual[MatchingKey, Matched]):
         return tuple(found)
 
     def judge(self, value: Matched, key: MatchingKey) -> Judgement:
-        """The share of the items that are matched rightly."""
+        """Returns the share of the items that are matched correctly."""
         cells = {str(n): _verdict(v, r) for n, (v, r) in enumerate(zip(value, key.right), 1)}  # noqa: B905
         count = sum(v is Verdict.CORRECT for v in cells.values())
         share = count / len(key.right)
         verdict = Verdict.CORRECT if share == 1 else Verdict.PARTIAL if share else Verdict.INCORRECT
         notes = [f"Item {n}: {v.sentence}" for n, v in enumerate(value, 1) if isinstance(v, Unread)]
         if share < 1:
-            notes.insert(0, f"{count} of {len(key.right)} are matched rightly.")
+            notes.insert(0, f"{count} of {len(key.right)} items are matched correctly.")
         return Judgement(share=share, verdict=verdict, note=" ".join(notes), cells=cells)
 
     def say(self, value: Matched, key: MatchingKey) -> str:  # noqa: ARG002
-        """Every item's letter."""
+        """Returns every item's letter."""
         return ", ".join(f"{n}: {_said(v)}" for n, v in enumerate(value, 1))
 
     def examples(self, key: MatchingKey) -> tuple[Example, ...]:
-        """Right and wrong matches in several forms, blanks, and what is no answer."""
+        """Returns right and wrong matches in several forms, blanks, and values that are not
+        answers."""
         right, count = key.right, len(key.right)
         other = next(c.letter for c in key.choices if c.letter != right[0])
         one_wrong = samples.texts((other, *right[1:]))
@@ -111,50 +113,50 @@ class MatchingKind(Usual[MatchingKey, Matched]):
             Example(raw=one_wrong, share=less, why="one wrong match"),
             *_blanks(key, less),
             samples.unreadable(samples.text(""), "an empty text"),
-            samples.unreadable(_dict({0: right[0]}), "an item that is not there"),
+            samples.unreadable(_dict({0: right[0]}), "an item that does not exist"),
             samples.unreadable(samples.texts((*right, "A")), "too many letters"),
-            samples.unreadable(samples.texts(("?",) * count), "no letters"),
+            samples.unreadable(samples.texts(("?",) * count), "texts that are not letters"),
             samples.unreadable(samples.number(1), "a number"),
             *samples.NOTHING,
         )
 
     def placeholder(self, key: MatchingKey) -> str:
-        """A dict with a place for each item."""
+        """Returns a dict with a place for each item."""
         return "{" + ", ".join(f"{n}: ..." for n in range(1, len(key.items) + 1)) + "}"
 
     def how(self, key: MatchingKey) -> str:
-        """Which letters there are, and that each counts."""
-        return f"{_wanted(key)}; each one counts"
+        """Returns the range of letters, and that each item counts."""
+        return f"{_wanted(key)}; each item counts"
 
     def options(self, key: MatchingKey) -> str:
-        """The items by number and the targets by letter."""
+        """Returns the items by number and the targets by letter."""
         items = "\n".join(f"{n}. {lettered.indented(t)}" for n, t in enumerate(key.items, 1))
         return f"{items}\n\n{lettered.shown(key.choices)}"
 
     def answer(self, key: MatchingKey) -> object:
-        """Each item's letter, by its number as text."""
+        """Returns each item's letter, by its number as text."""
         return {str(n): letter for n, letter in enumerate(key.right, 1)}
 
     def true(self, key: MatchingKey) -> Matched | None:
-        """Each item's letter."""
+        """Returns each item's letter."""
         return key.right
 
     def solved(self, answer: object, key: MatchingKey) -> Matched:
-        """The letters of the target ids that the solution returned by item id."""
+        """Returns the letters of the target IDs that the solution returned by item ID."""
         ids = [item.id for item in key.part.items]
         if not isinstance(answer, Mapping) or set(answer) != set(ids):
-            raise ValueError(f"{answer!r} is no dict with the items {', '.join(ids)}")
+            raise ValueError(f"{answer!r} is not a dict with the items {', '.join(ids)}")
         return tuple(lettered.letter_of(key.choices, answer[i]) for i in ids)
 
     def sheet(self, key: MatchingKey) -> Mapping[str, object]:
-        """Items and targets as this student sees them."""
+        """Returns the items and targets as this student sees them."""
         return {"items": list(key.items), "targets": lettered.sheet(key.choices)}
 
     def from_sheet(self, sheet: Mapping[str, object]) -> MatchingKey:
-        """Items and targets, and no matches."""
+        """Returns the items and targets without the matches."""
         items = sheet["items"]
         if not isinstance(items, list):
-            raise ValueError("'items' should be a list")
+            raise ValueError("'items' must be a list")
         return MatchingKey(
             part=Matching(id="", ask="", items=(), targets=()),
             draw=UNDRAWN,
@@ -164,30 +166,34 @@ class MatchingKind(Usual[MatchingKey, Matched]):
         )
 
     def brief(self, key: MatchingKey) -> str:
-        """How many items, and the letters."""
+        """Returns the number of items and the range of letters."""
         return f"{len(key.items)} of {lettered.ends(key.choices)}"
 
     def form(self, key: MatchingKey) -> object:
-        """The texts to choose from."""
+        """Returns the texts to choose from."""
         return [lettered.folded(choice.text) for choice in key.choices]
 
     def lacks(self, value: Matched, key: MatchingKey) -> str:  # noqa: ARG002
-        """How many items have no letter."""
+        """Returns how many items have no letter."""
         return lacking(value, "items")
 
     def literal(self, key: MatchingKey) -> str:
-        """A dict from number to letter."""
+        """Returns a dict from number to letter."""
         pairs = (f'{n}: "{letter}"' for n, letter in enumerate(key.right, 1))
         return "{" + ", ".join(pairs) + "}"
 
     def items(self, key: MatchingKey) -> tuple[model_item.Item, ...]:
-        """Each item with its target."""
-        from grader.kinds.itemised import pairs
-
-        return (pairs(key),)
+        """Returns a matching question."""
+        letters = [choice.letter for choice in key.choices]
+        item = model_item.PairsItem(
+            things=key.items,
+            targets=tuple(choice.text for choice in key.choices),
+            right=tuple(letters.index(letter) for letter in key.right),
+        )
+        return (item,)
 
     def explain(self, key: MatchingKey) -> str:
-        """Each item with its target."""
+        """Returns each item with its target, as Markdown."""
         lines = [f"**{self.say(key.right, key)}**; every item counts the same", ""]
         for n, (item, letter) in enumerate(zip(key.items, key.right, strict=True), 1):
             target = lettered.by_letter(key.choices, letter)
@@ -202,7 +208,7 @@ def _wanted(key: MatchingKey) -> str:
 
 
 def _entries(raw: Raw, key: MatchingKey) -> Iterator[tuple[int, Raw]]:
-    """Each item's place and what was given for it; raises Unreadable."""
+    """Yields the index and the value of each item. Raises Unreadable."""
     tag = raw.get("t")
     if tag == "dict":
         for name, value in raw_pairs(raw):
@@ -210,7 +216,7 @@ def _entries(raw: Raw, key: MatchingKey) -> Iterator[tuple[int, Raw]]:
     elif tag in ("list", "array") and isinstance(raw.get("v"), list):
         items = raw_items(raw)
         if len(items) > len(key.items):
-            raise Unreadable(f"{len(items)} letters are given for {len(key.items)} items.")
+            raise Unreadable(f"{len(items)} letters were given for {len(key.items)} items.")
         yield from enumerate(items)
     elif tag == "str":
         yield from _from_text(text(raw, _wanted(key)), key)
@@ -221,7 +227,7 @@ def _entries(raw: Raw, key: MatchingKey) -> Iterator[tuple[int, Raw]]:
 def _index(name: Raw, key: MatchingKey) -> int:
     written = str(name.get("v", "")).strip()
     if name.get("t") == "float":
-        written = written.removesuffix(".0")  # 1.0 is the same key of a dict as 1
+        written = written.removesuffix(".0")  # in a dict, 1.0 is the same key as 1
     if written.isascii() and written.isdigit() and len(written) < 4:
         number = int(written)
         if 1 <= number <= len(key.items):
@@ -232,12 +238,12 @@ def _index(name: Raw, key: MatchingKey) -> int:
 
 
 PAIR = r"\(?\s*(\d{1,3})\s*(?:[).:=→-]|->)*\s*([A-Za-z])\s*\)?[\s,;]*"
-"""An item and its letter, in a text of several."""
+"""Pattern of an item and its letter in a text with several."""
 _PAIR = re.compile(PAIR)
 
 
 def _from_text(written: str, key: MatchingKey) -> Iterator[tuple[int, Raw]]:
-    """From "1C 2A", or "CA": the letters in the items' order."""
+    """Yields the letters in the items' order, from a text such as "1C 2A" or "CA"."""
     written = " ".join(written.split())
     if re.fullmatch(r"[A-Za-z]+", written) and len(written) == len(key.items):
         yield from enumerate(samples.text(letter) for letter in written)
@@ -254,7 +260,7 @@ def _from_text(written: str, key: MatchingKey) -> Iterator[tuple[int, Raw]]:
 def _letter(raw: Raw, key: MatchingKey) -> str:
     wanted = f"one letter, {lettered.span(key.choices)}"
     if raw.get("t") == "none":
-        raise Unreadable("Nothing was filled in.", blank=True)
+        raise Unreadable("The answer is empty.", blank=True)
     return lettered.read_letter(raw, key.choices, wanted)
 
 

@@ -1,4 +1,4 @@
-"""Code that must be right and fast: how often as fast as a baseline, measured on the runner."""
+"""Code that must be right and fast, measured against a baseline on the runner."""
 
 from __future__ import annotations
 
@@ -20,64 +20,67 @@ from grader.units.quantity import Quantity
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Step:
-    """What a speed-up earns."""
+    """The points for a speed-up."""
 
     __pydantic_config__: ClassVar[dict[str, object]] = STRICT
 
     ratio: float
-    """At least so many times as fast as the baseline."""
+    """The minimum speed-up over the baseline."""
     share: Share
-    """Of the points that are for speed."""
+    """The share of the points for speed that this speed-up earns."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Work:
-    """What no way of doing it can be without, in one run; for the roofline of the machine."""
+    """The minimum work of one run for any implementation, for the machine's roofline."""
 
     __pydantic_config__: ClassVar[dict[str, object]] = STRICT
 
     flops: Expr = 0
-    """Operations, a multiplication and an addition being two."""
+    """Number of operations; a multiplication and an addition count as two."""
     bytes: Expr = 0
-    """Bytes that must be read or written, each once."""
+    """Number of bytes that must be read or written, each counted once."""
     dtype: Literal["fp64", "fp32", "bf16", "fp16", "int8"] = "fp32"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Measurement(Code):
-    """Code that must be right and fast, measured beside a baseline."""
+    """Code that must be right and fast, measured against a baseline."""
 
     __pydantic_config__: ClassVar[dict[str, object]] = STRICT
 
     kind: Literal["measurement"] = "measurement"  # type: ignore[assignment]
     setup: str
-    """Python that defines `prepare(seed)`, the arguments of a run, and `baseline(*arguments)`."""
+    """Python code that defines `prepare(seed)`, which returns the arguments of a run, and
+    `baseline(*arguments)`."""
     speed: tuple[Step, ...]
-    """What which ratio of baseline to student earns."""
+    """The points for each ratio of baseline to student."""
     correct: Share = 0.4
-    """The share of the points for being right, however slow."""
+    """The share of the points for correct code, however slow."""
     rounds: int = 24
-    """At most; fewer when the answer is clear."""
+    """Maximum number of rounds; fewer if the result is clear."""
     by: Literal["time", "launches", "instructions", "page_faults"] = "time"
-    """What the ratio is of: times, or counts of kernel launches, of instructions in user space, or
-    of page faults. Where the machine counts no instructions, the mark waits for one that does."""
+    """What to compare: times, or counts of kernel launches, of user-space instructions, or of page
+    faults. If the machine can't count instructions, the mark waits for one that can."""
     least: Expr = 0
-    """Of what is counted, what no way can be without; less is for a person to look at."""
+    """The smallest count that any implementation needs. If a count is lower, a person reviews
+    it."""
     backward: bool = False
-    """Whether the launches of the backward pass count, and the gradients of the arguments too."""
+    """Whether launches of the backward pass count, and gradients of the arguments must be right
+    too."""
     work: Work = field(default_factory=Work)
-    """The least that one run has to do: what is faster than the machine's profile allows is for a
-    person to look at."""
+    """The minimum work of one run. If code is faster than the machine's profile allows, a person
+    reviews it."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class MeasurementKey(CodeKey):
-    """The hidden cases, and what is to be measured."""
+    """The hidden cases and the measurement."""
 
     part: Measurement
 
     def trial(self, name: str) -> Trial:
-        """The calls, and the race when this is the key of a release."""
+        """Returns the calls, and the race if this key belongs to a release."""
         calls = CodeKey.trial(self, name)
         if not self.draw.solution:
             return calls
@@ -102,7 +105,7 @@ class MeasurementKey(CodeKey):
 
     @property
     def setup(self) -> str:
-        """The source, with the variant's numbers, after the tool that counts."""
+        """Returns the source with the variant's numbers, after the counting tool."""
         setup = self.draw.fill(self.part.setup, self.draw.scope)
         return (
             f"{student_tools.source('launches')}\n{setup}" if self.part.by == "launches" else setup
@@ -111,32 +114,32 @@ class MeasurementKey(CodeKey):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Timed(Attempt):
-    """What was written, what came of calling it, and how long it took."""
+    """The student's code, the results of calling it, and the measurement."""
 
     race: Mapping[str, object]
 
 
 class MeasurementKind(CodeKind):
-    """Code that must be right and fast, measured beside a baseline."""
+    """Code that must be right and fast, measured against a baseline."""
 
     spec: type[Code] = Measurement
     is_measured = True
 
     def key(self, part: Measurement, draw: Draw) -> MeasurementKey:  # type: ignore[override]
-        """The key; nothing is run for it yet."""
+        """Returns the key without running anything yet."""
         if not part.speed:
-            raise ValueError("'speed' says of no ratio what it earns")
+            raise ValueError("'speed' is empty: give at least one ratio and its share")
         if part.backward and part.by != "launches":
-            raise ValueError("'backward' is for a measurement by launches")
+            raise ValueError("'backward' requires by: launches")
         if part.by == "time" and part.least:
-            raise ValueError("'least' is for what is counted; 'work' says it of a time")
+            raise ValueError("'least' is for counts; use 'work' for times")
         if part.by != "time" and part.work != Work():
-            raise ValueError("'work' is for what is timed; 'least' says it of a count")
+            raise ValueError("'work' is for times; use 'least' for counts")
         known = super().key(part, draw)
         return MeasurementKey(part=part, draw=draw, starter=known.starter, examples=known.examples)
 
     def read(self, raw: Raw, key: CodeKey) -> Timed:
-        """What was written, and the race."""
+        """Returns the code, its calls, and the race."""
         attempt = super().read(raw, key)
         race = raw.get("race")
         return Timed(
@@ -148,7 +151,7 @@ class MeasurementKind(CodeKind):
         )
 
     def judge(self, value: Attempt, key: CodeKey) -> Judgement:
-        """Right first; what is right then earns by its speed."""
+        """Judges correctness first; if all hidden cases pass, speed earns the rest."""
         right = super().judge(value, key)
         part = key.part
         if right.share is None or not isinstance(part, Measurement):
@@ -156,12 +159,12 @@ class MeasurementKind(CodeKind):
         kept = share(part.correct)
         if right.share < 1:
             earned = round(kept * right.share, 6)
-            note = f"{right.note} Speed counts when all groups pass."
+            note = f"{right.note} Speed counts only if all groups pass."
             return replace(right, share=earned, note=note)
         return _timed(part, value.race if isinstance(value, Timed) else {}, kept)
 
     def ran(self, key: CodeKey, name: str, source: str, function: str = "") -> Raw:
-        """The same with a race that is won by far: speed is not measured here."""
+        """Returns the raw answer with a race that is clearly won: speed is not measured here."""
         raw = super().ran(key, name, source, function)
         part = key.part
         assert isinstance(part, Measurement)  # noqa: S101 - the key's type
@@ -174,7 +177,7 @@ class MeasurementKind(CodeKind):
 
 
 def _timed(part: Measurement, race: Mapping[str, object], kept: float) -> Judgement:
-    """What a race says of code that is right."""
+    """Returns the judgment of correct code, given its race."""
     try:
         ratio = ratios.ratio_of(race)
     except ratios.TooSlowError as error:
@@ -187,9 +190,9 @@ def _timed(part: Measurement, race: Mapping[str, object], kept: float) -> Judgem
     if part.by != "time":
         return _by_count(part, ratio, race, kept)
     if ratios.too_fast(race):
-        note = "All hidden cases pass. It is faster than this machine should be able to do it"
+        note = "All hidden cases pass. It is faster than this machine should allow"
         return Judgement(
-            share=None, verdict=Verdict.UNSETTLED, note=f"{note}; a person looks at it."
+            share=None, verdict=Verdict.UNSETTLED, note=f"{note}; a person will review it."
         )
     return _by_speed(part, ratio, race, kept)
 
@@ -197,13 +200,13 @@ def _timed(part: Measurement, race: Mapping[str, object], kept: float) -> Judgem
 def _unmeasured(
     part: Measurement, race: Mapping[str, object], error: ratios.NotMeasuredError
 ) -> Judgement:
-    """Nobody loses anything by what could not be concluded."""
+    """Returns an unsettled judgment: an inconclusive measurement never costs points."""
     right = "All hidden cases pass."
     if isinstance(error, ratios.ElsewhereError):
         what = f"The rest waits for a machine that counts {_WORDS[part.by]}"
-        note = f"{right} {what}: {error}. Nothing is deducted."
+        note = f"{right} {what}: {error}. No points are deducted."
     elif isinstance(error, ratios.DisturbedError):
-        note = f"{right} What was counted is not believed: {error}; a person looks at it."
+        note = f"{right} The count is not reliable: {error}. A person will review it."
     elif part.by == "time":
         return _again(f"{right} The speed could not be measured: {error}.", race)
     else:
@@ -216,11 +219,11 @@ def _by_count(
 ) -> Judgement:
     mine, ours = ratios.middles(race)
     what = _WORDS[part.by]
-    told = f"It takes {mine:,.0f} {what} where the baseline takes {ours:,.0f}"
+    told = f"It uses {mine:,.0f} {what}, and the baseline {ours:,.0f}"
     if any(ratio.above(step.ratio) is None for step in part.speed):
-        between = f"{ratio.low:.3g} to {ratio.high:.3g} times as few"
-        return _again(f"All hidden cases pass. {told} ({between}): too near to a mark.", race)
-    return _earned(part, ratio, kept, told, "as few earns more")
+        between = f"a ratio of {ratio.low:.3g} to {ratio.high:.3g}"
+        return _again(f"All hidden cases pass. {told} ({between}): too close to a threshold.", race)
+    return _earned(part, ratio, kept, told)
 
 
 def _by_speed(
@@ -230,15 +233,13 @@ def _by_speed(
     if any(ratio.above(step.ratio) is None for step in part.speed):
         between = f"between {ratio.low:.3g} and {ratio.high:.3g}"
         busy = ratios.busy(race)
-        why = "the machine was busy with something else" if busy else "too near to a mark"
+        why = "the machine was busy" if busy else "too close to a threshold"
         return _again(f"All hidden cases pass. It is {told} ({between}): {why}.", race)
-    return _earned(part, ratio, kept, f"It is {told}", "earns more")
+    return _earned(part, ratio, kept, f"It is {told}")
 
 
-def _earned(
-    part: Measurement, ratio: ratios.Estimate, kept: float, told: str, more: str
-) -> Judgement:
-    """By the highest mark that *ratio* reaches; it lies clearly on one side of each."""
+def _earned(part: Measurement, ratio: ratios.Estimate, kept: float, told: str) -> Judgement:
+    """Judges by the highest threshold that *ratio* reaches; it is clearly on one side of each."""
     steps = sorted(part.speed, key=lambda step: step.ratio)
     reached = [step for step in steps if ratio.above(step.ratio)]
     earned = share(reached[-1].share) if reached else 0.0
@@ -246,7 +247,7 @@ def _earned(
     if total >= 1:
         return Judgement(share=1.0, verdict=Verdict.CORRECT, note=f"{told}.")
     nearest = next(step for step in steps if step not in reached)
-    note = f"All hidden cases pass. {told}; {nearest.ratio:g} times {more}."
+    note = f"All hidden cases pass. {told}. A ratio of {nearest.ratio:g} earns more."
     return _right(total, note)
 
 
@@ -258,7 +259,7 @@ _WORDS = {
 
 
 def _right(earned: float, note: str) -> Judgement:
-    """For what is right and not as fast as it might be."""
+    """Returns the judgment of correct code that may be too slow for all points."""
     verdict = Verdict.PARTIAL if earned else Verdict.INCORRECT
     return Judgement(share=round(earned, 6), verdict=verdict, note=note)
 

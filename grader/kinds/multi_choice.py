@@ -1,4 +1,4 @@
-"""Several of several options, by their letters, with a named rule for part credit."""
+"""Multiple choice, answered by letters, with a named rule for part credit."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ Rule = Literal["all-or-nothing", "each-option", "net-correct"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MultiChoice(Part):
-    """Several of several options, or none of them."""
+    """Any number of several options, possibly none."""
 
     __pydantic_config__: ClassVar[dict[str, object]] = STRICT
 
     kind: Literal["multi_choice"] = "multi_choice"
     options: tuple[Option, ...]
-    """What to choose from; any number of them may be right."""
+    """The options; any number of them may be right."""
     rule: Rule = "all-or-nothing"
-    """How part credit is given; see the table in the reference."""
+    """The rule for part credit; see the table in the reference."""
     shuffle: bool = True
-    """Whether each student sees them in another order."""
+    """Whether to shuffle the options for each student."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,17 +46,17 @@ class MultiChoiceKey(Key):
 
 
 def all_or_nothing(chosen: frozenset[str], right: frozenset[str], count: int) -> float:  # noqa: ARG001
-    """1 for exactly the right options, otherwise 0."""
+    """Returns 1 for exactly the right options, otherwise 0."""
     return float(chosen == right)
 
 
 def each_option(chosen: frozenset[str], right: frozenset[str], count: int) -> float:
-    """The share of the options that are rightly chosen or rightly left out."""
+    """Returns the share of options that are correctly chosen or correctly left out."""
     return 1 - len(chosen ^ right) / count
 
 
 def net_correct(chosen: frozenset[str], right: frozenset[str], count: int) -> float:  # noqa: ARG001
-    """Right ones chosen less wrong ones chosen, over all right ones; never below 0."""
+    """Returns (right chosen - wrong chosen) / right, at least 0."""
     if not right:
         return float(not chosen)
     return max(0.0, (len(chosen & right) - len(chosen - right)) / len(right))
@@ -70,20 +70,20 @@ _RULES: Mapping[Rule, Callable[[frozenset[str], frozenset[str], int], float]] = 
 
 
 class MultiChoiceKind(Usual[MultiChoiceKey, frozenset[str]]):
-    """Several of several options, by their letters."""
+    """Multiple choice, answered by letters."""
 
     spec = MultiChoice
 
     def key(self, part: MultiChoice, draw: Draw) -> MultiChoiceKey:
-        """The options in this variant's order, and which are right."""
+        """Returns the options in this variant's order, and which are right."""
         if any(share(o.credit) for o in part.options):
-            raise ValueError("an option of a multi_choice has no credit of its own: 'rule' decides")
+            raise ValueError("a multi_choice option can't have 'credit': 'rule' sets the points")
         choices = options_for(part.options, draw, label=part.id, shuffle=part.shuffle)
         right = frozenset(lettered.letter_of(choices, i) for i in right_ids(part.options, draw))
         return MultiChoiceKey(part=part, draw=draw, choices=choices, right=right)
 
     def read(self, raw: Raw, key: MultiChoiceKey) -> frozenset[str]:
-        """The letters chosen; an empty list chooses none of them."""
+        """Returns the chosen letters; an empty list chooses none of them."""
         if raw.get("t") == "set":
             raw = {**raw, "t": "list"}
         if _none(raw, key):
@@ -91,7 +91,7 @@ class MultiChoiceKind(Usual[MultiChoiceKey, frozenset[str]]):
         return frozenset(lettered.read_letters(raw, key.choices, _wanted(key)))
 
     def judge(self, value: frozenset[str], key: MultiChoiceKey) -> Judgement:
-        """What the rule gives, and what is to be said to options chosen wrongly."""
+        """Returns the share by the rule, and the feedback on options that were wrongly chosen."""
         part = key.part
         earned = _RULES[part.rule](value, key.right, len(key.choices))
         if earned == 1:
@@ -103,22 +103,23 @@ class MultiChoiceKind(Usual[MultiChoiceKey, frozenset[str]]):
             return Judgement(
                 share=earned,
                 verdict=Verdict.PARTIAL,
-                note=note or "Not exactly these options.",
+                note=note or "Some of the options are wrong or missing.",
                 mistake=mistake,
             )
         return Judgement(
             share=0.0,
             verdict=Verdict.MISTAKE if mistake else Verdict.INCORRECT,
-            note=note or "Not these options.",
+            note=note or "These are not the right options.",
             mistake=mistake,
         )
 
     def say(self, value: frozenset[str], key: MultiChoiceKey) -> str:  # noqa: ARG002
-        """The letters."""
+        """Returns the letters."""
         return ", ".join(sorted(value)) or "none of them"
 
     def examples(self, key: MultiChoiceKey) -> tuple[Example, ...]:
-        """The right letters in several forms, each single fault, and what is no answer."""
+        """Returns the right letters in several forms, each single error, and values that are not
+        answers."""
         right = sorted(key.right)
         return (
             Example(raw=samples.texts(right), share=1.0, why="the right options"),
@@ -138,80 +139,80 @@ class MultiChoiceKind(Usual[MultiChoiceKey, frozenset[str]]):
         )
 
     def how(self, key: MultiChoiceKey) -> str:
-        """Which letters there are, and how they score."""
+        """Returns the range of letters and the scoring rule."""
         return f"{_wanted(key)}; {_SCORES[key.part.rule]}"
 
     def options(self, key: MultiChoiceKey) -> str:
-        """The options as a list."""
+        """Returns the options as a Markdown list."""
         return lettered.shown(key.choices)
 
     def answer(self, key: MultiChoiceKey) -> object:
-        """The letters."""
+        """Returns the letters."""
         return sorted(key.right)
 
     def true(self, key: MultiChoiceKey) -> frozenset[str] | None:
-        """The letters."""
+        """Returns the letters."""
         return key.right
 
     def solved(self, answer: object, key: MultiChoiceKey) -> frozenset[str]:
-        """The letters of the options with the ids that the solution returned."""
+        """Returns the letters of the options whose IDs the solution returned."""
         if not isinstance(answer, (list, tuple, set, frozenset)):
-            raise ValueError(f"{answer!r} is no list or set of option ids")
+            raise ValueError(f"{answer!r} is not a list or set of option ids")
         return frozenset(lettered.letter_of(key.choices, i) for i in answer)
 
     def sheet(self, key: MultiChoiceKey) -> Mapping[str, object]:
-        """The options as this student sees them."""
+        """Returns the options as this student sees them."""
         return {"options": lettered.sheet(key.choices)}
 
     def from_sheet(self, sheet: Mapping[str, object]) -> MultiChoiceKey:
-        """The options, and no right one."""
+        """Returns the options without the right ones."""
         part = MultiChoice(id="", ask="", options=())
         choices = lettered.from_sheet(sheet, "options")
         return MultiChoiceKey(part=part, draw=UNDRAWN, choices=choices, right=frozenset())
 
     def brief(self, key: MultiChoiceKey) -> str:
-        """Its letters."""
+        """Returns the range of letters."""
         return lettered.ends(key.choices)
 
     def form(self, key: MultiChoiceKey) -> object:
-        """The texts to choose from."""
+        """Returns the texts to choose from."""
         return [lettered.folded(choice.text) for choice in key.choices]
 
     def literal(self, key: MultiChoiceKey) -> str:
-        """The letters as a list."""
+        """Returns the letters as a list."""
         return "[" + ", ".join(f'"{letter}"' for letter in sorted(key.right)) + "]"
 
     def items(self, key: MultiChoiceKey) -> tuple[Item, ...]:
-        """All of the options that hold."""
+        """Returns a question with all options."""
         part = key.part
         choices = choosable(part.options, key.choices, key.right, key.draw)
         return (ChoiceItem(choices=choices, several=True, rule=part.rule, shuffle=part.shuffle),)
 
     def explain(self, key: MultiChoiceKey) -> str:
-        """The right options, and the rule."""
+        """Returns the right options and the rule, as Markdown."""
         part = key.part
         texts = [f"**{c.letter}.** {c.text}" for c in key.choices if c.letter in key.right]
         return f"{'; '.join(texts) or '**None of them**'} ({_SAID[part.rule]})"
 
 
 _SAID: Mapping[Rule, str] = {
-    "all-or-nothing": "exactly these earn the points",
-    "each-option": "every option rightly chosen or left out counts the same",
-    "net-correct": "each right one counts, and each wrong one takes a right one away",
+    "all-or-nothing": "only exactly these options earn points",
+    "each-option": "each option that is correctly chosen or left out counts equally",
+    "net-correct": "each right option counts, and each wrong one cancels a right one",
 }
 
 
 _SCORES: Mapping[Rule, str] = {
     "all-or-nothing": "all or nothing",
-    "each-option": "every option counts",
-    "net-correct": "wrong letters cost what right ones earn",
+    "each-option": "each option counts",
+    "net-correct": "each wrong letter cancels a right one",
 }
 NONE = r"none(\s+of\s+(them|these|the\s+(above|options)))?\.?"
-"""How it is said that nothing is chosen; IGNORECASE."""
+"""Pattern of texts that choose none of the options; use with IGNORECASE."""
 
 
 def _none(raw: Raw, key: MultiChoiceKey) -> bool:
-    """Whether *raw* says in words that nothing is chosen, and no option reads like that."""
+    """Returns whether *raw* chooses nothing in words, unless an option has that text."""
     items = raw.get("v")
     if raw.get("t") in ("list", "array") and isinstance(items, list) and len(items) == 1:
         raw = as_raw(items[0])
@@ -245,7 +246,7 @@ def _one_fault(key: MultiChoiceKey) -> Iterator[Example]:
         yield Example(
             raw=samples.texts(sorted(chosen)),
             share=_RULES[part.rule](chosen, key.right, len(key.choices)),
-            why=f"all right but for the option '{choice.id}'",
+            why=f"all right except for the option '{choice.id}'",
             mistake=option_id(spoken[0]) if spoken else None,
         )
 

@@ -4,41 +4,19 @@ from __future__ import annotations
 
 import math
 import sys
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
-from typing import ClassVar, Literal
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Literal
 
 from grader import units
-from grader.expressions import evaluate, holds
-from grader.kinds import samples, slips, tolerance
-from grader.kinds.base import CORRECT, UNDRAWN, Example, Usual, kinds
-from grader.kinds.feedback import feedback, said
-from grader.kinds.scalars import number, number_in, quoted
-from grader.kinds.shares import share
-from grader.kinds.slips import Slips
-from grader.model import Draw, Expr, Judgement, Key, Mistake, Part, Raw, Tolerance, Verdict
+from grader.kinds import numbers, samples
+from grader.kinds.base import UNDRAWN, Example, Usual, kinds
+from grader.kinds.itemised import number_item
+from grader.kinds.numbers import NumberPart, NumericKey
+from grader.kinds.scalars import number, number_in
+from grader.model import Draw, Judgement, Raw
 from grader.model.item import Item
-from grader.model.spec import STRICT
-from grader.units.convert import with_unit
 from grader.units.quantity import Quantity, Value
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NumberPart(Part):
-    """What every part has that asks for one number."""
-
-    __pydantic_config__: ClassVar[dict[str, object]] = STRICT
-
-    answer: Expr
-    """What is right; its dimension must be that of `unit`."""
-    unit: str = ""
-    """The unit that a bare number is read in; empty for a plain number."""
-    tolerance: Tolerance = tolerance.DEFAULT
-    """How far from the key an answer may lie."""
-    mistakes: tuple[Mistake, ...] = ()
-    """Wrong answers that students really give."""
-    slips: Slips | Literal[False] = field(default_factory=Slips)
-    """What a unit slip keeps; false when slips are what the part examines."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,223 +26,36 @@ class Numeric(NumberPart):
     kind: Literal["numeric"] = "numeric"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class NumericKey(Key):
-    """A number, and what is accepted for it; all in the part's unit."""
-
-    part: NumberPart
-    value: int | float
-    low: int | float
-    high: int | float
-    reason: str
-
-    @property
-    def unit(self) -> str:
-        """The unit of all its numbers."""
-        return self.part.unit
-
-    @property
-    def interval(self) -> tolerance.Interval:
-        """What is accepted, both ends included."""
-        return tolerance.Interval(self.low, self.high, self.reason)
-
-
-LARGEST = 1e299
-"""Of keys; what a student may write reaches a little further, up to 300 digits."""
-FARTHEST = 1e300
-"""Of what is accepted; within it, no sum or difference leaves the floats."""
-
-INCORRECT = Judgement(
-    share=0.0, verdict=Verdict.INCORRECT, note="This is outside the accepted interval."
-)
-
-
-def computed(answer: Expr, unit: str, draw: Draw, scope: Mapping[str, Value]) -> int | float:
-    """The value of *answer* as a number in *unit*; raises ValueError for what is not a number."""
-    found = evaluate(answer, scope, draw.facts)
-    try:
-        value = units.magnitude(found, unit)
-    except units.DimensionError as error:
-        raise ValueError(f"{quoted(answer)} has not the dimension of its unit: {error}") from None
-    except OverflowError:
-        value = math.inf
-    if not -LARGEST <= value <= LARGEST:
-        raise ValueError(f"{quoted(answer)} is too large to be an answer")
-    return value
-
-
-def key_for(part: NumberPart, draw: Draw, value: float) -> NumericKey:
-    """The key of a part whose value is known."""
-    accepted = tolerance.interval(
-        value,
-        part.tolerance,
-        unit=part.unit,
-        draw=draw,
-        compute=lambda scope: computed(part.answer, part.unit, draw, scope),
-    )
-    if not (-FARTHEST <= accepted.low <= accepted.high <= FARTHEST):
-        raise ValueError(f"the tolerance of {quoted(part.answer)} is too wide")
-    return NumericKey(
-        part=part,
-        draw=draw,
-        value=value,
-        low=accepted.low,
-        high=accepted.high,
-        reason=accepted.reason,
-    )
-
-
-def judge(value: float, key: NumericKey) -> Judgement:
-    """The verdict on a number: accepted, a mistake of the author's, a unit slip, or none of them.
-
-    Mistakes are not evaluated for a right answer: nearly all that are judged are right.
-    """
-    if tolerance.within(value, key.low, key.high):
-        return CORRECT
-    return _mistaken(value, key) or _slipped(value, key) or INCORRECT
-
-
-def _mistaken(value: float, key: NumericKey) -> Judgement | None:
-    nearest: tuple[float, Mistake] | None = None
-    accepted = key.interval
-    for mistake in key.part.mistakes:
-        try:
-            # Its `when` is asked last: of a class's wrong answers few are any one mistake.
-            centre = computed(mistake.value, key.unit, key.draw, key.draw.scope)
-            around = tolerance.scaled(accepted, key.value, centre)
-            if not tolerance.within(value, *around) or not _exists(mistake, key):
-                continue
-        except ValueError:
-            # Only in a scope with a student's own earlier answer; the gate tries all others.
-            continue
-        distance = abs(value - centre)
-        if nearest is None or distance < nearest[0]:
-            nearest = distance, mistake
-    return _named(nearest[1], key) if nearest else None
-
-
-def _exists(mistake: Mistake, key: NumericKey) -> bool:
-    return mistake.when is None or holds(mistake.when, key.draw.scope, key.draw.facts)
-
-
-def mistake_value(mistake: Mistake, key: NumericKey) -> int | float | None:
-    """What the mistake comes to for this key, or None when its `when` does not hold."""
-    if not _exists(mistake, key):
-        return None
-    return computed(mistake.value, key.unit, key.draw, key.draw.scope)
-
-
-def _named(mistake: Mistake, key: NumericKey) -> Judgement:
-    return Judgement(
-        share=share(mistake.credit),
-        verdict=Verdict.MISTAKE,
-        note=said(mistake.feedback, key.draw),
-        mistake=mistake.id,
-    )
-
-
-def _slipped(value: float, key: NumericKey) -> Judgement | None:
-    part = key.part
-    if part.slips is False or key.value == 0:
-        return None
-    slip = slips.find(
-        float(value),
-        float(key.value),
-        unit=key.unit,
-        scope=key.draw.scope,
-        width=float(key.high - key.low) / 2 / abs(float(key.value)),
-    )
-    if slip is None:
-        return None
-    return Judgement(
-        share=share(part.slips.credit),
-        verdict=Verdict.MISTAKE,
-        note=slip.sentence,
-        mistake=slip.id,
-    )
-
-
-def shown(value: float, unit: str, digits: int | None = None) -> str:
-    """A number and its unit, such as "28 GB"; a whole number has all its digits."""
-    if isinstance(value, int) and abs(value) < 10**40:
-        return with_unit(0, unit).replace("0", str(value), 1)
-    return with_unit(value, unit, digits)
-
-
-def enough_digits(key: NumericKey) -> int:
-    """How many digits tell the ends of the interval from the key."""
-    width = float(key.high - key.low)
-    relative = width / abs(float(key.value)) if key.value else 0.0
-    if not 0 < relative < math.inf:
-        return 6
-    least, more = (4, 2) if key.unit == "%" else (6, 3)
-    return min(15, max(least, more - math.floor(math.log10(relative))))
-
-
-def explain(key: NumericKey) -> str:
-    """The key, and from where to where answers were accepted and why."""
-    digits = enough_digits(key)
-    right = f"**{shown(key.value, key.unit, digits)}**"
-    if key.low == key.high:
-        return f"{right}; nothing else is accepted ({key.reason})"
-    low, high = units.number(key.low, digits), shown(key.high, key.unit, digits)
-    return f"{right}; accepted from {low} to {high} ({key.reason})"
-
-
-def wrong_number(key: NumericKey) -> int | float:
-    """A number that is neither accepted nor a mistake nor a slip."""
-    start = max(abs(key.low), abs(key.high), 1)
-    whole = isinstance(key.value, int)
-    for step in range(1, 200):
-        # The golden ratio's powers are near no ratio of units or counts.
-        candidate = start * 1.618**step + step
-        if judge(value := math.ceil(candidate) if whole else candidate, key) is INCORRECT:
-            return value
-    raise ValueError("every number seems to be accepted or a mistake; narrow the tolerance")
-
-
-def mistake_examples(key: NumericKey) -> Iterator[Example]:
-    """A sample of every mistake that exists for this key; raises when one can't be evaluated."""
-    for mistake in key.part.mistakes:
-        value = mistake_value(mistake, key)
-        if value is None:
-            continue
-        feedback(mistake.feedback, key.draw)
-        yield Example(
-            raw=samples.number(value),
-            share=share(mistake.credit),
-            why=f"the mistake '{mistake.id}'",
-            mistake=mistake.id,
-        )
-
-
 class NumericKind(Usual[NumericKey, int | float]):
     """A number with a unit, accepted within a tolerance."""
 
     spec: type[NumberPart] = Numeric
 
     def key(self, part: NumberPart, draw: Draw) -> NumericKey:
-        """The value and the accepted interval."""
-        return key_for(part, draw, computed(part.answer, part.unit, draw, draw.scope))
+        """Returns the value and the accepted interval."""
+        return numbers.key_for(
+            part, draw, numbers.computed(part.answer, part.unit, draw, draw.scope)
+        )
 
     def read(self, raw: Raw, key: NumericKey) -> int | float:
-        """The number in the part's unit."""
+        """Returns the number in the part's unit."""
         return number(raw, key.unit, self.wanted(key.unit))
 
     def wanted(self, unit: str) -> str:
-        """What is asked for, in words."""
+        """Returns what to write, in words."""
         return number_in(unit)
 
     def judge(self, value: float, key: NumericKey) -> Judgement:
-        """Accepted, a mistake, a unit slip, or outside."""
-        return judge(value, key)
+        """Returns correct, a mistake, a unit slip, or incorrect."""
+        return numbers.judge(value, key)
 
     def say(self, value: float, key: NumericKey) -> str:
-        """The number with its unit."""
-        return shown(value, key.unit)
+        """Returns the number with its unit."""
+        return numbers.shown(value, key.unit)
 
     def examples(self, key: NumericKey) -> tuple[Example, ...]:
-        """The key in several forms, both ends of the interval, mistakes, and what is no number."""
+        """Returns the key in several forms, the ends of the interval, mistakes, and values that are
+        not numbers."""
         text = f"{key.value!r} {key.unit}".rstrip()
         from_numpy = {**samples.number(key.value), "from": "numpy.number"}
         return (
@@ -275,30 +66,30 @@ class NumericKind(Usual[NumericKey, int | float]):
                 Example(raw=samples.number(end), share=1.0, why="an end of the accepted interval")
                 for end in self.ends(key)
             ),
-            Example(raw=samples.number(wrong_number(key)), share=0.0, why="a wrong number"),
-            *mistake_examples(key),
+            Example(raw=samples.number(numbers.wrong_number(key)), share=0.0, why="a wrong number"),
+            *numbers.mistake_examples(key),
             *samples.NOT_NUMBERS,
         )
 
     def ends(self, key: NumericKey) -> tuple[int | float, int | float]:
-        """The smallest and the largest number that are accepted."""
+        """Returns the smallest and the largest accepted number."""
         return key.low, key.high
 
     def how(self, key: NumericKey) -> str:
-        """The unit asked for."""
+        """Returns the expected unit."""
         asked = self.wanted(key.unit)
         return f"{asked}, or a text with its unit" if key.unit else asked
 
     def answer(self, key: NumericKey) -> object:
-        """The number."""
+        """Returns the number."""
         return key.value
 
     def true(self, key: NumericKey) -> int | float | None:
-        """The number."""
+        """Returns the number."""
         return key.value
 
     def solved(self, answer: object, key: NumericKey) -> int | float:  # noqa: ARG002
-        """The number as it is, in the part's unit; numpy's are taken too."""
+        """Returns the number as it is, in the part's unit; accepts numpy scalars."""
         if isinstance(answer, (bool, str)):
             raise ValueError(f"{answer!r} is not a number")
         value = answer if isinstance(answer, int) else float(answer)  # type: ignore[arg-type]
@@ -307,11 +98,11 @@ class NumericKind(Usual[NumericKey, int | float]):
         return value
 
     def sheet(self, key: NumericKey) -> Mapping[str, object]:
-        """The unit."""
+        """Returns the unit."""
         return {"unit": key.unit}
 
     def from_sheet(self, sheet: Mapping[str, object]) -> NumericKey:
-        """A key that knows the unit and accepts nothing."""
+        """Returns a key that knows the unit and accepts nothing."""
         unit = str(sheet["unit"])
         units.unit(unit)
         part = self.spec(id="", kind="", ask="", answer=0, unit=unit)
@@ -321,25 +112,23 @@ class NumericKind(Usual[NumericKey, int | float]):
         )
 
     def brief(self, key: NumericKey) -> str:
-        """The unit."""
+        """Returns the unit."""
         return key.unit
 
     def literal(self, key: NumericKey) -> str:
-        """The number in full precision."""
+        """Returns the number in full precision."""
         return repr(key.value)
 
     def explain(self, key: NumericKey) -> str:
-        """The key and the accepted interval."""
-        return explain(key)
+        """Returns the key and the accepted interval, as Markdown."""
+        return numbers.explain(key)
 
     def items(self, key: NumericKey) -> tuple[Item, ...]:
-        """The number, with its mistakes."""
-        from grader.kinds.itemised import number
-
-        return (number(key),)
+        """Returns the number with its mistakes."""
+        return (number_item(key),)
 
     def carried(self, value: float | None, key: NumericKey) -> Value | None:
-        """The number as a quantity of the part's unit; None when it is too large for that."""
+        """Returns the number as a quantity in the part's unit; None if it is too large for that."""
         if value is None or not key.unit:
             return value
         try:

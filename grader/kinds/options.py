@@ -1,4 +1,4 @@
-"""The options of a choice: written out or computed, and which of them are right in a variant."""
+"""The options of a choice, written or computed, and which of them are right in a variant."""
 
 from __future__ import annotations
 
@@ -20,34 +20,35 @@ from grader.model.spec import STRICT
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Option:
-    """Something to choose: a text, or a value that is computed and printed with its unit."""
+    """An option: a text, or a computed value that is printed with its unit."""
 
     __pydantic_config__: ClassVar[dict[str, object]] = STRICT
 
     id: str | None = None
-    """Made from the text unless given; computed options and texts with placeholders need one."""
+    """Derived from the text if not given. Computed options and texts with placeholders need one."""
     text: Text | None = None
-    """What stands there; give this or `value`."""
+    """The text of the option; give this or `value`."""
     value: Expr | None = None
-    """What stands there, computed from the variant's own numbers."""
+    """The value of the option, computed from the variant's numbers."""
     unit: str = ""
     """With `value`: the unit to print it in."""
     digits: int = 4
-    """With `value`: how many significant digits to print."""
+    """With `value`: the number of significant digits to print."""
     correct: Expr = False
     """Whether it is right: true, false, or a condition on the variant's numbers."""
     credit: Share = 0.0
-    """The share of the points that choosing it keeps, although it is wrong."""
+    """The share of the points for choosing this wrong option."""
     feedback: Text = ""
-    """What is said to whoever chooses it wrongly; makes it a named mistake."""
+    """Feedback for students who choose it by mistake; makes it a named mistake."""
 
 
 def option_id(option: Option) -> str:
-    """The option's id, or one made from its text."""
+    """Returns the option's ID, or one derived from its text. Raises ValueError if neither is
+    possible."""
     if option.id:
         return option.id
     if option.text is None or "{" in option.text:
-        raise ValueError("an option that is computed needs an 'id'")
+        raise ValueError("a computed option needs an 'id'")
     return _slug(option.text)
 
 
@@ -62,7 +63,7 @@ def _slug(text: str) -> str:
 def options_for(
     options: Sequence[Option], draw: Draw, *, label: str, shuffle: bool
 ) -> tuple[Lettered, ...]:
-    """The options under their letters; raises ValueError when they can't be told apart."""
+    """Returns the options with their letters. Raises ValueError if two can't be told apart."""
     order = draw.order(label, len(options)) if shuffle else tuple(range(len(options)))
     return lettered(tuple([(option_id(o), _text(o, draw)) for o in options]), order)
 
@@ -78,7 +79,7 @@ def _text(option: Option, draw: Draw) -> str:
 
 
 def right_ids(options: Sequence[Option], draw: Draw) -> tuple[str, ...]:
-    """The ids of the options that are right for these numbers."""
+    """Returns the IDs of the options that are right for these numbers."""
     return tuple([option_id(o) for o in options if _holds(o.correct, draw)])
 
 
@@ -91,7 +92,7 @@ def _holds(condition: Expr, draw: Draw) -> bool:
 def choosable(
     options: Sequence[Option], choices: Sequence[Lettered], right: Collection[str], draw: Draw
 ) -> tuple[Choosable, ...]:
-    """The options as another system asks them; *right* are letters."""
+    """Returns the options for another system's question; *right* are letters."""
     by_id = {option_id(option): option for option in options}
     found = []
     for choice in choices:
@@ -109,5 +110,5 @@ def choosable(
 
 
 def named(option: Option) -> bool:
-    """Whether choosing it wrongly is a mistake with a name."""
+    """Whether choosing it by mistake is a named mistake."""
     return bool(option.feedback) or share(option.credit) > 0

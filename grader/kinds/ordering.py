@@ -1,4 +1,4 @@
-"""Things put in order, where several orders may be right."""
+"""Items to put in order; several orders may be right."""
 
 from __future__ import annotations
 
@@ -20,38 +20,39 @@ Pairs = frozenset[tuple[str, str]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Ordering(Part):
-    """Things to be put in order."""
+    """Items to put in order."""
 
     __pydantic_config__: ClassVar[dict[str, object]] = STRICT
 
     kind: Literal["ordering"] = "ordering"
     items: tuple[Item, ...]
-    """What to put in order; every student sees it in another one."""
+    """The items, shown to each student in a different order."""
     order: tuple[tuple[str, ...], ...]
-    """Chains of item ids: each stands before the next. What no chain orders may stand anywhere."""
+    """Chains of item IDs: each item comes before the next. Items that no chain relates may be in
+    any order."""
     credit: Rule = "all-or-nothing"
-    """How part credit is given; see the table in the reference."""
+    """The rule for part credit; see the table in the reference."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OrderingKey(Key):
-    """The things as this student sees them, and which letter must stand before which."""
+    """The items as this student sees them, and which letter must come before which."""
 
     part: Ordering
     choices: tuple[Lettered, ...]
     before: Pairs
-    """Every pair that is ordered, directly or through others."""
+    """All ordered pairs, including those that follow from others."""
     right: tuple[str, ...]
     """One right order."""
 
 
 def all_or_nothing(order: Sequence[str], before: Pairs) -> float:
-    """1 when no pair is the wrong way round, otherwise 0."""
+    """Returns 1 if no pair is in the wrong order, otherwise 0."""
     return float(not any((b, a) in before for i, a in enumerate(order) for b in order[i + 1 :]))
 
 
 def longest_run(order: Sequence[str], before: Pairs) -> float:
-    """The longest stretch without a pair the wrong way round, over all; a single one is none."""
+    """Returns the longest run without a pair in the wrong order, as a share; 0 for a run of one."""
     longest = start = 0
     for end, last in enumerate(order):
         for i in range(end - 1, start - 1, -1):
@@ -63,7 +64,7 @@ def longest_run(order: Sequence[str], before: Pairs) -> float:
 
 
 def pairs(order: Sequence[str], before: Pairs) -> float:
-    """The share of the ordered pairs that stand the right way round."""
+    """Returns the share of the ordered pairs that are in the right order."""
     at = {letter: i for i, letter in enumerate(order)}
     return sum(at[a] < at[b] for a, b in before) / len(before)
 
@@ -74,26 +75,26 @@ _RULES: Mapping[Rule, Callable[[Sequence[str], Pairs], float]] = {
     "pairs": pairs,
 }
 _SAID: Mapping[Rule, str] = {
-    "all-or-nothing": "the whole order earns the points",
-    "longest-run": "the longest stretch in a right order counts",
-    "pairs": "every pair the right way round counts the same",
+    "all-or-nothing": "only the whole order earns points",
+    "longest-run": "the longest run in a right order counts",
+    "pairs": "each pair in the right order counts equally",
 }
 
 
 _SCORES: Mapping[Rule, str] = {
     "all-or-nothing": "all or nothing",
-    "longest-run": "the longest stretch in a right order counts",
-    "pairs": "every pair the right way round counts",
+    "longest-run": "the longest run in a right order counts",
+    "pairs": "each pair in the right order counts",
 }
 
 
 class OrderingKind(Usual[OrderingKey, tuple[str, ...]]):
-    """Things put in order, where several orders may be right."""
+    """Items to put in order; several orders may be right."""
 
     spec = Ordering
 
     def key(self, part: Ordering, draw: Draw) -> OrderingKey:
-        """The things in this variant's order; ValueError when no order is right."""
+        """Returns the items in this variant's order. Raises ValueError if no order is right."""
         ids = [item.id for item in part.items]
         before = _closed(_pairs(part, ids), ids)
         right = _sorted(ids, before)
@@ -109,13 +110,13 @@ class OrderingKind(Usual[OrderingKey, tuple[str, ...]]):
         )
 
     def read(self, raw: Raw, key: OrderingKey) -> tuple[str, ...]:
-        """The letters in order, each once."""
+        """Returns the letters in order, each exactly once."""
         if raw.get("t") == "set":
             raise Unreadable("A set has no order; give a list.")
         found = lettered.read_letters(raw, key.choices, _wanted(key.choices))
         for letter in found:
             if found.count(letter) > 1:
-                raise Unreadable(f"{letter} stands there twice; give every letter once.")
+                raise Unreadable(f"{letter} appears more than once; give every letter once.")
         missing = [c.letter for c in key.choices if c.letter not in found]
         if missing:
             verb = "is" if len(missing) == 1 else "are"
@@ -123,21 +124,21 @@ class OrderingKind(Usual[OrderingKey, tuple[str, ...]]):
         return tuple(found)
 
     def judge(self, value: tuple[str, ...], key: OrderingKey) -> Judgement:
-        """What the rule gives."""
+        """Returns the share by the rule."""
         if all_or_nothing(value, key.before) == 1:
             return CORRECT
         earned = _RULES[key.part.credit](value, key.before)
         if earned > 0:
-            note = "Some of this order is right."
+            note = "Part of this order is right."
             return Judgement(share=earned, verdict=Verdict.PARTIAL, note=note)
         return Judgement(share=0.0, verdict=Verdict.INCORRECT, note="This is not a right order.")
 
     def say(self, value: tuple[str, ...], key: OrderingKey) -> str:  # noqa: ARG002
-        """The letters in order."""
+        """Returns the letters in order."""
         return ", ".join(value)
 
     def examples(self, key: OrderingKey) -> tuple[Example, ...]:
-        """Right and wrong orders in several forms, and what is no order."""
+        """Returns right and wrong orders in several forms, and values that are not orders."""
         right = key.right
         return (
             Example(raw=samples.texts(right), share=1.0, why="a right order"),
@@ -150,42 +151,42 @@ class OrderingKind(Usual[OrderingKey, tuple[str, ...]]):
             *_wrong_orders(key),
             samples.unreadable(samples.texts(right[1:]), "a letter missing"),
             samples.unreadable(samples.texts((*right, right[0])), "a letter twice"),
-            samples.unreadable(samples.texts(("?", *right[1:])), "no letter"),
+            samples.unreadable(samples.texts(("?", *right[1:])), "a text that is not a letter"),
             samples.unreadable({**samples.texts(right), "t": "set"}, "a set"),
             *samples.NOT_LETTERS,
         )
 
     def how(self, key: OrderingKey) -> str:
-        """Which letters there are, and how their order scores."""
+        """Returns the range of letters and the scoring rule."""
         return f"{_wanted(key.choices)}; {_SCORES[key.part.credit]}"
 
     def options(self, key: OrderingKey) -> str:
-        """The things as a list."""
+        """Returns the items as a Markdown list."""
         return lettered.shown(key.choices)
 
     def answer(self, key: OrderingKey) -> object:
-        """One right order."""
+        """Returns one right order."""
         return list(key.right)
 
     def true(self, key: OrderingKey) -> tuple[str, ...] | None:
-        """One right order."""
+        """Returns one right order."""
         return key.right
 
     def solved(self, answer: object, key: OrderingKey) -> tuple[str, ...]:
-        """The letters of the item ids that the solution returned in order."""
+        """Returns the letters of the item IDs that the solution returned in order."""
         if not isinstance(answer, (list, tuple)) or len(answer) != len(key.choices):
-            raise ValueError(f"{answer!r} is no list of all item ids")
+            raise ValueError(f"{answer!r} is not a list of all item ids")
         found = tuple(lettered.letter_of(key.choices, i) for i in answer)
         if len(set(found)) < len(found):
             raise ValueError(f"{answer!r} has an item twice")
         return found
 
     def sheet(self, key: OrderingKey) -> Mapping[str, object]:
-        """The things as this student sees them."""
+        """Returns the items as this student sees them."""
         return {"items": lettered.sheet(key.choices)}
 
     def from_sheet(self, sheet: Mapping[str, object]) -> OrderingKey:
-        """The things, and no order of them."""
+        """Returns the items without their order."""
         return OrderingKey(
             part=Ordering(id="", ask="", items=(), order=()),
             draw=UNDRAWN,
@@ -195,26 +196,28 @@ class OrderingKind(Usual[OrderingKey, tuple[str, ...]]):
         )
 
     def brief(self, key: OrderingKey) -> str:
-        """Its letters."""
+        """Returns the range of letters."""
         return lettered.ends(key.choices)
 
     def form(self, key: OrderingKey) -> object:
-        """The texts to choose from."""
+        """Returns the texts to choose from."""
         return [lettered.folded(choice.text) for choice in key.choices]
 
     def literal(self, key: OrderingKey) -> str:
-        """The letters as a list."""
+        """Returns the letters as a list."""
         return "[" + ", ".join(f'"{letter}"' for letter in key.right) + "]"
 
     def items(self, key: OrderingKey) -> tuple[model_item.Item, ...]:
-        """The order, when it is the only right one."""
-        from grader.kinds.itemised import order
-
-        found = order(key)
-        return (found,) if found else ()
+        """Returns an ordering question if only one order is right; otherwise nothing."""
+        count = len(key.choices)
+        if len(key.before) < count * (count - 1) // 2:
+            return ()
+        texts = {choice.letter: choice.text for choice in key.choices}
+        things = tuple(texts[letter] for letter in key.right)
+        return (model_item.OrderItem(things=things, rule=key.part.credit),)
 
     def explain(self, key: OrderingKey) -> str:
-        """A right order, whether it is the only one, and the rule."""
+        """Returns a right order, whether there are others, and the rule."""
         steps = (lettered.by_letter(key.choices, letter) for letter in key.right)
         lines = "\n".join(f"{n}. **{s.letter}.** {s.text}" for n, s in enumerate(steps, 1))
         count = len(key.choices)
@@ -232,7 +235,7 @@ def _pairs(part: Ordering, ids: Sequence[str]) -> set[tuple[str, str]]:
     for chain in part.order:
         for item in chain:
             if item not in ids:
-                raise ValueError(f"'order' names '{item}', which is none of the items")
+                raise ValueError(f"'order' names '{item}', which is not one of the items")
         if len(chain) < 2:
             raise ValueError("a chain in 'order' needs at least two item ids")
     if not part.order:
@@ -241,7 +244,7 @@ def _pairs(part: Ordering, ids: Sequence[str]) -> set[tuple[str, str]]:
 
 
 def _closed(before: set[tuple[str, str]], ids: Sequence[str]) -> set[tuple[str, str]]:
-    """Every pair that follows from the given ones; ValueError for a circle."""
+    """Returns all pairs that follow from the given ones. Raises ValueError for a cycle."""
     closed = set(before)
     for middle in ids:
         firsts = [a for a, b in closed if b == middle]
@@ -254,7 +257,7 @@ def _closed(before: set[tuple[str, str]], ids: Sequence[str]) -> set[tuple[str, 
 
 
 def _sorted(ids: Sequence[str], before: set[tuple[str, str]]) -> list[str]:
-    """A right order: the author's own as far as possible."""
+    """Returns a right order that follows the author's as far as possible."""
     left, order = list(ids), []
     while left:
         first = next(i for i in left if not any((j, i) in before for j in left))
@@ -264,7 +267,7 @@ def _sorted(ids: Sequence[str], before: set[tuple[str, str]]) -> list[str]:
 
 
 def _shuffled(part: Ordering, draw: Draw, before: set[tuple[str, str]]) -> tuple[int, ...]:
-    """The order to show them in: not a right one, or reading down would be an answer."""
+    """Returns the order to show the items in, which is never a right one."""
     shown: tuple[int, ...] = ()
     for attempt in range(20):
         label = part.id if attempt == 0 else f"{part.id}/{attempt}"

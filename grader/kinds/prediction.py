@@ -1,4 +1,4 @@
-"""A number that is predicted, held against the model and against what the machine then measures."""
+"""A predicted number, compared with a model and with a measurement on the runner."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from grader.kinds import ratios
 from grader.kinds import student_tools as tools
 from grader.kinds.attempts import needs_of
 from grader.kinds.base import CORRECT, Example, kinds
-from grader.kinds.numeric import NumberPart, NumericKey, NumericKind, judge, shown
+from grader.kinds.numbers import NumberPart, NumericKey, judge, shown
+from grader.kinds.numeric import NumericKind
 from grader.kinds.scalars import refusal
 from grader.kinds.shares import share
 from grader.model import Draw, Judgement, Race, Raw, Trial, Verdict, packages
@@ -22,29 +23,30 @@ from grader.units.quantity import Value
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Prediction(NumberPart):
-    """A number that is predicted by a model, and measured on the runner."""
+    """A number that students predict with a model, and that is then measured on the runner."""
 
     __pydantic_config__: ClassVar[dict[str, object]] = STRICT
 
     kind: Literal["prediction"] = "prediction"
     setup: str = ""
-    """Python that defines `prepare(seed)`, the arguments of a run, and `baseline(*arguments)`,
-    whose time is measured; or `measure(*arguments)`, which returns a number in the part's unit."""
+    """Python code that defines `prepare(seed)`, which returns the arguments of a run, and either
+    `baseline(*arguments)`, whose time is measured, or `measure(*arguments)`, which returns a number
+    in the part's unit."""
     tools: tuple[str, ...] = ()
     """Modules of `grader.kinds.student_tools` that the setup uses."""
     factor: float = 3.0
-    """How far from the measurement the prediction may lie, either way."""
+    """The factor by which the prediction may differ from the measurement, in either direction."""
     model: Share = 0.6
-    """The share of the points for agreeing with the model; the rest is for the machine's."""
+    """The share of the points for agreeing with the model; the rest is for the measurement."""
     rounds: int = 15
-    """Measured at most so often."""
+    """Maximum number of measurements."""
     seconds: float = 10.0
-    """For one run."""
+    """Time limit for one run, in seconds."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Predicted:
-    """What was predicted, and what was measured."""
+    """A prediction and its measurement."""
 
     value: int | float
     race: Mapping[str, object]
@@ -53,13 +55,13 @@ class Predicted:
 
 
 class PredictionKind(NumericKind):
-    """A number that is predicted by a model, and measured on the runner."""
+    """A number that students predict with a model, and that is then measured on the runner."""
 
     spec = Prediction
     is_measured = True
 
     def trial(self, name: str, key: NumericKey) -> Trial | None:
-        """What is measured; nothing of the student's is in it."""
+        """Returns the measurement; it runs nothing of the student's."""
         part = key.part
         if not isinstance(part, Prediction) or not part.setup:
             return None
@@ -74,16 +76,16 @@ class PredictionKind(NumericKind):
         )
 
     def key(self, part: NumberPart, draw: Draw) -> NumericKey:
-        """The model's value and the accepted interval."""
+        """Returns the model's value and the accepted interval."""
         assert isinstance(part, Prediction)  # noqa: S101 - the loader saw to it
         if "def prepare(" not in part.setup:
             raise ValueError("'setup' defines no function 'prepare(seed)'")
         if "def measure(" not in part.setup:
-            units.magnitude(units.quantity(1.0, part.unit), "s")  # raises for what is no time
+            units.magnitude(units.quantity(1.0, part.unit), "s")  # raises if it is not a time
         return NumericKind.key(self, part, draw)
 
     def read(self, raw: Raw, key: NumericKey) -> Predicted:  # type: ignore[override]
-        """The number, and what was measured."""
+        """Returns the number and its measurement."""
         value, race, deferred = raw, raw.get("race"), ""
         if raw.get("t") == "measured":
             deferred = str(raw.get("deferred", ""))
@@ -98,7 +100,7 @@ class PredictionKind(NumericKind):
         )
 
     def judge(self, value: Predicted, key: NumericKey) -> Judgement:  # type: ignore[override]
-        """By the model, and by the machine."""
+        """Judges by the model and by the measurement."""
         part = key.part
         assert isinstance(part, Prediction)  # noqa: S101 - the key's type
         by_model, most = judge(value.value, key), share(part.model)
@@ -128,7 +130,7 @@ class PredictionKind(NumericKind):
         )
 
     def say(self, value: Predicted, key: NumericKey) -> str:  # type: ignore[override]
-        """The prediction, and the measurement beside it."""
+        """Returns the prediction, with the measurement next to it."""
         said = shown(value.value, key.unit)
         part = key.part
         if not isinstance(part, Prediction) or not value.race:
@@ -142,23 +144,23 @@ class PredictionKind(NumericKind):
         return f"{said}{_BEHIND}measured: {spread})"
 
     def before_release(self, said: str) -> str:
-        """The prediction alone: what was measured is near the key."""
+        """Returns the prediction alone, because the measurement is close to the key."""
         return said.partition(_BEHIND)[0]
 
     def true(self, key: NumericKey) -> Predicted | None:  # type: ignore[override]
-        """The model's number, confirmed."""
+        """Returns the model's number with a measurement that confirms it."""
         return Predicted(value=key.value, race=_as_predicted(key))
 
     def solved(self, answer: object, key: NumericKey) -> Predicted:  # type: ignore[override]
-        """The solution's number, confirmed."""
+        """Returns the solution's number with a measurement that confirms it."""
         return Predicted(value=NumericKind.solved(self, answer, key), race=_as_predicted(key))
 
     def carried(self, value: Predicted | None, key: NumericKey) -> Value | None:  # type: ignore[override]
-        """The prediction."""
+        """Returns the prediction."""
         return NumericKind.carried(self, value.value if value else None, key)
 
     def examples(self, key: NumericKey) -> tuple[Example, ...]:
-        """Those of a number, each beside a measurement that is the model's number."""
+        """Returns the examples of a number, each with a measurement equal to the model's number."""
         race, part = _as_predicted(key), key.part
         assert isinstance(part, Prediction)  # noqa: S101 - the key's type
         most = share(part.model)
@@ -174,15 +176,15 @@ class PredictionKind(NumericKind):
         return tuple(found)
 
     def items(self, key: NumericKey) -> tuple[Item, ...]:  # noqa: ARG002
-        """None: some of the points are for agreeing with a measurement, made nowhere else."""
+        """Returns no items: other systems can't measure."""
         return ()
 
     def seen(self, raw: Raw, key: NumericKey) -> Raw:
-        """The same beside a measurement that is the model's number."""
+        """Returns the raw answer with a measurement equal to the model's number."""
         return {"t": "measured", "value": raw, "race": _as_predicted(key)}
 
     def explain(self, key: NumericKey) -> str:
-        """The model's number and the interval around it."""
+        """Returns the model's number and the interval around it, as Markdown."""
         part = key.part
         assert isinstance(part, Prediction)  # noqa: S101 - the key's type
         return (
@@ -192,7 +194,7 @@ class PredictionKind(NumericKind):
 
 
 def _measured(part: Prediction, race: Mapping[str, object]) -> ratios.Estimate:
-    """In the part's unit."""
+    """Returns the prediction as a quantity in the part's unit."""
     if "counted" in race:
         return ratios.counted(race)
     found = ratios.seconds(race)
@@ -201,17 +203,18 @@ def _measured(part: Prediction, race: Mapping[str, object]) -> ratios.Estimate:
 
 
 def _within(factor: float, predicted: float, found: float) -> bool:
-    """Whether the prediction lies within the factor, either way; nothing is near to zero."""
+    """Returns whether the prediction is within the factor, in either direction; never close to
+    zero."""
     if predicted <= 0 or found <= 0:
         return predicted == found
     try:
         return 1 / factor <= predicted / found <= factor
-    except OverflowError:  # a whole number beyond all floats
+    except OverflowError:  # an integer too large for a float
         return False
 
 
 def _as_predicted(key: NumericKey) -> Mapping[str, object]:
-    """A measurement that comes to the model's number."""
+    """Returns a measurement that equals the model's number."""
     part = key.part
     assert isinstance(part, Prediction)  # noqa: S101 - the key's type
     if "def measure(" in part.setup:
@@ -222,7 +225,7 @@ def _as_predicted(key: NumericKey) -> Mapping[str, object]:
 
 def _told(part: Prediction, *, close: bool) -> str:
     side = "within" if close else "not within"
-    return f"The prediction is {side} a factor of {part.factor:g} of what was measured."
+    return f"The prediction is {side} a factor of {part.factor:g} of the measured value."
 
 
 _BEHIND = " ("

@@ -1,4 +1,4 @@
-"""What a measurement says: ratios and their interval, and on which side of a mark they lie."""
+"""Ratios from measurements, with intervals, and on which side of a threshold they are."""
 
 from __future__ import annotations
 
@@ -8,23 +8,23 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 _BELIEVED = 0.7
-"""Of the least time by the machine's profile, which was measured with some error."""
+"""Share of the profile's minimum time below which a time is implausible; profiles have errors."""
 SLOWED = 1.6
-"""A machine on which the baseline becomes so much slower beside the student's code is busy."""
+"""A machine is busy if the baseline slows down by this factor next to the student's code."""
 
 
 _SHORTEST = 1e-4
 _HALF = 0.5
 _QUICK = 0.25
-"""The share of runs that are quicker than what is taken for undisturbed."""
+"""The share of runs that are faster than an undisturbed run is assumed to be."""
 
 
 UNDISTURBED = "undisturbed"
-"""In a race: whether it was measured while no other notebook of the batch ran."""
+"""Key of a race: whether no other notebook of the batch ran during the measurement."""
 
 
 class NotMeasuredError(Exception):
-    """Nothing can be concluded; says why. To be measured again."""
+    """The measurement is inconclusive; says why. It should be repeated."""
 
 
 class ElsewhereError(NotMeasuredError):
@@ -32,7 +32,7 @@ class ElsewhereError(NotMeasuredError):
 
 
 class DisturbedError(NotMeasuredError):
-    """What was counted can't be believed; says why. For a person to look at."""
+    """The count can't be trusted; says why. A person should review it."""
 
 
 class RanWrongError(Exception):
@@ -40,7 +40,7 @@ class RanWrongError(Exception):
 
 
 class TooSlowError(RanWrongError):
-    """A timed run took longer than it may; says how long that is."""
+    """A timed run exceeded its time limit; names the limit."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,16 +52,16 @@ class Estimate:
     high: float
 
     def above(self, mark: float) -> bool | None:
-        """Whether it is at least *mark*; None when the interval holds both answers."""
+        """Returns whether it is at least *mark*; None if the interval contains both answers."""
         if self.low >= mark:
             return True
         return False if self.high < mark else None
 
 
 def estimate(values: Sequence[float], share: float = 0.5) -> Estimate:
-    """The value below which *share* of all lie, and its interval, by order statistics.
+    """Returns the quantile *share* of the values, with an interval by order statistics.
 
-    The rank of a quantile among n values has the spread sqrt(n q (1 - q)).
+    The rank of a quantile among n values has a standard deviation of sqrt(n q (1 - q)).
     """
     ordered = sorted(values)
     last = len(ordered) - 1
@@ -72,12 +72,12 @@ def estimate(values: Sequence[float], share: float = 0.5) -> Estimate:
 
 
 def ratio(race: Mapping[str, object]) -> Estimate:
-    """Baseline over student. Raises NotMeasuredError, RanWrongError and TooSlowError.
+    """Returns baseline time over student time.
 
-    Whatever else the machine does makes some runs longer and none shorter, so the quick ones are
-    compared. The baseline counts in its turns with the student's code, and also before and after,
-    when nothing of the student's was there: what is above a mark is so either way. For what a
-    student has started may slow down the baseline alone.
+    Other load only makes runs longer, so the fast ones are compared. The baseline is measured in
+    turns with the student's code, and also before and after it: a ratio above a threshold holds
+    either way, because something that the student started may slow down only the baseline. Raises
+    NotMeasuredError, RanWrongError, and TooSlowError.
     """
     _made(race)
     turns = _rounds(race, 2)
@@ -86,11 +86,11 @@ def ratio(race: Mapping[str, object]) -> Estimate:
     overhead, least = _overhead(race), resolution(race)
 
     def net(seconds: float) -> float:
-        # What is much shorter than the asking can't be told from nothing, and counts as this.
+        # Times below the resolution can't be told from zero and count as the resolution.
         return max(seconds - overhead, least)
 
     mine, beside = (estimate([net(both[i]) for both in turns], _QUICK) for i in (0, 1))
-    # But then it may be anything below, too.
+    # But the true time may also be anything below it.
     quickest = max(min(both[0] for both in turns) - overhead, _SHORTEST)
     apart = [net(min(_numbers(race[when]))) for when in ("alone", "after") if when in race]
     low, high = min([beside.low, *apart]), max([beside.high, *apart])
@@ -98,8 +98,10 @@ def ratio(race: Mapping[str, object]) -> Estimate:
 
 
 def ratio_of(race: Mapping[str, object]) -> Estimate:
-    """Baseline over student, by time or by what was counted. Raises as `ratio` does, and
-    ElsewhereError and DisturbedError."""
+    """Returns baseline over student, by time or by count.
+
+    Raises the exceptions of `ratio`, ElsewhereError, and DisturbedError.
+    """
     return _ratio_of_counts(race) if _is_counted(race) else ratio(race)
 
 
@@ -108,10 +110,10 @@ def _is_counted(race: Mapping[str, object]) -> bool:
 
 
 def _ratio_of_counts(race: Mapping[str, object]) -> Estimate:
-    """The median of the rounds' ratios, and its interval.
+    """Returns the median of the rounds' ratios, with an interval.
 
-    Both run on the same inputs in a round, so that what hangs on the inputs cancels. A count can't
-    be told from nothing below what the runs in which nothing was called differ by, or below 1.
+    Both run on the same inputs in a round, so that effects of the inputs cancel. A count below the
+    spread of idle runs, or below 1, can't be told from zero.
     """
     _made(race)
     if "uncounted" in race:
@@ -127,18 +129,18 @@ def _ratio_of_counts(race: Mapping[str, object]) -> Estimate:
     needed = race.get("least")
     mine = max(statistics.median(both[0] - overhead for both in rounds), 0.0)
     if isinstance(needed, (int, float)) and mine < needed:
-        raise DisturbedError(f"it came to {mine:g}, and no way can do with less than {needed:g}")
+        raise DisturbedError(f"it was {mine:g}, but every solution needs at least {needed:g}")
     return estimate([ours / theirs for theirs, ours in net])
 
 
 def _wrong(run: str, race: Mapping[str, object]) -> str:
     if race["wrong"] == "inputs":
-        return f"a {run} run was not made with the inputs that it was given"
-    return f"in a {run} run the result was not that of the baseline"
+        return f"a {run} run did not use the inputs it was given"
+    return f"in a {run} run, the result differed from the baseline's"
 
 
 def middles(race: Mapping[str, object]) -> tuple[float, float]:
-    """What was counted of student and baseline in the middle, what the asking takes left out."""
+    """Returns the median counts of student and baseline, without the overhead of counting."""
     overhead = statistics.median(_numbers(race["idle"])) if "idle" in race else 0.0
     rounds = _rounds(race, 2, "counts")
     mine, ours = (statistics.median(both[i] for both in rounds) - overhead for i in (0, 1))
@@ -146,28 +148,28 @@ def middles(race: Mapping[str, object]) -> tuple[float, float]:
 
 
 def busy(race: Mapping[str, object]) -> bool:
-    """Whether the baseline was much slower in its turns than before, or after."""
+    """Returns whether the baseline was much slower during its turns than before or after."""
     beside = min(both[1] for both in _rounds(race, 2))
     others = (min(_numbers(race[when])) for when in ("alone", "after") if when in race)
     return any(max(beside, other) > SLOWED * min(beside, other) for other in others)
 
 
 def _overhead(race: Mapping[str, object]) -> float:
-    """Seconds of a run in which nothing is called."""
+    """Returns the duration of a run that calls nothing, in seconds."""
     if "idle" in race:
         return estimate(_numbers(race["idle"]), _QUICK).middle
     return _number(race.get("overhead"))
 
 
 def resolution(race: Mapping[str, object]) -> float:
-    """The shortest time in seconds that can be told from nothing."""
+    """Returns the shortest time in seconds that can be told from zero."""
     overhead = _overhead(race)
     spread = overhead - min(_numbers(race["idle"])) if "idle" in race else 0.0
     return max(spread, overhead / 8, _SHORTEST)
 
 
 def too_fast(race: Mapping[str, object]) -> bool:
-    """Whether the student's code was faster than the machine's profile allows for."""
+    """Returns whether the student's code was faster than the machine's profile allows."""
     floor = race.get("floor")
     if not isinstance(floor, float) or floor <= resolution(race):
         return False
@@ -177,32 +179,32 @@ def too_fast(race: Mapping[str, object]) -> bool:
 
 
 def seconds(race: Mapping[str, object]) -> Estimate:
-    """The time of what was measured alone."""
+    """Returns the time of a single measured function."""
     _made(race)
     overhead = _overhead(race)
     return estimate([max(one[0] - overhead, 1e-9) for one in _rounds(race, 1)])
 
 
 def counted(race: Mapping[str, object]) -> Estimate:
-    """What was counted, the same every time or nearly so."""
+    """Returns a count that is the same, or nearly so, in every run."""
     _made(race)
     return estimate(_numbers(race.get("counted")))
 
 
 def is_final(raw: Mapping[str, object] | None) -> bool:
-    """Whether the answer *raw* was measured while no other notebook of the batch ran."""
+    """Returns whether the answer *raw* was measured while no other notebook of the batch ran."""
     race = (raw or {}).get("race")
     return isinstance(race, Mapping) and race.get(UNDISTURBED) is True
 
 
 def what_next(race: Mapping[str, object]) -> str:
-    """What follows from a measurement that settles nothing: another one, or a person."""
+    """Returns the next step after an inconclusive measurement: another one, or manual review."""
     if race.get(UNDISTURBED) is not True:
-        return "It is measured again."
+        return "It will be measured again."
     why = "No other notebook ran during the last measurement"
     if _slowed(race):
-        why += ", and the baseline was slower while this code was running beside it"
-    return f"{why}; a person decides."
+        why += ", and the baseline was slower while this code was running"
+    return f"{why}; a person will review it."
 
 
 def _slowed(race: Mapping[str, object]) -> bool:
@@ -216,7 +218,7 @@ def _made(race: Mapping[str, object]) -> None:
     if "failed" in race:
         raise RanWrongError(str(race["failed"]))
     if "late" in race:
-        raise TooSlowError(f"a timed run took longer than {_number(race['late']):g} s")
+        raise TooSlowError(f"a timed run took more than {_number(race['late']):g} s")
     if "unmade" in race or not race:
         raise NotMeasuredError(str(race.get("unmade", "it was not measured")))
 

@@ -1,4 +1,5 @@
-"""Whether code keeps to what its part forbids: by its text, and by what it was seen to call."""
+"""Checks whether code uses what its part forbids, by its text and by the calls observed at run
+time."""
 
 from __future__ import annotations
 
@@ -12,22 +13,23 @@ from grader.wire.watch import LOOPS
 
 
 def broken(value: Attempt, part: Code) -> str | None:
-    """What of the forbidden the code certainly uses, and how that is known; None otherwise."""
+    """Returns the forbidden name that the code certainly uses, and the evidence; None if there is
+    none."""
     try:
         rule = analysis.broken(value.source, part.forbid)
     except NotAnalyzedError:
-        rule = None  # which is a doubt
+        rule = None  # treated as a doubt below
     if rule is not None:
-        return f"{rule}, which the code uses"
+        return f"{rule}, but the code uses it"
     seen = [rule for rule in part.forbid if rule != LOOPS and rule in _seen(value)]
-    return f"`{seen[0]}`, which the code was seen to use when it ran" if seen else None
+    return f"`{seen[0]}`, but the code used it at run time" if seen else None
 
 
 def doubt(value: Attempt, part: Code, *, earns: bool) -> str | None:
-    """Why nobody can tell whether the code uses what the part forbids; None when one can.
+    """Returns why it is unclear whether the code uses what the part forbids; None if it is clear.
 
-    There is no end to what code can do to itself: where its text does not tell, a person reads it,
-    if it *earns* anything.
+    Python code can hide what it calls. If its text is inconclusive and it *earns* points, a person
+    reads it.
     """
     if not part.forbid:
         return None
@@ -36,11 +38,11 @@ def doubt(value: Attempt, part: Code, *, earns: bool) -> str | None:
     if not earns:
         return None
     if value.unseen:
-        return f"its code was not looked at: {value.unseen}"
+        return f"its code could not be analyzed: {value.unseen}"
     try:
         return next(_doubts(value, part), None)
     except NotAnalyzedError as error:
-        return f"its code was not looked at: {error}"
+        return f"its code could not be analyzed: {error}"
 
 
 def _doubts(value: Attempt, part: Code) -> Iterator[str]:
@@ -48,16 +50,17 @@ def _doubts(value: Attempt, part: Code) -> Iterator[str]:
         yield "its code was not found; define it at the top of a cell of plain Python"
     name = analysis.unknown(value.source)
     if name is not None:
-        # It may be what is forbidden, put there at run time; or a slip where the code never comes.
-        yield f"no cell says what `{name}` is"
+        # The name may be set to something forbidden at run time, or be a typo in unreachable code.
+        yield f"no cell defines `{name}`"
     way = analysis.undecidable(value.source, part.forbid)
     if way is not None:
-        yield f"its text does not tell what it calls: it uses {way}"
+        yield f"its text does not show what it calls: it uses {way}"
     if LOOPS in part.forbid and LOOPS in _seen(value):
-        yield "one of its functions was called many times in a single call, as by a loop"
+        yield "one of its functions was called many times in a single call, as in a loop"
 
 
 def _seen(value: Attempt) -> set[str]:
-    """What the calls say that was used; texts from the student's process, so any."""
+    """Returns the names that the calls report as used; untrusted, as they come from the student's
+    process."""
     used = (call.get("used") for call in value.calls)
     return {one for each in used if isinstance(each, list) for one in each if isinstance(one, str)}

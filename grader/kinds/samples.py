@@ -1,4 +1,4 @@
-"""Sample answers as a kernel would send them, for the examples of every kind."""
+"""Sample answers as a kernel would send them, for the examples of all kinds."""
 
 from __future__ import annotations
 
@@ -12,50 +12,50 @@ NAN: Raw = {"t": "float", "v": "nan"}
 
 
 def number(value: float) -> Raw:
-    """A number."""
+    """Returns the Raw of a number."""
     if isinstance(value, int):
         return {"t": "int", "v": str(value)}
     return {"t": "float", "v": repr(value)}
 
 
 def text(written: str) -> Raw:
-    """A text."""
+    """Returns the Raw of a text."""
     return {"t": "str", "v": written, "cut": False}
 
 
 def listed(items: Iterable[Raw]) -> Raw:
-    """A list or a tuple."""
+    """Returns the Raw of a list or a tuple."""
     return {"t": "list", "v": list(items)}
 
 
 def texts(items: Iterable[str]) -> Raw:
-    """A list of texts."""
+    """Returns the Raw of a list of texts."""
     return listed(map(text, items))
 
 
 def mapped(pairs: Iterable[tuple[Raw, Raw]]) -> Raw:
-    """A dict."""
+    """Returns the Raw of a dict."""
     return {"t": "dict", "v": [list(pair) for pair in pairs]}
 
 
 def by_row(labels: Sequence[str], rows: Sequence[Sequence[Raw]]) -> Raw:
-    """A dict from label to a list."""
+    """Returns the Raw of a dict from label to list."""
     return mapped((text(label), listed(row)) for label, row in zip(labels, rows, strict=True))
 
 
 def with_cell(rows: Sequence[Sequence[Raw]], at: tuple[int, int], other: Raw) -> Raw:
-    """A list of *rows*, but for one cell."""
+    """Returns the Raw of a list of *rows* with one cell replaced."""
     changed = [list(row) for row in rows]
     changed[at[0]][at[1]] = other
     return listed(map(listed, changed))
 
 
 def unreadable(raw: Raw, why: str) -> Example:
-    """A sample that must be unreadable."""
+    """Returns an example that must be unreadable."""
     return Example(raw=raw, share=None, why=why)
 
 
-# What is an answer of no kind at all.
+# Values that are not an answer of any kind.
 NOTHING = (
     unreadable(BLANK, "an ellipsis"),
     unreadable({"t": "none"}, "None"),

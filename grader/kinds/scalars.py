@@ -1,4 +1,4 @@
-"""What came out of the kernel to one number or one text, with a sentence for everything else."""
+"""Values from the kernel as a number or a text, with a sentence for anything else."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from grader.kinds.base import BeyondLimit, Unreadable
 from grader.model import Raw
 
 MAX_DIGITS = 300
-"""Of a whole number; a float can hold any such number, and no answer is larger."""
+"""Maximum number of digits of a whole number, so that a float can hold it."""
 _LONG_NUMBER = re.compile(r"[-+]?[\d.,_ ]{100}")
-"""How a text begins that may be a number of more characters than are read."""
+"""Pattern of the start of a text that may be a number too long to be read."""
 
 
 def number(raw: Raw, unit: str, wanted: str) -> int | float:
-    """The number in *raw*, in *unit*; a text may carry a unit of its own.
+    """Returns the number in *raw*, converted to *unit*; a text may have its own unit.
 
-    Raises Unreadable, each time with what was seen and that *wanted* is asked.
+    Raises Unreadable, which says what was found and that *wanted* is expected.
     """
     tag = raw.get("t")
     if tag == "float":
@@ -42,7 +42,7 @@ def number(raw: Raw, unit: str, wanted: str) -> int | float:
 
 
 def number_in(unit: str) -> str:
-    """A number in *unit*, in words."""
+    """Returns the words for a number in *unit*."""
     if unit == "%":
         return "a percentage"
     return f"a number in {units.printed_unit(unit)}" if unit else "a plain number"
@@ -53,7 +53,7 @@ def _from_text(raw: Raw, unit: str, wanted: str) -> int | float:
     if raw.get("cut") or len(written) > units.MAX_LENGTH:
         if _LONG_NUMBER.match(written):
             raise too_long(written, units.MAX_LENGTH, wanted)
-        raise Unreadable(f"The text has {len(written):,} characters; give {wanted}.")
+        raise Unreadable(f"The text is too long ({len(written):,} characters); give {wanted}.")
     try:
         return units.read(written, unit).value
     except units.ReadError as error:
@@ -66,7 +66,7 @@ def one_line(raw: Raw, wanted: str) -> str:
 
 
 def too_long(written: str, most: int, wanted: str) -> BeyondLimit:
-    """Why a text of more than *most* characters is left to a person."""
+    """Returns why a text of more than *most* characters waits for manual grading."""
     what = f"The text has {len(written):,} characters or more, and at most {most:,} are read"
     return BeyondLimit(f"{what}; give {wanted}.")
 
@@ -76,48 +76,50 @@ def _sentence(line: str) -> str:
 
 
 def text(raw: Raw, wanted: str) -> str:
-    """The text in *raw* without space around it; raises Unreadable, blank when it is empty."""
+    """Returns the text in *raw* without surrounding spaces. Raises Unreadable; blank if it is
+    empty."""
     written = raw.get("v")
     if raw.get("t") != "str" or not isinstance(written, str):
         raise refusal(raw, wanted)
     if not written.strip():
-        raise Unreadable("Nothing was filled in: the text is empty.", blank=True)
+        raise Unreadable("The answer is an empty text.", blank=True)
     if raw.get("cut"):
         raise Unreadable(f"The text is too long; give {wanted}.")
     return written.strip()
 
 
 def refusal(raw: Raw, wanted: str) -> Unreadable:
-    """Why *raw* is not *wanted*, in a sentence for the student."""
+    """Returns why *raw* is not *wanted*, in a sentence for the student."""
     tag = raw.get("t")
     if tag == "ellipsis":
-        return Unreadable("Nothing was filled in: the answer is still `...`.", blank=True)
+        return Unreadable("The answer is still `...`.", blank=True)
     say = _SEEN.get(tag) if isinstance(tag, str) else None
     if raw.get("crowded"):
         return BeyondLimit("The other answers are so large that this one was not read.")
-    seen = say(raw) if say else "The answer came back in a form that can't be read"
+    seen = say(raw) if say else "The answer has a form that can't be read"
     return Unreadable(f"{seen}; give {wanted}.")
 
 
 def quoted(written: object, limit: int = 40) -> str:
-    """Text of the student's in one line, shortened, in quotes."""
+    """Returns the student's text on one line, shortened, in quotes."""
     line = " ".join(str(written)[: 4 * limit].split())
     return f'"{line}"' if len(line) <= limit else f'"{line[: limit - 1]}…"'
 
 
 def _int(raw: Raw) -> str:
     if raw.get("digits") is not None:
-        return f"The answer is a whole number of {_count(raw.get('digits'))} digits, far too large"
+        count = _count(raw.get("digits"))
+        return f"The answer is a whole number with {count} digits, which is too large"
     digits = str(raw.get("v", "")).lstrip("-")
     if len(digits) > MAX_DIGITS:
-        return f"The answer is a whole number of {len(digits)} digits, far too large"
+        return f"The answer is a whole number with {len(digits)} digits, which is too large"
     return f"The answer is the number {_short(raw)}"
 
 
 def _float(raw: Raw) -> str:
     value = str(raw.get("v", "")).casefold()
     if value == "nan":
-        return "The answer is NaN, which is what 0/0 and inf - inf give"
+        return "The answer is NaN, the result of operations such as inf - inf"
     if value in ("inf", "-inf"):
         return f"The answer is {'minus ' * value.startswith('-')}infinity"
     return f"The answer is the number {_short(raw)}"
@@ -129,7 +131,7 @@ def _array(raw: Raw) -> str:
     written = f"({', '.join(sizes)}{',' * (len(sizes) == 1)})"
     seen = f"The answer is an array of shape {written}"
     if sizes and all(n == "1" for n in sizes):
-        return seen + ": take its one element out with .item()"
+        return seen + ": use .item() to get its only element"
     return seen
 
 
@@ -139,21 +141,21 @@ def _object(raw: Raw) -> str:
         return "The answer is too large to be read"
     name = quoted(kind.removeprefix("builtins."))
     if "function" in kind or "method" in kind:
-        return "The answer is a function, not what it returns: call it"
-    return f"The answer is an object of the type {name}"
+        return "The answer is a function, not its result: call it"
+    return f"The answer is an object of type {name}"
 
 
 def _several(noun: str) -> Callable[[Raw], str]:
     def say(raw: Raw) -> str:
         items = raw.get("v")
         count = len(items) if isinstance(items, list) else 0
-        return f"The answer is a {noun} of {count} {'item' if count == 1 else 'items'}"
+        return f"The answer is a {noun} with {count} {'item' if count == 1 else 'items'}"
 
     return say
 
 
 def _bool(raw: Raw) -> str:
-    return f"The answer is {raw.get('v') is True}, a truth value"
+    return f"The answer is the truth value {raw.get('v') is True}"
 
 
 def _short(raw: Raw) -> str:
@@ -168,7 +170,7 @@ _SEEN: Mapping[str, Callable[[Raw], str]] = {
     "int": _int,
     "float": _float,
     "bool": _bool,
-    "none": lambda _: "The answer is None, which is what print() and a call without return give",
+    "none": lambda _: "The answer is None, which print() and functions without return give",
     "complex": lambda raw: f"The answer is the complex number {_short(raw)}",
     "str": lambda raw: f"The answer is the text {quoted(raw.get('v', ''))}",
     "list": _several("list"),

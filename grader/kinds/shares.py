@@ -1,4 +1,4 @@
-"""Shares of a whole, written as a number or as a percentage."""
+"""Shares of a whole, given as a number or as a percentage."""
 
 from __future__ import annotations
 

@@ -16,7 +16,7 @@ from grader.kinds.scalars import one_line as sent
 from grader.kinds.scalars import too_long
 from grader.kinds.shares import share
 from grader.model import Draw, Judgement, Key, Part, Raw, Share, Text, Verdict
-from grader.model.item import Item
+from grader.model.item import Item, TextItem, Words
 from grader.model.spec import STRICT
 
 if TYPE_CHECKING:
@@ -27,18 +27,18 @@ Match = Literal["exact", "casefold", "regex"]
 MAX_LENGTH = 500
 """Characters of a text that is compared; a longer one waits for a person."""
 SECONDS = 0.2
-"""For one pattern on one answer; patterns are the author's, but the text is not."""
+"""Time limit for matching one pattern: authors write the patterns, but students the text."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TextMistake:
-    """Wrong texts that students really give, with what to say to them."""
+    """Wrong texts that students often give, with feedback."""
 
     __pydantic_config__: ClassVar[dict[str, object]] = STRICT
 
     id: str
     accept: tuple[Text, ...]
-    """Texts or patterns that are this mistake, compared as the part's own are."""
+    """Texts or patterns of this mistake, compared in the same way as the part's own."""
     feedback: Text
     credit: Share = 0.0
     """The share of the part's points that this mistake keeps."""
@@ -52,13 +52,13 @@ class ShortText(Part):
 
     kind: Literal["short_text"] = "short_text"
     accept: tuple[Text, ...]
-    """Texts or patterns; any of them is right."""
+    """Accepted texts or patterns."""
     match: Match = "casefold"
-    """Whether upper case counts (exact), does not (casefold), or these are patterns (regex)."""
+    """How to compare: `exact`, `casefold` (ignore case), or `regex` (patterns)."""
     example: Text | None = None
     """A right answer; needed when the first of `accept` is a pattern."""
     mistakes: tuple[TextMistake, ...] = ()
-    """Wrong answers that students really give."""
+    """Wrong answers that students often give."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,7 +76,7 @@ class ShortTextKind(Usual[ShortTextKey, str]):
     spec = ShortText
 
     def key(self, part: ShortText, draw: Draw) -> ShortTextKey:
-        """What is accepted, and the author's example of it."""
+        """Returns the accepted texts or patterns, and the author's example."""
         if not part.accept:
             raise ValueError("'accept' is empty: no answer would be right")
         accept = tuple(draw.fill(a, draw.scope).strip() for a in part.accept)
@@ -84,32 +84,32 @@ class ShortTextKind(Usual[ShortTextKey, str]):
         return ShortTextKey(part=part, draw=draw, accept=accept, right=right)
 
     def read(self, raw: Raw, key: ShortTextKey) -> str:  # noqa: ARG002
-        """The text in one line."""
+        """Returns the text on one line."""
         written = one_line(sent(raw, _WANTED))
         if written == "...":
-            raise Unreadable("Nothing was filled in.", blank=True)
+            raise Unreadable("The answer is empty.", blank=True)
         if raw.get("cut") or len(written) > MAX_LENGTH:
             raise too_long(written, MAX_LENGTH, _WANTED)
         return written
 
     def judge(self, value: str, key: ShortTextKey) -> Judgement:
-        """Accepted, a mistake of the author's, or neither."""
+        """Returns correct, one of the spec's mistakes, or incorrect; unsettled after a timeout."""
         try:
             if _matches(value, key.accept, key.part.match):
                 return CORRECT
             return _mistaken(value, key) or Judgement(
-                share=0.0, verdict=Verdict.INCORRECT, note="This is not an accepted answer."
+                share=0.0, verdict=Verdict.INCORRECT, note="Not an accepted answer."
             )
         except TimeoutError:
-            note = "We could not compare this text in time; a person will look at it."
+            note = "The comparison took too long; a person will review this answer."
             return Judgement(share=None, verdict=Verdict.UNSETTLED, note=note)
 
     def say(self, value: str, key: ShortTextKey) -> str:  # noqa: ARG002
-        """The student's own text."""
+        """Returns the student's text."""
         return value
 
     def examples(self, key: ShortTextKey) -> tuple[Example, ...]:
-        """The right text in several forms, mistakes, and what is no text."""
+        """Returns the right text in several forms, mistakes, and values that are not a text."""
         spaced = "  " + key.right.replace(" ", "  ") + "\n"
         return (
             Example(raw=samples.text(key.right), share=1.0, why="the right text"),
@@ -126,47 +126,45 @@ class ShortTextKind(Usual[ShortTextKey, str]):
         )
 
     def how(self, key: ShortTextKey) -> str:  # noqa: ARG002
-        """A text."""
+        """Returns that a short text is expected."""
         return _WANTED
 
     def answer(self, key: ShortTextKey) -> object:
-        """One right text."""
+        """Returns one right text."""
         return key.right
 
     def true(self, key: ShortTextKey) -> str | None:
-        """One right text."""
+        """Returns one right text."""
         return one_line(key.right)
 
     def solved(self, answer: object, key: ShortTextKey) -> str:  # noqa: ARG002
-        """The text that the solution returned."""
+        """Returns the text that the solution returned."""
         if not isinstance(answer, str):
             raise ValueError(f"{answer!r} is not a text")
         return one_line(answer)
 
     def from_sheet(self, sheet: Mapping[str, object]) -> ShortTextKey:  # noqa: ARG002
-        """A key that accepts nothing."""
+        """Returns a key that accepts nothing."""
         part = ShortText(id="", ask="", accept=())
         return ShortTextKey(part=part, draw=UNDRAWN, accept=(), right="")
 
     def brief(self, key: ShortTextKey) -> str:  # noqa: ARG002
-        """That it is a text."""
+        """Returns "text"."""
         return "text"
 
     def literal(self, key: ShortTextKey) -> str:
-        """The right text in quotes."""
+        """Returns the right text in quotes."""
         return json.dumps(key.right, ensure_ascii=False)
 
     def items(self, key: ShortTextKey) -> tuple[Item, ...]:
-        """The accepted texts, unless they are patterns."""
-        from grader.kinds.itemised import words
-
-        found = words(key)
+        """Returns a question with the accepted texts; none if they are patterns."""
+        found = _item(key)
         return (found,) if found else ()
 
     def explain(self, key: ShortTextKey) -> str:
-        """A right text, and what else is accepted."""
+        """Returns a right text and the other accepted ones, as Markdown."""
         if key.part.match == "regex":
-            return f"**{key.right}**, or another way to write it"
+            return f"**{key.right}**, or an equivalent form"
         others = [a for a in key.accept if a != key.right]
         also = f"; also accepted: {', '.join(others)}" if others else ""
         return f"**{key.right}**{also}"
@@ -176,7 +174,7 @@ _WANTED = "a short text in quotes"
 
 
 def one_line(written: str) -> str:
-    """A text with single spaces, and with one form for every letter."""
+    """Returns a text with single spaces, in Unicode normalization form NFKC."""
     return " ".join(unicodedata.normalize("NFKC", written).split())
 
 
@@ -193,7 +191,7 @@ _DASHES = str.maketrans(dict.fromkeys("\u2010\u2011\u2012\u2013\u2014\u2015\u221
 
 
 def _loose(written: str) -> str:
-    """Without upper case, typeset dashes, and the full stop of a sentence."""
+    """Returns a text without upper case, typeset dashes, and the period at its end."""
     return written.casefold().translate(_DASHES).removesuffix(".").rstrip()
 
 
@@ -221,7 +219,7 @@ def _mistaken(value: str, key: ShortTextKey) -> Judgement | None:
 
 
 def _of_mistake(mistake: TextMistake, key: ShortTextKey) -> list[str]:
-    """The texts of a mistake; raises where one can't be filled in."""
+    """Returns the texts of a mistake. Raises TextError if one can't be filled in."""
     return [feedback(a, key.draw) for a in mistake.accept]
 
 
@@ -230,7 +228,7 @@ def _mistake_examples(key: ShortTextKey) -> Iterator[Example]:
         feedback(mistake.feedback, key.draw)
         accept = _of_mistake(mistake, key)
         for written in accept:
-            # A pattern is no sample of itself, unless it happens to match itself.
+            # A pattern is a sample only if it happens to match itself.
             if _matches(written, accept, key.part.match):
                 yield Example(
                     raw=samples.text(written),
@@ -243,7 +241,7 @@ def _mistake_examples(key: ShortTextKey) -> Iterator[Example]:
 def _loosely(key: ShortTextKey) -> Iterator[Example]:
     if key.part.match == "casefold":
         raw = samples.text(key.right.replace("-", "\u2011") + ".")
-        yield Example(raw=raw, share=1.0, why="the right text as a typesetter would have it")
+        yield Example(raw=raw, share=1.0, why="the right text as typeset")
 
 
 def _wrong_text(key: ShortTextKey) -> str:
@@ -252,6 +250,36 @@ def _wrong_text(key: ShortTextKey) -> str:
         if not _matches(written, every, key.part.match):
             return written
     raise ValueError("every text seems to be accepted or a mistake; narrow the patterns")
+
+
+def _item(key: ShortTextKey) -> TextItem | None:
+    """Returns a question with the texts accepted and those of mistakes; None for patterns."""
+    part = key.part
+    if part.match == "regex":
+        return None
+    exact = part.match == "exact"
+    found = [Words(texts=_forms(key.accept, exact=exact), share=1.0)]
+    for mistake in part.mistakes:
+        texts = [said(written, key.draw) for written in mistake.accept]
+        found.append(
+            Words(
+                texts=_forms(filter(None, texts), exact=exact),
+                share=share(mistake.credit),
+                feedback=said(mistake.feedback, key.draw),
+            )
+        )
+    return TextItem(words=tuple(w for w in found if w.texts), exact=exact, lost=(_AS_TYPED,))
+
+
+_AS_TYPED = "letter forms, typeset dashes, and repeated spaces are compared as typed"
+
+
+def _forms(texts: Iterator[str] | Sequence[str], *, exact: bool) -> tuple[str, ...]:
+    """Returns each text on one line, also with the final period that the judge ignores."""
+
+    lines = [one_line(text) for text in texts]
+    ended = [] if exact else [f"{line}." for line in lines if not line.endswith(".")]
+    return tuple(dict.fromkeys((*lines, *ended)))
 
 
 kinds.add("short_text")(ShortTextKind())

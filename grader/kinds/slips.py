@@ -1,4 +1,4 @@
-"""Unit slips that are recognised without an author listing them, such as GiB for GB."""
+"""Unit slips that are recognized automatically, such as GiB for GB."""
 
 from __future__ import annotations
 
@@ -18,42 +18,42 @@ from grader.units.quantity import NAMES, Value
 from grader.units.table import BINARY, DECIMAL, INFORMATION, PREFIXED, SMALL, SYMBOLS, TIME
 
 WIDEST = 0.005
-"""Relative; wide enough for an answer rounded to three digits."""
+"""Relative window, wide enough for an answer rounded to three digits."""
 NARROW = 0.002
-"""For ratios near 1, of which there are so many that a wider window would only guess."""
+"""Window for ratios near 1: there are so many that a wider window would only guess."""
 
 MOST = 10**9
-"""Of devices; what is larger counts nothing that a total is shared over."""
+"""Maximum number of devices that a total is divided among."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Slips:
-    """What an answer keeps whose only fault is a known unit slip."""
+    """The credit for an answer whose only error is a known unit slip."""
 
     __pydantic_config__: ClassVar[dict[str, object]] = STRICT
 
     credit: Share = 0.0
-    """The share of the part's points that a slip keeps."""
+    """The share of the part's points for an answer with a unit slip."""
 
 
 @dataclass(frozen=True, slots=True)
 class Slip:
-    """A slip that explains how a value relates to the key."""
+    """A unit slip that explains the ratio of a value to the key."""
 
     ratio: float
-    """What the slip multiplies the key with."""
+    """The factor by which the slip multiplies the key."""
     id: str
     sentence: str
     window: float = WIDEST
-    """How far from the ratio, relatively, it is still recognised."""
+    """The relative deviation from the ratio up to which the slip is recognized."""
 
 
 def find(
     value: float, key: float, *, unit: str, scope: Mapping[str, Value], width: float
 ) -> Slip | None:
-    """The slip that turns *key* into *value*, or None when none does.
+    """Returns the slip that turns *key* into *value*; None if there is none.
 
-    *width* is the relative half-width of the accepted interval. When two slips explain the same
+    *width* is the relative half-width of the accepted interval. If two slips explain the same
     ratio, such as 8 GPUs and 8 bits, the sentence names both.
     """
     if key == 0 or value == 0:
@@ -73,7 +73,7 @@ def _fits(observed: float, ratio: float, width: float) -> bool:
     return abs(observed - ratio) <= (width + 1e-9) * ratio
 
 
-# Names of counts over which a total is shared: n_gpus, gpus, world_size, tp_degree ...
+# Names of counts that a total is divided among: n_gpus, gpus, world_size, tp_degree ...
 _COUNTED = {
     "gpus": "GPUs",
     "devices": "devices",
@@ -90,7 +90,7 @@ _COUNTED = {
 
 
 def _of_counts(observed: float, scope: Mapping[str, Value], width: float) -> Slip | None:
-    """The first slip that takes one device for all of them, or all for one."""
+    """Returns the first slip that takes one device for all of them, or all for one."""
     width = min(width, WIDEST)
     for name, count in scope.items():
         noun = _noun(name)
@@ -102,15 +102,15 @@ def _of_counts(observed: float, scope: Mapping[str, Value], width: float) -> Sli
             return Slip(
                 count,
                 "slip-per-gpu-total",
-                f"This looks like the value for all {int(count)} {noun} together; "
-                "the value for one was asked.",
+                f"This looks like the value for all {int(count)} {noun} together, "
+                "but the question asks for one.",
             )
         if _fits(observed, 1 / count, width):
             return Slip(
                 1 / count,
                 "slip-per-gpu-total",
-                f"This looks like the value for one of the {int(count)} {noun}; "
-                "the value for all together was asked.",
+                f"This looks like the value for one of the {int(count)} {noun}, "
+                "but the question asks for all of them together.",
             )
     return None
 
@@ -126,9 +126,9 @@ def _noun(name: str) -> str | None:
 
 
 def _of_units(observed: float, unit: str, width: float) -> Slip | None:
-    """The most telling slip of the asked unit that fits."""
+    """Returns the most specific matching slip of the unit."""
     ratios, found = _by_ratio(unit)
-    # Wider than any window, so that only a few are looked at more closely.
+    # Wider than any window, so that only few slips are examined.
     near = slice(
         bisect_left(ratios, observed * (1 - 2 * WIDEST)),
         bisect_right(ratios, observed * (1 + 2 * WIDEST)),
@@ -139,14 +139,14 @@ def _of_units(observed: float, unit: str, width: float) -> Slip | None:
 
 @lru_cache(maxsize=256)
 def _by_ratio(unit: str) -> tuple[list[float], list[tuple[int, Slip]]]:
-    """The ratios of the unit's slips from the smallest on, and each slip with its place."""
+    """Returns the sorted ratios of the unit's slips, and each slip with its rank."""
     found = sorted(enumerate(of_unit(unit)), key=lambda placed: placed[1].ratio)
     return [slip.ratio for _, slip in found], found
 
 
 @lru_cache(maxsize=256)
 def of_unit(unit: str) -> tuple[Slip, ...]:
-    """Every slip that the asked unit alone allows, the most telling first."""
+    """Returns all slips that the unit alone allows, the most specific first."""
     found = [*_alternatives(unit), *_clock(unit), *_percent(unit), *_generic(unit)]
     unlike: list[Slip] = []
     for slip in found:
@@ -161,14 +161,14 @@ _FIRST = re.compile(r"[^\s*·⋅/^]+")
 
 
 def _leading(unit: str) -> tuple[str, str, str]:
-    """The prefix and the name of the first unit in *unit*, and what follows it."""
+    """Returns the prefix and the name of the first unit in *unit*, and the rest of it."""
     first = _FIRST.match(unit)
     prefix, base = PREFIXED.get(first[0], ("", "")) if first else ("", "")
     return prefix, base, unit[first.end() :] if first else ""
 
 
 def _alternatives(unit: str) -> Iterator[Slip]:
-    """The value in another unit of the same dimension: GiB for GB, Gb for GB, MB for GB."""
+    """Yields slips to another unit of the same dimension: GiB for GB, Gb for GB, MB for GB."""
     prefix, base, rest = _leading(unit)
     if not base:
         return
@@ -188,7 +188,7 @@ def _alternatives(unit: str) -> Iterator[Slip]:
 
 
 def _ratio(asked: str, other: str) -> float:
-    """How many of *other* one asked unit is; 1 where the other can't be written."""
+    """Returns how many of *other* one *asked* is; 1 if *other* can't be written."""
     try:
         return units.unit(asked).scale / units.unit(other).scale
     except units.UnitError:  # too long, or too many powers
@@ -199,19 +199,19 @@ def _exchanged(asked: str, other: str, name: str) -> Iterator[Slip]:
     ratio = _ratio(asked, other)
     if ratio == 1:
         return
-    # Not "this is the value in": an answer may have had a unit of its own, and any other.
-    sentence = f"{other} and {asked} seem to be exchanged; {asked} was asked."
+    # Not "this is the value in": the answer may have had its own unit.
+    sentence = f"{other} and {asked} seem to be mixed up; the question asks for {asked}."
     yield Slip(ratio, name, sentence)
     yield Slip(1 / ratio, name, sentence)
 
 
 def _lost_prefix(ratio: float) -> Slip:
-    sentence = f"This is {_times(ratio)}: check the prefix (kilo, mega, giga) of every unit."
+    sentence = f"This is {_times(ratio)}: check the prefix (kilo, mega, giga) of each unit."
     return Slip(ratio, "slip-prefix", sentence)
 
 
 def _times(ratio: float) -> str:
-    """How far off that is, such as "1000 times too small" or "10^9 times too large"."""
+    """Returns how far off that is, such as "1000 times too small" or "10^9 times too large"."""
     factor = round(max(ratio, 1 / ratio))
     text = f"10^{len(str(factor)) - 1}"
     if factor < 10**4 or factor != 10 ** (len(str(factor)) - 1):
@@ -223,28 +223,34 @@ def _clock(unit: str) -> Iterator[Slip]:
     _, base, _ = _leading(unit)
     if base and SYMBOLS[base].dimension == TIME:
         for ratio in (60.0, 1 / 60, 3600.0, 1 / 3600):
-            sentence = f"This is {_times(ratio)}: check seconds, minutes and hours."
+            sentence = f"This is {_times(ratio)}: check seconds, minutes, and hours."
             yield Slip(ratio, "slip-time-unit", sentence)
 
 
 def _percent(unit: str) -> Iterator[Slip]:
     if unit == "%":
-        yield Slip(0.01, "slip-percent", f"This is {_times(0.01)}: a percentage was asked.")
+        yield Slip(
+            0.01, "slip-percent", f"This is {_times(0.01)}: the question asks for a percentage."
+        )
     elif unit in ("", "1"):
-        yield Slip(100, "slip-percent", f"This is {_times(100)}: a plain number was asked.")
+        yield Slip(
+            100, "slip-percent", f"This is {_times(100)}: the question asks for a plain number."
+        )
 
 
 def _generic(unit: str) -> Iterator[Slip]:
-    """Slips in what the answer was computed from, which show only as a ratio."""
+    """Yields slips in intermediate values, which show only as a ratio."""
     measured = dict(zip(NAMES, units.unit(unit).dimension, strict=True))
     if measured["information"] or (measured["time"] and not measured["computation"]):
         for ratio in (8.0, 1 / 8):
-            yield Slip(ratio, "slip-bits-bytes", "Bits and bytes seem to be exchanged on the way.")
+            yield Slip(
+                ratio, "slip-bits-bytes", "Bits and bytes seem to be mixed up in the calculation."
+            )
     for power in (1, 2, 3, 4):
         for ratio in (1.024**power, 1.024**-power):
             sentence = (
-                "1000 and 1024 seem to be exchanged on the way: kB, MB, GB count by 1000, "
-                "KiB, MiB, GiB by 1024."
+                "1000 and 1024 seem to be mixed up in the calculation: kB, MB, GB use 1000, "
+                "KiB, MiB, GiB use 1024."
             )
             yield Slip(ratio, "slip-1000-1024", sentence, NARROW)
     for ratio in (1000.0, 1 / 1000, 1024.0, 1 / 1024):

@@ -1,4 +1,4 @@
-"""A grid of numbers, each cell judged as a number of its own; part credit for each."""
+"""A grid of numbers, each cell judged separately; part credit for each."""
 
 from __future__ import annotations
 
@@ -9,12 +9,14 @@ from typing import ClassVar, Literal
 
 from grader import units
 from grader.expressions import evaluate
-from grader.kinds import numeric, samples, tolerance
+from grader.kinds import numbers, samples, tolerance
 from grader.kinds.base import UNDRAWN, Example, Usual, kinds
 from grader.kinds.cells import Unread, lacking, require_some
 from grader.kinds.grids import Cell, Grid, folded, grid
+from grader.kinds.itemised import number_item
 from grader.kinds.lettered import fill, one_line
-from grader.kinds.numeric import Numeric, NumericKey
+from grader.kinds.numbers import NumericKey
+from grader.kinds.numeric import Numeric, NumericKind
 from grader.kinds.slips import Slips
 from grader.model import Draw, Expr, Judgement, Key, Mistake, Part, Raw, Text, Tolerance, Verdict
 from grader.model.item import Item
@@ -24,21 +26,21 @@ from grader.units.quantity import Value
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Column:
-    """One column of numbers; its expressions may name the row."""
+    """A column of numbers; its expressions may use the row's name."""
 
     __pydantic_config__: ClassVar[dict[str, object]] = STRICT
 
     id: str
     title: Text
-    """What stands above it."""
+    """The heading of the column."""
     answer: Expr
     unit: str = ""
-    """The unit that a bare number is read in; empty for a plain number."""
+    """The unit of a number without one; empty for a plain number."""
     tolerance: Tolerance = tolerance.DEFAULT
-    """How far from the key a cell may lie; 1% of the key unless given."""
+    """How far a cell may be from the key; 1% of the key if not given."""
     mistakes: tuple[Mistake, ...] = ()
     slips: Slips | Literal[False] = field(default_factory=Slips)
-    """What a unit slip keeps; false when slips are what the part examines."""
+    """The credit for a unit slip; false if the part tests for such slips."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -49,11 +51,11 @@ class Table(Part):
 
     kind: Literal["table"] = "table"
     row: str
-    """The name that expressions have for the row's value, such as `batch`."""
+    """The name of the row's value in expressions, such as `batch`."""
     rows: tuple[Expr, ...]
     """The values of the rows."""
     columns: tuple[Column, ...]
-    """What to fill in for each row."""
+    """The columns to fill in for each row."""
 
     def local_names(self) -> tuple[str, ...]:
         """The name of the row's value."""
@@ -62,7 +64,7 @@ class Table(Part):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableKey(Key):
-    """Every cell's key, and what stands beside and above them."""
+    """The keys of all cells, and the labels of rows and columns."""
 
     part: Table
     rows: tuple[str, ...]
@@ -76,12 +78,13 @@ class TableKey(Key):
 
 
 class TableKind(Usual[TableKey, Grid]):
-    """A grid of numbers, each cell judged as a number of its own."""
+    """A grid of numbers, each cell judged separately."""
 
     spec = Table
 
     def key(self, part: Table, draw: Draw) -> TableKey:
-        """Every cell's value and interval; ValueError when two rows have the same label."""
+        """Returns the value and the interval of every cell. Raises ValueError for repeated
+        labels."""
         if not part.rows or not part.columns:
             raise ValueError("a table needs at least one row and one column")
         values = [evaluate(row, draw.scope, draw.facts) for row in part.rows]
@@ -98,26 +101,22 @@ class TableKind(Usual[TableKey, Grid]):
         )
 
     def read(self, raw: Raw, key: TableKey) -> Grid:
-        """The numbers, each in its column's unit; None where nothing was filled in."""
+        """Returns the numbers, each in its column's unit; None where nothing was filled in."""
         wanted = f"a dict from {key.part.row} to a list of {len(key.titles)}"
         found = grid(raw, key.rows, key.units, wanted)
         require_some(cell for row in found for cell in row)
         return found
 
     def judge(self, value: Grid, key: TableKey) -> Judgement:
-        """The mean of what the cells earn, and what is to be said to each."""
+        """Returns the mean share of the cells, with the feedback on each."""
         judged = {label: _judged(cell, cell_key) for label, cell, cell_key in _labelled(value, key)}
         share = _mean(j.share or 0.0 for j in judged.values())
         right = sum(j.verdict is Verdict.CORRECT for j in judged.values())
+        mistakes = list(dict.fromkeys(j.mistake for j in judged.values() if j.mistake))
+        wrong = Verdict.MISTAKE if mistakes else Verdict.INCORRECT
+        verdict = Verdict.PARTIAL if share > 0 else wrong
         if right == len(judged):
             share, verdict = 1.0, Verdict.CORRECT
-        elif share > 0:
-            verdict = Verdict.PARTIAL
-        else:
-            verdict = Verdict.INCORRECT
-        mistakes = list(dict.fromkeys(j.mistake for j in judged.values() if j.mistake))
-        if mistakes and verdict is Verdict.INCORRECT:
-            verdict = Verdict.MISTAKE
         return Judgement(
             share=share,
             verdict=verdict,
@@ -127,14 +126,15 @@ class TableKind(Usual[TableKey, Grid]):
         )
 
     def say(self, value: Grid, key: TableKey) -> str:
-        """Every row's numbers."""
+        """Returns every row's numbers."""
         return "; ".join(
             f"{label}: {', '.join(map(_said, row, key.units))}"
             for label, row in zip(key.rows, value, strict=True)
         )
 
     def examples(self, key: TableKey) -> tuple[Example, ...]:
-        """The right grid in several forms, with one cell wrong or blank, and what is no grid."""
+        """Returns the right grid in several forms, with single errors, and values that are not
+        grids."""
         right = [[samples.number(cell.value) for cell in row] for row in key.cells]
         by_order = samples.listed(map(samples.listed, right))
         by_unknown = samples.by_row(("no such row", *key.rows[1:]), right)
@@ -153,32 +153,32 @@ class TableKind(Usual[TableKey, Grid]):
         )
 
     def placeholder(self, key: TableKey) -> str:
-        """A dict with a line for each row, under a comment with the columns' titles."""
+        """Returns a dict with a line for each row, below a comment with the columns' titles."""
         blank = ", ".join(["..."] * len(key.titles))
         lines = (f"    {_python(label)}: [{blank}]," for label in key.rows)
         return "\n".join(("{", f"    # {key.part.row}: [{_heads(key)}]", *lines, "}"))
 
     def how(self, key: TableKey) -> str:
-        """What stands in a row, and that each number counts."""
-        return f"for each {key.part.row} a list: [{_heads(key)}]; each one counts"
+        """Returns the form of a row, and that each number counts."""
+        return f"for each {key.part.row} a list: [{_heads(key)}]; each number counts"
 
     def answer(self, key: TableKey) -> object:
-        """Each row's numbers, by label."""
+        """Returns each row's numbers, by label."""
         numbers = ([cell.value for cell in row] for row in key.cells)
         return dict(zip(key.rows, numbers, strict=True))
 
     def true(self, key: TableKey) -> Grid | None:
-        """Each row's numbers."""
+        """Returns each row's numbers."""
         return tuple(tuple(cell.value for cell in row) for row in key.cells)
 
     def solved(self, answer: object, key: TableKey) -> Grid:
-        """The numbers that the solution returned: a list of rows."""
+        """Returns the numbers that the solution returned as a list of rows."""
         if not isinstance(answer, (list, tuple)) or len(answer) != len(key.rows):
-            raise ValueError(f"{answer!r} is no list of {len(key.rows)} rows")
+            raise ValueError(f"{answer!r} is not a list of {len(key.rows)} rows")
         return tuple(_solved_row(row, cells) for row, cells in zip(answer, key.cells, strict=True))
 
     def sheet(self, key: TableKey) -> Mapping[str, object]:
-        """Labels, titles and units."""
+        """Returns labels, titles, and units."""
         return {
             "row": key.part.row,
             "rows": list(key.rows),
@@ -186,10 +186,10 @@ class TableKind(Usual[TableKey, Grid]):
         }
 
     def from_sheet(self, sheet: Mapping[str, object]) -> TableKey:
-        """Labels, titles and units, and no numbers."""
+        """Returns a key with labels, titles, and units, but no numbers."""
         rows, columns = sheet["rows"], sheet["columns"]
         if not isinstance(rows, list) or not isinstance(columns, list):
-            raise ValueError("'rows' and 'columns' should be lists")
+            raise ValueError("'rows' and 'columns' must be lists")
         titles, of_columns = zip(*((str(title), str(unit)) for title, unit in columns), strict=True)
         for unit in of_columns:
             units.unit(unit)
@@ -203,42 +203,43 @@ class TableKind(Usual[TableKey, Grid]):
         )
 
     def brief(self, key: TableKey) -> str:
-        """Its size."""
+        """Returns the size of the table."""
         return f"{len(key.rows)} x {len(key.titles)}"
 
     def form(self, key: TableKey) -> object:
-        """The labels of the rows, and the units of the columns."""
+        """Returns the labels of the rows and the units of the columns."""
         return {"rows": [*map(folded, key.rows)], "columns": [*key.units]}
 
     def lacks(self, value: Grid, key: TableKey) -> str:  # noqa: ARG002
-        """How many cells have no number."""
+        """Returns how many cells have no number."""
         return lacking([cell for row in value for cell in row], "cells")
 
     def literal(self, key: TableKey) -> str:
-        """A dict with a line for each row."""
-        lines = (
-            f"    {_python(label)}: {[cell.value for cell in row]!r},"
-            for label, row in zip(key.rows, key.cells, strict=True)
-        )
+        """Returns a dict with a line for each row."""
+        rows = zip(key.rows, key.cells, strict=True)
+        lines = (f"    {_python(label)}: {[c.value for c in row]!r}," for label, row in rows)
         return "\n".join(("{", *lines, "}"))
 
     def items(self, key: TableKey) -> tuple[Item, ...]:
-        """A number for each cell."""
-        from grader.kinds.itemised import cells
-
-        return cells(key)
+        """Returns a number question for each cell, with equal weights."""
+        weight = 1 / sum(len(row) for row in key.cells)
+        return tuple(
+            number_item(cell, row=f"{key.part.row} {label}", column=title, weight=weight)
+            for label, row in zip(key.rows, key.cells, strict=True)
+            for title, cell in zip(key.titles, row, strict=True)
+        )
 
     def explain(self, key: TableKey) -> str:
-        """A table of what was accepted in each cell."""
+        """Returns a table of what was accepted in each cell, as Markdown."""
         titles = " | ".join(title.replace("|", "\\|") for title in key.titles)
         lines = [
-            "Every cell counts the same.",
+            "All cells count equally.",
             "",
             f"| {key.part.row} | {titles} |",
             "|---" * (len(key.titles) + 1) + "|",
         ]
         for label, row in zip(key.rows, key.cells, strict=True):
-            lines.append(f"| {label} | {' | '.join(map(numeric.explain, row))} |")
+            lines.append(f"| {label} | {' | '.join(map(numbers.explain, row))} |")
         return "\n".join(lines)
 
 
@@ -255,8 +256,8 @@ def _row_of_keys(part: Table, value: Value, draw: Draw) -> tuple[NumericKey, ...
             mistakes=column.mistakes,
             slips=column.slips,
         )
-        computed = numeric.computed(cell.answer, cell.unit, draw, draw.scope)
-        found.append(numeric.key_for(cell, draw, computed))
+        computed = numbers.computed(cell.answer, cell.unit, draw, draw.scope)
+        found.append(numbers.key_for(cell, draw, computed))
     return tuple(found)
 
 
@@ -266,19 +267,16 @@ def _labelled(value: Grid, key: TableKey) -> Iterator[tuple[str, Cell, NumericKe
             yield f"{label} / {title}", cell, cell_key
 
 
-_BLANK = Judgement(share=0.0, verdict=Verdict.ABSENT)
-
-
 def _judged(cell: Cell, key: NumericKey) -> Judgement:
     if cell is None:
-        return _BLANK
+        return Judgement(share=0.0, verdict=Verdict.ABSENT)
     if isinstance(cell, Unread):
         return Judgement(share=0.0, verdict=Verdict.UNREADABLE, note=cell.sentence)
-    return numeric.judge(cell, key)
+    return numbers.judge(cell, key)
 
 
 def _note(judged: Mapping[str, Judgement], right: int) -> str:
-    """What is to be said to the cells; what holds for several is said once."""
+    """Returns the feedback on the cells; feedback shared by several cells appears once."""
     if right == len(judged):
         return ""
     said: dict[str, list[str]] = {}
@@ -292,25 +290,23 @@ def _note(judged: Mapping[str, Judgement], right: int) -> str:
 def _said(cell: Cell, unit: str) -> str:
     if isinstance(cell, Unread):
         return "unreadable"
-    return "blank" if cell is None else numeric.shown(cell, unit)
+    return "blank" if cell is None else numbers.shown(cell, unit)
 
 
 def _heads(key: TableKey) -> str:
     pairs = zip(key.titles, key.units, strict=True)
-    return ", ".join(
-        f"{title} in {units.printed_unit(unit)}" if unit else title for title, unit in pairs
-    )
+    return ", ".join(f"{t} in {units.printed_unit(u)}" if u else t for t, u in pairs)
 
 
 def _python(label: str) -> str:
-    """A row's label as a Python expression: a number where it is one."""
+    """Returns a row's label as a Python expression: a number if it is one."""
     return label if label.isascii() and label.isdigit() else json.dumps(label, ensure_ascii=False)
 
 
 def _solved_row(row: object, cells: Sequence[NumericKey]) -> tuple[int | float, ...]:
     if not isinstance(row, (list, tuple)) or len(row) != len(cells):
-        raise ValueError(f"{row!r} is no list of {len(cells)} numbers")
-    kind = numeric.NumericKind()
+        raise ValueError(f"{row!r} is not a list of {len(cells)} numbers")
+    kind = NumericKind()
     return tuple(kind.solved(value, cell) for value, cell in zip(row, cells, strict=True))
 
 
@@ -329,9 +325,10 @@ def _mean(shares: Iterable[float]) -> float:
 
 
 def _one_cell(key: TableKey, right: Sequence[Sequence[Raw]]) -> Iterator[Example]:
-    """One cell wrong; and, where there are others, one left blank and one unreadable."""
+    """Yields a grid with one wrong cell and, if there are others, with one blank or unreadable
+    cell."""
     others = [1.0] * (len(right) * len(right[0]) - 1)
-    wrong = samples.number(numeric.wrong_number(key.cells[0][0]))
+    wrong = samples.number(numbers.wrong_number(key.cells[0][0]))
     faults = [(wrong, "wrong")]
     if others:
         faults += [(samples.BLANK, "left blank"), (samples.NAN, "unreadable")]
@@ -344,11 +341,11 @@ def _one_cell(key: TableKey, right: Sequence[Sequence[Raw]]) -> Iterator[Example
 
 
 def _mistakes(key: TableKey, right: Sequence[Sequence[Raw]]) -> Iterator[Example]:
-    """Every cell's mistakes, each in an otherwise right grid."""
+    """Yields every cell's mistakes, each in a grid that is otherwise right."""
     others = [1.0] * (len(right) * len(right[0]) - 1)
     for i, row in enumerate(key.cells):
         for j, cell in enumerate(row):
-            for sample in numeric.mistake_examples(cell):
+            for sample in numbers.mistake_examples(cell):
                 yield Example(
                     raw=samples.with_cell(right, (i, j), sample.raw),
                     share=_mean([sample.share or 0.0, *others]),

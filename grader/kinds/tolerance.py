@@ -1,4 +1,4 @@
-"""A key and its tolerance to the accepted interval, and the reason for its width."""
+"""The accepted interval from a key and its tolerance, with the reason for its width."""
 
 from __future__ import annotations
 
@@ -17,28 +17,28 @@ from grader.units.quantity import Quantity, Value
 DEFAULT = Tolerance(relative=0.01)
 EXACT = Tolerance(absolute=0)
 SLACK = 1e-9
-"""Relative; so that a value computed in another order still lies on the boundary."""
+"""Relative; a value computed in another order may lie slightly beyond the boundary."""
 
 
 @dataclass(frozen=True, slots=True)
 class Interval:
-    """What is accepted, both ends included."""
+    """The accepted values, both ends included."""
 
     low: int | float
     high: int | float
     reason: str
-    """Why this width, as the student may read it after release."""
+    """The reason for this width, shown to the student after release."""
 
     def __contains__(self, value: float) -> bool:
         return within(value, self.low, self.high)
 
 
 def within(value: float, low: float, high: float) -> bool:
-    """Whether *value* lies between *low* and *high*, ends included, but for rounding errors."""
+    """Returns whether *value* is between *low* and *high*, ends included, up to rounding errors."""
     if low <= value <= high:
         return True
     if isinstance(value, int) and isinstance(low, int) and isinstance(high, int):
-        return False  # whole numbers have no rounding errors, however large they are
+        return False  # whole numbers of any size have no rounding errors
     slack = SLACK * max(abs(low), abs(high))
     if low < high:
         slack = min(slack, 1e-3 * (high - low))
@@ -46,7 +46,7 @@ def within(value: float, low: float, high: float) -> bool:
 
 
 def scaled(interval: Interval, key: float, centre: float) -> tuple[float, float]:
-    """The ends of an interval of the same relative width around another value than the key."""
+    """Returns the ends of an interval with the same relative width around *centre*."""
     low, high = interval.low, interval.high
     if low == high:
         return centre, centre
@@ -64,12 +64,12 @@ def interval(
     draw: Draw,
     compute: Callable[[Mapping[str, Value]], float],
 ) -> Interval:
-    """The values accepted for *key*: the union of what each rule of *tolerance* accepts.
+    """Returns the values accepted for *key*: the union of what each rule of *tolerance* accepts.
 
-    *compute* gives the answer in another scope; only rounded inputs need it. Raises ValueError
-    for a tolerance that makes no sense.
+    *compute* returns the answer in another scope; only rounded inputs need it. Raises ValueError
+    if the tolerance is invalid.
     """
-    # The usual cases, without the machinery for several rules.
+    # Fast paths for the common cases.
     if tolerance is DEFAULT:
         return _relative(key, 0.01)
     if tolerance is EXACT:
@@ -110,9 +110,9 @@ def _intervals(
 
 def _relative(key: float, width: float) -> Interval:
     if key == 0:
-        return Interval(key, key, "a share of 0 has no width")
+        return Interval(key, key, "a relative tolerance has no width at 0")
     if width == 0:
-        return Interval(key, key, "an exact value is asked")
+        return Interval(key, key, "an exact value is required")
     half = width * abs(key)
     return Interval(key - half, key + half, _within(width))
 
@@ -124,7 +124,7 @@ def _within(width: float) -> str:
 
 def _absolute(key: float, distance: float, unit: str) -> Interval:
     if distance == 0:
-        return Interval(key, key, "an exact value is asked")
+        return Interval(key, key, "an exact value is required")
     shown = f"{units.number(distance)} {unit}".strip()
     return Interval(key - distance, key + distance, f"within {shown} of the key")
 
@@ -149,7 +149,7 @@ def _factor(key: float, factor: float) -> Interval:
 
 
 def _distance(written: Expr, unit: str, draw: Draw) -> int | float:
-    """A distance as a number in *unit*; a plain number is in *unit* already."""
+    """Returns a distance as a number in *unit*; a plain number is in *unit* already."""
     value = evaluate(written, draw.scope, draw.facts)
     if isinstance(value, Quantity):
         value = units.magnitude(value, unit)
@@ -182,7 +182,7 @@ def _rounding(
 
 @dataclass(frozen=True, slots=True)
 class _Given:
-    """A parameter as it is printed: a number and its unit."""
+    """A parameter as printed: a number and its unit."""
 
     number: int | float
     unit: str
@@ -195,12 +195,13 @@ def _given(name: str, value: Value | None) -> _Given:
     if isinstance(value, Quantity) and value.unit:
         return _Given(units.magnitude(value, value.unit), value.unit)
     if value is None or isinstance(value, (bool, str, Quantity)):
-        raise ValueError(f"input_rounding names '{name}', which is not a number that was given")
+        raise ValueError(f"input_rounding names '{name}', which is not a given number")
     return _Given(value, "")
 
 
 def _half_width(given: _Given, written: Expr | None, draw: Draw) -> float:
-    """Half a unit in the last printed digit, or what the author wrote, in the input's unit."""
+    """Returns the author's half-width or half a unit in the last printed digit, in the input's
+    unit."""
     if written is not None:
         return float(_distance(written, given.unit, draw))
     exponent = Decimal(units.number(given.number)).as_tuple().exponent
@@ -208,6 +209,6 @@ def _half_width(given: _Given, written: Expr | None, draw: Draw) -> float:
 
 
 def _moved(draw: Draw, name: str, value: Value) -> Mapping[str, Value]:
-    """The scope with one input at another value, and what is computed from it computed again."""
+    """Returns the scope with one input changed and all values that depend on it recomputed."""
     computed = draw.vary({name: value})
     return {**draw.scope, **computed, name: value}

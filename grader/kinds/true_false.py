@@ -19,7 +19,7 @@ from grader.units.quantity import Value
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TrueFalse(Part):
-    """Whether the claim in `ask` is true."""
+    """A claim in `ask` that is true or false."""
 
     __pydantic_config__: ClassVar[dict[str, object]] = STRICT
 
@@ -27,7 +27,7 @@ class TrueFalse(Part):
     answer: Expr
     """True, false, or a condition on the variant's numbers."""
     feedback: Text = ""
-    """What is said to a wrong answer."""
+    """Feedback on a wrong answer."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -57,14 +57,14 @@ class TrueFalseKind(Usual[TrueFalseKey, bool]):
     spec = TrueFalse
 
     def key(self, part: TrueFalse, draw: Draw) -> TrueFalseKey:
-        """Whether the claim holds; ValueError when the answer is no truth value."""
+        """Returns whether the claim holds. Raises ValueError if the answer is not a truth value."""
         right = evaluate(part.answer, draw.scope, draw.facts)
         if not isinstance(right, bool):
             raise ValueError(f"'{part.answer}' is {right!r}; a true_false needs true or false")
         return TrueFalseKey(part=part, draw=draw, right=right)
 
     def read(self, raw: Raw, key: TrueFalseKey) -> bool:  # noqa: ARG002
-        """The truth value. 1 and 0 are numbers, and are not taken for one."""
+        """Returns the truth value. 1 and 0 are numbers and are not accepted."""
         if raw.get("t") == "bool" and isinstance(raw.get("v"), bool):
             return raw["v"] is True
         if raw.get("t") != "str":
@@ -76,20 +76,18 @@ class TrueFalseKind(Usual[TrueFalseKey, bool]):
         return word
 
     def judge(self, value: bool, key: TrueFalseKey) -> Judgement:
-        """Right or wrong."""
+        """Returns correct, or incorrect with the author's feedback."""
         if value is key.right:
             return CORRECT
         note = said(key.part.feedback, key.draw)
-        return Judgement(
-            share=0.0, verdict=Verdict.INCORRECT, note=note or "It is the other way round."
-        )
+        return Judgement(share=0.0, verdict=Verdict.INCORRECT, note=note or "The opposite is true.")
 
     def say(self, value: bool, key: TrueFalseKey) -> str:  # noqa: ARG002
-        """True or False."""
+        """Returns True or False as text."""
         return str(value)
 
     def examples(self, key: TrueFalseKey) -> tuple[Example, ...]:
-        """Both answers in several forms, and what is neither."""
+        """Returns both answers in several forms, and values that are neither."""
         feedback(key.part.feedback, key.draw)
         right, wrong = ("Yes", "f") if key.right else ("no", "T")
         return (
@@ -106,34 +104,34 @@ class TrueFalseKind(Usual[TrueFalseKey, bool]):
         )
 
     def how(self, key: TrueFalseKey) -> str:  # noqa: ARG002
-        """The two words."""
+        """Returns the two words."""
         return _WANTED
 
     def answer(self, key: TrueFalseKey) -> object:
-        """The truth value."""
+        """Returns the truth value."""
         return key.right
 
     def true(self, key: TrueFalseKey) -> bool | None:
-        """The truth value."""
+        """Returns the truth value."""
         return key.right
 
     def solved(self, answer: object, key: TrueFalseKey) -> bool:  # noqa: ARG002
-        """The truth value as it is; numpy's own is taken too."""
+        """Returns the solution's truth value; accepts numpy's."""
         if type(answer).__name__ not in ("bool", "bool_"):
             raise ValueError(f"{answer!r} is not True or False")
         return bool(answer)
 
     def from_sheet(self, sheet: Mapping[str, object]) -> TrueFalseKey:  # noqa: ARG002
-        """A key that is never judged by."""
+        """Returns a key that is never used to judge."""
         part = TrueFalse(id="", ask="", answer=False)
         return TrueFalseKey(part=part, draw=UNDRAWN, right=False)
 
     def literal(self, key: TrueFalseKey) -> str:
-        """True or False."""
+        """Returns True or False as text."""
         return str(key.right)
 
     def items(self, key: TrueFalseKey) -> tuple[Item, ...]:
-        """True or false."""
+        """Returns a question with the choices true and false."""
         note = said(key.part.feedback, key.draw)
         choices = tuple(
             Choosable(
@@ -148,11 +146,11 @@ class TrueFalseKind(Usual[TrueFalseKey, bool]):
         return (ChoiceItem(choices=choices, shuffle=False),)
 
     def explain(self, key: TrueFalseKey) -> str:
-        """True or False."""
+        """Returns True or False as Markdown."""
         return f"**{key.right}**"
 
     def carried(self, value: bool | None, key: TrueFalseKey) -> Value | None:  # noqa: ARG002
-        """The truth value."""
+        """Returns the truth value."""
         return value
 
 

@@ -1,4 +1,4 @@
-"""Writes what people read: grades as CSV and JSON, feedback pages and the class report."""
+"""Writes grades as CSV and JSON, feedback pages, and the class report."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ __all__ = [
 
 
 def write_csv(results: Path, rows: Iterable[Row], *, pooled: Collection[int] = ()) -> Path:
-    """`grades.csv` in the folder *results*."""
+    """Writes `grades.csv` to the folder *results*."""
     return _write(results / "grades.csv", grades_csv(rows, pooled=pooled))
 
 
 def write_grade_json(results: Path, row: Row, *, exam: str, engine: str, release: str) -> Path:
-    """`grades/STUDENT.json`; the keywords are used where the row has no grade to say them."""
+    """Writes `grades/STUDENT.json`; the keyword arguments replace data of a missing grade."""
     path = results / "grades" / file_name(row.student.id, ".json")
     return _write(path, grade_json(row, exam=exam, engine=engine, release=release))
 
@@ -41,17 +41,17 @@ def write_grade_json(results: Path, row: Row, *, exam: str, engine: str, release
 def write_feedback(
     results: Path, feedback: Feedback, templates: tuple[Path, ...], *, engine: str = ""
 ) -> Path:
-    """`feedback/STUDENT.html`."""
+    """Writes `feedback/STUDENT.html`."""
     path = results / "feedback" / file_name(feedback.student.id, ".html")
     return _write(path, feedback_page(feedback, templates, engine=engine))
 
 
 def write_class_report(results: Path, summary: ClassSummary, templates: tuple[Path, ...]) -> Path:
-    """`report/index.html`."""
+    """Writes `report/index.html`."""
     return _write(results / "report" / "index.html", class_page(summary, templates))
 
 
 def _write(path: Path, text: str) -> Path:
-    # Strings made by student code may hold what is not Unicode text.
+    # Strings from student code may contain invalid Unicode.
     write_whole(path, text.encode("utf-8", "backslashreplace"))
     return path

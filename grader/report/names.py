@@ -1,4 +1,4 @@
-"""Names: a student's id as a file name, and what the name of a mark tells."""
+"""File names for student IDs, and the problem number in a mark's name."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ def file_name(student: str, ending: str = "") -> str:
     name = _UNSAFE.sub(_encode, student)
     if not name:
         name = "%"
-    # A leading dot would hide it, dots and spaces at the end get lost on Windows, and so do
-    # the names of devices.
+    # A leading dot would hide the file; Windows drops trailing dots and spaces and reserves device
+    # names.
     if name[0] in ". " or _RESERVED.match(name):
         name = _encode(name[0]) + name[1:]
     if name[-1] in ". ":

@@ -1,4 +1,4 @@
-"""The few statistics of a class report, defined where they are not obvious."""
+"""Statistics of the class report, with explicit definitions."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 
 def mean(numbers: Sequence[float]) -> float | None:
-    """The arithmetic mean; None of nothing."""
+    """Returns the arithmetic mean; None if there are no numbers."""
     return math.fsum(numbers) / len(numbers) if numbers else None
 
 
@@ -39,14 +39,14 @@ def histogram(shares: Sequence[float], bins: int) -> tuple[int, ...]:
     """
     counts = [0] * bins
     for share in shares:
-        # A hair more, as 0.29 * 100 is 28.999999999999996.
+        # A small margin, because 0.29 * 100 is 28.999999999999996.
         counts[max(0, min(int(share * bins + 1e-9), bins - 1))] += 1
     return tuple(counts)
 
 
 def correlation(xs: Sequence[float], ys: Sequence[float]) -> float | None:
-    """Pearson's correlation; None where it is undefined: fewer than three pairs, or no spread."""
-    # Equal shares may differ in the last digits, by the order in which they were added up.
+    """Returns Pearson's correlation; None for fewer than three pairs or no variance."""
+    # Equal shares may differ in the last digits due to the order of summation.
     if len(xs) < 3 or max(xs) - min(xs) < 1e-9 or max(ys) - min(ys) < 1e-9:
         return None
     x_mean, y_mean = math.fsum(xs) / len(xs), math.fsum(ys) / len(ys)

@@ -1,4 +1,4 @@
-"""Records to HTML pages: a student's feedback and the class report."""
+"""Renders records as HTML pages: a student's feedback and the class report."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 
 VERDICTS = {
     Verdict.CORRECT: "Correct",
-    Verdict.PARTIAL: "Partly right",
+    Verdict.PARTIAL: "Partly correct",
     Verdict.MISTAKE: "Known mistake",
-    Verdict.INCORRECT: "Not right",
+    Verdict.INCORRECT: "Incorrect",
     Verdict.ABSENT: "No answer",
     Verdict.UNREADABLE: "Can't be read",
     Verdict.UNSETTLED: "Open",
@@ -34,14 +34,14 @@ OUTCOMES = {
     Outcome.TIMEOUT: "ran out of time",
     Outcome.OUT_OF_MEMORY: "used too much memory",
     Outcome.CRASHED: "kernel stopped",
-    Outcome.REFUSED: "could not be started by us",
+    Outcome.REFUSED: "could not be started",
 }
-# What a page may not hold, and a terminal that it is printed on would obey.
+# Control characters are not allowed in a page and would affect a terminal that prints it.
 _CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 
 
 def feedback_page(feedback: Feedback, templates: tuple[Path, ...], *, engine: str = "") -> str:
-    """The page of one student, complete in itself. *templates* are folders, the first one wins."""
+    """Returns the self-contained page of one student. In *templates*, the first folder wins."""
     page = _template(templates, "report/feedback.html.j2").render(
         feedback=feedback, engine=engine, waits=_waits(feedback)
     )
@@ -49,25 +49,25 @@ def feedback_page(feedback: Feedback, templates: tuple[Path, ...], *, engine: st
 
 
 def class_page(summary: ClassSummary, templates: tuple[Path, ...]) -> str:
-    """The class report, complete in itself; it links to the feedback pages beside it."""
+    """Returns the self-contained class report, which links to the feedback pages beside it."""
     return _tame(_template(templates, "report/class.html.j2").render(report=summary))
 
 
 def _tame(page: str) -> str:
-    """*page* with a mark in the place of each control character, which only students write."""
+    """Returns *page* with control characters, which only students write, replaced."""
     return _CONTROLS.sub("\N{REPLACEMENT CHARACTER}", page.replace("\r\n", "\n"))
 
 
 def _waits(feedback: Feedback) -> str:
-    """Such as "2 parts wait for a person"; empty when nothing is open."""
+    """Returns a text such as "2 parts wait for a person"; empty if nothing is open."""
     if feedback.standing is Standing.WAITING:
-        return "your newer file is not graded yet"
+        return "your newer file has not been graded yet"
     parts = [p for problem in feedback.problems for p in problem.parts if p.points is None]
     if not parts:
         return ""
     if all(_for_a_person(part) for part in parts):
-        return counted(len(parts), "part waits", "parts wait") + " for a person"
-    return counted(len(parts), "part is", "parts are") + " not settled yet"
+        return counted(len(parts), "part waits", "parts wait") + " for manual grading"
+    return counted(len(parts), "part is", "parts are") + " not graded yet"
 
 
 def _for_a_person(part: ShownPart) -> bool:
@@ -75,12 +75,12 @@ def _for_a_person(part: ShownPart) -> bool:
 
 
 def percent(share: float | None) -> str:
-    """A share as a whole percentage; "n/a" when there is none."""
+    """Returns a share as a whole percentage; "n/a" for None."""
     return "n/a" if share is None else f"{100 * share:.0f}%"
 
 
 def coefficient(number: float | None) -> str:
-    """A correlation with two digits and a real minus sign; "n/a" when there is none."""
+    """Returns a correlation with two digits and a real minus sign; "n/a" for None."""
     return "n/a" if number is None else f"{number:.2f}".replace("-", "\N{MINUS SIGN}")
 
 
@@ -108,7 +108,7 @@ def letter(place: int) -> str:
 
 
 def _sha256(text: str) -> str:
-    """The hash of a script as a content security policy names it."""
+    """Returns the hash of a script for a content security policy."""
     return b64encode(hashlib.sha256(text.encode()).digest()).decode()
 
 
@@ -125,7 +125,7 @@ def _template(folders: tuple[Path, ...], name: str) -> Template:
         raise SpecError(
             f"the template {name} can't be used: {error}",
             where=", ".join(str(folder) for folder in folders),
-            fix="a bank's templates/ folder overrides ours; compare it with ours",
+            fix="a bank's templates/ folder overrides the default ones; compare the two",
         ) from None
 
 

@@ -1,4 +1,4 @@
-"""Rows of a class to the numbers of its report."""
+"""Computes the numbers of the class report."""
 
 from __future__ import annotations
 
@@ -17,7 +17,8 @@ _SLOWEST = 10
 _FAILED = 50
 _MISTAKES = 12
 _NOTHING = hashlib.sha256(b"").hexdigest()
-"""Of every file that is empty, or was not read at all, such as a link or one that is too large."""
+"""SHA-256 of empty files and of files that were not read, such as links or files that are too
+large."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,31 +28,32 @@ class Totals:
     students: int
     standings: Mapping[Standing, int]
     graded: int
-    """Students with settled points, be they of an earlier file: mean, quartiles, range and
-    histogram are over these alone."""
+    """Students with settled points, possibly of an earlier file. Mean, quartiles, range, and
+    histogram cover only these."""
     open_totals: int
     open_marks: int
     max_score: float | None
-    """What every paper is worth; None when papers are worth different amounts."""
+    """Maximum points of every paper; None if papers differ."""
     mean: float | None
     quartiles: tuple[float, float, float] | None
-    """A quarter, half and three quarters of the students are at or below these."""
+    """The quartiles of the shares."""
     lowest: float | None
     highest: float | None
     bins: tuple[int, ...]
-    """Students by tenth of the settled points."""
+    """Number of students in each tenth of the settled points."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MistakeLine:
-    """One named mistake: how many made it, and the feedback that one of them read."""
+    """A named mistake: how many students made it, and the feedback that one of them read."""
 
     id: str
     students: int
     share: float
     feedback: str
     varies: bool
-    """Whether the feedback may hold one student's numbers: not everybody read the same."""
+    """Whether the feedback may contain one student's numbers, because it varies between
+    students."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,23 +63,23 @@ class PartLine:
     problem: str
     part: str
     names: tuple[str, ...]
-    """The variables it was asked under; several when it comes from a pool."""
+    """The variables of the part; several if it comes from a pool."""
     kind: str
     max_points: float
     students: int
     settled: int
     share_correct: float | None
     mean_share: float | None
-    """Of the points, over settled marks."""
+    """Share of the points, over settled marks."""
     mix: Mapping[Verdict, int]
     discrimination: float | None
-    """Correlation with the rest of the paper; None when it is undefined."""
+    """Correlation with the rest of the paper; None if undefined."""
     mistakes: tuple[MistakeLine, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunLine:
-    """How one notebook ran, and whose it is."""
+    """How a notebook ran, and whose it is."""
 
     students: tuple[str, ...]
     run: EvidenceSummary
@@ -85,16 +87,16 @@ class RunLine:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class StudentLine:
-    """One line of the table of students."""
+    """A row of the table of students."""
 
     id: str
     name: str
     section: str
     standing: Standing
     total: float | None
-    """The points of the settled marks, be they of an earlier file; None without any."""
+    """Points of the settled marks, possibly of an earlier file; None if there are none."""
     share: float | None
-    """Of the settled points; None without any."""
+    """Share of the settled points; None if there are none."""
     max_score: float
     complete: bool
     unsettled: int
@@ -105,10 +107,10 @@ class StudentLine:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SectionLine:
-    """One section of the roster; shares are of the settled points, as in `Totals`."""
+    """A section of the roster; shares are of the settled points, as in `Totals`."""
 
     section: str
-    """Empty for students without one."""
+    """Empty for students without a section."""
     students: int
     counted: int
     """Students with settled points."""
@@ -118,7 +120,7 @@ class SectionLine:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClassSummary:
-    """Everything that the class report says."""
+    """The content of the class report."""
 
     exam: str
     title: str
@@ -135,7 +137,7 @@ class ClassSummary:
     failed: tuple[RunLine, ...]
     failed_count: int
     same_file: tuple[tuple[str, ...], ...]
-    """Students who handed in the very same file."""
+    """Students who handed in identical files."""
     notices: tuple[str, ...]
     students: tuple[StudentLine, ...]
 
@@ -151,9 +153,9 @@ def summarise(
     evidence: Mapping[str, EvidenceSummary] | None = None,
     notices: Sequence[str] = (),
 ) -> ClassSummary:
-    """The report's numbers. Reads *rows* once and keeps none of their marks.
+    """Computes the report's numbers. Reads *rows* once and keeps none of their marks.
 
-    *evidence* is how the latest execution of each file went, by the file's SHA-256.
+    *evidence* maps the SHA-256 of each file to its latest execution.
     """
     students: list[StudentLine] = []
     owners: dict[str, list[str]] = {}
@@ -214,7 +216,7 @@ def _totals(students: Sequence[StudentLine]) -> Totals:
     counted = [line for line in students if line.share is not None]
     shares = sorted(line.share for line in counted if line.share is not None)
     worth = {line.max_score for line in counted}
-    # A file that can't be read has its own line in the report, and its marks are all open.
+    # A file that can't be read has its own line in the report, and all its marks are open.
     unfinished = [
         line
         for line in students
@@ -261,14 +263,14 @@ def _how_bad(line: RunLine) -> tuple[bool, int, tuple[str, ...]]:
 
 @dataclass(slots=True)
 class _Part:
-    """One part while the class is being read."""
+    """Data of one part, collected while reading the class."""
 
     mark: Mark
     order: int
     names: set[str] = field(default_factory=set)
     mix: dict[Verdict, int] = field(default_factory=dict)
     shares: array[float] = field(default_factory=lambda: array("d"))
-    """The share of the points that every student earned here."""
+    """The share of the points that each student earned on this part."""
     rests: array[float] = field(default_factory=lambda: array("d"))
     """The share that the same student earned on the rest of the paper; NaN without a rest."""
     feedback: dict[str, str] = field(default_factory=dict)
@@ -276,7 +278,7 @@ class _Part:
     counts: dict[str, int] = field(default_factory=dict)
 
     def add(self, mark: Mark, row: Row, points: float, max_points: float) -> None:
-        """Takes in one student's mark; the two numbers are over all the student's settled marks."""
+        """Adds one student's mark; the two numbers cover all of the student's settled marks."""
         self.names.add(mark.name)
         verdict, earned, most = mark.verdict, mark.points, mark.max_points
         self.mix[verdict] = self.mix.get(verdict, 0) + 1
@@ -289,9 +291,9 @@ class _Part:
         self.rests.append((points - earned) / rest if rest > 0 and most else math.nan)
 
     def add_mistake(self, id_: str, mark: Mark, row: Row) -> None:
-        """Counts a named mistake, and keeps what one student reads about it."""
+        """Counts a named mistake and keeps the feedback that one student reads."""
         self.counts[id_] = self.counts.get(id_, 0) + 1
-        # What a person added to an override is for one student.
+        # A person's comment on an override is only for that student.
         text = "" if mark.name in row.overrides else mark.feedback
         known = self.feedback.setdefault(id_, text)
         if not known:
@@ -300,16 +302,17 @@ class _Part:
             self.varies.add(id_)
 
     def discrimination(self) -> float | None:
-        """The correlation of this part with the rest of the paper, corrected for its own points."""
+        """Returns the correlation of this part with the rest of the paper, without its own
+        points."""
         pairs = [(x, y) for x, y in zip(self.shares, self.rests, strict=True) if not math.isnan(y)]
         return correlation([x for x, _ in pairs], [y for _, y in pairs])
 
     def place(self) -> tuple[int, str, int]:
-        """Where it stands in the report."""
+        """The part's position in the report."""
         return min(map(question_number, self.names)), self.mark.problem, self.order
 
     def line(self) -> PartLine:
-        """The part's numbers."""
+        """Returns the part's numbers."""
         students, settled = sum(self.mix.values()), len(self.shares)
         correct = self.mix.get(Verdict.CORRECT, 0)
         common = sorted(self.counts, key=lambda id_: (-self.counts[id_], id_))[:_MISTAKES]

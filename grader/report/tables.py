@@ -1,4 +1,4 @@
-"""Rows as CSV and as JSON, for machines and spreadsheets."""
+"""Rows as CSV and as JSON, for programs and spreadsheets."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from grader.words import points
 
 
 def grades_csv(rows: Iterable[Row], *, pooled: Collection[int] = ()) -> str:
-    """A header and a line for every row, by student id: student, total, max, parts, standing.
+    """Returns a header and a line per row, sorted by student: student, total, max, parts, standing.
 
-    An open mark and a part that was not on the student's paper are empty cells, and so is the
-    total while nothing is settled; the standing says why. *pooled* are the problem numbers at which
-    students may have different problems.
+    Open marks and parts that were not on the student's paper are empty cells, and so is the total
+    while nothing is settled; the standing says why. *pooled* are the numbers of problems that may
+    differ between students.
     """
     lines: list[tuple[Row, dict[tuple[str, str], float | None]]] = []
     columns: dict[tuple[str, str], tuple[int, str, int]] = {}
@@ -36,7 +36,7 @@ def grades_csv(rows: Iterable[Row], *, pooled: Collection[int] = ()) -> str:
     for name, problem in keys:
         ambiguous = columns[name, problem][0] in pooled or name in several
         header.append(text(f"{name} ({problem})" if ambiguous else name))
-    # The last, so that a column a part follows the first three, as it always did.
+    # Last, so that the part columns follow the first three, as in earlier versions.
     table = [line([*header, "standing"])]
     for row, earned in lines:
         total = points(row.total)
@@ -47,7 +47,7 @@ def grades_csv(rows: Iterable[Row], *, pooled: Collection[int] = ()) -> str:
 
 
 def grade_json(row: Row, *, exam: str, engine: str, release: str) -> str:
-    """One student's grade as JSON; the three arguments stand in for a grade that there is not."""
+    """Returns a student's grade as JSON; the three arguments replace a missing grade."""
     grade = row.grade
     plain = {
         "student": row.student.id,
@@ -65,7 +65,7 @@ def grade_json(row: Row, *, exam: str, engine: str, release: str) -> str:
 
 
 def _several(keys: Iterable[tuple[str, str]]) -> set[str]:
-    """Names under which more than one problem was asked."""
+    """Returns the names under which more than one problem was asked."""
     names = [name for name, _ in keys]
     return {name for name in names if names.count(name) > 1}
 

@@ -1,1 +1,1 @@
-"""Text for people: Markdown and formulas, spreadsheet cells, and escaping of students' text."""
+"""Text for output: Markdown and formulas, spreadsheet cells, and escaped student text."""

@@ -1,4 +1,4 @@
-"""A table that a person saved from a spreadsheet."""
+"""Reading a CSV table saved from a spreadsheet."""
 
 from __future__ import annotations
 
@@ -10,10 +10,11 @@ from grader.errors import Location, SpecError
 
 
 def table_rows(path: Path, what: str, *, fix: str) -> list[tuple[int, list[str]]]:
-    """The rows of the CSV file at *path*, each with its line number; the header comes first.
+    """Returns the rows of the CSV file at *path*, each with its line number; the header comes
+    first.
 
-    Commas, semicolons or tabs; rows without text are left out, but the header is always there.
-    Raises SpecError, which calls the file *what*, and says *fix* where it can't be opened.
+    Reads commas, semicolons, or tabs. Empty rows are skipped, but the header is always returned.
+    Raises SpecError, which calls the file *what* and gives *fix* if the file can't be opened.
     """
     try:
         text = path.read_text(encoding="utf-8-sig")
@@ -29,7 +30,7 @@ def table_rows(path: Path, what: str, *, fix: str) -> list[tuple[int, list[str]]
         ) from None
     first = text.split("\n", 1)[0]
     delimiter = max(",;\t", key=first.count)
-    # Strict, as a quote that is never closed would take all lines below it into one cell.
+    # Strict, because an unclosed quote would put all lines below it into one cell.
     rows = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
     found: list[tuple[int, list[str]]] = []
     try:
@@ -37,6 +38,6 @@ def table_rows(path: Path, what: str, *, fix: str) -> list[tuple[int, list[str]]
         found.extend((rows.line_num, row) for row in rows if any(map(str.strip, row)))
     except csv.Error as error:
         where = Location(str(path), rows.line_num)
-        fix = "look at the quotes in this line and above it, and save it as CSV again"
+        fix = "check the quotes in this line and the lines above, and save the file as CSV again"
         raise SpecError(f"not CSV: {error}", where=where, fix=fix) from None
     return found

@@ -1,4 +1,4 @@
-"""What students wrote, made harmless for logs, for Markdown on GitHub, and for JSON readers."""
+"""Makes students' text safe for logs, for Markdown on GitHub, and for JSON readers."""
 
 from __future__ import annotations
 
@@ -7,21 +7,20 @@ import re
 from grader.errors import visible
 
 LONGEST = 400
-"""Characters of one answer or reason in a table or a log."""
+"""Maximum number of characters of an answer or a reason in a table or a log."""
 
 _CUT = "…"
-# ZERO WIDTH SPACE: what stands around it looks the same, and is no longer taken for a command, a
-# mention or an address.
+# ZERO WIDTH SPACE: the text looks the same but is no longer a command, a mention, or an address.
 _BREAK = "\u200b"
-# Punctuation that Markdown, its extensions or HTML give a meaning to, wherever in a line it stands.
+# Punctuation that has a meaning in Markdown, its extensions, or HTML, anywhere in a line.
 _MARKDOWN = re.compile(r"[&<>|`*_~\[\]$\\:]")
 _ISSUE = re.compile(r"\b(GH)(?=-\d)", re.IGNORECASE)
-"""GH-26 is as good as #26 there."""
+"""GH-26 refers to an issue, like #26."""
 _STARTS = re.compile(r"^([#+=-]|\d+(?=[.)](\s|$)))")
 
 
 def plain(text: str) -> str:
-    """*text* with control characters and the like written out; lines and tabs stay."""
+    """Returns *text* with control characters escaped; line breaks and tabs are kept."""
     return visible(_lines(text))
 
 
@@ -44,13 +43,13 @@ def inert(text: str) -> str:
     >>> inert(" ::set-env name=A::b").isascii(), inert("##[error]no").startswith("##[")
     (False, False)
     """
-    # Every pair of colons, so that no other program that prints the text puts one in front.
+    # Every pair of colons, because another program may print text in front of it.
     broken = re.sub(":(?=:)", f":{_BREAK}", plain(text))
     return broken.replace("##[", f"##{_BREAK}[")
 
 
 def inert_line(text: str, most: int = LONGEST) -> str:
-    """The same as one line."""
+    """Returns *text* as one line that GitHub Actions does not take for a command."""
     return inert(one_line(text, most))
 
 

@@ -1,4 +1,4 @@
-"""Markdown with formulas to HTML that a page can hold as it is, or to plain text."""
+"""Converts Markdown with formulas to HTML for a page, or to plain text."""
 
 from __future__ import annotations
 
@@ -20,39 +20,39 @@ _LONGEST = 50_000
 _TAG = re.compile(r"<[^>]*>")
 _ONE_PARAGRAPH = re.compile(r"\s*<p>((?:(?!</?p>).)*)</p>\s*", re.DOTALL)
 _LINK = re.compile(r"\s*(https?|mailto):", re.IGNORECASE)
-# Text in which Markdown can mean nothing; most feedback is of this sort.
+# Text without Markdown syntax, as in most feedback.
 _PLAIN = re.compile(r"[A-Za-z(][^*_`$\\\[\]<>&!#|~\n:/=]*")
 
 
 @lru_cache(maxsize=4096)
 def author_text(text: str) -> Markup:
-    """HTML of what an author wrote: everything but raw HTML and images."""
+    """Returns HTML of an author's text, without raw HTML and images."""
     return _render(_author(), text)
 
 
 @lru_cache(maxsize=4096)
 def feedback_text(text: str) -> Markup:
-    """HTML of feedback, which may quote a student: nothing that leads off the page."""
+    """Returns HTML of feedback, which may quote a student; without links."""
     return _render(_feedback(), text)
 
 
 @lru_cache(maxsize=4096)
 def typeset_text(text: str) -> str:
-    r"""HTML of what an author wrote, with formulas as LaTeX between \( and \) or \[ and \].
+    r"""Returns HTML of an author's text, with formulas as LaTeX between \( and \) or \[ and \].
 
-    For systems that typeset these themselves. Nothing in it is active, whatever the text.
+    For systems that typeset formulas themselves. The output has no active content for any text.
     """
     return str(_render(_typeset(), text))
 
 
 def inline(html: str) -> str:
-    """HTML of a single paragraph without the paragraph around it; other HTML as it is."""
+    """Returns the HTML of a single paragraph without its <p> tags; other HTML unchanged."""
     found = _ONE_PARAGRAPH.fullmatch(html)
     return found[1] if found else html.strip()
 
 
 def plain_text(text: str) -> str:
-    r"""What an author wrote as one line without markup; formulas as LaTeX between \( and \)."""
+    r"""Returns an author's text on one line without markup; formulas as LaTeX between \( and \)."""
     return " ".join(unescape(_TAG.sub("", typeset_text(text))).split())
 
 
@@ -110,7 +110,7 @@ def _parser(
         renderer=math or _math,
     )
     parser.enable(list(enable)).disable(list(disable))
-    # Author's tables may be wider than a phone.
+    # Authors' tables may be wider than a phone.
     parser.add_render_rule("table_open", _open_table)
     parser.add_render_rule("table_close", _close_table)
     parser.validateLink = _harmless  # type: ignore[method-assign]

@@ -1,4 +1,4 @@
-"""LaTeX formulas to MathML that a page can hold as it is, or to code where that can't be done."""
+"""Converts LaTeX formulas to MathML for a page, or to code if that is not possible."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from functools import lru_cache
 from html import escape, unescape
 from xml.etree.ElementTree import Element
 
-# What may stand in a page. Everything else, such as links and styles, is left out.
+# Allowed in a page. Everything else, such as links and styles, is removed.
 _TAGS = frozenset(
     re.findall(
         r"\w+",
@@ -28,19 +28,19 @@ _CHILDREN |= {"msubsup": 3, "munderover": 3}
 
 _LONGEST = 1000
 _DEEPEST = 40
-# Definitions can grow without bound when they are used.
+# Definitions can grow exponentially when they are used.
 _REFUSED = re.compile(r"\\(newcommand|renewcommand|providecommand|def|let|href|require|style)\b")
 
 
 @lru_cache(maxsize=4096)
 def formula(latex: str, *, block: bool = False) -> str:
-    """HTML for *latex*: MathML, or its source as code when it can't be converted.
+    """Returns HTML for *latex*: MathML, or its source as code if it can't be converted.
 
     Safe for any text.
     """
     try:
         return _convert(latex, block=block)
-    # The converter raises many kinds of errors for broken formulas, IndexError among them.
+    # The converter raises many types of errors for broken formulas, including IndexError.
     except Exception:  # noqa: BLE001
         return f'<code class="latex">{escape(latex)}</code>'
 
@@ -62,7 +62,7 @@ def _depth(latex: str) -> int:
 
 
 def _write(element: Element) -> str:
-    # Not the converter's own text: that is unescaped, so \text{<script>} would be a script.
+    # Not the converter's serializer, which does not escape: \text{<script>} would become a script.
     if element.tag not in _TAGS or len(element) < _CHILDREN.get(element.tag, 0):
         raise ValueError(element.tag)
     attributes = "".join(

@@ -1,4 +1,4 @@
-"""Cells of tables that spreadsheets open: quoted where they must be, never run as formulas."""
+"""Cells for spreadsheets: quoted where necessary, never executed as formulas."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import re
 from collections.abc import Iterable
 
 _QUOTED = re.compile('[",\r\n]')
-# What a spreadsheet would take for a formula when a cell starts with it.
+# Spreadsheets take a cell that starts with one of these for a formula.
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
 
 
-# Not the csv module: with plain line ends it leaves a carriage return unquoted.
+# Not the csv module: with plain line ends, it does not quote a carriage return.
 def quoted(cell: str) -> str:
     """*cell* as it stands between commas.
 
@@ -41,5 +41,6 @@ def unguarded(cell: str) -> str:
 
 
 def line(cells: Iterable[str]) -> str:
-    """One line of a table, without its end; the cells are quoted here and guarded before."""
+    """Returns one line of a table without its line end, quoting the cells, which are guarded
+    already."""
     return ",".join(map(quoted, cells))

@@ -1,4 +1,4 @@
-"""Units of machine-learning systems: read, converted, printed, and kept apart by dimension."""
+"""Units of machine-learning systems: parsing, conversion, printing, and dimension checks."""
 
 from grader.units.convert import magnitude, names, number, quantity, same_dimension, show, with_unit
 from grader.units.parse import Unit, UnitError, unit

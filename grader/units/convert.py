@@ -1,4 +1,4 @@
-"""Values to numbers in a unit, to text, and back."""
+"""Conversion of values to numbers in a unit, to text, and back."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ def names() -> Mapping[str, Value]:
 
 
 def quantity(number: float, unit_text: str) -> Value:
-    """*number* of a unit, which is remembered for printing; a plain number when it is "" or %."""
+    """Returns *number* of a unit, which is kept for printing; a plain number if it is "" or %."""
     one = unit(unit_text)
     magnitude = scaled(number, one.numerator, one.denominator)
     return magnitude if one.dimension == ONE else quick_quantity(magnitude, one.dimension, one.text)
 
 
 def magnitude(value: Value, unit_text: str) -> int | float:
-    """*value* as a number of a unit; raises DimensionError when it doesn't fit.
+    """Returns *value* as a number in a unit. Raises DimensionError if the dimensions differ.
 
     Plain zero is zero in every unit.
     """
@@ -63,7 +63,7 @@ def _exactly(base: float, one: Unit) -> int | float:
         return base
     found = scaled(base, one.denominator, one.numerator)
     if isinstance(found, float):
-        # 0.3 ms is 0.3 again, not 0.30000000000000004, where both are the same magnitude.
+        # Gives 0.3 ms as 0.3, not 0.30000000000000004, if both units are the same.
         short = float(f"{found:.15g}")
         if short != found and scaled(short, one.numerator, one.denominator) == base:
             return short
@@ -71,7 +71,8 @@ def _exactly(base: float, one: Unit) -> int | float:
 
 
 def scaled(number: float, numerator: int, denominator: int) -> int | float:
-    """number * numerator / denominator; an int stays one when it comes out whole."""
+    """Returns number * numerator / denominator; an int if *number* is one and the result is
+    whole."""
     if isinstance(number, int):
         whole, rest = divmod(number * numerator, denominator)
         return whole if not rest else number * numerator / denominator
@@ -96,7 +97,7 @@ def number(x: float, digits: int = 6) -> str:
     if 10**digits <= size < _MAX_POSITIONAL:
         return f"{x:.0f}"
     text = f"{x:.{digits}g}"
-    # Rounding may carry into one digit more than fits, as 999999.5 does.
+    # Rounding may add a digit, as for 999999.5.
     return f"{x:.0f}" if "e+" in text and size < _MAX_POSITIONAL else text
 
 
@@ -108,9 +109,10 @@ def _huge(x: float, digits: int) -> str:
 
 
 def show(value: Value, unit_text: str | None = None, digits: int | None = None) -> str:
-    """*value* for a person, such as "28 GB".
+    """Returns *value* as readable text, such as "28 GB".
 
-    Without a unit a quantity is printed in the one it was written in, or in one that fits its size.
+    Without a unit, a quantity is printed in the unit it was written in, or in one that fits its
+    size.
     """
     if isinstance(value, (bool, str)):
         return str(value)
@@ -144,13 +146,13 @@ def _fitting(value: Quantity) -> str:
         return base_unit(value.dimension)
     size = abs(value.magnitude)
     fitting = [c for c in candidates if size >= unit(c).scale]
-    # Zero is printed in the plain unit of its family, such as "0 B".
+    # Zero is printed in the base unit of its family, such as "0 B".
     plain = "B" if "B" in candidates else candidates[0]
     return fitting[-1] if fitting else plain if size == 0 else candidates[0]
 
 
 def same_dimension(one: Value | Dimension, other: Value | Dimension) -> bool:
-    """Whether two values or dimensions may be added and compared."""
+    """Returns whether two values or dimensions can be added and compared."""
     return _dimension(one) == _dimension(other)
 
 

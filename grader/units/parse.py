@@ -1,4 +1,4 @@
-"""The text of a unit, such as "TFLOP/s", to what it measures."""
+"""Parsing the text of a unit, such as "TFLOP/s"."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _MAX_POWER = 4
 
 
 class UnitError(ValueError):
-    """A text that is no unit of ours, in one line; `fix` says what to write instead."""
+    """A text is not a known unit. `fix` says what to write instead."""
 
     def __init__(self, what: str, fix: str | None = None):
         super().__init__(what, fix)
@@ -30,7 +30,7 @@ class UnitError(ValueError):
 
 
 class Flops(StrEnum):
-    """What the ambiguous FLOPS is read as; nothing, unless the asked unit settles it."""
+    """The meaning of the ambiguous FLOPS; an error unless the expected unit settles it."""
 
     REFUSED = "refused"
     COUNT = "count"
@@ -39,7 +39,7 @@ class Flops(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Unit:
-    """A unit as it was written: numerator / denominator base units of a dimension."""
+    """A unit as written: numerator / denominator base units of a dimension."""
 
     text: str
     numerator: int
@@ -48,12 +48,12 @@ class Unit:
 
     @property
     def scale(self) -> float:
-        """How many base units one of these is."""
+        """How many base units one of this unit is."""
         return self.numerator / self.denominator
 
 
 def quoted(text: str) -> str:
-    """*text* cut to a length and without control characters, to be shown back."""
+    """Returns *text* shortened and without control characters, for error messages."""
     safe = "".join(c if c.isprintable() else "?" for c in text[:32])
     return f"{safe}..." if len(text) > 32 else safe
 
@@ -68,7 +68,7 @@ def unit(text: str, flops: Flops = Flops.REFUSED) -> Unit:
     8000000000.0
     """
     if len(text) > MAX_LENGTH:
-        raise UnitError("a unit this long can't be read", "write it like 'GB/s'")
+        raise UnitError("the unit is too long", "write it like 'GB/s'")
     written = text.strip()
     top, bottom, dimension = 1, 1, list(ONE)
     for sign, symbol, power in _factors(written):
@@ -79,7 +79,7 @@ def unit(text: str, flops: Flops = Flops.REFUSED) -> Unit:
         bottom *= down ** abs(exponent)
         dimension = [d + exponent * m for d, m in zip(dimension, measure.dimension, strict=True)]
     if max(top, bottom) > _MAX_SCALE:
-        raise UnitError(f"'{quoted(written)}' has too many powers to be a unit here")
+        raise UnitError(f"'{quoted(written)}' has exponents that are too large for a unit")
     return Unit("" if written == "1" else written, top, bottom, tuple(dimension))  # type: ignore[arg-type]
 
 
@@ -89,21 +89,21 @@ _FACTOR = re.compile(r"([^\d^*/]+|1)(?:\^([+-]?\d))?")
 
 
 def _factors(written: str) -> list[tuple[int, str, int]]:
-    """Each factor's sign, symbol and power, from left to right."""
+    """Yields each factor's sign, symbol, and power, from left to right."""
     if not written:
         return []
     pieces = _SEPARATOR.split(_PER.sub("/", written))
     factors = []
     for index in range(0, len(pieces), 2):
         sign = -1 if index and pieces[index - 1] == "/" else 1
-        # What "J/GB s" divides by is anybody's guess, so it stays one piece, which is unknown.
+        # "J/GB s" is ambiguous, so it stays one piece, which is unknown.
         for piece in _apart(pieces[index]) if sign > 0 else [pieces[index]]:
             match = _FACTOR.fullmatch(piece)
             if not match:
                 raise UnitError(f"unknown unit '{quoted(written)}'", "write it like 'GB/s'")
             power = int(match[2] or 1)
             if abs(power) > _MAX_POWER:
-                raise UnitError(f"'{quoted(written)}' has too many powers to be a unit here")
+                raise UnitError(f"'{quoted(written)}' has exponents that are too large for a unit")
             factors.append((sign, match[1].strip(), power))
     return factors
 
@@ -112,10 +112,11 @@ _LOOSE_PREFIX = re.compile(notation.LOOSE_PREFIX)
 
 
 def _apart(piece: str) -> list[str]:
-    """The factors that only space separates: "GB s^-1" or "kW h", but not "GPU hours"."""
+    """Yields factors that are separated only by spaces: "GB s^-1" or "kW h", but not "GPU
+    hours"."""
     if " " not in piece or _known("-".join(piece.split())):
         return [piece]
-    # "2.5k tokens": the prefix belongs to the unit, where there is such a unit.
+    # "2.5k tokens": the prefix belongs to the unit, if there is such a unit.
     joined = _LOOSE_PREFIX.sub(r"\1", piece)
     words = joined.split()
     return words if all(_known(w.split("^")[0]) for w in words) else [piece]
@@ -131,7 +132,7 @@ _FLOPS_WORD = re.compile(r"(kilo|mega|giga|tera|peta|exa|zetta)flops", re.IGNORE
 
 def _measure(symbol: str, flops: Flops) -> Measure:
     joined = "-".join(symbol.split())
-    # Words may start a sentence; symbols may not change case, or Gb and GB were the same.
+    # Words may start a sentence; the case of symbols matters (Gb and GB).
     known = SYMBOLS.get(symbol) or SYMBOLS.get(joined) or _word(joined)
     if known:
         return known
@@ -156,7 +157,7 @@ def _read_flops(symbol: str, flops: Flops) -> Measure:
     prefix = "k" if letter == "k" else letter.upper()
     if flops is Flops.REFUSED and not lower.endswith("flop"):
         fix = f"write '{prefix}FLOP' for a count or '{prefix}FLOP/s' for a speed"
-        raise UnitError(f"'{symbol}' may be a count or a speed", fix)
+        raise UnitError(f"'{symbol}' is ambiguous: a count or a speed", fix)
     top, bottom, dimension = SYMBOLS[f"{prefix}FLOP"]
     if flops is Flops.RATE and not lower.endswith("flop"):
         dimension = tuple(d - t for d, t in zip(dimension, TIME, strict=True))  # type: ignore[assignment]
@@ -172,7 +173,8 @@ def _suggestion(symbol: str) -> str | None:
 
 
 def _told_apart(name: str) -> str:
-    """A unit's name for a suggestion; of bytes and bits, which differ in case only, which it is."""
+    """Returns a unit's name for a suggestion, with "bytes" or "bits" because these differ only in
+    case."""
     if SYMBOLS[name].dimension != INFORMATION:
         return f"'{name}'"
     return f"'{name}' ({'bytes' if name[-1] == 'B' else 'bits'})"

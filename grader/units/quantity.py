@@ -1,4 +1,4 @@
-"""A number with a dimension, and the arithmetic that keeps dimensions apart."""
+"""A number with a dimension, with arithmetic that checks dimensions."""
 
 from __future__ import annotations
 
@@ -44,11 +44,11 @@ _DESCRIPTIONS: dict[Dimension, str] = {
 
 
 class DimensionError(ValueError):
-    """Two dimensions that don't go together, in words."""
+    """The dimensions of two values don't match; the message says which."""
 
 
 def base_unit(dimension: Dimension) -> str:
-    """The unit of *dimension* spelled in base units, such as "bit/s"; empty for a plain number."""
+    """Returns the unit of *dimension* in base units, such as "bit/s"; empty for a plain number."""
     over = [_power(n, e) for n, e in zip(BASES, dimension, strict=True) if e > 0]
     under = [_power(n, -e) for n, e in zip(BASES, dimension, strict=True) if e < 0]
     if not over and not under:
@@ -79,7 +79,7 @@ def describe(dimension: Dimension) -> str:
 
 
 def dimension_of(value: object) -> Dimension:
-    """The dimension of a quantity, and ONE for anything else."""
+    """Returns the dimension of a quantity; ONE for anything else."""
     return value.dimension if isinstance(value, Quantity) else ONE
 
 
@@ -87,14 +87,14 @@ def dimension_of(value: object) -> Dimension:
 class Quantity:
     """A magnitude in base units (bit, FLOP, token, param, sample, s, J, USD) and its dimension.
 
-    Never dimensionless: arithmetic that cancels the dimension gives a plain number. There is no
-    rounding and no whole division by a plain number, since both depend on the unit.
+    Never dimensionless: arithmetic that cancels the dimension returns a plain number. Rounding and
+    integer division by a plain number are not supported, because both depend on the unit.
     """
 
     magnitude: int | float
     dimension: Dimension
     unit: str | None = field(default=None, compare=False)
-    """The unit it was written in, used when it is printed; lost in arithmetic."""
+    """The unit it was written in, for printing; lost in arithmetic."""
 
     def __add__(self, other: object) -> Quantity:
         magnitude = self._same(other, "add", "and")
@@ -137,20 +137,20 @@ class Quantity:
         return NotImplemented
 
     def __floordiv__(self, other: object) -> int | float:
-        return self.magnitude // self._same(other, "divide whole", "by")
+        return self.magnitude // self._same(other, "floor-divide", "by")
 
     def __rfloordiv__(self, other: object) -> int | float:
-        return self._same(other, "divide whole", "by") // self.magnitude
+        return self._same(other, "floor-divide", "by") // self.magnitude
 
     def __mod__(self, other: object) -> Quantity:
         return quantity(
-            mod(self.magnitude, self._same(other, "divide whole", "by")), self.dimension
+            mod(self.magnitude, self._same(other, "floor-divide", "by")), self.dimension
         )
 
     def __pow__(self, exponent: object) -> Number:
         if not _is_plain(exponent):
             raise DimensionError("an exponent must be a plain number")
-        # A float exponent serves square roots: (B**2) ** 0.5 is B again.
+        # A float exponent allows square roots: (B**2) ** 0.5 is B again.
         powers = [e * cast("float", exponent) for e in self.dimension]
         if not all(math.isfinite(p) and p == int(p) for p in powers):
             raise DimensionError(f"can't raise {describe(self.dimension)} to the power {exponent}")
@@ -188,7 +188,7 @@ class Quantity:
         return self._compare(other, ge)
 
     def _compare(self, other: object, how: Callable[[float, float], bool]) -> bool:
-        # Zero is zero in every unit; "free_memory > 0" says what is meant.
+        # Zero is zero in every unit, so "free_memory > 0" is allowed.
         if _is_plain(other) and other == 0:
             return how(self.magnitude, 0)
         return how(self.magnitude, self._same(other, "compare", "with"))
@@ -218,7 +218,7 @@ def _is_plain(value: object) -> bool:
 
 
 _PLAIN = frozenset({int, float})
-# A frozen dataclass sets its fields in a roundabout way, and expressions make many quantities.
+# Setting fields of a frozen dataclass is slow, and expressions create many quantities.
 _new = cast("Callable[[type[Quantity]], Quantity]", object.__new__)
 _set_magnitude = vars(Quantity)["magnitude"].__set__
 _set_dimension = vars(Quantity)["dimension"].__set__
@@ -226,7 +226,7 @@ _set_unit = vars(Quantity)["unit"].__set__
 
 
 def quantity(magnitude: float, dimension: Dimension, unit: str | None = None) -> Quantity:
-    """The same as Quantity(magnitude, dimension, unit), in half the time."""
+    """Returns Quantity(magnitude, dimension, unit) in half the time of the constructor."""
     made = _new(Quantity)
     _set_magnitude(made, magnitude)
     _set_dimension(made, dimension)
@@ -245,5 +245,5 @@ def _combined(one: Dimension, other: Dimension, sign: int) -> Dimension:
 
 def _bounded(exponents: list[int]) -> Dimension:
     if any(abs(e) > MAX_EXPONENT for e in exponents):
-        raise DimensionError(f"no quantity here has a power above {MAX_EXPONENT}")
+        raise DimensionError(f"an exponent of a unit is larger than {MAX_EXPONENT}")
     return cast("Dimension", tuple(exponents))

@@ -1,4 +1,4 @@
-"""A student's text, such as "1.2e9 B", to a number in the unit that was asked for."""
+"""Reading a student's text, such as "1.2e9 B", as a number in the expected unit."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ MAX_LENGTH = notation.LONGEST_TEXT
 
 
 class ReadError(ValueError):
-    """Not a number we can read: one line that says what was seen and how to write it."""
+    """The text is not a number that can be read; says why and how to write it, on one line."""
 
     def __init__(self, sentence: str):
         super().__init__(sentence)
@@ -27,12 +27,12 @@ class ReadError(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """What a text was read as."""
+    """The result of reading a text."""
 
     value: int | float
-    """In the unit that was asked for."""
+    """In the expected unit."""
     shown: str
-    """For "read as ...": "28 GB", or "26.1 GiB = 28.0247 GB" when the unit was another."""
+    """For "read as ...": "28 GB", or "26.1 GiB = 28.0247 GB" if the text has another unit."""
 
 
 def read(text: str, unit_text: str) -> Reading:
@@ -69,14 +69,14 @@ def read(text: str, unit_text: str) -> Reading:
 
 
 def _read_plain(found: float, rest: str, asked: Unit) -> Reading:
-    """For an answer without a dimension: a percentage, a factor such as "3.2x", and no unit."""
+    """Reads an answer without a dimension: a percentage, a factor such as "3.2x", or no unit."""
     word = rest.casefold()
     if word in {"x", "times"} and asked.text != "%":
         return Reading(found, number(found))
     if word not in {"%", "percent"}:
         wanted = "a percentage" if asked.text == "%" else "a plain number"
-        hint = _billions(rest) or f"leave out '{quoted(rest)}'"
-        raise ReadError(f"expected {wanted}, got a number with '{quoted(rest)}' behind it; {hint}")
+        hint = _billions(rest) or f"remove '{quoted(rest)}'"
+        raise ReadError(f"expected {wanted}, got a number followed by '{quoted(rest)}'; {hint}")
     if asked.text == "%":
         return Reading(found, with_unit(found, "%"))
     value = scaled(found, 1, 100)
@@ -89,7 +89,7 @@ _SEVERAL = re.compile(notation.SEVERAL)
 
 
 def _split(text: str, example: str) -> tuple[int | float, str]:
-    """The number at the start of *text*, and what follows it."""
+    """Returns the number at the start of *text*, and the rest."""
     match = _NUMBER.match(text)
     if not match:
         raise ReadError(_why_no_number(text, example))
@@ -113,20 +113,20 @@ def _value(match: re.Match[str], text: str) -> int | float:
     exponent = match["exponent"] or ""
     if match["ten"]:
         exponent = f"e{int(exponent[1:] or '0') + _power(match['ten'], text)}"
-    # From its text at once: rounded once, never slow, and infinite where it is too large.
+    # Converted from its text, so rounded once, never slow, and infinite if too large.
     found = float(plain + exponent) if exponent or "." in plain else int(plain)
     return _quotient(found, match["divisor"], text) if match["divisor"] else found
 
 
 def _power(written: str, text: str) -> int:
     if len(written) > 5 or abs(int(written)) > 1000:
-        raise ReadError(f"the number '{quoted(text)}' is too large or too small to be an answer")
+        raise ReadError(f"the number '{quoted(text)}' is too large or too small")
     return int(written)
 
 
 def _raised(base: int, exponent: str, text: str) -> int | float:
     power = _power(exponent, text)
-    # Exact where it can be: 2^30 is an int, 10^-3 the nearest float.
+    # Exact if possible: 2^30 is an int, 10^-3 the nearest float.
     return base**power if power >= 0 else float(f"1e{power}") if base == 10 else 2.0**power
 
 
@@ -138,21 +138,21 @@ def _quotient(found: float, divisor: str, text: str) -> int | float:
 
 
 def _finite(found: float, text: str) -> int | float:
-    # An int too large for a float is no answer either, and would overflow where it is compared.
+    # An int too large for a float would overflow in comparisons.
     if not -1.7e308 < found < 1.7e308:
-        raise ReadError(f"the number '{quoted(text)}' is too large to be an answer")
+        raise ReadError(f"the number '{quoted(text)}' is too large")
     return found
 
 
 def _decimal_comma(text: str) -> str:
     return (
-        f"'{quoted(text)}' has a comma that doesn't group thousands; "
-        "write the decimals behind a point, as in '1.5'"
+        f"'{quoted(text)}' has a comma that is not a thousands separator; "
+        "use a decimal point, as in '1.5'"
     )
 
 
 def _refuse_more(text: str, end: int, rest: str, example: str) -> None:
-    """Raises ReadError when more than a unit follows the number."""
+    """Raises ReadError if more than a unit follows the number."""
     if any(c.isdigit() and not c.isascii() for c in rest):
         raise ReadError(f"'{quoted(text)}' has digits other than 0 to 9")
     if rest.startswith(",") or (text[:end][-1:].isdigit() and re.match(r",\s?\d", rest)):
@@ -178,7 +178,7 @@ def _why_no_number(text: str, example: str) -> str:
     if any(c.isdigit() and not c.isascii() for c in text):
         return f"'{seen}' has digits other than 0 to 9; write a number like {example}"
     if re.search(r"[0-9]", text) and re.match(r"[^\W\d_]|[~≈<>≤≥±=]", text):
-        return f"'{seen}' doesn't start with its number; write one number like {example}"
+        return f"'{seen}' doesn't start with a number; write one number like {example}"
     return f"'{seen}' is not a number; write one like {example}"
 
 
@@ -199,7 +199,7 @@ def _unknown(error: UnitError, rest: str, asked: Unit, example: str) -> str:
         return f"can't read '{quoted(rest)}' as a unit; write the answer like {example}"
     if error.fix is not None and error.fix.startswith("write '"):
         return f"{error.what}; {error.fix}"
-    # The registry's near miss may be far from what was asked; one of that dimension is not.
+    # The closest known unit may have another dimension; suggest one with the expected dimension.
     named = (n for n in SUGGESTED if SYMBOLS[n].dimension == asked.dimension)
     near = nearest(rest, (*FITTING.get(asked.dimension, ()), *named, asked.text))
     fix = f"did you mean '{near}'? Or write the answer" if near else "write the answer"
@@ -213,11 +213,11 @@ def _what_else(rest: str, given: Unit) -> str:
 
 def _billions(rest: str) -> str | None:
     bytes_alone = rest.split(" ", maxsplit=1)[0] == "B"
-    return "'B' means bytes, so write billions as in '7e9'" if bytes_alone else None
+    return "'B' means bytes; write billions as '7e9'" if bytes_alone else None
 
 
 def _converted(found: float, given: Unit, asked: Unit, text: str) -> int | float:
-    """*found* in the asked unit, rounded once: as near as a float can be."""
+    """Returns *found* in the expected unit, rounded once to the nearest float."""
     top, bottom = found.as_integer_ratio()
     top *= given.numerator * asked.denominator
     bottom *= given.denominator * asked.numerator

@@ -1,4 +1,4 @@
-"""Every spelling of every unit, and what it stands for in base units."""
+"""All spellings of all units, with their values in base units."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ class Measure(NamedTuple):
 
 
 class _Family(NamedTuple):
-    """A unit with the prefixes it takes; the first spelling is the one we print."""
+    """A unit with its prefixes; the first spelling is used for printing."""
 
     spellings: str
     measure: Measure
     prefixes: str = ""
     words: str = ""
-    """Spellings that take a prefix in full, such as "gigabytes"."""
+    """Spellings that take full prefixes, such as "gigabytes"."""
 
 
 DECIMAL = {"k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18, "Z": 21}
@@ -98,7 +98,7 @@ def _scaled(measure: Measure, prefix: str) -> Measure:
         return Measure(top << BINARY[prefix], bottom, dimension)
     if prefix in SMALL:
         return Measure(top, bottom * 10 ** SMALL[prefix], dimension)
-    # "KB" is written as often as "kB" and, like "GB", counts in thousands here.
+    # "KB" is as common as "kB" and means 1000 bytes here, like "GB".
     return Measure(top * 10 ** DECIMAL[prefix.replace("K", "k")], bottom, dimension)
 
 
@@ -126,7 +126,7 @@ def _spelled() -> Iterator[tuple[str, _Spelled]]:
 def _without_repeats() -> dict[str, _Spelled]:
     symbols: dict[str, _Spelled] = {}
     for spelling, spelled in _spelled():
-        # The first meaning holds: "min" is a minute, never a milli-inch of a later family.
+        # The first meaning wins: "min" is a minute, never a milli-inch of a later family.
         symbols.setdefault(spelling, spelled)
     return symbols
 
@@ -136,10 +136,10 @@ SYMBOLS: Mapping[str, Measure] = MappingProxyType({text: s.measure for text, s i
 PREFIXED: Mapping[str, tuple[str, str]] = MappingProxyType(
     {text: (s.prefix, s.base) for text, s in _ALL.items()}
 )
-"""Every spelling's prefix as a letter, which may be empty, and what it stands before."""
+"""Each spelling's prefix as a letter, possibly empty, and its base unit."""
 
-# The spellings that expressions may use as names. Few, because each is taken from the authors:
-# lower-case b for a batch, or T for a sequence length, stay theirs.
+# Spellings that expressions may use as names. Only a few, because authors can't use them as their
+# own names: lower-case b for a batch or T for a sequence length stay free.
 _NAMES = """
 byte B kB MB GB TB PB EB KiB MiB GiB TiB PiB
 bit kbit Mbit Gbit Tbit kb Mb Gb Tb Kibit Mibit Gibit
@@ -149,10 +149,10 @@ s ms us ns ps min h day Hz kHz MHz GHz
 J mJ uJ nJ pJ kJ MJ GJ W mW kW MW Wh kWh MWh USD
 """
 NAMES = tuple(_NAMES.split())
-# What suggestions are made from; of two that differ in case only, the later one is suggested.
+# Candidates for suggestions; if two differ only in case, the later one is suggested.
 SUGGESTED = ("bits", "bytes", "tokens", "params", "samples", "%", *reversed(NAMES))
 
-# What a quantity is printed in when nobody says: the largest that leaves one digit or more.
+# Default units for printing: the largest that leaves at least one digit before the decimal point.
 FITTING: Mapping[Dimension, tuple[str, ...]] = MappingProxyType(
     {
         INFORMATION: ("bit", "B", "kB", "MB", "GB", "TB", "PB", "EB"),

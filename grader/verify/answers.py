@@ -13,7 +13,7 @@ from grader.grading.score import score
 from grader.kinds import Example, Unreadable, kinds, share
 from grader.kinds.attempts import needs_of
 from grader.kinds.hidden.given import Given
-from grader.kinds.numeric import NumericKey
+from grader.kinds.numbers import NumericKey
 from grader.kinds.prediction import Predicted, Prediction
 from grader.model import (
     Answer,

@@ -11,7 +11,7 @@ from itertools import combinations
 from grader import units
 from grader.expressions import ExpressionError, TextError, evaluate, fill
 from grader.kinds import kinds
-from grader.kinds.numeric import NumericKey
+from grader.kinds.numbers import NumericKey
 from grader.kinds.prediction import Predicted
 from grader.kinds.table import TableKey
 from grader.kinds.tolerance import Interval, scaled, within

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from grader.kinds import Unreadable, kinds
-from grader.kinds.numeric import NumericKey
+from grader.kinds.numbers import NumericKey
 from grader.model import Key, Mistake, Part, Tolerance
 from grader.model.item import (
     ChoiceItem,

@@ -181,7 +181,7 @@ def test_a_sample_that_is_filled_in_and_handed_in_is_nobodys_work(own: Class) ->
     got = graded(own)
     assert got["ada"] == ""  # not a zero, but nothing that can be graded
     grade = json.loads((own.home / "results" / "grades" / "ada.json").read_text(encoding="utf-8"))
-    said = "this is the sample for practice, which is not graded" + SENTENCE
+    said = "this is the practice sample, which is not graded" + SENTENCE
     assert {m["feedback"] for m in grade["marks"]} == {said}
     remote.push({"quiz.ipynb": solved.read_bytes()})
     assert float(graded(own)["ada"]) > 0

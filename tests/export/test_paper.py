@@ -260,7 +260,7 @@ def test_boxes_are_of_the_answers_kind(bank: Bank, tmp_path: Path) -> None:
     assert text.count('class="cell"') == 1 + 3 + 2
     assert text.count('class="tick"') == 2
     assert re.findall(r"<small>(\d\.\d)</small>", text) == ["1.1", "1.2", "2.1", "2.2"]
-    assert "every option counts" in text
+    assert "each option counts" in text
 
 
 def test_the_same_key_prints_the_same_files(bank: Bank, tmp_path: Path) -> None:

@@ -1,6 +1,6 @@
-"""Hidden cases: inputs and expected results for what students write, made from solution files.
+"""Hidden cases: inputs and expected results for students' code, made from solution files.
 
-All of this stays left of the wall. What crosses is the inputs alone.
+Only the inputs enter the student's process.
 """
 
 from grader.kinds.hidden.cases import Case, Hidden, hidden, run_here, watch_request

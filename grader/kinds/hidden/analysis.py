@@ -1,7 +1,7 @@
-"""Analysis of students' code: short code here, long code in a process that can be ended.
+"""Analysis of students' code: long code is analyzed in a process that can be killed.
 
-A short text can be parsed in a fraction of a second, whatever it says. A long one can hold the
-interpreter's lock for seconds, so that every other thread waits, or take gigabytes.
+A short text can always be parsed in a fraction of a second. A long one can hold the interpreter's
+lock for seconds, which stops all other threads, or take gigabytes of memory.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from grader.files import PACKAGE
 from grader.kinds.hidden import doubts, rules, source, statements
 
 MOST_HERE = 20_000
-"""Characters that are analyzed in this process."""
+"""Maximum number of characters to analyze in this process."""
 SECONDS = 10.0
-"""For the analysis of longer code, before its process is ended."""
+"""Time limit for analyzing longer code, in seconds; then its process is killed."""
 _MEMORY_BYTES = 2_000_000_000
 _MOST_SAID = 4_000_000
-"""Bytes of one result."""
+"""Maximum size of one result, in bytes."""
 _PROGRAM = "from grader.kinds.hidden.analysis import serve; serve()"
 
 FUNCTIONS: Mapping[str, Callable[..., str | None]] = {
@@ -37,40 +37,40 @@ FUNCTIONS: Mapping[str, Callable[..., str | None]] = {
     "broken": rules.broken,
     "undecidable": doubts.undecidable,
 }
-"""What can be asked, all of it of texts."""
+"""The analyses by name; all arguments are texts or lists of texts."""
 
 
 class NotAnalyzedError(Exception):
-    """Nobody can tell what the code is made of; says why, as the end of a sentence."""
+    """The code can't be analyzed; says why, as the end of a sentence."""
 
 
 def definitions(cells: Sequence[str], name: str) -> str:
-    """As `source.definitions`. Raises NotAnalyzedError."""
+    """Calls `source.definitions`. Raises NotAnalyzedError."""
     return str(_result("definitions", list(cells), name))
 
 
 def functions_of(code: str) -> str:
-    """As `source.functions_of`. Raises NotAnalyzedError."""
+    """Calls `source.functions_of`. Raises NotAnalyzedError."""
     return str(_result("functions_of", code))
 
 
 def shape_of(code: str) -> str:
-    """As `statements.shape_of`. Raises NotAnalyzedError."""
+    """Calls `statements.shape_of`. Raises NotAnalyzedError."""
     return str(_result("shape_of", code))
 
 
 def unknown(code: str) -> str | None:
-    """As `source.unknown`. Raises NotAnalyzedError."""
+    """Calls `source.unknown`. Raises NotAnalyzedError."""
     return _text(_result("unknown", code))
 
 
 def broken(code: str, forbidden: Sequence[str]) -> str | None:
-    """As `rules.broken`. Raises NotAnalyzedError."""
+    """Calls `rules.broken`. Raises NotAnalyzedError."""
     return _text(_result("broken", code, list(forbidden))) if forbidden else None
 
 
 def undecidable(code: str, forbidden: Sequence[str]) -> str | None:
-    """As `doubts.undecidable`. Raises NotAnalyzedError."""
+    """Calls `doubts.undecidable`. Raises NotAnalyzedError."""
     return _text(_result("undecidable", code, list(forbidden))) if forbidden else None
 
 
@@ -79,7 +79,7 @@ def _text(found: object) -> str | None:
 
 
 def _result(function: str, code: Any, *more: Any) -> object:
-    """What *function* says of *code*, one text or a list of them."""
+    """Returns the result of *function* for *code*, a text or a list of texts."""
     texts = [code] if isinstance(code, str) else code
     if sum(map(len, texts)) > MOST_HERE:
         return _worker().ask(function, code, *more)
@@ -92,7 +92,7 @@ def _result(function: str, code: Any, *more: Any) -> object:
 
 
 class _Worker:
-    """A process that analyzes one text after the other, and is started again once it was ended."""
+    """A process that analyzes one text at a time, restarted after it was killed."""
 
     def __init__(self) -> None:
         self.owner = os.getpid()
@@ -100,14 +100,16 @@ class _Worker:
         self._given_up: tuple[object, str] | None = None
 
     def ask(self, function: str, code: Any, *more: Any) -> object:
-        """What *function* says of the code. Raises NotAnalyzedError."""
+        """Returns the result of *function* for the code. Raises NotAnalyzedError."""
         if self._given_up is not None and self._given_up[0] == code:
-            raise NotAnalyzedError(self._given_up[1])  # a notebook is asked for many names
+            raise NotAnalyzedError(
+                self._given_up[1]
+            )  # the same notebook is analyzed for many names
         try:
             said = json.loads(self._reply(json.dumps([function, code, *more]).encode() + b"\n"))
             result, why = said["result"], said["why"]
         except TimeoutError:
-            why = f"its analysis took longer than {SECONDS:g} s"
+            why = f"its analysis took more than {SECONDS:g} s"
         except (OSError, ValueError, KeyError, TypeError):
             why = "its analysis ended without a result"
         else:
@@ -119,12 +121,12 @@ class _Worker:
         raise NotAnalyzedError(why)
 
     def _reply(self, request: bytes) -> bytes:
-        """The line that the process answers. Raises OSError, and TimeoutError when it is late."""
+        """Returns the process's reply line. Raises OSError, and TimeoutError if it is late."""
         if self._process is None or self._process.poll() is not None:
             self._process = _started()
         stdin, stdout = self._process.stdin, self._process.stdout
         assert stdin is not None and stdout is not None  # noqa: S101,PT018 - both are pipes
-        stdin.write(request)  # it reads all of it before anything else, so this can't wait
+        stdin.write(request)  # never blocks: the process reads the whole request first
         stdin.flush()
         said, end = bytearray(), time.monotonic() + SECONDS
         with selectors.DefaultSelector() as waiting:
@@ -140,14 +142,14 @@ class _Worker:
         return bytes(said)
 
     def end(self) -> None:
-        """Ends the process, if there is one."""
+        """Kills the process, if there is one."""
         process, self._process = self._process, None
         if process is not None:
             process.kill()
             process.communicate()
 
     def __del__(self) -> None:
-        with contextlib.suppress(Exception):  # at the end of the interpreter nothing is sure
+        with contextlib.suppress(Exception):  # at interpreter shutdown, anything may be gone
             self.end()
 
 
@@ -159,7 +161,7 @@ def _started() -> subprocess.Popen[bytes]:
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.DEVNULL,
-        start_new_session=True,  # Ctrl-C is for us: a worker ends when its input does
+        start_new_session=True,  # Ctrl-C must not reach it: a worker ends at the end of its input
     )
 
 
@@ -167,7 +169,8 @@ _here = threading.local()
 
 
 def _worker() -> _Worker:
-    """This thread's own, so that none waits for another's code; never one from before a fork."""
+    """Returns this thread's worker, so that threads don't wait for each other; never one from
+    before a fork."""
     worker = getattr(_here, "worker", None)
     if not isinstance(worker, _Worker) or worker.owner != os.getpid():
         worker = _here.worker = _Worker()
@@ -175,7 +178,7 @@ def _worker() -> _Worker:
 
 
 def serve() -> None:
-    """Answers each line of the input with a line of the output: the worker's program."""
+    """The worker's program: answers each line of the input with a line of output."""
     with contextlib.suppress(ImportError, ValueError, OSError):
         import resource
 

@@ -1,4 +1,4 @@
-"""Code that a problem's author wrote, run in this process: solutions are as trusted as we are."""
+"""Runs code by a problem's author in this process: solutions are trusted like the grader's code."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from typing import Any
 
 
 def run_authored(text: str, space: dict[str, Any], where: str = "") -> None:
-    """Runs *text*, from a solution file or of an answer made from one, in *space*.
+    """Runs *text*, from a solution file or made from one, in the namespace *space*.
 
-    `inspect` finds the source of its functions, as it does for a notebook's cells: Triton reads it.
+    `inspect` can find the source of its functions, as for a notebook's cells, because Triton reads
+    it.
     """
     where = where or f"<solution {hashlib.sha256(text.encode()).hexdigest()[:12]}>"
     linecache.cache[where] = (len(text), None, text.splitlines(keepends=True), where)
@@ -18,7 +19,7 @@ def run_authored(text: str, space: dict[str, Any], where: str = "") -> None:
 
 
 def line_raised(error: BaseException, file: str) -> int | None:
-    """The last line of *file* that *error* came through; None when it came through none."""
+    """Returns the last line of *file* in the traceback of *error*; None if there is none."""
     line = error.lineno if isinstance(error, SyntaxError) and error.filename == file else None
     trace = error.__traceback__
     while trace is not None:

@@ -25,23 +25,24 @@ from grader.wire import trial, watch
 from grader.wire.values import read
 
 REPEATED = 2
-"""Cases that are asked for once more at the end, so that what hangs on the order shows."""
+"""The number of cases to call again at the end, to detect dependence on the order of calls."""
 MOST_CASES = 200
 
 _NUMBER = re.compile(r"(?<![\w.])[+-]?\d[\w.+]*")
-"""In an author's sentence: it may be of a hidden input, or one that a student's code chose."""
+"""Pattern of numbers in an author's sentence: one may come from a hidden input or a student's
+code."""
 _LITERAL = re.compile(r"""["']([A-Za-z_]\w*)["']|\b([A-Za-z_]\w*)=""")
 
 _OPAQUE = '{"t": "object"'
-"""What `encode` says of a value that no `decode` makes again; in a text its quotes are escaped."""
+"""How `encode` marks a value that `decode` can't restore; inside a text, the quotes are escaped."""
 
 UNCOMPARED = ...
-"""Expected of a case for which properties alone decide."""
+"""The expected result of a case that only properties judge."""
 
 
 @dataclass(frozen=True, slots=True)
 class Raises:
-    """What is expected of a case where something is to be raised."""
+    """The expected result of a case that must raise an exception."""
 
     type: str
 
@@ -54,20 +55,21 @@ class Case:
     call: Call
     near: Closeness
     again: bool = False
-    """Whether it is another's repetition."""
+    """Whether it repeats another case."""
 
 
 class Hidden:
     """One part's functions in the solution file, and the cases for one variant.
 
     For a part `softmax` the file defines `softmax` (the reference), `softmax_cases(rng, given)`
-    (yields a group, the arguments by name, and where it differs the closeness), at least three
+    (yields a group, the arguments by name, and optionally a closeness), at least three
     `softmax_wrong_...`, at least one `softmax_right_...` (written in another way); and may define
-    `softmax_expected(**inputs)` (what is right, by another road than calling the reference) and
+    `softmax_expected(**inputs)` (the expected result, by an independent method) and
     `softmax_holds(inputs, result)` (yields a sentence for each property that does not hold). Where
-    properties alone decide, a result must have the form of the reference's own, or keep to what
-    `softmax_form(inputs, result)` asks of its form, where right ones differ in it.
-    A wrong one may call or subclass the reference by its name; a right one may not.
+    only properties decide, a result must have the form of the reference's result, or satisfy
+
+    `softmax_form(inputs, result)` if the form of right results varies.
+    A `_wrong_` function may call or subclass the reference by its name; a `_right_` one may not.
     """
 
     def __init__(self, part: str, draw: Draw, near: Closeness, driver: str, tools: tuple[str, ...]):
@@ -80,31 +82,31 @@ class Hidden:
         self._forms: dict[Call, object] = {}
 
     def named(self, kind: str) -> Mapping[str, Callable[..., Any]]:
-        """The functions `PART_KIND_...` by the end of their names."""
+        """Returns the functions `PART_KIND_...` by the end of their names."""
         start = f"{self.part}_{kind}_"
         space = vars(self._module)
         return {n.removeprefix(start): f for n, f in space.items() if n.startswith(start)}
 
     def get(self, kind: str = "") -> Any:
-        """`PART`, or `PART_KIND`; None when the file has none."""
+        """Returns `PART` or `PART_KIND` of the file; None if it is not defined."""
         return getattr(self._module, f"{self.part}_{kind}" if kind else self.part, None)
 
     def source(self, function: str, name: str) -> str:
-        """What a student would write who wrote that function of the file, under *name*.
+        """Returns the code of a student who wrote that function of the file, renamed to *name*.
 
-        To be run by `run_here` with the same *function*: as a text alone it would have one that
-        calls the reference meet itself.
+        Run it with `run_here` and the same *function*; otherwise, code that calls the reference
+        would call itself.
         """
         return definitions([self._draw.solution], function) + _bound(name, function)
 
     def leans(self, function: str) -> bool:
-        """Whether that function of the file calls the reference, itself or by another's help."""
+        """Returns whether that function of the file calls the reference, directly or indirectly."""
         found = definitions([self._draw.solution], function)
         return function != self.part and bool(definitions([found], self.part))
 
     @cached_property
     def cases(self) -> tuple[Case, ...]:
-        """In the order in which they are called: the solution's, and some once more."""
+        """The cases in the order of their calls: those of the solution, then some repetitions."""
         import numpy as np
 
         make = self.get("cases")
@@ -137,18 +139,19 @@ class Hidden:
                 raise ValueError(f"'{self.part}_cases' yields more than {MOST_CASES} cases")
             text = json.dumps({name: trial.encode(value) for name, value in inputs.items()})
             if _OPAQUE in text:
-                raise ValueError(f"'{self.part}_cases' yields an input that can't be sent")
+                raise ValueError(f"'{self.part}_cases' yields an input that can't be serialized")
             call = Call(inputs=text, seed=(seed + number) % 2**31, group=group)
             near = Closeness(**more[0]) if more else self._near
             yield Case(group=group, call=call, near=near)
 
     def expected(self, case: Case) -> object:
-        """What is right for *case*, as `values.read` returns it; or Raises, or UNCOMPARED."""
+        """Returns the expected result of *case* as `values.read` returns it, or Raises, or
+        UNCOMPARED."""
         function = self.get("expected")
         if function is None:
             said = self.said(case)
             if said.get("type") == ModuleNotFoundError.__name__:
-                # No student is asked to raise that: the reference lacks a package here.
+                # Not an expected exception: the reference lacks a package here.
                 raise PackageError(f"'{self.part}' can't be judged here: {said.get('what')}")
             return _settled(said)
         inputs = {name: trial.decode(raw) for name, raw in json.loads(case.call.inputs).items()}
@@ -161,7 +164,7 @@ class Hidden:
 
     @cached_property
     def wanted(self) -> tuple[object, ...]:
-        """`expected` of every case; computed once for those that are repeated."""
+        """`expected` of every case; computed only once for repeated cases."""
         return tuple(self._known[case.call] for case in self.cases)
 
     @cached_property
@@ -174,20 +177,21 @@ class Hidden:
 
     @cached_property
     def names(self) -> frozenset[str]:
-        """What an author wrote as the name of something, such as a key of a driver's dict."""
+        """Names in the author's code, such as the keys of a driver's dict."""
         texts = (self.driver, *self.tools, self._draw.solution)
         return frozenset(name for t in texts for pair in _LITERAL.findall(t) for name in pair)
 
     @cached_property
     def uncompared(self) -> tuple[Case, ...]:
-        """The cases for which properties alone decide, without repetitions."""
+        """The cases that only properties judge, without repetitions."""
         cases = zip(self.cases, self.wanted, strict=True)
         return tuple(c for c, want in cases if want is UNCOMPARED and not c.again)
 
     def unheld(self, case: Case, raw: Mapping[str, Any]) -> str | None:
-        """The first property that does not hold for a result; None when all do.
+        """Returns the first property that does not hold for a result; None if all hold.
 
-        The form comes first: an author's code is not to meet what it was not written for.
+        The form is checked first, so that the author's code meets only results that it was written
+        for.
         """
         if self._known[case.call] is UNCOMPARED:
             own = self.get("form") is not None
@@ -197,7 +201,7 @@ class Hidden:
         return self._asked("holds", case, raw)
 
     def _asked(self, kind: str, case: Case, raw: Mapping[str, Any]) -> str | None:
-        """The first sentence of an author's function of a result."""
+        """Returns the first sentence that an author's function yields for a result."""
         function = self.get(kind)
         if function is None:
             return None
@@ -205,15 +209,15 @@ class Hidden:
         try:
             found = next(iter(function(inputs, trial.decode(raw))), None)
         except (Exception, SystemExit):  # noqa: BLE001  # the result is not what it can be asked of
-            return "the result is not of the kind that is asked for"
+            return "the result does not have the expected type"
         return None if found is None else _NUMBER.sub("…", str(found))
 
     def _deformed(self, case: Case, raw: Mapping[str, Any]) -> str | None:
-        """How the form of a result differs from that of the reference's own.
+        """Returns how the form of a result differs from the reference's result; None if it does
+        not.
 
-        Where the reference can't be run, such as for a package that is missing where old evidence
-        is scored again, there is nothing to hold it against. No student can bring that about, and
-        the gate sees a reference that raises elsewhere.
+        If the reference can't be run, such as when old evidence is scored without a package, the
+        form is not checked. Students can't cause that, and the gate detects references that raise.
         """
         if case.call not in self._forms:
             self._forms[case.call] = _settled(self.said(case))
@@ -221,7 +225,7 @@ class Hidden:
         return None if isinstance(form, Raises) else deformed(read(raw), form, case.near)
 
     def said(self, case: Case) -> Mapping[str, Any]:
-        """What came of calling the reference."""
+        """Returns the result of calling the reference."""
         return perform(self._trial(case), {"it": self.get()})
 
     def _trial(self, case: Case) -> Trial:
@@ -234,20 +238,20 @@ def _settled(said: Mapping[str, Any]) -> object:
     if said["is"] == "raised":
         return Raises(str(said["type"]))
     if said["is"] != "returned":
-        raise ValueError(f"the reference's result can't be sent: {said.get('what', '')}")
+        raise ValueError(f"the reference's result can't be serialized: {said.get('what', '')}")
     return read(said["v"])
 
 
 def watch_request(trial: Trial) -> Mapping[str, object]:
-    """What a request says so that `grader.wire.trial` watches for what is forbidden."""
+    """Returns the request that makes `grader.wire.trial` watch for forbidden names."""
     if not trial.forbid:
         return {}
     return {"watch": inspect.getsource(watch), "forbid": list(trial.forbid)}
 
 
 def perform(one: Trial, space: Mapping[str, Any]) -> Mapping[str, Any]:
-    """What `grader.wire.trial` says of the first call of *one*, made right here: for code of
-    ours."""
+    """Returns the result of the first call of *one* by `grader.wire.trial`, run in this process;
+    for trusted code only."""
     (call,) = one.calls[:1]
     asked: dict[str, Any] = {
         "name": one.name,
@@ -260,13 +264,13 @@ def perform(one: Trial, space: Mapping[str, Any]) -> Mapping[str, Any]:
     else:
         asked |= {"inputs": json.loads(call.inputs), **watch_request(one)}
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # wrong implementations overflow, which is their point
+        warnings.simplefilter("ignore")  # wrong implementations are expected to overflow
         return trial.outcome(asked, space)
 
 
 @lru_cache(maxsize=256)
 def solution_module(text: str) -> types.ModuleType:
-    """The module of a solution's text. Runs it: an author's code, as trusted as ours."""
+    """Runs a solution's text, which is trusted, and returns its module."""
     file = _file_of(text)
     module = types.ModuleType(file.strip("<>"))
     module.__dict__["__file__"] = file
@@ -275,17 +279,16 @@ def solution_module(text: str) -> types.ModuleType:
 
 
 def _file_of(text: str) -> str:
-    """What tracebacks call the module of a solution's text."""
+    """Returns the file name of a solution's module in tracebacks."""
     return f"<grader_solution_{hashlib.sha256(text.encode()).hexdigest()[:12]}>"
 
 
 def hidden(
     part: str, draw: Draw, near: Closeness, driver: str = "", tools: tuple[str, ...] = ()
 ) -> Hidden:
-    """The hidden side of *part*.
+    """Returns the hidden cases of *part*.
 
-    Raises ValueError when its solution file can't be used, and PackageError when that is for a
-    package that is missing here.
+    Raises ValueError if its solution file can't be used, and PackageError if a package is missing.
     """
     if not draw.solution:
         raise ValueError("there is no solution file, so there are no hidden cases")
@@ -301,7 +304,7 @@ def hidden(
 
 
 def _require_packages(part: str, error: BaseException) -> None:
-    """Raises PackageError if *error* comes of a package that is missing here."""
+    """Raises PackageError if *error* is due to a missing package."""
     lacking = packages.lacking_for(error) if isinstance(error, ImportError) else ""
     if lacking:
         raise PackageError(
@@ -311,21 +314,21 @@ def _require_packages(part: str, error: BaseException) -> None:
 
 
 def _bound(name: str, function: str) -> str:
-    """The end of a source, by which *function* is the answer *name*."""
+    """Returns code that defines *name* as *function*, to append to its source."""
     return f"\n\n{name} = {function}\n"
 
 
 def run_here(one: Trial, source: str, function: str = "") -> Mapping[str, object]:
-    """What running *source* and every call of *one* would leave; for code of ours alone.
+    """Returns the data that running *source* and every call of *one* leaves; for trusted code only.
 
-    Of a *source* that `Hidden.source` made of *function*. What it was made of keeps a space of its
-    own, in which the part's name means the reference, as it does in the solution file.
+    *source* is code that `Hidden.source` made from *function*. Functions of the file keep their own
+    namespace, where the part's name means the reference, as in the solution file.
     """
     space: dict[str, Any] = {"__name__": "solution"}
     if function:
         run_authored(source.removesuffix(_bound(one.name, function)), space)
-        # A copy, for what is called as the student's; the functions keep the space they were made
-        # in. A wrong one that calls the reference would otherwise call itself until that fails.
+        # A copy for the student's names; functions keep the namespace in which they were defined.
+        # Otherwise, a wrong function that calls the reference would call itself forever.
         space = {**space, one.name: space[function]}
     else:
         run_authored(source, space)

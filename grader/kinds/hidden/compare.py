@@ -1,9 +1,9 @@
-"""Whether a result is the expected one, and if not, how it differs, without what was expected.
+"""Compares results with expected ones and says how they differ, without revealing expected values.
 
-A student reads it, and hidden inputs must not reach them that way. Nothing that a student's code
-can choose is in what is said here, be it a text (the name of a class or of a key) or a number (a
-shape, a length, a dtype, a place, or how many places differ): code that knows a hidden input could
-tell it by that.
+Students read these texts, and hidden inputs must not leak through them. So they contain nothing
+that a student's code can choose, neither texts (names of classes or keys) nor numbers (shapes,
+lengths, dtypes, positions, or counts of differences): code that knows a hidden input could encode
+it there.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from grader.wire.values import Array, Opaque
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Closeness:
-    """How near numbers must come: within absolute + relative times what is expected.
+    """How close numbers must be: within absolute + relative * |expected|.
 
-    Whole numbers are near to whole numbers within `absolute` alone: an index or a count that is
-    off by one is wrong, however large it is.
+    Integers must match within `absolute` alone: an index or a count that is off by one is wrong,
+    however large it is.
     """
 
     __pydantic_config__: ClassVar[dict[str, object]] = STRICT
@@ -31,13 +31,13 @@ class Closeness:
     relative: float = 1e-5
     absolute: float = 1e-7
     dtype: bool = True
-    """Whether an array must have the expected type of numbers."""
+    """Whether an array must have the expected dtype."""
 
 
 def difference(got: object, want: object, near: Closeness, what: str = "the result") -> str | None:
-    """How *got* differs from *want*, both as `values.read` returns them; None when it does not.
+    """Returns how *got* differs from *want*, as returned by `values.read`; None if it does not.
 
-    Lists and tuples are alike, and so are numbers and arrays without dimensions.
+    Lists and tuples are equal, and so are numbers and 0-dimensional arrays.
     """
     got, want = scalar(got), scalar(want)
     for kinds, compare in _COMPARED:
@@ -48,18 +48,18 @@ def difference(got: object, want: object, near: Closeness, what: str = "the resu
 
 def _flag(got: object, want: bool, _near: Closeness, what: str) -> str | None:
     if isinstance(got, bool) and got is not want:
-        return f"{what} has another value"
+        return f"{what} has a wrong value"
     return None if got is want else unlike(got, want, what)
 
 
 def _number(got: object, want: complex, near: Closeness, what: str) -> str | None:
     if isinstance(got, bool) or not isinstance(got, (int, float, complex)):
         return unlike(got, want, what)
-    return None if _close(got, want, near) else f"{what} has another value"
+    return None if _close(got, want, near) else f"{what} has a wrong value"
 
 
 def scalar(value: object) -> object:
-    """A single number for an array without dimensions."""
+    """Returns a single number for a 0-dimensional array; anything else unchanged."""
     return value.number if isinstance(value, Array) and not value.shape else value
 
 
@@ -86,16 +86,16 @@ def _array(got: object, want: Array, near: Closeness, what: str) -> str | None:
     if not isinstance(got, Array) or got.form != want.form:
         return unlike(got, want, what)
     if got.shape != want.shape:
-        return f"{what} has another shape"
+        return f"{what} has a wrong shape"
     if near.dtype and got.dtype != want.dtype:
-        return f"{what} has another dtype"
-    return f"{what} has other values" if _apart(got.numbers, want.numbers, near) else None
+        return f"{what} has a wrong dtype"
+    return f"{what} has wrong values" if _apart(got.numbers, want.numbers, near) else None
 
 
 def _apart(got: Any, want: Any, near: Closeness) -> bool:
-    """Whether any place differs.
+    """Returns whether any element differs.
 
-    Looked at in blocks: its steps take many times as much memory as what they are given.
+    Compares in blocks, because intermediate results take many times as much memory as the arrays.
     """
     got, want = got.reshape(-1), want.reshape(-1)
     blocks = (slice(start, start + _BLOCK) for start in range(0, want.size, _BLOCK))
@@ -123,7 +123,7 @@ def _items(
     if not isinstance(got, (list, tuple)):
         return unlike(got, want, what)
     if len(got) != len(want):
-        return f"{what} has another number of items"
+        return f"{what} has a wrong number of items"
     found = (difference(*both, near, f"an item of {what}") for both in zip(got, want, strict=True))
     return next((why for why in found if why is not None), None)
 
@@ -135,14 +135,14 @@ def mapping(
     what: str,
     differs: Callable[[object, object, Closeness, str], str | None],
 ) -> str | None:
-    """How the keys of *got* differ from those of *want*; or, by *differs*, what is under one."""
+    """Returns how the keys of *got* differ from those of *want*, or, by *differs*, the values."""
     if not isinstance(got, dict):
         return unlike(got, want, what)
     missing = [key for key in want if key not in got]
     if missing:
         return f"{what} has no {key_name(missing[0])}"
     if len(got) > len(want):
-        return f"{what} has a key that is not asked for"
+        return f"{what} has an unexpected key"
     found = (differs(got[key], want[key], near, f"{key_name(key)} of {what}") for key in want)
     return next((why for why in found if why is not None), None)
 
@@ -152,12 +152,12 @@ def _mapping(got: object, want: dict[object, object], near: Closeness, what: str
 
 
 def key_name(key: object) -> str:
-    """An expected key, where it is part of what is asked for rather than of a hidden input."""
+    """Returns an expected key if it is part of the question rather than of a hidden input."""
     return repr(key) if isinstance(key, str) and key.isidentifier() else A_KEY
 
 
 def without_names(why: str, known: Container[str]) -> str:
-    """The sentence without keys that are not *known* as an author's own words."""
+    """Returns the sentence without keys that are not *known* as the author's own words."""
     return _KEY.sub(lambda found: found[0] if found[1] in known else A_KEY, why)
 
 
@@ -166,7 +166,7 @@ WIDEST = 16
 
 
 def numbers_in(value: object) -> int:
-    """How many numbers stand in the arrays of a result."""
+    """Returns how many numbers the arrays of a result contain."""
     if isinstance(value, Array):
         return int(value.numbers.size)
     items = list(value.values()) if isinstance(value, dict) else value
@@ -174,17 +174,17 @@ def numbers_in(value: object) -> int:
 
 
 def unlike(got: object, want: object, what: str) -> str:
-    """That two things are not of one sort, or are not the same one."""
+    """Returns that two values differ in type, or are not the same object."""
     mine, right = kind_of(got), kind_of(want)
-    return f"{what} is {mine}, not {right}" if mine != right else f"{what} is another one"
+    return f"{what} is {mine}, not {right}" if mine != right else f"{what} is a different one"
 
 
 _BLOCK = 2**16
-"""Numbers that are compared at once."""
+"""Number of array elements to compare at once."""
 _KEY = re.compile(r"'(\w+)'")
 A_KEY = "one of the keys"
 
-# The types that students return by mistake, by the names that they have in the kernel.
+# Types that students often return by mistake, by their names in the kernel.
 _OPAQUE = {
     "builtins.function": "a function",
     "builtins.method": "a method",
@@ -203,8 +203,8 @@ _OPAQUE = {
     "builtins.type": "a class",
     "builtins.module": "a module",
     "an array of object": "an array of objects",
-    "pandas.core.series.Series": "a Series of pandas",
-    "pandas.core.frame.DataFrame": "a DataFrame of pandas",
+    "pandas.core.series.Series": "a pandas Series",
+    "pandas.core.frame.DataFrame": "a pandas DataFrame",
 }
 
 _KINDS: tuple[tuple[type, str], ...] = (
@@ -221,7 +221,7 @@ _KINDS: tuple[tuple[type, str], ...] = (
 
 
 def kind_of(value: object) -> str:
-    """What sort of thing *value* is, in a word or two."""
+    """Returns the type of *value* in a word or two."""
     if isinstance(value, Array):
         return "an array" if value.form == "array" else "a tensor"
     if isinstance(value, Opaque):
@@ -240,15 +240,15 @@ _COMPARED: tuple[tuple[tuple[type, ...], Callable[[Any, Any, Closeness, str], st
 
 _LONGEST = 80
 _READ = 4 * _LONGEST
-"""Characters that are looked at, with space that is left out of what is shown."""
+"""Maximum number of characters to examine, including whitespace that is not shown."""
 
 
 def shown(value: object) -> str:
-    """A result in one line of plain text, cut to length."""
+    """Returns a result on one line of plain text, shortened."""
     text = ""
     for piece in _told(value):
         text += piece
-        if len(text) > _READ:  # of a large result no more is written out than can be shown
+        if len(text) > _READ:  # don't format more of a large result than can be shown
             text += "…"
             break
     text = " ".join(text.split())
@@ -256,7 +256,7 @@ def shown(value: object) -> str:
 
 
 def _told(value: object) -> Iterator[str]:
-    """Its text, in pieces of bounded length."""
+    """Yields its text in pieces of bounded length."""
     if isinstance(value, Array):
         yield _array_told(value)
     elif isinstance(value, (list, tuple)):
@@ -282,7 +282,7 @@ def _array_told(value: Array) -> str:
     if not value.shape:
         return f"{value.numbers}"
     if not value.numbers.size:
-        # Never as lists: of a shape such as (4000, 5000, 0) that would be millions of them.
+        # Not nested lists: for a shape such as (4000, 5000, 0), there would be millions of them.
         return f"an empty {value.form} of shape {value.shape} ({value.dtype})"
     first = value.numbers if value.numbers.size <= _LONGEST else value.numbers.flat[:_LONGEST]
     return f"{first.tolist()} ({value.dtype})"

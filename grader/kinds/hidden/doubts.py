@@ -1,7 +1,7 @@
-"""Code whose text does not tell what it uses, as it reaches things in roundabout ways.
+"""Detects code whose text does not show what it calls, because it uses indirect access.
 
-A list of such ways is never complete. It is there so that what is on it goes to a person, while
-`grader.wire.watch` looks at what the code calls.
+The list of such ways is never complete. Code that uses one of them is reviewed by a person, and
+`grader.wire.watch` observes the calls.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ _BY_NAME = {
     "getattr": slice(1, 2), "__getattribute__": slice(None), "attrgetter": slice(None),
     "methodcaller": slice(1), "import_module": slice(1), "__import__": slice(1),
 }  # fmt: skip
-"""Functions that find a thing by its name, and which of their arguments are that name."""
+"""Functions that look up an object by name, and which of their arguments is the name."""
 _RUNNING = frozenset(["eval", "exec", "compile", "__builtins__"])
-"""Names of the language itself; a call of them is refused elsewhere."""
+"""Built-in names; calls of them are rejected elsewhere."""
 _REACHING = frozenset(
     [
         *("resolve_name", "locate", "find_spec", "module_from_spec", "exec_module", "load_module"),
@@ -29,7 +29,7 @@ _REACHING = frozenset(
         *("setprofile", "settrace", "setprofile_all_threads", "settrace_all_threads"),
     ]
 )
-"""Ways to any object, to code that stands nowhere, and to an end of the watching."""
+"""Ways to reach any object, to run code without source, and to stop the watching."""
 _MODULES = (
     "pkgutil", "inspect", "ctypes", "cffi", "gc", "code", "codeop", "runpy", "pydoc", "timeit",
     "pickle", "marshal", "shelve", "dill", "cloudpickle", "copyreg", "imp", "zipimport", "doctest",
@@ -38,18 +38,18 @@ _MODULES = (
     "numpy.f2py", "importlib.util", "importlib.machinery", "importlib.resources", "sys.modules",
     "sys.monitoring",
 )  # fmt: skip
-"""Modules that find things by their names, or run code that they are given as a text."""
+"""Modules that look up objects by name or run code given as text."""
 _PLAIN_CLASSES = frozenset(
     ["bool", "bytearray", "bytes", "dict", "float", "frozenset", "int", "list", "set", "str",
      "tuple"]
 )  # fmt: skip
-"""Classes of which a pattern's only positional part is the whole value."""
+"""Classes whose single positional subpattern matches the whole value."""
 
 
 def undecidable(source: str, forbidden: Sequence[str]) -> str | None:
-    """Why nobody can tell whether the code uses what is *forbidden*; None when one can.
+    """Returns why it is unclear whether the code uses what is *forbidden*; None if it is clear.
 
-    The words go on from "its code uses". What breaks a rule for all to see is `rules.broken`.
+    The text continues "it uses". Code that clearly breaks a rule is found by `rules.broken`.
     """
     tree = syntax_tree(source) if forbidden else None
     if tree is None:
@@ -66,7 +66,7 @@ def _doubts(
 ) -> Iterator[str]:
     if isinstance(node, ast.MatchClass):
         if node.kwd_attrs or (node.patterns and getattr(node.cls, "id", "") not in _PLAIN_CLASSES):
-            yield "a `case` that takes attributes of an object"
+            yield "a `case` that matches attributes of an object"
     elif isinstance(node, (ast.Import, ast.ImportFrom)):
         yield from _of_import(node)
     elif isinstance(node, ast.Constant):
@@ -93,7 +93,7 @@ def _of_name(node: ast.Name | ast.Attribute, names: Names, call: ast.Call | None
         if call is None:
             yield f"`{name}` under another name"
         elif call.keywords or any(text_of(one) is None for one in call.args[_BY_NAME[name]]):
-            yield f"`{name}` with a name that is made at run time"
+            yield f"`{name}` with a name computed at run time"
     elif call is None and isinstance(node, ast.Name) and name in _RUNNING:
         yield f"`{name}` under another name"
     elif name == "vars" and call is not None and call.args:

@@ -1,9 +1,8 @@
-"""Whether a result has the form of the reference's own, before any property is asked of it.
+"""Checks that a result has the form of the reference's result, before any property is checked.
 
-Where properties alone decide, an author's code computes with what a student's code returned. Of
-another shape that may broadcast to many times its size in our memory, and what is empty or NaN
-passes many a comparison. As in `grader.kinds.hidden.compare`, no text of the student's is in what
-is said.
+If only properties decide, the author's code computes with the student's result. A wrong shape may
+broadcast to many times its size in memory, and empty or NaN values pass many comparisons. As in
+`grader.kinds.hidden.compare`, no message contains text from the student.
 """
 
 from __future__ import annotations
@@ -18,12 +17,12 @@ from grader.wire.values import Array
 def deformed(
     got: object, want: object, near: Closeness, what: str = "the result", *, alone: bool = True
 ) -> str | None:
-    """How the form of *got* differs from that of *want*, both as `values.read` returns them.
+    """Returns how the form of *got* differs from that of *want*, both from `values.read`.
 
-    Of the same form are the same nesting, lengths, keys and shapes, and numbers of the same kind
-    (within arrays only with `near.dtype`). Where *want* has neither NaN nor infinity, *got* may
-    have none, and a number that stands *alone* rather than in a list is not negative where that of
-    *want* is not: a count of -1 would be less than any limit. Values and texts are not looked at.
+    The form is the nesting, lengths, keys, shapes, and kinds of numbers (within arrays, only with
+    `near.dtype`). If *want* has no NaN or infinity, *got* must not have any. A number that stands
+    *alone*, not in a list, must not be negative if that of *want* is not: a count of -1 would be
+    below any limit. Values and texts are not compared.
     """
     got, want = scalar(got), scalar(want)
     if isinstance(want, (list, tuple)):
@@ -38,12 +37,13 @@ def deformed(
 
 
 def _items(got: object, want: Sequence[object], near: Closeness, what: str) -> str | None:
-    """An array does for a list of numbers: code that asks for each item can't tell them apart."""
+    """Arrays are accepted for lists of numbers, because code that reads their items can't tell them
+    apart."""
     if not isinstance(got, (list, tuple, Array)):
         return unlike(got, want, what)
     length = got.shape[0] if isinstance(got, Array) else len(got)
     if length != len(want):
-        return f"{what} has another number of items"
+        return f"{what} has a wrong number of items"
     mine, item = _rows(got) if isinstance(got, Array) else got, f"an item of {what}"
     pairs = zip(mine, want, strict=True)
     found = (deformed(one, right, near, item, alone=False) for one, right in pairs)
@@ -51,7 +51,7 @@ def _items(got: object, want: Sequence[object], near: Closeness, what: str) -> s
 
 
 def _rows(array: Array) -> Sequence[object]:
-    """What it holds along its first dimension."""
+    """Returns its items along the first dimension."""
     form, dtype, shape = array.form, array.dtype, array.shape[1:]
     return [Array(form, dtype, shape, array.numbers[i, ...]) for i in range(array.shape[0])]
 
@@ -62,17 +62,17 @@ def _array(got: object, want: Array, near: Closeness, what: str) -> str | None:
     if not isinstance(got, Array) or got.form != want.form:
         return unlike(got, want, what)
     if got.shape != want.shape:
-        return f"{what} has another shape"
+        return f"{what} has a wrong shape"
     if near.dtype and _sort(got) != _sort(want):
-        return f"{what} has another dtype"
+        return f"{what} has a wrong dtype"
     for test, words in ((np.isnan, "NaN"), (np.isinf, "infinity")):
         if test(got.numbers).any() and not test(want.numbers).any():
-            return f"{what} has {words} in it"
+            return f"{what} contains {words}"
     return None
 
 
 def _sort(array: Array) -> str:
-    """Truth values, whole numbers, real ones or complex ones, of whatever width."""
+    """Returns whether its numbers are Boolean, integer, real, or complex, of any width."""
     kind = str(array.numbers.dtype.kind)
     return "i" if kind == "u" else kind
 
@@ -86,7 +86,7 @@ def _number(got: object, want: complex, near: Closeness, what: str, *, alone: bo
         return f"{what} is not finite"
     if not alone or isinstance(got, complex) or isinstance(want, complex):
         return None
-    # By a rounding error what is 0 may come out below it.
+    # A rounding error may turn 0 into a negative number.
     room = near.absolute + (0 if isinstance(want, int) else near.relative * abs(want))
     return f"{what} is negative" if got < -room and want >= 0 else None
 

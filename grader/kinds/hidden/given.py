@@ -1,4 +1,4 @@
-"""What a solution is given of a variant: plain numbers."""
+"""The numbers of a variant as solutions receive them."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from grader.units.quantity import Quantity, Value
 
 
 class Given(Mapping[str, object]):
-    """What a solution is given: each parameter as a plain number in its declared unit, or text."""
+    """The parameters for a solution: plain numbers in their declared units, or texts."""
 
     def __init__(self, parameters: Mapping[str, Value], facts: Facts):
         self._facts = facts
@@ -31,6 +31,6 @@ class Given(Mapping[str, object]):
         return len(self._values)
 
     def fact(self, item: str, name: str, unit: str = "") -> float | int | str:
-        """A fact as a plain number in *unit*, or as text."""
+        """Returns a fact as a plain number in *unit*, or as text."""
         value = self._facts[item][name]
         return value if isinstance(value, str) else units.magnitude(value, unit)

@@ -1,4 +1,4 @@
-"""The digest that a kernel says of a result before it shows it, computed from what it shows."""
+"""The digest that a kernel reports before it shows a result, recomputed from the result."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from grader.wire.trial import hash_of
 
 
 def digest_of(raw: Any) -> str:
-    """The digest of a result that `grader.wire.trial.encode` gave; of anything else, one of no
-    result.
+    """Returns the digest of a result from `grader.wire.trial.encode`; for anything else, the digest
+    of no result.
 
-    Raises ValueError where bytes are no base64.
+    Raises ValueError if bytes are not base64.
     """
     return hash_of(json.dumps(_with_hashes(raw)).encode())
 

@@ -1,8 +1,8 @@
-"""What a student may be told of an exception that a hidden case raised.
+"""What a student may read about an exception that a hidden case raised.
 
-By then the student's code knows hidden inputs, and may raise what tells them: a class with such a
-name, or any text. So names are shown that everybody knows, or that our own sources define, and of
-a message what our sources say in it.
+The student's code then knows hidden inputs and could put them into an exception's name or text. So
+only well-known names and names in our own sources are shown, and of a message only the words from
+our sources.
 """
 
 from __future__ import annotations
@@ -26,7 +26,8 @@ _LONGEST = 300
 
 
 def told(kind: object, what: object, sources: tuple[str, ...]) -> tuple[str, str]:
-    """The exception's type, and what can be said of its message; empty when nothing can.
+    """Returns the exception's type and the safe part of its message; an empty text if there is
+    none.
 
     *sources* are those of the driver and its tools.
     """
@@ -43,7 +44,7 @@ def told(kind: object, what: object, sources: tuple[str, ...]) -> tuple[str, str
 class _Ours:
     names: frozenset[str]
     messages: tuple[tuple[str, re.Pattern[str], str], ...]
-    """By the exception's name: the form of what is said, and its words without the values."""
+    """By exception name: the pattern of a message, and its words without the values."""
 
 
 @lru_cache(maxsize=64)

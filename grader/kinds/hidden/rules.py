@@ -1,4 +1,4 @@
-"""What a part forbids its code to use, looked for in the syntax tree."""
+"""Finds forbidden names in the syntax tree of students' code."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from grader.kinds.hidden.statements import syntax_tree
 
 LOOPS = "loops"
-"""Forbids `for`, `while`, comprehensions, and what calls a function for each of many things."""
+"""Forbids `for`, `while`, comprehensions, and functions that call another for each item."""
 
 _LOOPS = (ast.For, ast.While, ast.AsyncFor, ast.comprehension)
 _LOOKED_AT = (
@@ -23,9 +23,9 @@ _LOOPING = (
 _AT_RUN_TIME = (
     "eval", "exec", "compile", "run_cell", "run_line_magic", "run_cell_magic", "globals",
 )  # fmt: skip
-"""Calls by which code can be run that is in no syntax tree, or under another name there."""
+"""Calls that run code which is in no syntax tree, or under another name there."""
 _ELSEWHERE = ("__main__", "__globals__", "f_globals", "f_locals")
-"""Ways to the notebook's other functions, which are not looked at."""
+"""Ways to reach the notebook's other functions, which are not analyzed."""
 _SPACES = ("locals", "vars")
 _BY_NAME = (
     "getattr", "__getattribute__", "__import__", "import_module", "attrgetter", "methodcaller",
@@ -35,16 +35,16 @@ _KEYED = ("get", "pop", "setdefault", "__getitem__")
 _IMPORTING = ("__import__", "import_module")
 _ITSELF = ("self", "cls")
 _LONGEST = 20
-"""Dots in the full name of anything."""
+"""Maximum number of dots in a full name."""
 
 
 def broken(source: str, forbidden: Sequence[str]) -> str | None:
-    """What of *forbidden* the code uses, in words; None when it keeps to the rules.
+    """Returns the part of *forbidden* that the code uses, in words; None if it follows the rules.
 
-    A rule is `loops`, or a dotted name such as `torch.softmax`. That also stands for what is in
-    it, such as `torch.optim.Adam` in `torch.optim`, for the same function under another import or
-    elsewhere in the package, as a method, and by name through getattr. Code that is made at run
-    time breaks every rule, for nobody can tell what is in it. What can't be parsed breaks none.
+    A rule is `loops` or a dotted name such as `torch.softmax`. A dotted name also covers its
+    members (`torch.optim.Adam` for `torch.optim`), and the same function under another import,
+    elsewhere in the package, as a method, or by name through getattr. Code generated at run time
+    breaks every rule, because its content is unknown. Code that can't be parsed breaks none.
     """
     if not forbidden:
         return None
@@ -57,7 +57,8 @@ def broken(source: str, forbidden: Sequence[str]) -> str | None:
 
 
 def _spaced(tree: ast.Module) -> str | None:
-    """A call at the top by which all names of the notebook are had, such as in a default."""
+    """Returns a top-level call, such as in a default, that gives access to all names of the
+    notebook."""
     waiting: list[ast.AST] = [tree]
     while waiting:
         node = waiting.pop()
@@ -71,7 +72,7 @@ def _spaced(tree: ast.Module) -> str | None:
 
 
 def _uses(node: ast.AST, names: Names, forbidden: Sequence[str]) -> Iterator[str]:
-    """What of *forbidden* this very node uses, in words."""
+    """Yields the forbidden names that this node itself uses, in words."""
     if not isinstance(node, _LOOKED_AT):
         return
     if names.is_made_at_run_time(node):
@@ -82,7 +83,7 @@ def _uses(node: ast.AST, names: Names, forbidden: Sequence[str]) -> Iterator[str
             if names.uses(node, rule):
                 yield f"`{rule}`"
             elif names.may_use(node, rule):
-                yield f"a name that is made at run time, of `{rule.partition('.')[0]}`"
+                yield f"a name computed at run time from `{rule.partition('.')[0]}`"
         elif isinstance(node, _LOOPS):
             yield "a loop"
         else:
@@ -91,18 +92,18 @@ def _uses(node: ast.AST, names: Names, forbidden: Sequence[str]) -> Iterator[str
 
 @dataclass(frozen=True, slots=True)
 class Names:
-    """What the names of a module stand for, as far as its imports and assignments tell."""
+    """The meaning of a module's names, as far as its imports and assignments show it."""
 
     known: Mapping[str, str]
-    """Names to the full names of what they are."""
+    """Names mapped to their full names."""
     whole: frozenset[str]
-    """Packages of which some module was imported by a star."""
+    """Packages with a module that was imported with a star."""
     defined: frozenset[str]
-    """Names of functions and classes of its own."""
+    """Names of the module's own functions and classes."""
 
     @classmethod
     def of(cls, tree: ast.Module) -> Names:
-        """Those of *tree*."""
+        """Returns the names of *tree*."""
         nodes = list(ast.walk(tree))
         imported = [pair for node in nodes for pair in _imported(node)]
         known = {"__builtins__": "builtins"}
@@ -123,7 +124,7 @@ class Names:
         )
 
     def uses(self, node: ast.AST, rule: str) -> bool:
-        """Whether *node* is a use of what *rule* forbids."""
+        """Returns whether *node* uses what *rule* forbids."""
         last, root = rule.rpartition(".")[2], rule.partition(".")[0]
         if isinstance(node, ast.Import):
             return any(is_of(full, rule) for full in _imports(node))
@@ -136,7 +137,7 @@ class Names:
             full = dotted(node, self.known)
             if full is not None:
                 return _is_like(full, rule)
-            # Of an unknown object it may be the method of the same name, unless it is set.
+            # On an unknown object it may be the method of that name, unless it is being set.
             used = isinstance(node.ctx, ast.Load) and not _is_named(node.value, _ITSELF)
             return node.attr == last != rule and used
         texts = [text_of(one) for one in self._texts_of(node)]
@@ -145,7 +146,7 @@ class Names:
         return any(t and (is_of(t, rule) or t.rpartition(".")[2] == last) for t in texts)
 
     def may_use(self, node: ast.AST, rule: str) -> bool:
-        """Whether *node* takes something of the rule's package by a text that may be its name."""
+        """Returns whether *node* accesses the rule's package with a text that may be its name."""
         if not isinstance(node, (ast.Call, ast.Subscript)):
             return False
         owner, last = self._owner(node), rule.rpartition(".")[2]
@@ -154,7 +155,7 @@ class Names:
         return any(_may_be(one, last) for one in self._texts_of(node))
 
     def is_looping(self, node: ast.AST, rule: str) -> bool:
-        """Whether *node* is that function, and not the method of the same name of an object."""
+        """Returns whether *node* is that function rather than a method of the same name."""
         last, root = rule.rpartition(".")[2], rule.partition(".")[0]
         if isinstance(node, ast.Name):
             if node.id != last and node.id not in self.known:
@@ -168,7 +169,8 @@ class Names:
         return any(text_of(one) == last for one in self._texts_of(node))
 
     def elsewhere(self, node: ast.AST) -> Iterator[str]:
-        """The way by which *node* comes to what else the notebook has, which nobody looks at."""
+        """Returns how *node* accesses other parts of the notebook, which are not analyzed; None if
+        it does not."""
         if isinstance(node, (ast.Import, ast.ImportFrom)):
             yield from (one for one in _ELSEWHERE if any(is_of(n, one) for n in _imports(node)))
         elif isinstance(node, ast.Attribute):
@@ -180,10 +182,10 @@ class Names:
                 yield "sys.modules"
 
     def _texts_of(self, node: ast.AST) -> Iterator[ast.AST]:
-        """What stands for a name, where a call or an index takes something by it."""
+        """Returns the node that gives the name in a call or an index that looks something up."""
         of = _keyed(node)
         if isinstance(node, ast.Call) and _called(node) in _BY_NAME:
-            # Of getattr the second: the first is what it is taken of.
+            # For getattr the second argument: the first is the object.
             yield from node.args[1:2] if _called(node) == "getattr" else node.args
         elif of is not None:
             name = of.attr if isinstance(of, ast.Attribute) else _called(of)
@@ -194,7 +196,7 @@ class Names:
         return node is not None and dotted(node, self.known) == "sys.modules"
 
     def _owner(self, node: ast.AST) -> str | None:
-        """The package of what *node* takes something of, by its name; None when it is unknown."""
+        """Returns the package that *node* looks something up in, by name; None if it is unknown."""
         of = _keyed(node)
         if of is not None:
             of = of.value if isinstance(of, ast.Attribute) else next(iter(_arguments(of)), None)
@@ -204,30 +206,30 @@ class Names:
         return None if full is None else full.partition(".")[0]
 
     def is_made_at_run_time(self, node: ast.AST) -> bool:
-        """Whether *node* runs code that is in no syntax tree."""
+        """Returns whether *node* runs code that is in no syntax tree."""
         if not isinstance(node, ast.Call) or _called(node) not in _AT_RUN_TIME:
             return False
         if isinstance(node.func, ast.Name):
             return self._full(node.func) in _AT_RUN_TIME
         full = dotted(node.func, self.known) or ""
-        # Models and frames have an `eval` of their own.
+        # Models and data frames have their own `eval`.
         return full.startswith("builtins.") or _called(node).startswith("run_")
 
     def _full(self, node: ast.Name) -> str:
-        """What a name stands for; empty for what the module defines itself."""
+        """Returns the full name of a name; empty if the module defines it."""
         if node.id in self.known:
             return self.known[node.id].removeprefix("builtins.")
         return "" if node.id in self.defined else node.id
 
 
 def is_of(full: str, rule: str) -> bool:
-    """Whether *full* is what the rule names, or in it."""
+    """Returns whether *full* is the rule's name or a member of it."""
     full = full.removeprefix("builtins.")
     return full == rule or full.startswith(f"{rule}.")
 
 
 def _is_like(full: str, rule: str) -> bool:
-    """Whether it is that, in it, or what has its name elsewhere in the package."""
+    """Returns whether it is the rule's name, a member, or has the same last name in the package."""
     if is_of(full, rule):
         return True
     same = full.partition(".")[0] == rule.partition(".")[0]
@@ -235,7 +237,7 @@ def _is_like(full: str, rule: str) -> bool:
 
 
 def _imported(node: ast.AST) -> Iterator[tuple[str, str]]:
-    """Local names to what they were imported from, for an import."""
+    """Yields the local names of an import, with their full names."""
     if isinstance(node, ast.Import):
         for alias in node.names:
             top = alias.name.split(".")[0]
@@ -246,7 +248,7 @@ def _imported(node: ast.AST) -> Iterator[tuple[str, str]]:
 
 
 def _imports(node: ast.Import | ast.ImportFrom) -> Iterator[str]:
-    """The full names of all that is imported."""
+    """Yields the full names of everything that is imported."""
     if isinstance(node, ast.Import):
         yield from (alias.name for alias in node.names)
     else:
@@ -254,7 +256,7 @@ def _imports(node: ast.Import | ast.ImportFrom) -> Iterator[str]:
 
 
 def dotted(node: ast.AST, known: Mapping[str, str]) -> str | None:
-    """The full name of what a name or an attribute is; None when it is of an object."""
+    """Returns the full name of a name or an attribute; None for attributes of objects."""
     parts: list[str] = []
     while isinstance(node, ast.Attribute) and len(parts) < _LONGEST:
         parts.append(node.attr)
@@ -265,7 +267,7 @@ def dotted(node: ast.AST, known: Mapping[str, str]) -> str | None:
 
 
 def _called(node: ast.AST) -> str:
-    """The last part of the name of what is called; empty for what is no call."""
+    """Returns the last part of the name that is called; empty if *node* is not a call."""
     if not isinstance(node, ast.Call):
         return ""
     function = node.func
@@ -277,7 +279,7 @@ def _is_named(node: ast.AST, names: Sequence[str]) -> bool:
 
 
 def _keyed(node: ast.AST) -> ast.AST | None:
-    """What *node* takes something out of by a key, as by `[...]` or `.get(...)`."""
+    """Returns what *node* looks up a key in, with `[...]` or `.get(...)`."""
     if isinstance(node, ast.Subscript):
         return node.value
     if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute):
@@ -290,7 +292,7 @@ def _arguments(node: ast.AST) -> list[ast.expr]:
 
 
 def _may_be(node: ast.AST, name: str) -> bool:
-    """Whether a text that is no literal may come to *name*."""
+    """Returns whether a text that is not a literal may equal *name*."""
     if isinstance(node, ast.JoinedStr):
         texts = [_literal(piece) for piece in node.values]
         first, last = (texts[0] or "", texts[-1] or "") if texts else ("", "")
@@ -299,9 +301,9 @@ def _may_be(node: ast.AST, name: str) -> bool:
 
 
 def text_of(node: ast.AST) -> str | None:
-    """A text that stands there, also as a sum of texts.
+    """Returns a literal text, including sums of texts; None for anything else.
 
-    Of texts alone: a number may have more digits than Python writes out.
+    Not numbers: one may have more digits than Python formats.
     """
     pieces: list[str] = []
     while isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
@@ -315,7 +317,7 @@ def text_of(node: ast.AST) -> str | None:
 
 
 def _literal(node: ast.AST) -> str | None:
-    """The text that *node* itself is, or its beginning."""
+    """Returns the text of *node* itself, or the beginning of it."""
     if isinstance(node, ast.Constant) and isinstance(node.value, str):
         return node.value[:100]
     return None

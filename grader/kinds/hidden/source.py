@@ -1,4 +1,4 @@
-"""The code that a name is made of: its definition, and all that it uses of the same notebook."""
+"""The source code that a name needs: its definition and everything it uses in the notebook."""
 
 from __future__ import annotations
 
@@ -17,33 +17,33 @@ from typing import TypeGuard
 from grader.kinds.hidden.statements import NO_CODE, by_lines, parsed
 
 MOST_CHARACTERS = 100_000
-"""Of the code that one name is made of; longer code is left to a person."""
+"""Maximum length of the code that one name needs; longer code is graded manually."""
 
 _DEFINES = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)
 _CAPTURES = (ast.MatchAs, ast.MatchStar)
 _STAR = "*"
 _PACKAGE = "import "
-"""Stands before the name of a package, which may have several names in one notebook."""
+"""Prefix of a package's name, which may have several names in one notebook."""
 _PART = "part of "
-"""Stands before a name of whose value a part is changed, under whatever name."""
+"""Prefix of a name whose value is partly changed, under any name."""
 _OF_ITSELF = frozenset([*dir(builtins), "get_ipython", "display", "__file__", "__class__"])
-"""Names that are there before any cell."""
+"""Names that exist before the first cell."""
 UNDEFINED = "its definition could not be run by itself"
-"""Why code that was looked at is not called."""
+"""Why code that was analyzed is not called."""
 FAILED_BEFORE = "another call of its group had ended the kernel or had taken too long"
-"""Why a call that could change no verdict is not made."""
+"""Why a call that can't change the verdict is not made."""
 
 
 class TooLongError(ValueError):
-    """A name is made of more code than `MOST_CHARACTERS`; says so."""
+    """A name needs more code than `MOST_CHARACTERS`; the message says so."""
 
 
 def definitions(cells: Sequence[str], name: str) -> str:
-    """The source of what *name* is last given in *cells*, after all that it uses, in their order.
+    """Returns the source of the last definition of *name* in *cells*, after everything it uses.
 
-    Found by the syntax tree alone; cells that are not Python count for nothing, and a cell is only
-    parsed when it has one of the names in it. Empty when no statement at the top of a cell gives
-    *name* a value. Raises TooLongError.
+    Only the syntax tree is examined. Cells that are not Python are ignored, and a cell is only
+    parsed if it contains one of the names. Empty if no top-level statement defines *name*. Raises
+    TooLongError.
     """
     index = _Index(cells)
     wanted: set[tuple[int, int]] = set()
@@ -62,15 +62,15 @@ def definitions(cells: Sequence[str], name: str) -> str:
                 waiting += index.at(place).mentions
     texts = [index.at(place).text for place in sorted(wanted)] if name in index.given else []
     if sum(map(len, texts)) > MOST_CHARACTERS:
-        raise TooLongError(f"it is made of more than {MOST_CHARACTERS:,} characters of code")
+        raise TooLongError(f"it needs more than {MOST_CHARACTERS:,} characters of code")
     return "\n".join(texts)
 
 
 class _Index:
-    """The statements of a notebook by the names that they give, of the cells taken so far.
+    """The statements of the cells parsed so far, by the names they define.
 
-    A statement can only give, change or rename what is written in its cell. So once every cell
-    that has a name in it was taken, all that is known of this name is complete.
+    A statement can only define, change, or rename what its cell contains. So once all cells that
+    contain a name are parsed, everything about this name is known.
     """
 
     def __init__(self, cells: Sequence[str]):
@@ -78,15 +78,15 @@ class _Index:
         self._left = {number: _words(cell) for number, cell in enumerate(cells)}
         self._statements: dict[int, tuple[_Statement, ...]] = {}
         self.given: dict[str, list[tuple[int, int]]] = {}
-        """The places of the statements, as the number of a cell and one within the cell."""
+        """Returns the positions of the statements: the number of the cell and the index in it."""
         self.leads: dict[str, set[str]] = {}
 
     def at(self, place: tuple[int, int]) -> _Statement:
-        """The statement there."""
+        """Returns the statement at a position."""
         return self._statements[place[0]][place[1]]
 
     def take(self, name: str) -> None:
-        """Parses the cells that have *name* in them and were not parsed yet."""
+        """Parses the cells that contain *name* and are not parsed yet."""
         word = name.removeprefix(_PART).removeprefix(_PACKAGE)
         for number in [n for n, words in self._left.items() if words is None or word in words]:
             del self._left[number]
@@ -101,7 +101,7 @@ class _Index:
 
 @lru_cache(maxsize=512)
 def _words(cell: str) -> frozenset[str] | None:
-    """The words in a cell, and a star for an import of all; None where escapes may hide some."""
+    """Returns the words in a cell, and a star for a star import; None if escapes may hide some."""
     if "\\" in cell:
         return None
     words = frozenset(re.findall(r"\w+", unicodedata.normalize("NFKC", cell)))
@@ -109,7 +109,7 @@ def _words(cell: str) -> frozenset[str] | None:
 
 
 def _besides(name: str, given: Container[str]) -> Iterator[str]:
-    """What is to be found with a name: what changes it, and a star where nothing gives it."""
+    """Yields related names: those that change it, and a star if nothing defines it."""
     if not name.startswith(_PART):
         yield _PART + name
         if name not in given and not name.startswith(_PACKAGE):
@@ -117,9 +117,10 @@ def _besides(name: str, given: Container[str]) -> Iterator[str]:
 
 
 def unknown(source: str) -> str | None:
-    """A name that *source* takes from the notebook and does not define; None when there is none.
+    """Returns a name that *source* uses but neither defines nor finds built in; None if there is
+    none.
 
-    With an import by a star nobody can tell. What is no Python is not looked at.
+    With a star import, the result is None. Source that is not Python is ignored.
     """
     text, body = parsed(source)
     there = {name for one in body for name in _given(one)}
@@ -128,11 +129,11 @@ def unknown(source: str) -> str | None:
 
 
 def functions_of(source: str) -> str:
-    """The functions, classes and imports of *source*, which can be run again without harm.
+    """Returns the functions, classes, and imports of *source*, which can safely run again.
 
-    With what gives another value to their names, or a part of one, such as a decorator that is
-    called by hand. Other statements may do something, such as fill a list that another one made; a
-    class that these use stays as it is, for they keep objects of it.
+    This includes statements that change their names or a part of one, such as a decorator called by
+    hand. Other statements may have effects, such as appending to a list of another statement; a
+    class that these use is left as it is, because they hold instances of it.
     """
     text, body = parsed(source)
     lines = text.split("\n")
@@ -146,7 +147,7 @@ def functions_of(source: str) -> str:
 
 
 def _again(body: list[ast.stmt]) -> set[ast.stmt]:
-    """Those that are run again. Each statement is looked at once, however they hang together."""
+    """Returns the statements to run again, examining each only once."""
     again = {one for one in body if _defines(one)}
     made = Counter(name for one in again if not _imports(one) for name in _given(one))
     touched = {one: _touched(one) for one in body if one not in again}
@@ -161,7 +162,7 @@ def _again(body: list[ast.stmt]) -> set[ast.stmt]:
                 kept.append(one)
                 for name in _given(one):
                     made[name] -= 1
-                    # What only changed that class is not run again either.
+                    # Statements that only changed that class are not run again either.
                     for other in touching.pop(name, ()) if not made[name] else ():
                         if other in more and not any(made[n] for n in touched[other]):
                             more.discard(other)
@@ -177,7 +178,7 @@ def _by_name(pairs: Iterable[tuple[str, ast.stmt]]) -> dict[str, list[ast.stmt]]
 
 
 def _touched(one: ast.stmt) -> set[str]:
-    """Names that have another value, or one with another part, once it has run."""
+    """Returns the names whose value, or a part of it, the statement changes."""
     return {*_given(one), *_changed(one)}
 
 
@@ -186,7 +187,7 @@ def _imports(one: ast.stmt) -> bool:
 
 
 def _unparsed(one: ast.stmt) -> str:
-    """Its text, where it shares a line with others; empty for what can't be written out again."""
+    """Returns the text of a statement that shares a line; empty if it can't be unparsed."""
     try:
         return ast.unparse(one)
     except NO_CODE:  # such as a number of too many digits
@@ -208,19 +209,19 @@ def _is_statement(node: ast.AST) -> TypeGuard[ast.stmt]:
 
 @dataclass(frozen=True, slots=True)
 class _Statement:
-    """One statement at the top of a cell, or several that share a line."""
+    """A top-level statement of a cell, or several on the same line."""
 
     text: str
     gives: frozenset[str]
-    """Names that have another value, or another content, once it has run."""
+    """Names whose value or content it changes."""
     mentions: frozenset[str]
     changes: frozenset[str]
-    """Names of whose values it changes a part."""
+    """Names whose value it changes in part."""
     names: frozenset[tuple[str, str]]
-    """Other names that it gives to what has one, and to packages."""
+    """Aliases that it creates, of names and of packages."""
 
 
-@lru_cache(maxsize=512)  # a notebook's cells are looked at for each of its functions
+@lru_cache(maxsize=512)  # a notebook's cells are analyzed for each of its functions
 def _of_cell(cell: str) -> tuple[_Statement, ...]:
     return tuple(_statements(cell))
 
@@ -240,7 +241,7 @@ def _statements(cell: str) -> Iterator[_Statement]:
 
 
 def _given(statement: ast.stmt) -> Iterator[str]:
-    """Names to which it gives a value."""
+    """Yields the names that the statement assigns."""
     for node in _at_its_top(statement):
         if isinstance(node, _DEFINES):
             yield node.name
@@ -254,7 +255,7 @@ def _given(statement: ast.stmt) -> Iterator[str]:
 
 
 def _changed(statement: ast.stmt) -> Iterator[str]:
-    """Names of whose values it changes a part."""
+    """Yields the names whose value the statement changes in part."""
     for node in _at_its_top(statement):
         if isinstance(node, (ast.Attribute, ast.Subscript)):
             if not isinstance(node.ctx, ast.Load):
@@ -269,7 +270,7 @@ def _changed(statement: ast.stmt) -> Iterator[str]:
 
 
 def _renamed(statement: ast.stmt) -> Iterator[tuple[str, str]]:
-    """Names, and what each is another name of."""
+    """Yields new names, each with the name it is an alias of."""
     for node in _at_its_top(statement):
         yield from _renamed_by(node)
         if isinstance(node, ast.Assign) and isinstance(node.value, ast.Name):
@@ -277,7 +278,7 @@ def _renamed(statement: ast.stmt) -> Iterator[tuple[str, str]]:
 
 
 def _renamed_by(node: ast.AST) -> Iterator[tuple[str, str]]:
-    """Names that an import gives, and the package of each."""
+    """Yields the names that an import creates, each with its package."""
     if isinstance(node, ast.Import):
         for a in node.names:
             top = a.name.split(".")[0]
@@ -288,7 +289,8 @@ def _renamed_by(node: ast.AST) -> Iterator[tuple[str, str]]:
 
 
 def _at_its_top(statement: ast.stmt) -> Iterator[ast.AST]:
-    """What is done when it is run: nothing that is in a function or a class."""
+    """Yields the nodes that run when the statement runs, without the bodies of functions and
+    classes."""
     waiting: list[ast.AST] = [statement]
     while waiting:
         node = waiting.pop()
@@ -300,7 +302,7 @@ def _at_its_top(statement: ast.stmt) -> Iterator[ast.AST]:
 
 
 def _base(node: ast.AST) -> Iterator[str]:
-    """The name in front of all dots and brackets, or the package that is meant by a text."""
+    """Yields the name before all dots and brackets, or the package that a text names."""
     while isinstance(node, (ast.Attribute, ast.Subscript)):
         if isinstance(node, ast.Subscript) and _name_of(node.value) == "modules":
             key = getattr(node.slice, "value", None)
@@ -313,7 +315,7 @@ def _base(node: ast.AST) -> Iterator[str]:
 
 
 def _name_of(node: ast.AST) -> str | None:
-    """The last part of a name with dots, or of that of what is called."""
+    """Returns the last part of a dotted name, or of the name that is called."""
     node = node.func if isinstance(node, ast.Call) else node
     return node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", None)
 
@@ -328,7 +330,8 @@ def _mentioned(statements: list[ast.stmt], text: str) -> frozenset[str]:
 
 
 def _from_outside(text: str) -> set[str] | None:
-    """The names that *text* takes from the notebook, without the variables of its functions."""
+    """Returns the names that *text* takes from the notebook, without its functions' local
+    variables."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")

@@ -1,4 +1,4 @@
-"""A cell of a notebook as Python: its statements, and the lines on which they stand."""
+"""Parsing a notebook cell as Python: its statements and their lines."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from collections.abc import Iterator, Sequence
 from functools import lru_cache
 
 NO_CODE = (SyntaxError, ValueError, RecursionError, MemoryError)
-"""What the parser may raise, whatever the text."""
+"""Exceptions that the parser may raise for arbitrary text."""
 
 _TRIES = 9
 
-# What a notebook's shell takes and Python does not. Each line becomes one of Python's, so that
-# what stands around it is kept.
+# Notebook syntax that is not Python. Each such line becomes a line of Python, so that the lines
+# around it are kept.
 _MAGIC = re.compile(r"^([ \t]*)[%!].*$", re.M)
 _ASSIGNED_MAGIC = re.compile(r"^([\w., \t\[\]'\"]++=[ \t]*+)[%!].*$", re.M)
 _HELP = re.compile(r"^([ \t]*+)(?:\?.*|.*\?[ \t]*|[,;/]\S.*)$", re.M)
@@ -23,7 +23,8 @@ _RUNS_PYTHON = re.compile(r"\s*%%(?:time|timeit|capture|prun)\b")
 
 
 def by_lines(body: list[ast.stmt]) -> Iterator[tuple[int, int, list[ast.stmt]]]:
-    """First and last line of every statement, with those that share a line as one."""
+    """Yields the first and last line of every statement; statements on the same line are
+    grouped."""
     first, last, together = 0, 0, list[ast.stmt]()
     for statement in body:
         decorators = getattr(statement, "decorator_list", ())
@@ -40,7 +41,7 @@ def by_lines(body: list[ast.stmt]) -> Iterator[tuple[int, int, list[ast.stmt]]]:
 
 
 def parsed(cell: str) -> tuple[str, list[ast.stmt]]:
-    """The cell as Python, with lines as the parser counts them, and its statements."""
+    """Returns the cell as Python, with lines as the parser counts them, and its statements."""
     cell = re.sub(r"\r\n?", "\n", cell).replace("\0", "")
     for text in _readings(cell):
         body = _tree(text)
@@ -50,7 +51,7 @@ def parsed(cell: str) -> tuple[str, list[ast.stmt]]:
 
 
 def _readings(cell: str) -> Iterator[str]:
-    """What the cell may mean: Python as it stands, or what the notebook's shell makes of it."""
+    """Yields possible readings of the cell: plain Python, then without the notebook's syntax."""
     yield cell
     if cell.lstrip().startswith("%%") and not _RUNS_PYTHON.match(cell):
         return
@@ -68,7 +69,7 @@ def _tree(text: str) -> list[ast.stmt] | None:
 
 
 def syntax_tree(text: str) -> ast.Module | None:
-    """Its syntax tree; None for what is no Python."""
+    """Returns the syntax tree; None if *text* is not Python."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         for _ in range(_TRIES):
@@ -77,24 +78,24 @@ def syntax_tree(text: str) -> ast.Module | None:
             except NO_CODE:
                 return None
             except SystemError:
-                # Up to Python 3.12 threads that parse at once share a counter, and may find it
-                # changed when a garbage collection lets another one in.
+                # Up to Python 3.12, threads that parse at the same time share a counter, which may
+                # change when a garbage collection switches threads.
                 continue
         return ast.parse(text)
 
 
-@lru_cache(maxsize=256)  # a starter is compared with what every student made of it
+@lru_cache(maxsize=256)  # the starter is compared with each student's code
 def shape_of(source: str) -> str:
-    """*source* without comments, layout and docstrings, by which two of them are compared."""
+    """Returns *source* without comments, layout, and docstrings, for comparison."""
     _, body = parsed(source)
     for node in (n for statement in body for n in ast.walk(statement)):
         inside = getattr(node, "body", None)
         if isinstance(inside, list) and inside and _is_text(inside[0]):
             del inside[0]
     try:
-        # Each once: an import may stand in several cells.
+        # Once each: an import may appear in several cells.
         return "\n".join(dict.fromkeys(ast.dump(statement) for statement in body))
-    except (RecursionError, ValueError):  # ValueError for a number of too many digits
+    except (RecursionError, ValueError):  # ValueError for a number with too many digits
         return source
 
 
@@ -107,10 +108,10 @@ def _is_text(statement: object) -> bool:
 
 
 def lines_of(source: str, given: Sequence[str]) -> int:
-    """How many lines of code *source* has, without the statements that stand in *given*, too.
+    """Returns the number of lines of code in *source*, without the statements of *given*.
 
-    An import that stands in several cells counts once. *source* is not parsed, however long it is;
-    *given* are texts of ours.
+    An import that appears in several cells counts once. *source* may be long and is not parsed;
+    *given* are our own texts.
     """
     lines = [line for line in source.splitlines() if line.strip()]
     imports = dict.fromkeys(line for line in lines if line.startswith(_IMPORTS))
@@ -130,7 +131,7 @@ def _texts_of(given: tuple[str, ...]) -> tuple[str, ...]:
 
 
 def _statements(text: str) -> Iterator[str]:
-    """The texts of the statements at its top, without empty lines."""
+    """Yields the texts of the top-level statements, without empty lines."""
     text, body = parsed(text)
     lines = text.split("\n")
     for first, last, _ in by_lines(body):

@@ -1,6 +1,6 @@
-"""Modules that drivers and students use: plain Python, sent as text, with nothing of ours in them.
+"""Modules for drivers and students: plain Python, sent as text, without imports from the grader.
 
-Each stands in the notebooks of the problems that use it, so that a student can run what we run.
+The notebooks of problems that use a module contain its text, so that students can run it too.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ _HERE = Path(__file__).parent
 
 
 def known() -> tuple[str, ...]:
-    """The names of all tools."""
+    """Returns the names of all tools."""
     return tuple(sorted(p.stem for p in _HERE.glob("*.py") if p.stem != "__init__"))
 
 
 @cache
 def source(name: str) -> str:
-    """The text of a tool. Raises ValueError with the nearest name when there is none."""
+    """Returns the text of a tool. Raises ValueError with the closest name if there is none."""
     if name not in known():
         close = nearest(name, known())
-        hint = f"did you mean '{close}'?" if close else f"there are: {', '.join(known())}"
+        hint = f"did you mean '{close}'?" if close else f"choose from {', '.join(known())}"
         raise ValueError(f"there is no tool '{name}' ({hint})")
     return (_HERE / f"{name}.py").read_text(encoding="utf-8")

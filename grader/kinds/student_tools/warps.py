@@ -1,12 +1,11 @@
-"""What the warps of a launch cost: sectors, bank conflicts, atomics, divergence.
+"""Counts what the warps of a launch cost: sectors, bank conflicts, atomics, and divergence.
 
     warps = Warps()
     launch(kernel, grid, block, x, y, recorder=warps)
     print(warps)
 
-It goes with the tool `cuda`. A *request* is one instruction of one warp, for the lanes that do it:
-the n-th access of a lane at some place in the code, since the last barrier, belongs together with
-the n-th access of the other lanes there.
+It requires the tool `cuda`. A *request* is one instruction of one warp, for its active lanes: since
+the last barrier, the n-th access of each lane at one place in the code belongs to the same request.
 """
 
 import dis
@@ -24,16 +23,16 @@ BANKS = 32
 
 
 class Request(NamedTuple):
-    """One instruction of one warp that uses an array."""
+    """An instruction of one warp that accesses an array."""
 
     array: str
-    """The kernel's parameter; `shared 0`, `shared 1` and so on in shared memory."""
+    """The kernel's parameter; in shared memory `shared 0`, `shared 1`, and so on."""
     kind: str
     """`load`, `store` or `atomic`."""
     size: int
-    """Bytes of an element."""
+    """Bytes per element."""
     lanes: dict[int, int]
-    """For each active lane, the element that it uses."""
+    """For each active lane, the element that it accesses."""
 
 
 class Cost(NamedTuple):
@@ -41,23 +40,23 @@ class Cost(NamedTuple):
 
     requests: int = 0
     accesses: int = 0
-    """Of single lanes, so at most 32 a request."""
+    """Accesses of single lanes, at most 32 per request."""
     sectors: int = 0
-    """Of global memory, each counted once a request."""
+    """Sectors of global memory, each counted once per request."""
     passes: int = 0
-    """Turns of the banks of shared memory: one a request, more when lanes need different words of
-    a bank. Of atomics, as many as lanes of a request meet at one element."""
+    """Cycles of the banks of shared memory: one per request, more if lanes need different words of
+    a bank. For atomics, the maximum number of lanes of a request at one element."""
 
 
 def sectors(request: Request) -> int:
-    """How many sectors of global memory a request touches."""
+    """Returns how many sectors of global memory a request touches."""
     if request.array.startswith("shared "):
         return 0
     return len({at * request.size // SECTOR for at in request.lanes.values()})
 
 
 def passes(request: Request) -> int:
-    """How many turns a request takes; 8-byte elements in shared memory go by half warps."""
+    """Returns how many bank cycles a request takes; 8-byte elements take half a warp at a time."""
     if request.kind == "atomic":
         return max(Counter(request.lanes.values()).values())
     if not request.array.startswith("shared "):
@@ -76,12 +75,13 @@ def passes(request: Request) -> int:
 
 
 def bank_passes(words: Iterable[int]) -> int:
-    """How many turns some 4-byte words take. Lanes that need the same word share one."""
+    """Returns how many bank cycles some 4-byte words take. Lanes that need the same word share
+    one."""
     return max(Counter(word % BANKS for word in set(words)).values(), default=0)
 
 
 class Warps:
-    """Notes what the lanes of each warp do together; with *branches*, also how they decide."""
+    """Records what the lanes of each warp do together; with *branches*, also their decisions."""
 
     def __init__(self, *, branches: bool = False):
         self._branches = branches
@@ -97,7 +97,7 @@ class Warps:
 
     @property
     def branches(self) -> int:
-        """How often a warp came to an if, a loop's test, or another decision."""
+        """How often a warp reached an if, a loop's test, or another decision."""
         return len(self._ways)
 
     @property
@@ -106,7 +106,8 @@ class Warps:
         return sum(len(ways) > 1 for ways in self._ways.values())
 
     def cost(self, array: str = "", kind: str = "") -> Cost:
-        """Of the requests to arrays whose name begins so (`shared` for all shared memory)."""
+        """Returns the requests to arrays whose names start like this (`shared` for all shared
+        memory)."""
         found = [
             request
             for request in self._requests.values()
@@ -129,7 +130,7 @@ class Warps:
     def access(
         self, machine: Any, store: Any, at: int, kind: str, frames: Iterator[FrameType]
     ) -> None:
-        """Notes one access of the thread that runs."""
+        """Records an access of the current thread."""
         where = [(id(f.f_code), self._code(f.f_code).positions[f.f_lasti // 2]) for f in frames]
         key = self._key(machine, (store.name, kind, *where))
         request = self._requests.get(key)
@@ -138,7 +139,7 @@ class Warps:
         request.lanes[machine.thread.number % LANES] = at
 
     def start(self, machine: Any, frames: Iterable[FrameType]) -> None:
-        """A thread begins, or goes on after a barrier in these calls."""
+        """Starts a thread, or continues it after a barrier in these calls."""
         self._times.clear()
         if self._branches:
             for frame in frames:
@@ -146,18 +147,18 @@ class Warps:
             sys.settrace(lambda frame, *_: self._follow(machine, frame))
 
     def stop(self) -> None:
-        """The thread has ended, or has come to a barrier."""
+        """Records that the thread has ended or reached a barrier."""
         if self._branches:
             sys.settrace(None)
 
     def _key(self, machine: Any, place: Any) -> Any:
-        """What the lanes of a warp have in common that do the same thing together."""
+        """Returns what lanes of a warp that do the same thing together have in common."""
         thread, time = machine.thread, self._times.get(place, 0)
         self._times[place] = time + 1
         return (machine.number, thread.number // LANES, thread.passed, time, place)
 
     def _follow(self, machine: Any, frame: FrameType) -> Any:
-        """What watches the decisions of one call, unless it is of the simulator's own."""
+        """Returns what watches the decisions of one call, unless it belongs to the simulator."""
         code, caller = frame.f_code, frame.f_back
         if _own(code, machine) or caller is None:
             return None
@@ -185,15 +186,15 @@ class Warps:
 
 
 def _own(code: CodeType, machine: Any) -> bool:
-    """Whether it is of the simulator, and not of the kernel."""
+    """Returns whether it belongs to the simulator rather than the kernel."""
     return code.co_filename in (machine.turn.__code__.co_filename, _own.__code__.co_filename)
 
 
 class _Code:
-    """Of a function's instructions: where each stands in the text, and which ones decide."""
+    """For a function's instructions: the position of each in the text, and which ones decide."""
 
     def __init__(self, code: CodeType):
-        self.code = code  # kept, so that no other gets its id
+        self.code = code  # kept, so that no other object gets its id
         self.positions = list(code.co_positions())
         self.jumps = {i.offset for i in dis.get_instructions(code) if _decides(i.opname)}
 

@@ -9,7 +9,8 @@ from grader import units
 from grader.kinds import share
 from grader.kinds.code import Code
 from grader.kinds.integer import Integer
-from grader.kinds.numeric import NumberPart, Numeric
+from grader.kinds.numbers import NumberPart
+from grader.kinds.numeric import Numeric
 from grader.kinds.table import Table
 from grader.kinds.tolerance import EXACT
 from grader.model import Part, Tolerance
