@@ -100,7 +100,7 @@ def test_all_of_it_is_changed_where_the_filter_is_missing(secret: Path, machine:
     machine("filter")
     there, why = layer("metadata")
     assert not there
-    assert "not there" in why
+    assert "not available" in why
     got = what_got_through(CHANGES.format(secret=str(secret)))
     wanted = [line.split('"')[1] for line in CHANGES.splitlines() if "with attempt" in line]
     assert got == wanted
@@ -385,4 +385,4 @@ def test_one_file_is_no_larger_than_all_may_be(machine: Machine) -> None:
     machine()
     source = "with open('big', 'wb') as file:\n    file.seek(20_000_000)\n    file.write(b'x')"
     evidence = run(source, "q1_a = 28", asks="q1_a", limits=SMALL)
-    assert "at most 10 MB may be written to one file" in str(evidence.cells[0].error)
+    assert "limit: 10 MB per file" in str(evidence.cells[0].error)

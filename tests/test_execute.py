@@ -106,7 +106,7 @@ def test_a_cell_that_raises_costs_what_it_would_have_set_and_nothing_else() -> N
         "before q5_e was set",
         "q6_f": "code cell 5 has a syntax error at line 1",
         "q7_g": "code cell 6 sets q7_g only inside a function or a branch that was not taken",
-        "q8_h": "code cell 7 sets q8_h, but it was gone when the notebook had run",
+        "q8_h": "code cell 7 sets q8_h, but q8_h was no longer defined at the end of the notebook",
         "q9_i": "no cell sets q9_i; code cell 8 sets q9i",
         "q10_j": "code cell 9 stopped with StdinNotImplementedError: raw_input was called, but "
         "this frontend does not support input requests. before q10_j was set",
@@ -244,7 +244,7 @@ def test_a_kernel_is_restarted_three_times_and_no_more() -> None:
     evidence = run("q1_a = 1", die, die, die, "q2_b = 2", die, "q3_c = 3", asks="q1_a q2_b q3_c")
     assert [value(evidence, n) for n in ("q1_a", "q2_b")] == ["1", "2"]
     assert absent(evidence, "q3_c") == (
-        "code cell 7, which sets q3_c, was not run, because the kernel had died too often"
+        "code cell 7, which sets q3_c, was not run because the kernel died too many times"
     )
     why = "code cell 7 was not run, because the kernel had died too often"
     assert evidence.cut_short == {"q3_c": why}
@@ -275,9 +275,11 @@ def test_the_time_of_the_whole_notebook_is_limited_and_what_did_not_run_says_so(
     assert time.monotonic() - began < 5
     assert value(evidence, "q1_a") == "1"
     assert absent(evidence, "q2_b") == (
-        "code cell 3, which sets q2_b, was not run, because the notebook had used up its 1 s"
+        "code cell 3, which sets q2_b, was not run "
+        "because the notebook reached its time limit of 1 s"
     )
-    assert evidence.cells[1].error == "was stopped when the notebook had used up its 1 s"
+    error = "was stopped because the notebook reached its time limit of 1 s"
+    assert evidence.cells[1].error == error
     assert evidence.outcome is Outcome.TIMEOUT
 
 
@@ -727,7 +729,7 @@ def test_a_value_that_never_ends_when_it_is_looked_at_is_stopped() -> None:
     evidence = run(ENDLESS, "q2_b = 2", asks="q1_a q2_b", limits=SHORT)
     looked_at = evidence.answers["q1_a"]
     if looked_at.raw is None:
-        assert looked_at.absent == "what the kernel said about q1_a could not be read"
+        assert looked_at.absent == "the kernel's reply about q1_a could not be read"
         assert evidence.cut_short == {"q1_a": "reading the answer took longer than 10 s"}
     else:
         assert looked_at.raw == {"t": "object", "type": "__main__.Endless"}
@@ -881,7 +883,7 @@ def test_a_kernel_that_can_not_start_is_tried_twice_and_is_our_fault(
     assert sandbox.starts == 2
     assert evidence.outcome is Outcome.REFUSED
     assert evidence.answers == {}
-    assert str(evidence.note).startswith("we could not run this notebook; nothing is deducted")
+    assert str(evidence.note).startswith("we could not run this notebook; no points are deducted")
 
 
 @EVERY_KERNEL
@@ -895,7 +897,7 @@ def test_a_disk_that_is_full_is_our_fault_and_no_path_is_told(
     evidence = run("q1_a = 1", asks="q1_a", kernel=kernel, sandbox="off")
     assert evidence.outcome is Outcome.REFUSED
     assert evidence.note == (
-        "we could not run this notebook; nothing is deducted (No space left on device)"
+        "we could not run this notebook; no points are deducted (No space left on device)"
     )
 
 
@@ -914,7 +916,7 @@ def test_a_disk_that_is_full_when_a_parent_is_up_already_is_our_fault_too(
     monkeypatch.undo()
     assert evidence.outcome is Outcome.REFUSED
     assert evidence.note == (
-        "we could not run this notebook; nothing is deducted (No space left on device)"
+        "we could not run this notebook; no points are deducted (No space left on device)"
     )
 
 

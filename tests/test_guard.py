@@ -569,7 +569,7 @@ FOLDERS = {
 def test_files_take_no_more_than_they_may_and_the_limit_is_named(folder: str) -> None:
     _, error = error_of(FILLS.format(folder=folder))
     assert "No space left on device" in error
-    assert "at most 10 MB of files may be written" in error
+    assert "limit: 10 MB for all files" in error
 
 
 @needs("files", "scratch")
@@ -1109,7 +1109,7 @@ def test_layers_that_are_insisted_on_are_named_after_a_colon(
 def test_what_is_no_layer_is_met_with_their_names() -> None:
     with pytest.raises(SetupError) as caught:
         choose("required:files,firewall")
-    assert caught.value.what == "'firewall' is not a layer of a sandbox"
+    assert caught.value.what == "'firewall' is not a sandbox layer"
     assert all(name in str(caught.value.fix) for name in WANTED)
 
 
@@ -1129,7 +1129,7 @@ def test_less_than_all_is_said_and_nothing_is_said_of_all(pretended: Callable[..
         assert choose("auto").warning is None
     pretended("filter", "net")
     assert "system-calls" in str(choose("wall").warning)
-    assert "without a wall" in str(choose("off").warning)
+    assert "without isolation" in str(choose("off").warning)
 
 
 @needs("system-calls")

@@ -418,7 +418,7 @@ def test_only_the_notebook_sees_what_stands_in(installed: Path) -> None:
 def test_the_gate_says_what_it_did_not_run(tmp_path: Path, installed: Path) -> None:
     handed_in(tmp_path)
     said = ok("verify", "two-parts", "--bank", tmp_path / "bank", "--seeds", "8").output
-    assert "not run here: 'there' needs triton (pip install triton)" in said
+    assert "not run on this machine: 'there' needs triton (pip install triton)" in said
     assert "Of 1 some code was not run" in said
     # What it runs, it judges: where the package is, a solution that is wrong is found.
     solution = tmp_path / "bank/solutions/training/two-parts.py"

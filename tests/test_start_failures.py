@@ -95,7 +95,7 @@ def test_a_kernel_without_its_control_group_is_not_started_with_less(
     monkeypatch.setattr(linux, "_tree", lambda: Tree(1, {"memory": tmp_path / "gone"}))
     evidence = run("q1_a = 1", asks="q1_a", sandbox="wall")
     assert evidence.outcome is Outcome.REFUSED
-    check(evidence.note, "no control group could be made for it")
+    check(evidence.note, "its control group could not be created")
 
 
 @pytest.mark.parametrize(

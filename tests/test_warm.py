@@ -305,7 +305,7 @@ def test_a_parent_that_is_killed_while_a_notebook_runs_costs_the_student_nothing
     assert killed
     if evidence.outcome is Outcome.REFUSED:
         assert evidence.answers == {}
-        assert "nothing is deducted" in str(evidence.note)
+        assert "no points are deducted" in str(evidence.note)
     else:
         assert evidence.outcome is Outcome.FINISHED, evidence.note
         assert value(evidence, "q1_a") == "1"

@@ -32,7 +32,7 @@ __all__ = [
 ]
 
 USUAL = "warm" if sys.platform == "linux" else "cold"
-"""Elsewhere a fork is not safe or not there, and there are no walls to start a kernel behind."""
+"""On other systems fork is unsafe or missing, and no sandbox can hold a forked kernel."""
 
 
 @kernels.add("cold")

@@ -1,4 +1,4 @@
-"""What keeps a student's process from everything else: the second of the four seams."""
+"""Sandboxes that isolate a student's process; plug-ins can add others."""
 
 from grader.runtime.sandbox.base import WANTED, Chosen, Layer, Place, Sandbox, choose, sandboxes
 from grader.runtime.sandbox.cgroups import Group
