@@ -75,7 +75,7 @@ def test_nor_when_the_guard_itself_fails(
     if evidence.outcome is Outcome.FINISHED:
         pytest.skip("files are on disk here")
     check(evidence.note, "Error: ")
-    assert "guard.py" in logged.text
+    assert "supervisor.py" in logged.text
 
 
 def check(note: str | None, said: str) -> None:
