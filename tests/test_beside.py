@@ -18,7 +18,7 @@ if sys.platform != "linux":
     pytest.skip("there are no walls", allow_module_level=True)
 
 from grader.model import Limits, Outcome
-from grader.runtime.kernels.pool import Nursery
+from grader.runtime.kernels.pool import KernelPool
 from grader.runtime.sandbox import linux, sandboxes
 from grader.runtime.worker import syscalls
 from tests.builders_notebooks import run
@@ -32,7 +32,7 @@ pytestmark = needs("landlock", "system-calls")
 
 
 @pytest.fixture
-def machine(own_nursery: Nursery, monkeypatch: pytest.MonkeyPatch) -> Machine:
+def machine(own_nursery: KernelPool, monkeypatch: pytest.MonkeyPatch) -> Machine:
     """Makes this machine one without namespaces, without another user, and without *less*."""
     here = dict(linux._survey())
 
@@ -274,11 +274,11 @@ def test_two_processes_that_grade_give_no_number_twice(
     machine()
     found = {**linux._survey(), "switch": None}
     monkeypatch.setattr(linux, "_survey", lambda: found)
-    mine = {linux.Walled().uid(slot) for slot in range(linux.SLOTS)}
+    mine = {linux.LinuxSandbox().uid(slot) for slot in range(linux.SLOTS)}
     here, there = os.pipe()
     pid = os.fork()
     if pid == 0:
-        os.write(there, str(linux.Walled().uid(0)).encode())
+        os.write(there, str(linux.LinuxSandbox().uid(0)).encode())
         os._exit(0)
     os.waitpid(pid, 0)
     theirs = int(os.read(here, 100))

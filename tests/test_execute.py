@@ -21,10 +21,10 @@ from grader.errors import SetupError
 from grader.model import Answer, Evidence, Limits, Outcome
 from grader.runtime.execute import execute
 from grader.runtime.execute.reasons import targets
-from grader.runtime.kernels import Ran, StoppedError, Terms, cold, kernels
-from grader.runtime.kernels.pool import Nursery
+from grader.runtime.kernels import CellResult, StoppedError, Terms, cold, kernels
+from grader.runtime.kernels.pool import KernelPool
 from grader.runtime.kernels.session import KernelSession
-from grader.runtime.sandbox import Bare, Place, sandboxes
+from grader.runtime.sandbox import NoSandbox, Place, sandboxes
 from tests.builders_kernels import EVERY_KERNEL, EVERY_WAY, Mark, on_linux, until
 from tests.builders_notebooks import a_job, a_notebook, run
 
@@ -301,9 +301,9 @@ def test_output_is_cut_to_its_start_and_its_end() -> None:
     assert value(evidence, "q1_a") == "1"
 
 
-def ran(*sources: str) -> list[Ran]:
+def ran(*sources: str) -> list[CellResult]:
     """How cells of one kernel went, as the session tells it."""
-    terms = Terms(limits=SHORT, sandbox=Bare(), imports=("numpy",))
+    terms = Terms(limits=SHORT, sandbox=NoSandbox(), imports=("numpy",))
     session = kernels.find("warm")(terms)
     try:
         return [session.run(source, seconds=20, keep=1_000) for source in sources]
@@ -771,7 +771,7 @@ for _ in range(150):
 
 @EVERY_WAY
 def test_folders_too_deep_to_name_cost_no_evidence_and_are_not_left(
-    way: dict[str, str], short: Path, own_nursery: Nursery
+    way: dict[str, str], short: Path, own_nursery: KernelPool
 ) -> None:
     evidence = run(NESTED, "import os\nos._exit(0)", "q2_b = 2", asks="q1_a q2_b", **way)
     assert [value(evidence, n) for n in ("q1_a", "q2_b")] == ["1", "2"]
@@ -796,7 +796,7 @@ def test_a_kernel_that_can_not_be_closed_costs_no_evidence(
 
 @EVERY_WAY
 def test_an_error_in_ending_a_kernel_stops_neither_the_next_nor_the_rest_of_the_tidying(
-    way: dict[str, str], short: Path, own_nursery: Nursery, monkeypatch: pytest.MonkeyPatch
+    way: dict[str, str], short: Path, own_nursery: KernelPool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     failed = []
 
@@ -843,7 +843,7 @@ def test_an_empty_notebook_and_a_job_without_names_are_fine() -> None:
     assert (evidence.outcome, evidence.answers, evidence.cells) == (Outcome.FINISHED, {}, ())
 
 
-class Broken(Bare):
+class Broken(NoSandbox):
     """A sandbox in which the first so many processes don't start, or only those after a number."""
 
     def __init__(self, failures: float, command: list[str]) -> None:
@@ -864,7 +864,7 @@ class Broken(Bare):
 
 
 @pytest.fixture
-def broken(monkeypatch: pytest.MonkeyPatch, own_nursery: Nursery) -> Callable[..., Broken]:
+def broken(monkeypatch: pytest.MonkeyPatch, own_nursery: KernelPool) -> Callable[..., Broken]:
     def make(failures: float, *command: str) -> Broken:
         sandbox = Broken(failures, list(command))
         monkeypatch.setattr(sandboxes, "_things", {"broken": sandbox})
@@ -888,7 +888,7 @@ def test_a_kernel_that_can_not_start_is_tried_twice_and_is_our_fault(
 
 @EVERY_KERNEL
 def test_a_disk_that_is_full_is_our_fault_and_no_path_is_told(
-    kernel: str, own_nursery: Nursery, monkeypatch: pytest.MonkeyPatch
+    kernel: str, own_nursery: KernelPool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def full(**_: object) -> str:
         raise OSError(28, "No space left on device", "/home/teacher/secret")
@@ -903,7 +903,7 @@ def test_a_disk_that_is_full_is_our_fault_and_no_path_is_told(
 
 @on_linux
 def test_a_disk_that_is_full_when_a_parent_is_up_already_is_our_fault_too(
-    own_nursery: Nursery, short: Path, monkeypatch: pytest.MonkeyPatch
+    own_nursery: KernelPool, short: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert value(run("q1_a = 1", asks="q1_a"), "q1_a") == "1"
 
@@ -986,7 +986,7 @@ def test_a_cold_kernel_ends_by_itself_when_the_grader_is_killed(short: Path) -> 
 
 @EVERY_WAY
 def test_no_folder_of_a_kernel_is_left(
-    way: dict[str, str], short: Path, own_nursery: Nursery
+    way: dict[str, str], short: Path, own_nursery: KernelPool
 ) -> None:
     where = value(run("import os\nq1_a = os.getcwd()", asks="q1_a", **way), "q1_a")
     assert Path(where).is_relative_to(short) == bool(way)

@@ -27,7 +27,7 @@ if sys.platform != "linux":
 
 from grader.errors import SetupError
 from grader.model import Evidence, Limits, Outcome
-from grader.runtime.kernels.pool import Nursery
+from grader.runtime.kernels.pool import KernelPool
 from grader.runtime.sandbox import WANTED, choose, linux, sandboxes
 from tests.builders_kernels import Mark, until
 from tests.builders_notebooks import run
@@ -482,7 +482,7 @@ def test_the_notebook_is_nobody_that_this_machine_knows() -> None:
 
 
 @needs("user", "files")
-def test_two_notebooks_at_once_are_two_users(own_nursery: Nursery) -> None:
+def test_two_notebooks_at_once_are_two_users(own_nursery: KernelPool) -> None:
     """Only root can give numbers away; others have what their namespace hides."""
     if os.geteuid() != 0:
         pytest.skip("only root gives each notebook a number of its own")
@@ -706,7 +706,7 @@ def test_memory_of_files_in_the_scratch_folder_counts() -> None:
 
 
 @pytest.fixture
-def pretended(own_nursery: Nursery, monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+def pretended(own_nursery: KernelPool, monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
     """Makes this machine one that lacks something, as the survey tells it."""
     here = dict(linux._survey())
 
@@ -746,7 +746,7 @@ def present() -> set[str]:
     ids=lambda missing: "-".join(missing) or "nothing",
 )
 def test_a_notebook_runs_on_machines_with_less(
-    missing: tuple[str, ...], pretended: Callable[..., None], short: Path, own_nursery: Nursery
+    missing: tuple[str, ...], pretended: Callable[..., None], short: Path, own_nursery: KernelPool
 ) -> None:
     pretended(*missing)
     mark = Mark()
@@ -1043,7 +1043,7 @@ q1_a = 1
     "missing", [NAMESPACES, (*NAMESPACES, "switch")], ids=["another user", "the same user"]
 )
 def test_processes_that_start_others_and_are_gone_end_with_their_notebook(
-    missing: tuple[str, ...], pretended: Callable[..., None], own_nursery: Nursery
+    missing: tuple[str, ...], pretended: Callable[..., None], own_nursery: KernelPool
 ) -> None:
     pretended(*missing)
     mark = Mark()

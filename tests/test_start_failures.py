@@ -57,8 +57,8 @@ def test_a_note_tells_no_traceback_and_the_log_does(
 ) -> None:
     from grader.runtime.sandbox import linux
 
-    usual = linux.Walled.plan
-    monkeypatch.setattr(linux.Walled, "plan", lambda *a, **k: spoilt(usual(*a, **k)))
+    usual = linux.LinuxSandbox.plan
+    monkeypatch.setattr(linux.LinuxSandbox, "plan", lambda *a, **k: spoilt(usual(*a, **k)))
     evidence = run("q1_a = 1", asks="q1_a", sandbox="wall")
     assert evidence.outcome is Outcome.REFUSED
     check(evidence.note, said)

@@ -13,7 +13,14 @@ from grader.runtime.execute.limits import named
 from grader.runtime.execute.reasons import Code, Reasons
 from grader.runtime.execute.trials import MOST_DEATHS, tried
 from grader.runtime.execute.waiting import waits_for
-from grader.runtime.kernels import MOST_TIMES, Called, NotStartedError, Ran, Said, Session
+from grader.runtime.kernels import (
+    MOST_TIMES,
+    AskReply,
+    CallResult,
+    CellResult,
+    NotStartedError,
+    Session,
+)
 
 MAX_RESTARTS = 3
 DIED_TOO_OFTEN = "because the kernel died too many times"
@@ -152,7 +159,7 @@ class NotebookRun:
     def _left(self) -> float:
         return self._end - time.monotonic()
 
-    def _account(self, step: Ran | Called, what: str, name: str = WHOLE) -> None:
+    def _account(self, step: CellResult | CallResult, what: str, name: str = WHOLE) -> None:
         """Records how other work on the machine interfered with a step of the answer *name*.
 
         Extends the notebook's time by the time for which the kernel was kept waiting.
@@ -197,7 +204,7 @@ class NotebookRun:
         if self._alive and mentioned:
             self._ask(mentioned)
 
-    def _what(self, ran: Ran, left: float) -> str | None:
+    def _what(self, ran: CellResult, left: float) -> str | None:
         memory = self._job.limits.memory_bytes
         if ran.outcome is Outcome.OUT_OF_MEMORY and memory is not None and not ran.disturbed:
             return f"{ran.error} (limit: {memory / 1e9:g} GB of memory)"
@@ -297,7 +304,7 @@ class NotebookRun:
             self._deaths += not self._alive
         return self._alive
 
-    def account(self, trial: Trial, called: Called) -> None:
+    def account(self, trial: Trial, called: CallResult) -> None:
         """Records how other work on the machine interfered with a call."""
         self._account(called, f"a call of {trial.name}", trial.name)
 
@@ -308,7 +315,7 @@ class NotebookRun:
 
     # -- answers
 
-    def _said(self, names: tuple[str, ...]) -> Said:
+    def _said(self, names: tuple[str, ...]) -> AskReply:
         began = time.monotonic()
         said = self._session.ask(names, seconds=ASK_SECONDS)
         if said.disturbed:

@@ -11,7 +11,7 @@ from grader.kinds.hidden.analysis import NotAnalyzedError, definitions, function
 from grader.kinds.hidden.cases import watch_request
 from grader.kinds.hidden.source import FAILED_BEFORE, UNDEFINED
 from grader.model import Answer, Call, Outcome, Raw, Trial
-from grader.runtime.kernels import Called, Session
+from grader.runtime.kernels import CallResult, Session
 from grader.runtime.kernels.ask import UNREADABLE, decoded
 from grader.wire.trial import MAX_DEPTH, MAX_ITEMS, TOO_MUCH
 
@@ -41,7 +41,7 @@ class Kernels(Protocol):
     def revived(self) -> bool:
         """Whether there is a kernel that has run the whole notebook; starts one if possible."""
 
-    def account(self, trial: Trial, called: Called) -> None:
+    def account(self, trial: Trial, called: CallResult) -> None:
         """Records how other work on the machine interfered with a call; called after every call."""
 
     def died(self) -> None:
@@ -147,7 +147,7 @@ class _Calls:
         self._kernels.died()
         self._has_source = not self._source
 
-    def _told(self, called: Called) -> Raw:
+    def _told(self, called: CallResult) -> Raw:
         seconds = {"seconds": round(called.seconds, 4)}
         if called.late or called.outcome is Outcome.TIMEOUT:
             self._late += 1

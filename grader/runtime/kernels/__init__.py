@@ -5,11 +5,11 @@ from __future__ import annotations
 import sys
 
 from grader.runtime.kernels.base import (
-    Called,
+    AskReply,
+    CallResult,
+    CellResult,
     LostError,
     NotStartedError,
-    Ran,
-    Said,
     Session,
     StoppedError,
     Terms,
@@ -20,11 +20,11 @@ from grader.runtime.kernels.contention import MOST_TIMES
 __all__ = [
     "MOST_TIMES",
     "USUAL",
-    "Called",
+    "AskReply",
+    "CallResult",
+    "CellResult",
     "LostError",
     "NotStartedError",
-    "Ran",
-    "Said",
     "Session",
     "StoppedError",
     "Terms",

@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 
 from grader.model import Raw
-from grader.runtime.kernels.base import Said
+from grader.runtime.kernels.base import AskReply
 from grader.runtime.worker.channel import is_crowded
 from grader.wire import probe, trial
 
@@ -110,14 +110,14 @@ def about(reply: object) -> Mapping[str, object]:
     return found if isinstance(found, dict) else {}
 
 
-def said(names: tuple[str, ...], reply: object) -> Said:
+def said(names: tuple[str, ...], reply: object) -> AskReply:
     """What the kernel said about *names* in the content of an execute_reply."""
     try:
         data = decoded(_text(reply), min(_MARKS_OF_ONE * len(names), _MOST_MARKS))
         if not isinstance(data, dict):
             raise GarbledError
     except UNREADABLE:
-        return Said(garbled=frozenset(names))
+        return AskReply(garbled=frozenset(names))
     found: dict[str, Raw] = {}
     garbled: set[str] = set()
     for name in names:
@@ -126,7 +126,7 @@ def said(names: tuple[str, ...], reply: object) -> Said:
                 found[name] = checked(data[name])
         except UNREADABLE:
             garbled.add(name)
-    return Said(found=found, garbled=frozenset(garbled))
+    return AskReply(found=found, garbled=frozenset(garbled))
 
 
 def decoded(text: str, marks: int) -> object:

@@ -44,7 +44,7 @@ class Terms:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ran:
+class CellResult:
     """The result of running one piece of code."""
 
     outcome: Outcome
@@ -65,7 +65,7 @@ class Ran:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Said:
+class AskReply:
     """A kernel's reply about names; its form is checked, its truth is not."""
 
     found: Mapping[str, Raw] = field(default_factory=dict)
@@ -81,7 +81,7 @@ class Said:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Called:
+class CallResult:
     """The result of one call of a student's function."""
 
     said: str | None
@@ -103,7 +103,9 @@ class Called:
 class Session(Protocol):
     """One kernel in its sandbox, and its successors. Use it in one thread; close it at the end."""
 
-    def run(self, source: str, *, seconds: float, keep: int, then_ask: tuple[str, ...] = ()) -> Ran:
+    def run(
+        self, source: str, *, seconds: float, keep: int, then_ask: tuple[str, ...] = ()
+    ) -> CellResult:
         """Runs one cell; after *seconds*, interrupts it, and kills the kernel if that fails.
 
         All limits are extended by the time for which other work on the machine keeps the kernel
@@ -112,10 +114,10 @@ class Session(Protocol):
         if the kernel was lost through no fault of the notebook.
         """
 
-    def ask(self, names: tuple[str, ...], *, seconds: float) -> Said:
+    def ask(self, names: tuple[str, ...], *, seconds: float) -> AskReply:
         """The values of *names*, read without leaving a trace in the notebook."""
 
-    def call(self, request: str, *, seconds: float) -> Called:
+    def call(self, request: str, *, seconds: float) -> CallResult:
         """The reply of `grader.wire.trial.answer` to *request*, within *seconds*."""
 
     def restart(self) -> None:

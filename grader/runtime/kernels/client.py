@@ -13,7 +13,7 @@ from nbclient.exceptions import CellExecutionComplete
 
 from grader import notebook
 from grader.runtime.kernels import ask
-from grader.runtime.kernels.base import Said
+from grader.runtime.kernels.base import AskReply
 from grader.runtime.worker.channel import MOST_MARKS, is_crowded
 
 MAX_MESSAGE = 8_000_000
@@ -133,7 +133,7 @@ class CellClient(NotebookClient):
         """Never returns: the session checks whether the kernel is alive, and does so sooner."""
         await asyncio.get_running_loop().create_future()
 
-    async def ask(self, names: tuple[str, ...]) -> Said:
+    async def ask(self, names: tuple[str, ...]) -> AskReply:
         """The reply about *names* of a kernel that supports the request."""
         self.sent = self.kc.ask(names)
         return await self.answered(names)
@@ -149,13 +149,13 @@ class CellClient(NotebookClient):
             if message["parent_header"].get("msg_id") == sent and message["msg_type"] == kind:
                 return message["content"]
 
-    def answered_already(self, names: tuple[str, ...]) -> Said | None:
+    def answered_already(self, names: tuple[str, ...]) -> AskReply | None:
         """The reply about *names* if it has arrived or arrives within a moment, else None."""
         self.kc.glance(_SOON_SECONDS)
         message = self.kc.shell_channel.take("said", self.sent)
         return None if message is None else ask.said(names, message["content"])
 
-    async def answered(self, names: tuple[str, ...]) -> Said:
+    async def answered(self, names: tuple[str, ...]) -> AskReply:
         """The reply about *names* that the last request asked the kernel to send."""
         self.kc.hush()
         return ask.said(names, await self.reply_to(self.sent, "said"))

@@ -16,7 +16,7 @@ from jupyter_client.kernelspec import KernelSpec
 from jupyter_client.manager import AsyncKernelManager
 
 from grader.runtime.kernels import ask, boot, scratch
-from grader.runtime.kernels.base import Said, Terms
+from grader.runtime.kernels.base import AskReply, Terms
 from grader.runtime.kernels.client import CellClient, log, unpack
 from grader.runtime.kernels.contention import MACHINE, Usage, oom_kills, usage
 from grader.runtime.kernels.provisioner import ColdProvisioner
@@ -103,7 +103,7 @@ class ColdKernel:
         self._client.control_channel.send(self._client.session.msg("interrupt_request", {}))
         await self._client.control_channel.get_msg()
 
-    async def ask(self, names: tuple[str, ...]) -> Said:
+    async def ask(self, names: tuple[str, ...]) -> AskReply:
         """The kernel's reply about *names*, by code executed silently."""
         return ask.said(names, await self._request(ask.question(names)))
 

@@ -17,7 +17,7 @@ from typing import Any
 from grader.model import Limits
 from grader.runtime.kernels import scratch
 from grader.runtime.kernels.base import NotStartedError
-from grader.runtime.kernels.forked import Born, readable
+from grader.runtime.kernels.forked import ForkedKernel, readable
 from grader.runtime.sandbox import Place, Sandbox
 from grader.runtime.sandbox.probing import on_path
 from grader.runtime.worker import ipc, view
@@ -34,7 +34,7 @@ class CrowdedError(NotStartedError):
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
+class LaunchSpec:
     """How kernels are started; kernels with equal specs can share a fork server."""
 
     sandbox: Sandbox
@@ -46,10 +46,10 @@ class Way:
     variables: tuple[tuple[str, str], ...] = ()
 
 
-class Parent:
+class ForkServer:
     """One fork server process, and the folder that it shares with its kernels."""
 
-    def __init__(self, way: Way):
+    def __init__(self, way: LaunchSpec):
         self.way = way
         self.about: dict[str, Any] = {}
         self._plan = way.sandbox.plan(way.device, loopback=way.loopback)
@@ -127,7 +127,7 @@ class Parent:
         running = self._process.poll() is None and not readable(self._line, 0)
         return running and self._home.root.is_dir()
 
-    def bear(self) -> Born:
+    def bear(self) -> ForkedKernel:
         """Starts to fork a kernel; its `ready` or `failed` later says how that went.
 
         If it raises OSError or NotStartedError, it leaves nothing behind.
@@ -174,7 +174,7 @@ class Parent:
             except OSError as error:
                 raise NotStartedError("the fork server has exited") from error
             made.pop_all()  # from here on they belong to the kernel
-        return Born(home, inner, lines[0], lines[1], self.about, group)
+        return ForkedKernel(home, inner, lines[0], lines[1], self.about, group)
 
     def forget(self) -> None:
         """Closes the descriptors that a forked process has inherited from its parent."""

@@ -23,7 +23,7 @@ ENDING_SECONDS = 60.0
 
 
 @dataclass(slots=True)
-class Born:
+class ForkedKernel:
     """A forked kernel: its folder, its key, and the line to its supervisor."""
 
     place: Place

@@ -18,8 +18,8 @@ from dataclasses import dataclass, replace
 
 from grader.runtime.kernels import scratch
 from grader.runtime.kernels.base import NotStartedError
-from grader.runtime.kernels.fork_server import CrowdedError, Parent, Way
-from grader.runtime.kernels.forked import Born
+from grader.runtime.kernels.fork_server import CrowdedError, ForkServer, LaunchSpec
+from grader.runtime.kernels.forked import ForkedKernel
 
 IDLE_SECONDS = 60.0
 """How long a fork server without kernels waits before it is ended."""
@@ -30,18 +30,18 @@ _MOST_ENDED = 8
 log = logging.getLogger("grader.kernels")
 
 
-def _started(way: Way) -> Parent:
+def _started(way: LaunchSpec) -> ForkServer:
     """A fork server for *way*; if the preloaded modules prevent forking, without them."""
     try:
-        return Parent(way)
+        return ForkServer(way)
     except CrowdedError:
         if not way.imports:
             raise
         log.warning("kernels start without preloaded modules", exc_info=True)
-        return Parent(replace(way, imports=()))
+        return ForkServer(replace(way, imports=()))
 
 
-class Nursery:
+class KernelPool:
     """All fork servers of this process. Any thread may take kernels from it."""
 
     def __init__(self) -> None:
@@ -49,15 +49,15 @@ class Nursery:
         _all.add(self)
 
     def _begin(self) -> None:
-        self._ended: queue.Queue[Born] = queue.Queue(_MOST_ENDED)
+        self._ended: queue.Queue[ForkedKernel] = queue.Queue(_MOST_ENDED)
         self._burying: threading.Thread | None = None
         self._swept = False
-        self._parents: dict[Way, Parent] = {}
-        self._ready: dict[Way, deque[Born]] = {}
+        self._parents: dict[LaunchSpec, ForkServer] = {}
+        self._ready: dict[LaunchSpec, deque[ForkedKernel]] = {}
         self._living: dict[int, _Living] = {}
-        self._retired: set[Parent] = set()
-        self._starting: dict[Way, threading.Lock] = {}
-        self._used: dict[Way, float] = {}
+        self._retired: set[ForkServer] = set()
+        self._starting: dict[LaunchSpec, threading.Lock] = {}
+        self._used: dict[LaunchSpec, float] = {}
         self._lock = threading.RLock()
         self._timer: threading.Timer | None = None
         self._pid = os.getpid()
@@ -73,7 +73,7 @@ class Nursery:
                 born.forget()
         self._begin()
 
-    def take(self, way: Way, *, ahead: bool = True) -> Born:
+    def take(self, way: LaunchSpec, *, ahead: bool = True) -> ForkedKernel:
         """A kernel for *way*: a spare or a new one. Raises NotStartedError or OSError.
 
         If *ahead*, starts a spare for the next caller.
@@ -87,13 +87,13 @@ class Nursery:
                     self._ready[way].append(self._bear(way, parent))
         return born
 
-    def _bear(self, way: Way, parent: Parent) -> Born:
+    def _bear(self, way: LaunchSpec, parent: ForkServer) -> ForkedKernel:
         born = parent.bear()
         with self._lock:
             self._living[id(born)] = _Living(born, way, parent)
         return born
 
-    def _waiting(self, way: Way) -> Born | None:
+    def _waiting(self, way: LaunchSpec) -> ForkedKernel | None:
         while True:
             with self._lock:
                 self._used[way] = time.monotonic()
@@ -105,7 +105,7 @@ class Nursery:
                 return born
             self.end(born)
 
-    def _parent(self, way: Way) -> Parent:
+    def _parent(self, way: LaunchSpec) -> ForkServer:
         """The fork server for *way*; started if there is none."""
         with self._lock:
             swept, self._swept = self._swept, True
@@ -142,7 +142,7 @@ class Nursery:
         if self._parents:
             self._look_later()
 
-    def _retire(self, way: Way) -> None:
+    def _retire(self, way: LaunchSpec) -> None:
         """Stops using the fork server for *way*, and ends it when its last kernel has ended.
 
         Not before, because its kernels would end with it.
@@ -158,7 +158,7 @@ class Nursery:
         if parent is not None:
             self._let_go(parent)
 
-    def _let_go(self, parent: Parent) -> None:
+    def _let_go(self, parent: ForkServer) -> None:
         """Ends a retired fork server that has no kernel left."""
         with self._lock:
             if any(each.parent is parent for each in self._living.values()):
@@ -168,7 +168,7 @@ class Nursery:
             self._retired.remove(parent)
         parent.end()
 
-    def end(self, born: Born) -> None:
+    def end(self, born: ForkedKernel) -> None:
         """Signals a kernel and all its processes to end; a background thread reaps them.
 
         Must not be called while holding the lock, which that thread needs.
@@ -221,12 +221,12 @@ class Nursery:
 class _Living:
     """A kernel that has not been reaped, and its fork server."""
 
-    born: Born
-    way: Way
-    parent: Parent
+    born: ForkedKernel
+    way: LaunchSpec
+    parent: ForkServer
 
 
-_all: weakref.WeakSet[Nursery] = weakref.WeakSet()
+_all: weakref.WeakSet[KernelPool] = weakref.WeakSet()
 _others: list[object] = []
 
 
@@ -238,5 +238,5 @@ def _forked() -> None:
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_forked)
 
-nursery = Nursery()
+nursery = KernelPool()
 atexit.register(nursery.close)

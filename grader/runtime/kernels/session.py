@@ -12,11 +12,11 @@ import zmq
 from grader.model import Outcome
 from grader.runtime.kernels import scratch
 from grader.runtime.kernels.base import (
-    Called,
+    AskReply,
+    CallResult,
+    CellResult,
     LostError,
     NotStartedError,
-    Ran,
-    Said,
     StoppedError,
     Terms,
 )
@@ -52,7 +52,7 @@ class Kernel(Protocol):
     async def interrupt(self) -> None:
         """Returns once the running code was interrupted; may never return."""
 
-    async def ask(self, names: tuple[str, ...]) -> Said:
+    async def ask(self, names: tuple[str, ...]) -> AskReply:
         """The kernel's reply about *names*; may never return."""
 
     async def call(self, request: str) -> str | None:
@@ -111,11 +111,13 @@ class KernelSession:
         """The kernel's process id; see `Session.pid`."""
         return self._kernel.pid if self._kernel is not None else None
 
-    def run(self, source: str, *, seconds: float, keep: int, then_ask: tuple[str, ...] = ()) -> Ran:
+    def run(
+        self, source: str, *, seconds: float, keep: int, then_ask: tuple[str, ...] = ()
+    ) -> CellResult:
         """Runs one cell; see `Session.run`."""
         return self._await(self._run(source, seconds, keep, then_ask))
 
-    def ask(self, names: tuple[str, ...], *, seconds: float) -> Said:
+    def ask(self, names: tuple[str, ...], *, seconds: float) -> AskReply:
         """The kernel's reply about *names*; see `Session.ask`."""
         if names and names == self._told and self._kernel is not None:
             said = self._kernel.cells.answered_already(names)
@@ -124,7 +126,7 @@ class KernelSession:
                 return said
         return self._await(self._ask(names, seconds))
 
-    def call(self, request: str, *, seconds: float) -> Called:
+    def call(self, request: str, *, seconds: float) -> CallResult:
         """Makes one call of a student's function; see `Session.call`."""
         return self._await(self._call(request, seconds))
 
@@ -212,7 +214,9 @@ class KernelSession:
                 return task.done()
         return True
 
-    async def _run(self, source: str, seconds: float, keep: int, asked: tuple[str, ...]) -> Ran:
+    async def _run(
+        self, source: str, seconds: float, keep: int, asked: tuple[str, ...]
+    ) -> CellResult:
         kernel = self._living()
         loop = asyncio.get_running_loop()
         began = loop.time()
@@ -242,7 +246,7 @@ class KernelSession:
         output, line = kernel.cells.transcript.text(), kernel.cells.line
         if not alive:
             await self._end()
-        return Ran(
+        return CellResult(
             outcome=outcome,
             seconds=round(took, 3),
             alive=alive,
@@ -265,10 +269,10 @@ class KernelSession:
 
         return await self._settled(asyncio.create_task(stopped()), self._clock(GRACE_SECONDS))
 
-    async def _ask(self, names: tuple[str, ...], seconds: float) -> Said:
+    async def _ask(self, names: tuple[str, ...], seconds: float) -> AskReply:
         kernel = self._kernel
         if kernel is None:
-            return Said(alive=False)
+            return AskReply(alive=False)
         told, self._told = self._told, ()
         task = asyncio.create_task(
             kernel.cells.answered(names) if names and names == told else kernel.ask(names)
@@ -285,9 +289,9 @@ class KernelSession:
         await self._end()
         if lost:
             raise LostError("the kernel was ended from outside")
-        return Said(garbled=frozenset(names), alive=False, late=late, disturbed=disturbed)
+        return AskReply(garbled=frozenset(names), alive=False, late=late, disturbed=disturbed)
 
-    async def _call(self, request: str, seconds: float) -> Called:
+    async def _call(self, request: str, seconds: float) -> CallResult:
         kernel = self._living()
         self._told = ()
         loop = asyncio.get_running_loop()
@@ -304,7 +308,9 @@ class KernelSession:
         waited, disturbed = clock.waited, _disturbed(kernel, clock, late=late, failed=not alive)
         if alive:
             said = task.result()
-            return Called(said=said, seconds=took, late=late, waited=waited, disturbed=disturbed)
+            return CallResult(
+                said=said, seconds=took, late=late, waited=waited, disturbed=disturbed
+            )
         if not done and kernel.lost:
             await self._end()
             raise LostError("the kernel was ended from outside")
@@ -314,7 +320,7 @@ class KernelSession:
         elif not late or kernel.hit is not None:
             outcome, error = died(self._status(), kernel.hit)
         await self._end()
-        return Called(
+        return CallResult(
             said=None,
             seconds=took,
             late=late,

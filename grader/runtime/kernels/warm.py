@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 
-from grader.runtime.kernels.base import Said, Terms
+from grader.runtime.kernels.base import AskReply, Terms
 from grader.runtime.kernels.channels import Channels
 from grader.runtime.kernels.client import CellClient
 from grader.runtime.kernels.contention import Usage, usage
-from grader.runtime.kernels.fork_server import Way
-from grader.runtime.kernels.forked import Born
+from grader.runtime.kernels.fork_server import LaunchSpec
+from grader.runtime.kernels.forked import ForkedKernel
 from grader.runtime.kernels.pool import nursery
 from grader.runtime.kernels.session import tidying
 from grader.runtime.sandbox import Place
@@ -21,7 +21,7 @@ class WarmKernel:
 
     foresees = True
 
-    def __init__(self, born: Born):
+    def __init__(self, born: ForkedKernel):
         self._born = born
         self._channels: Channels | None = None
         self.about: Mapping[str, object] = born.about
@@ -55,7 +55,7 @@ class WarmKernel:
         while self._born.interrupted == before:
             await asyncio.shield(self._news)
 
-    async def ask(self, names: tuple[str, ...]) -> Said:
+    async def ask(self, names: tuple[str, ...]) -> AskReply:
         """The kernel's reply about *names*."""
         return await self.cells.ask(names)
 
@@ -110,7 +110,7 @@ class WarmKernel:
 
 async def start(terms: Terms, *, ahead: bool = True) -> WarmKernel:
     """Takes a kernel from the pool. Raises NotStartedError."""
-    way = Way(
+    way = LaunchSpec(
         sandbox=terms.sandbox,
         device=terms.device,
         limits=terms.limits,

@@ -17,7 +17,7 @@ from grader.model import Limits
 from grader.runtime.sandbox import cgroups
 from grader.runtime.sandbox import filter as system_calls
 from grader.runtime.sandbox.base import Layer, Place, sandboxes
-from grader.runtime.sandbox.none import GIB, WATCHED, Bare
+from grader.runtime.sandbox.none import GIB, WATCHED, NoSandbox
 from grader.runtime.sandbox.probing import surveyed
 from grader.runtime.worker import view
 from grader.runtime.worker.plan import Fence, Plan, View
@@ -45,7 +45,7 @@ _DEVICES = ("/dev/null", "/dev/full", "/dev/random", "/dev/urandom")
 _ABOUT_ITSELF = ("/proc/self", "/proc/cpuinfo", "/proc/meminfo", "/proc/stat", "/proc/filesystems")
 
 
-class Walled(Bare):
+class LinuxSandbox(NoSandbox):
     """All layers that this machine offers, the same for every kernel."""
 
     def layers(self) -> tuple[Layer, ...]:
@@ -345,4 +345,4 @@ def _how_to_get_namespaces(root: bool) -> str:
 
 
 if sys.platform == "linux":
-    sandboxes.add("wall")(Walled())
+    sandboxes.add("wall")(LinuxSandbox())

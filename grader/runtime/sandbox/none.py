@@ -38,7 +38,7 @@ _CORE = 1 if sys.platform == "linux" else 0
 _KEPT = ("LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "CUDA_HOME", "CUDA_VISIBLE_DEVICES", "SYSTEMROOT")
 
 
-class Bare:
+class NoSandbox:
     """Runs kernels as the grader's own user, in the same file system."""
 
     def layers(self) -> tuple[Layer, ...]:
@@ -127,4 +127,4 @@ def _folders(place: Place) -> dict[str, str]:
     return {"HOME": home, "TMPDIR": temporary}
 
 
-sandboxes.add("off")(Bare())
+sandboxes.add("off")(NoSandbox())
