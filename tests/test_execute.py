@@ -246,7 +246,7 @@ def test_a_kernel_is_restarted_three_times_and_no_more() -> None:
     assert absent(evidence, "q3_c") == (
         "code cell 7, which sets q3_c, was not run because the kernel died too many times"
     )
-    why = "code cell 7 was not run, because the kernel had died too often"
+    why = "code cell 7 was not run because the kernel died too many times"
     assert evidence.cut_short == {"q3_c": why}
     assert evidence.cells[-1].outcome is Outcome.CRASHED
     assert evidence.environment["restarts"] == 3

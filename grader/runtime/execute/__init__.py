@@ -175,7 +175,7 @@ def _disturbed(job: Job, run: NotebookRun, answers: Mapping[str, Answer]) -> Map
 def _cut_short(run: NotebookRun, answers: Mapping[str, Answer]) -> Mapping[str, str]:
     """What a limit of ours kept from being found, also of the cells of an nbgrader notebook."""
     not_run = {
-        name: f"its cell was not run, {DIED_TOO_OFTEN}"
+        name: f"its cell was not run {DIED_TOO_OFTEN}"
         for name, answer in answers.items()
         if answer.raw is not None and answer.raw.get("index") in run.given_up
     }

@@ -19,7 +19,7 @@ from grader.kinds.hidden.analysis import NotAnalyzedError, definitions
 from grader.model import Answer, Outcome, Race, Raw, Trial
 from grader.runtime.execute import agreement, counts
 from grader.runtime.execute.trials import read_said
-from grader.runtime.kernels import Called, NotStartedError, Session, Terms
+from grader.runtime.kernels import CallResult, NotStartedError, Session, Terms
 from grader.runtime.machine import MachineProfile, roofline_seconds
 from grader.runtime.sandbox import THREADS
 from grader.wire import inputs
@@ -292,7 +292,7 @@ class _Race:
             raise _UnmadeError("the result is too large")
         raise _FailedError(why)
 
-    def _trouble(self, called: Called, outcome: object) -> str | None:
+    def _trouble(self, called: CallResult, outcome: object) -> str | None:
         """What went wrong in a run; None when it returned something."""
         if called.late:
             return f"one run took longer than {self._trial.seconds:g} s"
