@@ -12,7 +12,7 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from grader.model import Limits
-from grader.runtime.kernels import Said, Terms
+from grader.runtime.kernels import AskReply, Terms
 from grader.runtime.kernels.channels import Channels
 from grader.runtime.kernels.client import CellClient
 from grader.runtime.kernels.session import KernelSession
@@ -75,7 +75,7 @@ class Puppet:
     async def interrupt(self) -> None:
         pass
 
-    async def ask(self, names: tuple[str, ...]) -> Said:
+    async def ask(self, names: tuple[str, ...]) -> AskReply:
         return await self.cells.ask(names)
 
     async def call(self, request: str) -> str | None:

@@ -55,7 +55,7 @@ def own_nursery(short: Path, monkeypatch: pytest.MonkeyPatch):  # type: ignore[n
     """Parents of kernels that no other test uses; their folders are in *short*."""
     from grader.runtime.kernels import pool, warm
 
-    own = pool.Nursery()
+    own = pool.KernelPool()
     monkeypatch.setattr(warm, "nursery", own)
     monkeypatch.setattr(pool, "nursery", own)
     yield own

@@ -126,12 +126,12 @@ def rows(report: Report) -> dict[str, Row]:
 @pytest.mark.parametrize(
     "name, seen",
     [
-        ("escape/speaker", "no layer network: reached a socket outside"),
-        ("escape/file", "no layer files: planted a file"),
+        ("escape/speaker", "without the layer network: reached a socket outside"),
+        ("escape/file", "without the layer files: planted a file"),
         ("escape/secret", "read a secret: file"),
         ("forge/less", "earned 6 of 7 points instead of all"),
         ("forge/broken", "the attack itself is broken: NameError"),
-        ("forge/dangerous", "not tried, as it would do harm: no layer processes"),
+        ("forge/dangerous", "not tried, because it would do harm without the layer processes"),
         ("batch/course", "new.txt has changed"),
     ],
 )
@@ -189,7 +189,7 @@ def test_the_command_prints_what_held_and_exits_1_when_something_did_not() -> No
     result = run("--attack", "--sandbox", "off", "--class", "escape/reach-the-network")
     assert result.return_value == 1
     assert "FAIL escape/reach-the-network" in result.stdout
-    assert "no layer network: " in result.stdout
+    assert "without the layer network: " in result.stdout
     assert "ok   batch/honest-grades" in result.stdout
     assert "not here: " in result.stdout
 

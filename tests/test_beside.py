@@ -18,7 +18,7 @@ if sys.platform != "linux":
     pytest.skip("there are no walls", allow_module_level=True)
 
 from grader.model import Limits, Outcome
-from grader.runtime.kernels.pool import Nursery
+from grader.runtime.kernels.pool import KernelPool
 from grader.runtime.sandbox import linux, sandboxes
 from grader.runtime.worker import syscalls
 from tests.builders_notebooks import run
@@ -32,7 +32,7 @@ pytestmark = needs("landlock", "system-calls")
 
 
 @pytest.fixture
-def machine(own_nursery: Nursery, monkeypatch: pytest.MonkeyPatch) -> Machine:
+def machine(own_nursery: KernelPool, monkeypatch: pytest.MonkeyPatch) -> Machine:
     """Makes this machine one without namespaces, without another user, and without *less*."""
     here = dict(linux._survey())
 
@@ -100,7 +100,7 @@ def test_all_of_it_is_changed_where_the_filter_is_missing(secret: Path, machine:
     machine("filter")
     there, why = layer("metadata")
     assert not there
-    assert "not there" in why
+    assert "not available" in why
     got = what_got_through(CHANGES.format(secret=str(secret)))
     wanted = [line.split('"')[1] for line in CHANGES.splitlines() if "with attempt" in line]
     assert got == wanted
@@ -274,11 +274,11 @@ def test_two_processes_that_grade_give_no_number_twice(
     machine()
     found = {**linux._survey(), "switch": None}
     monkeypatch.setattr(linux, "_survey", lambda: found)
-    mine = {linux.Walled().uid(slot) for slot in range(linux.SLOTS)}
+    mine = {linux.LinuxSandbox().uid(slot) for slot in range(linux.SLOTS)}
     here, there = os.pipe()
     pid = os.fork()
     if pid == 0:
-        os.write(there, str(linux.Walled().uid(0)).encode())
+        os.write(there, str(linux.LinuxSandbox().uid(0)).encode())
         os._exit(0)
     os.waitpid(pid, 0)
     theirs = int(os.read(here, 100))
@@ -385,4 +385,4 @@ def test_one_file_is_no_larger_than_all_may_be(machine: Machine) -> None:
     machine()
     source = "with open('big', 'wb') as file:\n    file.seek(20_000_000)\n    file.write(b'x')"
     evidence = run(source, "q1_a = 28", asks="q1_a", limits=SMALL)
-    assert "at most 10 MB may be written to one file" in str(evidence.cells[0].error)
+    assert "limit: 10 MB per file" in str(evidence.cells[0].error)

@@ -89,8 +89,8 @@ def test_where_the_system_tells_nothing_a_limit_is_a_limit(monkeypatch: pytest.M
         (-signal.SIGTERM, None, Outcome.CRASHED, "ended the kernel (SIGTERM)"),
         (-9, None, Outcome.CRASHED, "ended the kernel (SIGKILL)"),
         (3, None, Outcome.CRASHED, "ended the kernel (exit status 3)"),
-        (-9, "memory", Outcome.OUT_OF_MEMORY, "used more memory than it may"),
-        (-9, "machine", Outcome.OUT_OF_MEMORY, "was ended when the machine ran out of memory"),
+        (-9, "memory", Outcome.OUT_OF_MEMORY, "used more memory than allowed"),
+        (-9, "machine", Outcome.OUT_OF_MEMORY, "was killed because the machine ran out of memory"),
     ],
 )
 def test_of_a_kernel_that_ended_is_said_what_is_known(

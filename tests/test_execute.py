@@ -21,10 +21,10 @@ from grader.errors import SetupError
 from grader.model import Answer, Evidence, Limits, Outcome
 from grader.runtime.execute import execute
 from grader.runtime.execute.reasons import targets
-from grader.runtime.kernels import Ran, StoppedError, Terms, cold, kernels
-from grader.runtime.kernels.pool import Nursery
+from grader.runtime.kernels import CellResult, StoppedError, Terms, cold, kernels
+from grader.runtime.kernels.pool import KernelPool
 from grader.runtime.kernels.session import KernelSession
-from grader.runtime.sandbox import Bare, Place, sandboxes
+from grader.runtime.sandbox import NoSandbox, Place, sandboxes
 from tests.builders_kernels import EVERY_KERNEL, EVERY_WAY, Mark, on_linux, until
 from tests.builders_notebooks import a_job, a_notebook, run
 
@@ -106,7 +106,7 @@ def test_a_cell_that_raises_costs_what_it_would_have_set_and_nothing_else() -> N
         "before q5_e was set",
         "q6_f": "code cell 5 has a syntax error at line 1",
         "q7_g": "code cell 6 sets q7_g only inside a function or a branch that was not taken",
-        "q8_h": "code cell 7 sets q8_h, but it was gone when the notebook had run",
+        "q8_h": "code cell 7 sets q8_h, but q8_h was no longer defined at the end of the notebook",
         "q9_i": "no cell sets q9_i; code cell 8 sets q9i",
         "q10_j": "code cell 9 stopped with StdinNotImplementedError: raw_input was called, but "
         "this frontend does not support input requests. before q10_j was set",
@@ -244,9 +244,9 @@ def test_a_kernel_is_restarted_three_times_and_no_more() -> None:
     evidence = run("q1_a = 1", die, die, die, "q2_b = 2", die, "q3_c = 3", asks="q1_a q2_b q3_c")
     assert [value(evidence, n) for n in ("q1_a", "q2_b")] == ["1", "2"]
     assert absent(evidence, "q3_c") == (
-        "code cell 7, which sets q3_c, was not run, because the kernel had died too often"
+        "code cell 7, which sets q3_c, was not run because the kernel died too many times"
     )
-    why = "code cell 7 was not run, because the kernel had died too often"
+    why = "code cell 7 was not run because the kernel died too many times"
     assert evidence.cut_short == {"q3_c": why}
     assert evidence.cells[-1].outcome is Outcome.CRASHED
     assert evidence.environment["restarts"] == 3
@@ -275,9 +275,11 @@ def test_the_time_of_the_whole_notebook_is_limited_and_what_did_not_run_says_so(
     assert time.monotonic() - began < 5
     assert value(evidence, "q1_a") == "1"
     assert absent(evidence, "q2_b") == (
-        "code cell 3, which sets q2_b, was not run, because the notebook had used up its 1 s"
+        "code cell 3, which sets q2_b, was not run "
+        "because the notebook reached its time limit of 1 s"
     )
-    assert evidence.cells[1].error == "was stopped when the notebook had used up its 1 s"
+    error = "was stopped because the notebook reached its time limit of 1 s"
+    assert evidence.cells[1].error == error
     assert evidence.outcome is Outcome.TIMEOUT
 
 
@@ -299,9 +301,9 @@ def test_output_is_cut_to_its_start_and_its_end() -> None:
     assert value(evidence, "q1_a") == "1"
 
 
-def ran(*sources: str) -> list[Ran]:
+def ran(*sources: str) -> list[CellResult]:
     """How cells of one kernel went, as the session tells it."""
-    terms = Terms(limits=SHORT, sandbox=Bare(), imports=("numpy",))
+    terms = Terms(limits=SHORT, sandbox=NoSandbox(), imports=("numpy",))
     session = kernels.find("warm")(terms)
     try:
         return [session.run(source, seconds=20, keep=1_000) for source in sources]
@@ -727,7 +729,7 @@ def test_a_value_that_never_ends_when_it_is_looked_at_is_stopped() -> None:
     evidence = run(ENDLESS, "q2_b = 2", asks="q1_a q2_b", limits=SHORT)
     looked_at = evidence.answers["q1_a"]
     if looked_at.raw is None:
-        assert looked_at.absent == "what the kernel said about q1_a could not be read"
+        assert looked_at.absent == "the kernel's reply about q1_a could not be read"
         assert evidence.cut_short == {"q1_a": "reading the answer took longer than 10 s"}
     else:
         assert looked_at.raw == {"t": "object", "type": "__main__.Endless"}
@@ -769,7 +771,7 @@ for _ in range(150):
 
 @EVERY_WAY
 def test_folders_too_deep_to_name_cost_no_evidence_and_are_not_left(
-    way: dict[str, str], short: Path, own_nursery: Nursery
+    way: dict[str, str], short: Path, own_nursery: KernelPool
 ) -> None:
     evidence = run(NESTED, "import os\nos._exit(0)", "q2_b = 2", asks="q1_a q2_b", **way)
     assert [value(evidence, n) for n in ("q1_a", "q2_b")] == ["1", "2"]
@@ -794,7 +796,7 @@ def test_a_kernel_that_can_not_be_closed_costs_no_evidence(
 
 @EVERY_WAY
 def test_an_error_in_ending_a_kernel_stops_neither_the_next_nor_the_rest_of_the_tidying(
-    way: dict[str, str], short: Path, own_nursery: Nursery, monkeypatch: pytest.MonkeyPatch
+    way: dict[str, str], short: Path, own_nursery: KernelPool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     failed = []
 
@@ -841,7 +843,7 @@ def test_an_empty_notebook_and_a_job_without_names_are_fine() -> None:
     assert (evidence.outcome, evidence.answers, evidence.cells) == (Outcome.FINISHED, {}, ())
 
 
-class Broken(Bare):
+class Broken(NoSandbox):
     """A sandbox in which the first so many processes don't start, or only those after a number."""
 
     def __init__(self, failures: float, command: list[str]) -> None:
@@ -862,7 +864,7 @@ class Broken(Bare):
 
 
 @pytest.fixture
-def broken(monkeypatch: pytest.MonkeyPatch, own_nursery: Nursery) -> Callable[..., Broken]:
+def broken(monkeypatch: pytest.MonkeyPatch, own_nursery: KernelPool) -> Callable[..., Broken]:
     def make(failures: float, *command: str) -> Broken:
         sandbox = Broken(failures, list(command))
         monkeypatch.setattr(sandboxes, "_things", {"broken": sandbox})
@@ -881,12 +883,12 @@ def test_a_kernel_that_can_not_start_is_tried_twice_and_is_our_fault(
     assert sandbox.starts == 2
     assert evidence.outcome is Outcome.REFUSED
     assert evidence.answers == {}
-    assert str(evidence.note).startswith("we could not run this notebook; nothing is deducted")
+    assert str(evidence.note).startswith("we could not run this notebook; no points are deducted")
 
 
 @EVERY_KERNEL
 def test_a_disk_that_is_full_is_our_fault_and_no_path_is_told(
-    kernel: str, own_nursery: Nursery, monkeypatch: pytest.MonkeyPatch
+    kernel: str, own_nursery: KernelPool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def full(**_: object) -> str:
         raise OSError(28, "No space left on device", "/home/teacher/secret")
@@ -895,13 +897,13 @@ def test_a_disk_that_is_full_is_our_fault_and_no_path_is_told(
     evidence = run("q1_a = 1", asks="q1_a", kernel=kernel, sandbox="off")
     assert evidence.outcome is Outcome.REFUSED
     assert evidence.note == (
-        "we could not run this notebook; nothing is deducted (No space left on device)"
+        "we could not run this notebook; no points are deducted (No space left on device)"
     )
 
 
 @on_linux
 def test_a_disk_that_is_full_when_a_parent_is_up_already_is_our_fault_too(
-    own_nursery: Nursery, short: Path, monkeypatch: pytest.MonkeyPatch
+    own_nursery: KernelPool, short: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert value(run("q1_a = 1", asks="q1_a"), "q1_a") == "1"
 
@@ -914,7 +916,7 @@ def test_a_disk_that_is_full_when_a_parent_is_up_already_is_our_fault_too(
     monkeypatch.undo()
     assert evidence.outcome is Outcome.REFUSED
     assert evidence.note == (
-        "we could not run this notebook; nothing is deducted (No space left on device)"
+        "we could not run this notebook; no points are deducted (No space left on device)"
     )
 
 
@@ -984,7 +986,7 @@ def test_a_cold_kernel_ends_by_itself_when_the_grader_is_killed(short: Path) -> 
 
 @EVERY_WAY
 def test_no_folder_of_a_kernel_is_left(
-    way: dict[str, str], short: Path, own_nursery: Nursery
+    way: dict[str, str], short: Path, own_nursery: KernelPool
 ) -> None:
     where = value(run("import os\nq1_a = os.getcwd()", asks="q1_a", **way), "q1_a")
     assert Path(where).is_relative_to(short) == bool(way)

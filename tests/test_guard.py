@@ -27,7 +27,7 @@ if sys.platform != "linux":
 
 from grader.errors import SetupError
 from grader.model import Evidence, Limits, Outcome
-from grader.runtime.kernels.pool import Nursery
+from grader.runtime.kernels.pool import KernelPool
 from grader.runtime.sandbox import WANTED, choose, linux, sandboxes
 from tests.builders_kernels import Mark, until
 from tests.builders_notebooks import run
@@ -482,7 +482,7 @@ def test_the_notebook_is_nobody_that_this_machine_knows() -> None:
 
 
 @needs("user", "files")
-def test_two_notebooks_at_once_are_two_users(own_nursery: Nursery) -> None:
+def test_two_notebooks_at_once_are_two_users(own_nursery: KernelPool) -> None:
     """Only root can give numbers away; others have what their namespace hides."""
     if os.geteuid() != 0:
         pytest.skip("only root gives each notebook a number of its own")
@@ -569,7 +569,7 @@ FOLDERS = {
 def test_files_take_no_more_than_they_may_and_the_limit_is_named(folder: str) -> None:
     _, error = error_of(FILLS.format(folder=folder))
     assert "No space left on device" in error
-    assert "at most 10 MB of files may be written" in error
+    assert "limit: 10 MB for all files" in error
 
 
 @needs("files", "scratch")
@@ -706,7 +706,7 @@ def test_memory_of_files_in_the_scratch_folder_counts() -> None:
 
 
 @pytest.fixture
-def pretended(own_nursery: Nursery, monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
+def pretended(own_nursery: KernelPool, monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
     """Makes this machine one that lacks something, as the survey tells it."""
     here = dict(linux._survey())
 
@@ -746,7 +746,7 @@ def present() -> set[str]:
     ids=lambda missing: "-".join(missing) or "nothing",
 )
 def test_a_notebook_runs_on_machines_with_less(
-    missing: tuple[str, ...], pretended: Callable[..., None], short: Path, own_nursery: Nursery
+    missing: tuple[str, ...], pretended: Callable[..., None], short: Path, own_nursery: KernelPool
 ) -> None:
     pretended(*missing)
     mark = Mark()
@@ -1043,7 +1043,7 @@ q1_a = 1
     "missing", [NAMESPACES, (*NAMESPACES, "switch")], ids=["another user", "the same user"]
 )
 def test_processes_that_start_others_and_are_gone_end_with_their_notebook(
-    missing: tuple[str, ...], pretended: Callable[..., None], own_nursery: Nursery
+    missing: tuple[str, ...], pretended: Callable[..., None], own_nursery: KernelPool
 ) -> None:
     pretended(*missing)
     mark = Mark()
@@ -1109,7 +1109,7 @@ def test_layers_that_are_insisted_on_are_named_after_a_colon(
 def test_what_is_no_layer_is_met_with_their_names() -> None:
     with pytest.raises(SetupError) as caught:
         choose("required:files,firewall")
-    assert caught.value.what == "'firewall' is not a layer of a sandbox"
+    assert caught.value.what == "'firewall' is not a sandbox layer"
     assert all(name in str(caught.value.fix) for name in WANTED)
 
 
@@ -1129,7 +1129,7 @@ def test_less_than_all_is_said_and_nothing_is_said_of_all(pretended: Callable[..
         assert choose("auto").warning is None
     pretended("filter", "net")
     assert "system-calls" in str(choose("wall").warning)
-    assert "without a wall" in str(choose("off").warning)
+    assert "without isolation" in str(choose("off").warning)
 
 
 @needs("system-calls")

@@ -137,7 +137,7 @@ def test_an_answer_that_builds_on_one_left_open_is_left_open_if_it_may_earn_more
 
 def test_evidence_cut_short_opens_the_marks_that_lose_points_and_no_others() -> None:
     found = evidence(time="1.75 ms", fits="B")
-    why = "code cell 9 was not run, because the kernel had died too often"
+    why = "code cell 9 was not run because the kernel died too many times"
     cut = replace(found, environment={CUT_SHORT: dict.fromkeys(("q1_share", "q1_time"), why)})
     cut = evidence_from_json(evidence_to_json(cut))
     grade = score(a_paper(), cut)
@@ -164,8 +164,8 @@ CODE = a_code_key()
 OF_ITS_GROUP = {"is": "unmade", "what": FAILED_BEFORE}
 LATE = {"is": "late"}
 STOPPED = {
-    "late elsewhere": {"is": "unmade", "what": f"{trials.MOST_LATE} calls had taken too long"},
-    "died elsewhere": {"is": "unmade", "what": "the kernel had died too often"},
+    "late elsewhere": {"is": "unmade", "what": f"{trials.MOST_LATE} calls took too long"},
+    "died elsewhere": {"is": "unmade", "what": "the kernel died too many times"},
     "no time": {"is": "unmade", "what": "the time for all calls was used up"},
     "no room": {"is": "unfit", "type": "", "what": trial.TOO_MUCH},
     "states": {"is": "raised", "type": "TooManyStatesError", "what": "x"},

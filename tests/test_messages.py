@@ -21,7 +21,7 @@ from hypothesis import strategies as st
 
 from grader.model import Call, Evidence, Limits, Outcome, Trial
 from grader.runtime.execute.trials import read_said
-from grader.runtime.kernels import Said, ask
+from grader.runtime.kernels import AskReply, ask
 from grader.runtime.kernels.client import CellClient, Transcript, unpack
 from grader.runtime.worker.channel import MOST_MARKS, Message, is_crowded
 from grader.wire import probe, trial
@@ -226,7 +226,7 @@ IN_BASE64 = in_base64(b'{"is":"returned","v":{"t":"x","v":[' + b"[]," * 1_850_00
 @pytest.mark.parametrize("read", [read_said, lambda said: ask.said(("q1_a",), {"said": said})])
 def test_an_answer_of_a_million_lists_is_not_even_decoded(read: Callable[[str], Any]) -> None:
     assert most_memory(lambda: read(IN_BASE64)) < 40_000_000
-    assert read(IN_BASE64) in ({"is": "garbled"}, Said(garbled=frozenset({"q1_a"})))
+    assert read(IN_BASE64) in ({"is": "garbled"}, AskReply(garbled=frozenset({"q1_a"})))
 
 
 @pytest.mark.parametrize("kind", ["execute", "ask", "call"])

@@ -203,5 +203,5 @@ def test_a_worker_that_dies_is_a_sentence(tmp_path: Path) -> None:
         capture_output=True, text=True, timeout=120,
     )  # fmt: skip
     assert (done.returncode, done.stdout) == (2, "")
-    assert "a worker process ended before it was done" in done.stderr
+    assert "a worker process ended early" in done.stderr
     assert "Traceback" not in done.stderr

@@ -25,7 +25,7 @@ from grader.runtime.execute import execute
 from grader.runtime.kernels import NotStartedError, warm
 from grader.runtime.kernels import pool as nursery
 from grader.runtime.kernels.base import Terms
-from grader.runtime.kernels.pool import Nursery
+from grader.runtime.kernels.pool import KernelPool
 from grader.runtime.kernels.session import KernelSession
 from grader.runtime.sandbox import choose, sandboxes
 from tests.builders_kernels import until
@@ -35,12 +35,12 @@ ROOT = Path(__file__).parent.parent
 BOTH = pytest.mark.parametrize("sandbox", ["auto", "off"])
 
 
-def parents(own: Nursery) -> set[int]:
+def parents(own: KernelPool) -> set[int]:
     """The processes that were started for parents."""
     return {parent._process.pid for parent in own._parents.values()}
 
 
-def ready(own: Nursery) -> int:
+def ready(own: KernelPool) -> int:
     """How many kernels wait for a notebook."""
     return sum(map(len, own._ready.values()))
 
@@ -55,7 +55,7 @@ def session(**changes: Any) -> KernelSession:
     return KernelSession(Terms(**{**terms, **changes}), warm.start)
 
 
-def test_notebooks_that_are_alike_share_a_parent_and_no_kernel(own_nursery: Nursery) -> None:
+def test_notebooks_that_are_alike_share_a_parent_and_no_kernel(own_nursery: KernelPool) -> None:
     source = "q1_a = get_ipython().kernel.session.session"
     keys = set()
     for _ in range(3):
@@ -66,7 +66,7 @@ def test_notebooks_that_are_alike_share_a_parent_and_no_kernel(own_nursery: Nurs
     assert ready(own_nursery) == 1
 
 
-def test_a_sandbox_and_a_device_and_variables_have_a_parent_each(own_nursery: Nursery) -> None:
+def test_a_sandbox_and_a_device_and_variables_have_a_parent_each(own_nursery: KernelPool) -> None:
     ways = (
         {},
         {"sandbox": sandboxes.find("off")},
@@ -80,7 +80,7 @@ def test_a_sandbox_and_a_device_and_variables_have_a_parent_each(own_nursery: Nu
     assert len(parents(own_nursery)) == len(ways)
 
 
-def test_variables_that_a_set_asks_for_are_there(own_nursery: Nursery) -> None:
+def test_variables_that_a_set_asks_for_are_there(own_nursery: KernelPool) -> None:
     one = session(variables=(("COURSE", "systems"),))
     try:
         shown = one.run("import os; print(os.environ['COURSE'])", seconds=5, keep=100)
@@ -91,7 +91,7 @@ def test_variables_that_a_set_asks_for_are_there(own_nursery: Nursery) -> None:
 
 @BOTH
 def test_a_parent_that_nobody_needs_ends_and_the_next_is_a_new_one(
-    sandbox: str, own_nursery: Nursery, short: Path, monkeypatch: pytest.MonkeyPatch
+    sandbox: str, own_nursery: KernelPool, short: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(nursery, "IDLE_SECONDS", 0.4)
     assert run("q1_a = 1", asks="q1_a", sandbox=sandbox).outcome is Outcome.FINISHED
@@ -103,7 +103,7 @@ def test_a_parent_that_nobody_needs_ends_and_the_next_is_a_new_one(
 
 @BOTH
 def test_a_parent_whose_kernel_is_at_work_is_needed(
-    sandbox: str, own_nursery: Nursery, monkeypatch: pytest.MonkeyPatch
+    sandbox: str, own_nursery: KernelPool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(nursery, "IDLE_SECONDS", 0.4)
     evidence = run("import time\ntime.sleep(2)\nq1_a = 1", asks="q1_a", sandbox=sandbox)
@@ -111,7 +111,9 @@ def test_a_parent_whose_kernel_is_at_work_is_needed(
     assert evidence.answers["q1_a"].raw == {"t": "int", "v": "1"}
 
 
-def test_a_kernel_that_died_while_it_waited_is_not_given_to_anybody(own_nursery: Nursery) -> None:
+def test_a_kernel_that_died_while_it_waited_is_not_given_to_anybody(
+    own_nursery: KernelPool,
+) -> None:
     run("pass", asks="")
     own_nursery.settle()
     (waiting,) = (born for line in own_nursery._ready.values() for born in line)
@@ -151,7 +153,7 @@ threading.Thread(target=time.sleep, args=(1000,), daemon=True).start()
 
 
 def test_a_package_that_starts_threads_is_left_to_the_notebooks(
-    own_nursery: Nursery, tmp_path: Path
+    own_nursery: KernelPool, tmp_path: Path
 ) -> None:
     (tmp_path / "crowded.py").write_text(CROWDED)
     off = sandboxes.find("off")
@@ -167,7 +169,7 @@ def test_a_package_that_starts_threads_is_left_to_the_notebooks(
 
 @pytest.mark.parametrize("text", ["1 / 0", "import no_such_module", "raise SystemExit"])
 def test_a_package_that_can_not_be_imported_is_no_matter(
-    own_nursery: Nursery, tmp_path: Path, text: str
+    own_nursery: KernelPool, tmp_path: Path, text: str
 ) -> None:
     (tmp_path / "broken.py").write_text(text)
     off = sandboxes.find("off")
@@ -184,7 +186,7 @@ def test_a_package_that_can_not_be_imported_is_no_matter(
 
 
 def test_an_interpreter_that_is_gone_is_our_fault(
-    own_nursery: Nursery, monkeypatch: pytest.MonkeyPatch
+    own_nursery: KernelPool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sys, "executable", "/does/not/exist/python")
     with pytest.raises(NotStartedError):
@@ -193,7 +195,7 @@ def test_an_interpreter_that_is_gone_is_our_fault(
 
 @BOTH
 def test_closing_ends_parents_kernels_and_those_in_use(
-    sandbox: str, own_nursery: Nursery, short: Path
+    sandbox: str, own_nursery: KernelPool, short: Path
 ) -> None:
     one = session(sandbox=choose(sandbox).sandbox)
     every = set().union(*(below(pid) for pid in parents(own_nursery)))
@@ -205,14 +207,14 @@ def test_closing_ends_parents_kernels_and_those_in_use(
     own_nursery.close()  # once more does nothing
 
 
-def test_it_may_be_used_again_after_it_was_closed(own_nursery: Nursery) -> None:
+def test_it_may_be_used_again_after_it_was_closed(own_nursery: KernelPool) -> None:
     for _ in range(2):
         assert run("q1_a = 1", asks="q1_a").outcome is Outcome.FINISHED
         own_nursery.close()
 
 
 def test_a_folder_that_was_tidied_away_costs_nobody_an_answer(
-    own_nursery: Nursery, short: Path
+    own_nursery: KernelPool, short: Path
 ) -> None:
     assert run("q1_a = 1", asks="q1_a").outcome is Outcome.FINISHED
     own_nursery.settle()
@@ -222,7 +224,7 @@ def test_a_folder_that_was_tidied_away_costs_nobody_an_answer(
 
 
 def test_a_parent_is_not_idle_while_a_kernel_of_it_runs(
-    own_nursery: Nursery, monkeypatch: pytest.MonkeyPatch
+    own_nursery: KernelPool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(nursery, "IDLE_SECONDS", 0.2)
     evidence = run("import time\nfor _ in range(20): time.sleep(0.1)\nq1_a = 1", asks="q1_a")
@@ -232,7 +234,7 @@ def test_a_parent_is_not_idle_while_a_kernel_of_it_runs(
 
 @BOTH
 def test_kernels_outlive_the_replacement_of_their_parent(
-    sandbox: str, own_nursery: Nursery, short: Path
+    sandbox: str, own_nursery: KernelPool, short: Path
 ) -> None:
     slow = "import time\nprint('up')\nfor _ in range(20): time.sleep(0.1)\nq1_a = time.time()"
     with ThreadPoolExecutor(1) as pool:
@@ -253,7 +255,7 @@ def test_kernels_outlive_the_replacement_of_their_parent(
 
 
 def test_what_can_not_be_made_ahead_is_no_harm(
-    own_nursery: Nursery, monkeypatch: pytest.MonkeyPatch
+    own_nursery: KernelPool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run("pass", asks="")
     furnish, opened = nursery.scratch.furnish, []
@@ -274,7 +276,7 @@ def test_what_can_not_be_made_ahead_is_no_harm(
 
 
 def test_one_that_can_not_be_forked_leaves_the_others_alone(
-    own_nursery: Nursery, monkeypatch: pytest.MonkeyPatch
+    own_nursery: KernelPool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The parent says so on the line of that one, and serves the next."""
     without = """\
@@ -313,7 +315,7 @@ runpy.run_module("grader.runtime.worker.fork_server", run_name="__main__", alter
     assert run("q1_a = 1", asks="q1_a").outcome is Outcome.FINISHED
 
 
-def test_a_forked_grader_has_kernels_of_its_own(own_nursery: Nursery) -> None:
+def test_a_forked_grader_has_kernels_of_its_own(own_nursery: KernelPool) -> None:
     run("pass", asks="")
     pid = os.fork()
     if pid == 0:
@@ -330,7 +332,7 @@ def test_a_forked_grader_has_kernels_of_its_own(own_nursery: Nursery) -> None:
     assert run("q1_a = 1", asks="q1_a").outcome is Outcome.FINISHED
 
 
-def test_no_descriptor_is_left_of_a_kernel_that_nobody_heard(own_nursery: Nursery) -> None:
+def test_no_descriptor_is_left_of_a_kernel_that_nobody_heard(own_nursery: KernelPool) -> None:
     def opened() -> int:
         return len(list(Path("/proc/self/fd").iterdir()))
 
@@ -345,7 +347,7 @@ def test_no_descriptor_is_left_of_a_kernel_that_nobody_heard(own_nursery: Nurser
     assert opened() == before
 
 
-def test_a_forked_process_leaves_the_parents_to_whom_they_belong(own_nursery: Nursery) -> None:
+def test_a_forked_process_leaves_the_parents_to_whom_they_belong(own_nursery: KernelPool) -> None:
     run("pass", asks="")
     pid = os.fork()
     if pid == 0:
@@ -358,14 +360,14 @@ def test_a_forked_process_leaves_the_parents_to_whom_they_belong(own_nursery: Nu
     assert run("q1_a = 1", asks="q1_a").outcome is Outcome.FINISHED
 
 
-def test_two_that_need_a_parent_at_once_start_one(own_nursery: Nursery) -> None:
+def test_two_that_need_a_parent_at_once_start_one(own_nursery: KernelPool) -> None:
     with ThreadPoolExecutor(4) as pool:
         done = list(pool.map(lambda _: run("q1_a = 1", asks="q1_a"), range(4)))
     assert all(evidence.outcome is Outcome.FINISHED for evidence in done)
     assert len(own_nursery._parents) == 1
 
 
-def test_no_thread_is_left_for_every_notebook(own_nursery: Nursery) -> None:
+def test_no_thread_is_left_for_every_notebook(own_nursery: KernelPool) -> None:
     for _ in range(3):
         run("pass", asks="")
     before = threading.active_count()
@@ -374,7 +376,7 @@ def test_no_thread_is_left_for_every_notebook(own_nursery: Nursery) -> None:
     assert threading.active_count() <= before
 
 
-def test_no_file_is_left_open_for_every_notebook(own_nursery: Nursery) -> None:
+def test_no_file_is_left_open_for_every_notebook(own_nursery: KernelPool) -> None:
     def opened() -> int:
         own_nursery.settle()
         return len(list(Path("/proc/self/fd").iterdir()))
@@ -414,7 +416,7 @@ def test_a_grader_that_is_killed_at_any_instant_of_a_start_leaves_no_process(
     assert gone(every)
 
 
-def test_limits_of_one_notebook_are_not_those_of_the_next(own_nursery: Nursery) -> None:
+def test_limits_of_one_notebook_are_not_those_of_the_next(own_nursery: KernelPool) -> None:
     sizes = []
     for size in (100_000_000, 200_000_000):
         limits = Limits(cell_seconds=5, scratch_bytes=size)

@@ -12,7 +12,7 @@ if sys.platform != "linux":
     pytest.skip("elsewhere kernels start cold", allow_module_level=True)
 
 from grader.model import Outcome
-from grader.runtime.kernels.pool import Nursery
+from grader.runtime.kernels.pool import KernelPool
 from grader.runtime.sandbox import choose
 from tests.builders_notebooks import run
 
@@ -37,7 +37,7 @@ runpy.run_module("grader.runtime.worker.fork_server", run_name="__main__", alter
     reason="a kernel is the parent's own child only in a pid namespace",
 )
 def test_a_parent_with_children_without_end_serves_its_kernels_at_once(
-    own_nursery: Nursery, monkeypatch: pytest.MonkeyPatch
+    own_nursery: KernelPool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def wrapped(_: object, command: list[str], __: object) -> list[str]:
         return [*command[:2], "-c", WITHOUT_END, *command[4:]]

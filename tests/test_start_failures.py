@@ -57,8 +57,8 @@ def test_a_note_tells_no_traceback_and_the_log_does(
 ) -> None:
     from grader.runtime.sandbox import linux
 
-    usual = linux.Walled.plan
-    monkeypatch.setattr(linux.Walled, "plan", lambda *a, **k: spoilt(usual(*a, **k)))
+    usual = linux.LinuxSandbox.plan
+    monkeypatch.setattr(linux.LinuxSandbox, "plan", lambda *a, **k: spoilt(usual(*a, **k)))
     evidence = run("q1_a = 1", asks="q1_a", sandbox="wall")
     assert evidence.outcome is Outcome.REFUSED
     check(evidence.note, said)
@@ -75,7 +75,7 @@ def test_nor_when_the_guard_itself_fails(
     if evidence.outcome is Outcome.FINISHED:
         pytest.skip("files are on disk here")
     check(evidence.note, "Error: ")
-    assert "guard.py" in logged.text
+    assert "supervisor.py" in logged.text
 
 
 def check(note: str | None, said: str) -> None:
@@ -95,7 +95,7 @@ def test_a_kernel_without_its_control_group_is_not_started_with_less(
     monkeypatch.setattr(linux, "_tree", lambda: Tree(1, {"memory": tmp_path / "gone"}))
     evidence = run("q1_a = 1", asks="q1_a", sandbox="wall")
     assert evidence.outcome is Outcome.REFUSED
-    check(evidence.note, "no control group could be made for it")
+    check(evidence.note, "its control group could not be created")
 
 
 @pytest.mark.parametrize(

@@ -21,7 +21,7 @@ if sys.platform != "linux":
     pytest.skip("elsewhere kernels start cold", allow_module_level=True)
 
 from grader.model import Evidence, Limits, Outcome
-from grader.runtime.kernels.pool import Nursery
+from grader.runtime.kernels.pool import KernelPool
 from grader.runtime.sandbox import choose
 from tests.builders_kernels import Mark, until
 from tests.builders_notebooks import run
@@ -176,7 +176,7 @@ def test_our_code_can_not_be_imported_behind_the_wall(module: str) -> None:
     assert value(evidence, "q1_a") == "1"
 
 
-def threads_and_libraries(own_nursery: Nursery, sandbox: str) -> tuple[int, str]:
+def threads_and_libraries(own_nursery: KernelPool, sandbox: str) -> tuple[int, str]:
     (parent,) = own_nursery._parents.values()
     found = [parent._process.pid]
     for pid in found:
@@ -192,7 +192,7 @@ def threads_and_libraries(own_nursery: Nursery, sandbox: str) -> tuple[int, str]
     "imports", ["import numpy", pytest.param("import torch", marks=pytest.mark.slow)]
 )
 def test_a_parent_has_one_thread_and_nothing_of_a_gpu(
-    sandbox: str, imports: str, own_nursery: Nursery
+    sandbox: str, imports: str, own_nursery: KernelPool
 ) -> None:
     pytest.importorskip(imports.split()[1])
     assert run(imports, "q1_a = 1", asks="q1_a", sandbox=sandbox).outcome is Outcome.FINISHED
@@ -238,7 +238,7 @@ IN_MEMORY = secrets.token_hex(16)
 
 @BOTH
 def test_no_secret_of_the_grader_is_in_the_memory_of_a_kernel(
-    sandbox: str, own_nursery: Nursery, monkeypatch: pytest.MonkeyPatch
+    sandbox: str, own_nursery: KernelPool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     in_environment, known = secrets.token_hex(16), secrets.token_hex(16)
     monkeypatch.setenv("GRADER_KEY", in_environment)
@@ -267,7 +267,7 @@ def test_a_kernel_does_not_know_the_keys_of_those_before_it(sandbox: str) -> Non
 # -- parents that die, graders that die
 
 
-def parents_of(nursery: Nursery) -> list[int]:
+def parents_of(nursery: KernelPool) -> list[int]:
     """The numbers of the processes that were started for parents, with what they have started."""
     found = [parent._process.pid for parent in nursery._parents.values()]
     for pid in found:
@@ -291,7 +291,7 @@ def end(pids: list[int]) -> None:
 
 @BOTH
 def test_a_parent_that_is_killed_while_a_notebook_runs_costs_the_student_nothing(
-    sandbox: str, own_nursery: Nursery
+    sandbox: str, own_nursery: KernelPool
 ) -> None:
     mark = Mark()
     sleeps = f"{mark.on_this_process}\nimport time\ntime.sleep(2)\nq1_a = 1"
@@ -305,7 +305,7 @@ def test_a_parent_that_is_killed_while_a_notebook_runs_costs_the_student_nothing
     assert killed
     if evidence.outcome is Outcome.REFUSED:
         assert evidence.answers == {}
-        assert "nothing is deducted" in str(evidence.note)
+        assert "no points are deducted" in str(evidence.note)
     else:
         assert evidence.outcome is Outcome.FINISHED, evidence.note
         assert value(evidence, "q1_a") == "1"
@@ -317,7 +317,7 @@ def test_a_parent_that_is_killed_while_a_notebook_runs_costs_the_student_nothing
 
 @BOTH
 def test_a_parent_that_is_killed_between_notebooks_is_replaced(
-    sandbox: str, own_nursery: Nursery
+    sandbox: str, own_nursery: KernelPool
 ) -> None:
     assert value(run("q1_a = 0", asks="q1_a", sandbox=sandbox), "q1_a") == "0"
     killed = [pid for pid in parents_of(own_nursery) if is_parent(pid)]
@@ -380,7 +380,7 @@ def test_nothing_is_left_of_a_grader_that_ends(
 
 
 def test_the_folder_of_a_grader_that_was_killed_is_removed_by_the_next(
-    short: Path, grader: Callable[..., subprocess.Popen[bytes]], own_nursery: Nursery
+    short: Path, grader: Callable[..., subprocess.Popen[bytes]], own_nursery: KernelPool
 ) -> None:
     mark = Mark()
     process = grader(f"{mark.on_this_process}\nimport time\ntime.sleep(60)", sandbox="auto")
@@ -425,7 +425,7 @@ def test_eight_notebooks_in_four_threads(sandbox: str) -> None:
 
 @pytest.mark.slow
 def test_a_class_with_all_sorts_of_endings_leaves_nothing(
-    short: Path, own_nursery: Nursery
+    short: Path, own_nursery: KernelPool
 ) -> None:
     endings = (
         "pass",

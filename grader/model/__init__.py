@@ -1,4 +1,4 @@
-"""The records that pass between stages: frozen, plain data."""
+"""The records that the stages exchange: frozen, plain data."""
 
 from grader.model import packages
 from grader.model.evidence import (

@@ -1,6 +1,6 @@
-"""An assignment of nbgrader: its cells, as the instructor wrote them.
+"""An nbgrader assignment: its cells, as the instructor wrote them.
 
-**Secret**: hidden tests are in it, and what they compare with.
+**Secret**: it contains hidden tests and the values they compare with.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ class CourseConfig:
     code_stub: str = "# YOUR CODE HERE\nraise NotImplementedError()"
     text_stub: str = "YOUR ANSWER HERE"
     solution: tuple[str, str] = ("BEGIN SOLUTION", "END SOLUTION")
-    """What the first and the last line of such a region contain; likewise below."""
+    """Text in the first and in the last line of a solution region; likewise below."""
     hidden: tuple[str, str] = ("BEGIN HIDDEN TESTS", "END HIDDEN TESTS")
     scheme: tuple[str, str] = ("BEGIN MARK SCHEME", "END MARK SCHEME")
     require_solution_cells: bool = True
-    """Whether a solution region in a cell that is not for answers is an error."""
+    """Whether a solution region outside of an answer cell is an error."""
     cell_seconds: float | None = 30.0
     """Time limit per cell; None for no limit."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class SourceCell:
-    """A cell that nbgrader knows by its id, with solutions cleared and hidden tests in place."""
+    """A cell with an nbgrader id, with solutions cleared and hidden tests in place."""
 
     grade_id: str
     type: str
@@ -38,26 +38,26 @@ class SourceCell:
     grade: bool = False
     """Whether it earns points."""
     solution: bool = False
-    """Whether the student writes in it."""
+    """Whether the student edits it."""
     locked: bool = False
-    """Whether it is to be read only; cells that are graded and not written in always are."""
+    """Whether it is read-only; graded cells that students do not edit always are."""
     task: bool = False
-    """Whether it describes something that a person grades."""
+    """Whether it describes a task that a person grades."""
     points: float = 0.0
 
     @property
     def is_locked(self) -> bool:
-        """Whether what stands here takes the place of what the student handed in."""
+        """Whether this source replaces the cell in the student's submission."""
         return not self.solution and (self.grade or self.locked)
 
     @property
     def is_tests(self) -> bool:
-        """Whether what it puts out decides about points."""
+        """Whether its outputs determine points."""
         return self.grade and not self.solution and self.type == "code"
 
     @property
     def is_marked(self) -> bool:
-        """Whether it has points, whoever gives them."""
+        """Whether it has points, given automatically or by a person."""
         return self.grade or self.task
 
 
@@ -66,12 +66,12 @@ class SourceNotebook:
     """One notebook of an assignment, in the order of its cells."""
 
     name: str
-    """Of its file, without the ending."""
+    """The file name without its extension."""
     cells: tuple[SourceCell, ...]
 
     @property
     def digest(self) -> str:
-        """Stands for what is executed: points are not part of it."""
+        """A digest of what is executed; points are not part of it."""
         cells = [[c.grade_id, c.type, c.source, c.is_locked, c.solution] for c in self.cells]
         return hashlib.sha256(json.dumps(cells).encode()).hexdigest()
 
@@ -82,21 +82,21 @@ class Assignment:
 
     name: str
     notebooks: tuple[SourceNotebook, ...]
-    """In order of their names."""
+    """Ordered by name."""
     files: Mapping[str, bytes] = field(default_factory=dict)
-    """What lies beside them, such as data; by path, with `/` between folders."""
+    """Other files, such as data, by path with `/` between folders."""
     config: CourseConfig = field(default_factory=CourseConfig)
-    """Not kept with the results: it only says how to clear the cells and how long they may run."""
+    """Not stored with the results: it only says how to clear cells and how long they may run."""
     notes: tuple[str, ...] = ()
     """Settings of the course that are not applied here and may change marks."""
     config_file: str = ""
-    """Where the settings come from; empty for nbgrader's defaults."""
+    """The file with the settings; empty for nbgrader's defaults."""
 
     @property
     def max_points(self) -> float:
-        """All points of all notebooks."""
+        """The total points of all notebooks."""
         return round(sum(c.points for n in self.notebooks for c in n.cells if c.is_marked), 6)
 
     def mark_name(self, notebook: str, grade_id: str) -> str:
-        """What a mark is called: by the cell's id, where one notebook is all there is."""
+        """The name of a mark: the cell's id, prefixed by the notebook if there are several."""
         return grade_id if len(self.notebooks) == 1 else f"{notebook}/{grade_id}"

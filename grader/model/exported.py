@@ -1,4 +1,4 @@
-"""What exporters get and give: what students may see of a class's results, and files."""
+"""The input and output of exporters: the visible results of a class, and files."""
 
 from __future__ import annotations
 
@@ -10,33 +10,33 @@ from grader.model.result import Feedback
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Result:
-    """One student's result, as far as the student may see it, and the submission it is of."""
+    """One student's visible result, and the submission it belongs to."""
 
     feedback: Feedback
     submission_sha256: str | None = None
     submitted_at: str | None = None
-    """ISO 8601; None when nothing was handed in."""
+    """ISO 8601; None if nothing was submitted."""
     seconds: float = 0.0
     """How long the notebook ran."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ClassResults:
-    """The results of everybody, for whom `reveal` has decided what may be seen."""
+    """The results of all students, reduced to what `reveal` allows them to see."""
 
     exam: str
     title: str
     release: str
     engine: str
     results: tuple[Result, ...]
-    """In order of the students' ids."""
+    """Ordered by student id."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Exported:
-    """The files of another system's format, and what did not survive it."""
+    """Files in another system's format, and notes on what the format can't represent."""
 
     files: Mapping[str, bytes]
-    """By path, relative to where they are written; with `/` between folders."""
+    """Contents by relative path, with `/` between folders."""
     notes: tuple[str, ...] = ()
-    """What the format can't hold, and what whoever uses it should know; a sentence each."""
+    """What the format can't represent, and what its user should know; one sentence each."""

@@ -1,4 +1,4 @@
-"""What a submission earned: marks, grades, and what a person changed by hand."""
+"""The marks and grade of a submission, and manual changes to them."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from grader.errors import visible
 
 
 class Verdict(StrEnum):
-    """Was it right?"""
+    """The verdict on an answer."""
 
     CORRECT = "correct"
     PARTIAL = "partial"
     MISTAKE = "mistake"
-    """A wrong answer that the problem names."""
+    """A known wrong answer, which the problem declares."""
     INCORRECT = "incorrect"
     ABSENT = "absent"
     UNREADABLE = "unreadable"
     UNSETTLED = "unsettled"
-    """We can't tell yet: needs a person, another runner, or was our fault. Never a zero."""
+    """Not decided: needs a person or another machine, or an internal error. Never counts as 0."""
 
 
 class Audience(StrEnum):
-    """Who is reading?"""
+    """The reader of a report."""
 
     STUDENT = "student"
     STAFF = "staff"
@@ -35,13 +35,13 @@ class Judgement:
     """A kind's verdict on one value, before points."""
 
     share: float | None
-    """Of the part's points, from 0 to 1; None while unsettled."""
+    """The share of the part's points, from 0 to 1; None while unsettled."""
     verdict: Verdict
     note: str = ""
-    """Why, in words that may be read before release: nothing of the key."""
+    """The reason, safe to read before release: reveals nothing about the key."""
     mistake: str | None = None
     cells: Mapping[str, str] = field(default_factory=dict)
-    """For answers made of several: each one's verdict, by label."""
+    """For answers with several items: the verdict on each, by label."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,7 +63,7 @@ class Mark:
     """Safe to read before release."""
 
     def __post_init__(self) -> None:
-        # Both quote students, and everything that a person reads of a mark is made from here.
+        # Both may quote students, and all that people read of a mark is built from them.
         for name in ("answer", "feedback"):
             text = getattr(self, name)
             if text is not None:
@@ -89,18 +89,18 @@ class Grade:
 
     @property
     def score(self) -> float:
-        """The points of all settled marks."""
+        """The total points of all settled marks."""
         return round(sum(mark.points or 0.0 for mark in self.marks), 6)
 
     @property
     def max_score(self) -> float:
-        """All points that could be earned."""
+        """The maximum points."""
         return round(sum(mark.max_points for mark in self.marks), 6)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Override:
-    """Points that a person gave by hand; kept apart from the engine's, and never overwritten."""
+    """Points that a person assigned; stored apart from the grader's, and never overwritten."""
 
     student: str
     name: str

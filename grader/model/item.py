@@ -1,6 +1,6 @@
-"""A part of a variant as a question of another system: what each answer earns. Secret.
+"""A part of a variant as a question of another system, with what each answer earns. Secret.
 
-Every kind says what it is in these few forms; what has none is named when it is exported.
+Every kind maps its parts to one of these forms; exporters report parts without a form.
 """
 
 from __future__ import annotations
@@ -10,91 +10,91 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Form:
-    """What every form has."""
+    """The fields that all forms share."""
 
     lost: tuple[str, ...] = ()
-    """What the kind's own judge does and this form does not say; a phrase each."""
+    """Features of the kind's judge that this form can't express; a phrase each."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Range:
-    """Numbers that earn the same."""
+    """A range of numbers that earn the same."""
 
     low: int | float
     high: int | float
     """Both ends are included."""
     value: int | float
-    """The number that it is about: the key, or the mistake where the range holds it."""
+    """The number the range is about: the key, or a mistake inside the range."""
     share: float
-    """Of the points: 1 for the key, less for a mistake."""
+    """The share of the points: 1 for the key, less for a mistake."""
     feedback: str = ""
     """Markdown."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NumberItem(Form):
-    """One number in one unit. The first range that holds the answer decides."""
+    """One number in one unit. The first range that contains the answer decides."""
 
     ranges: tuple[Range, ...]
-    """The key's first, then the mistakes', which never lie in the key's."""
+    """The key's range first, then those of mistakes, which never overlap the key's."""
     unit: str = ""
     whole: bool = False
-    """Whether only integers make sense."""
+    """Whether only integers are valid."""
     row: str = ""
     column: str = ""
-    """Of a table's cell: what stands beside and above it; the latter is Markdown."""
+    """Row and column header of a table's cell; the latter is Markdown."""
     weight: float = 1.0
     """The share of the part's points that this number is worth."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Choosable:
-    """Something that may be chosen."""
+    """An option that can be chosen."""
 
     id: str
     text: str
     """Markdown."""
     right: bool
     share: float = 0.0
-    """Of the points, where one is chosen: 1 for the right one, what a mistake keeps for others."""
+    """The share of the points if it is chosen alone: 1 for the right one, or a mistake's credit."""
     feedback: str = ""
     """Markdown."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChoiceItem(Form):
-    """One of several things, or all that hold."""
+    """A choice of one option, or of all that apply."""
 
     choices: tuple[Choosable, ...]
     """In the order of this variant."""
     several: bool = False
-    """Whether any number of them may be right."""
+    """Whether any number of options can be right."""
     rule: str = "all-or-nothing"
-    """With `several`: how part of the points is earned; see the kind `multi_choice`."""
+    """With `several`: the rule for partial credit; see the kind `multi_choice`."""
     shuffle: bool = True
-    """Whether their order is of no meaning."""
+    """Whether the options may be shuffled."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PairsItem(Form):
-    """Things, each of which belongs to another; every one counts the same."""
+    """Items to match with targets; all count the same."""
 
     things: tuple[str, ...]
     """Markdown."""
     targets: tuple[str, ...]
-    """What they may belong to, in the order of this variant; Markdown."""
+    """The targets, in the order of this variant; Markdown."""
     right: tuple[int, ...]
-    """The index of each thing's target."""
+    """The index of each item's target."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OrderItem(Form):
-    """Things that have one right order."""
+    """Items to put in order."""
 
     things: tuple[str, ...]
     """In the right order; Markdown."""
     rule: str
-    """How part of the points is earned; see the kind `ordering`."""
+    """The rule for partial credit; see the kind `ordering`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,17 +109,17 @@ class Words:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TextItem(Form):
-    """A word or a short text. The first of the words that match decide."""
+    """A word or a short text. The first entry that matches decides."""
 
     words: tuple[Words, ...]
-    """The key's first, then the mistakes'."""
+    """Those of the key first, then those of mistakes."""
     exact: bool = False
-    """Whether upper case counts."""
+    """Whether matching is case-sensitive."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EssayItem(Form):
-    """Something that a person reads and grades."""
+    """A text that a person reads and grades."""
 
     rubric: str = ""
     """Markdown."""

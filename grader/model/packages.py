@@ -1,4 +1,4 @@
-"""Packages that some parts need and not every machine has."""
+"""Optional packages that some parts need."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ Package = Literal["torch", "triton", "numba-cuda"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Optional:
-    """One of them."""
+    """An optional package."""
 
     title: str
-    """What people call it."""
+    """Its name in messages."""
     module: str
-    """What is imported."""
+    """The module to import."""
     tools: tuple[str, ...]
-    """The tools that can do nothing without it, where a part must declare the package for them."""
+    """The tools that need it; a part that uses one of them must declare the package."""
 
     @property
     def is_here(self) -> bool:
-        """Whether this interpreter, and so a kernel that it starts, finds the module."""
+        """Whether this interpreter, and therefore its kernels, can find the module."""
         return PathFinder.find_spec(self.module) is not None
 
 
@@ -36,12 +36,12 @@ PACKAGES: Mapping[str, Optional] = {
 
 
 def missing(needed: Iterable[str]) -> tuple[str, ...]:
-    """Those of *needed* that are not installed here, in their order."""
+    """The packages in *needed* that are not installed here, in the same order."""
     return tuple(name for name in needed if not PACKAGES[name].is_here)
 
 
 def absent(modules: Iterable[str]) -> tuple[str, ...]:
-    """What to install for those of *modules* that this interpreter does not find."""
+    """The packages to install for those of *modules* that this interpreter can't find."""
     gone = (name for name in modules if PathFinder.find_spec(name) is None)
     return tuple(_BY_MODULE.get(name, name) for name in gone)
 
@@ -50,15 +50,15 @@ _BY_MODULE = {"numba": "numba-cuda"} | {one.module: name for name, one in PACKAG
 
 
 def needed_by(tools: Iterable[str]) -> tuple[str, ...]:
-    """The packages without which one of *tools* can do nothing."""
+    """The packages that any of *tools* needs."""
     asked = set(tools)
     return tuple(name for name, one in PACKAGES.items() if asked & set(one.tools))
 
 
 def imported_by(*sources: str, at_load: bool = False) -> tuple[str, ...]:
-    """The packages that *sources* import; with *at_load*, only as soon as a file is loaded.
+    """The packages that *sources* import; with *at_load*, only imports at module level.
 
-    By the text of the lines, so that sources that are templates, or have syntax errors, count too.
+    Searches the text line by line, so that templates and files with syntax errors work too.
 
     >>> imported_by("import math, torch", "def f():\\n    import triton")
     ('torch', 'triton')
@@ -81,16 +81,16 @@ def _importing(module: str, at_load: bool) -> str:
 
 
 def lacking_for(error: ImportError) -> str:
-    """The package whose absence *error* is about; empty when it is about something else."""
+    """The optional package whose absence caused *error*; empty if there is none."""
     first = (error.name or "").split(".")[0]
     return next((n for n, one in PACKAGES.items() if one.module == first and not one.is_here), "")
 
 
 def waiting(name: str) -> str:
-    """What a student reads of a mark that waits for a package."""
+    """The feedback for a mark that waits for a package."""
     return (
-        f"This needs {PACKAGES[name].title}, which was not installed where it was run. It waits "
-        "for a machine that has it; nothing is deducted."
+        f"This needs {PACKAGES[name].title}, which is not installed on the grading machine. It "
+        "waits for a machine that has it; no points are deducted."
     )
 
 

@@ -1,4 +1,4 @@
-"""What a student is given: variants drawn from problems, placed on a paper, pinned by a release."""
+"""A student's exam: variants drawn from problems, placed on a paper, pinned by a release."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from grader.model.spec import ExamSet, Part, Problem
 from grader.units.quantity import Value
 
 SAMPLE = "sample"
-"""The version that everybody may look at, and that nobody is graded by."""
+"""The version that anyone may see and that is never graded."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,14 +21,14 @@ class Student:
     email: str = ""
     section: str = ""
     version: str = ""
-    """Students of the same version share their numbers; empty for numbers of one's own."""
+    """Students with the same version share their numbers; if empty, the student's are unique."""
 
     @property
     def seat(self) -> str:
-        """What the numbers are drawn by: the version, or else the student's id.
+        """The seed text for the numbers: the version if set, otherwise the student's id.
 
-        The sample's begins with a sign that no id and no version may have, so that its numbers are
-        nobody's.
+        The sample's begins with a character that ids and versions can't contain, so that no student
+        has its numbers.
         """
         return f"/{SAMPLE}" if self.version == SAMPLE else self.version or self.id
 
@@ -42,33 +42,33 @@ class Student:
         return replace(self, **filled)
 
 
-# Item, such as "h100-sxm", to field, such as "memory_bandwidth", to what is known.
+# Item, such as "h100-sxm", to field, such as "memory_bandwidth", to value.
 Facts = Mapping[str, Mapping[str, Value]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Draw:
-    """What a kind may use to make a key: the names in scope, and the variant's own dice."""
+    """What a kind can use to create a key: the names in scope, and the variant's random draws."""
 
     scope: Mapping[str, Value]
     facts: Facts
     fill: Callable[[str, Mapping[str, Value]], str]
-    """A text with its placeholders filled in from a scope; Markdown stays Markdown."""
+    """Fills in the placeholders of a text from a scope; Markdown stays Markdown."""
     order: Callable[[str, int], tuple[int, ...]]
-    """A permutation of range(n) that depends on the variant's seed and a label alone."""
+    """A permutation of range(n) that depends only on the variant's seed and a label."""
     vary: Callable[[Mapping[str, Value]], Mapping[str, Value]]
-    """Changed parameters to themselves with the values computed from them anew."""
+    """Maps changed parameters to a scope with all values recomputed."""
     number: Callable[[str], int] = len
-    """A number below 2^64 that depends on the variant's seed and a label alone."""
+    """A number below 2^64 that depends only on the variant's seed and a label."""
     parameters: Mapping[str, Value] = field(default_factory=dict)
-    """Those that were drawn, without what is computed from them."""
+    """The drawn parameters, without computed values."""
     solution: str = ""
-    """The text of the problem's solution file, where hidden cases come from. **Secret.**"""
+    """The text of the problem's solution file, which defines hidden cases. **Secret.**"""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Key:
-    """What is right for one part of a variant; secret. Every kind adds what it needs to judge."""
+    """The key of one part of a variant; secret. Every kind adds the fields it needs to judge."""
 
     part: Part
     draw: Draw
@@ -82,25 +82,25 @@ class Variant:
     seed: bytes
     draw: Draw
     parameters: Mapping[str, Value]
-    """What was drawn; a parameter with a unit is a quantity."""
+    """The drawn parameters; one with a unit is a quantity."""
     scope: Mapping[str, Value]
     """Parameters, values, and each part's true answer under the part's id."""
     keys: Mapping[str, Key]
-    """By part id."""
+    """Keys by part id."""
     draws: int = 1
     """How often parameters were drawn until every `where` held."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """A variant at its place on one student's paper."""
+    """A variant at its position on one student's paper."""
 
     number: int
     variant: Variant
     points: Mapping[str, float]
-    """By id of the parts that this set asks."""
+    """Points by id of the parts that this set asks."""
     pooled: bool = False
-    """Whether other students may have another problem at this number."""
+    """Whether other students may have a different problem at this number."""
 
     @property
     def keys(self) -> Mapping[str, Key]:
@@ -114,7 +114,7 @@ class Question:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Paper:
-    """One student's exam. **Secret**, because its questions hold keys."""
+    """One student's exam. **Secret**, because its questions contain keys."""
 
     student: Student
     exam: ExamSet
@@ -130,26 +130,26 @@ class Paper:
 
     @property
     def max_points(self) -> float:
-        """All points on this paper."""
+        """The total points on this paper."""
         return sum(sum(q.points.values()) for q in self.questions)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Release:
-    """A set rendered for a roster: everything that grading needs, pinned. **Secret.**"""
+    """A set rendered for a roster, with everything that grading needs, pinned. **Secret.**"""
 
     id: str
     """The first 16 hex digits of `sha256`; printed in notebooks."""
     exam: ExamSet
     problems: Mapping[str, Problem]
-    """By id, as they were when the release was made."""
+    """Problems by id, as they were when the release was created."""
     digests: Mapping[str, str]
     """SHA-256 of each problem's spec."""
     facts: Facts
-    """The facts table as it was."""
+    """The facts table at that time."""
     students: Mapping[str, Student]
     private_key: bytes
     engine: str
-    """The version of this package that made it."""
+    """The version of this package that created it."""
     sources: Mapping[str, object] = field(default_factory=dict)
-    """Each problem's spec as plain data, to be written out again."""
+    """Each problem's spec as plain data, for writing it to a file."""

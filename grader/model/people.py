@@ -1,4 +1,4 @@
-"""A platform's numbers of people, and which platform's they are."""
+"""Maps a platform's user numbers to student ids."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Numbers(Mapping[str, str]):
-    """Numbers with the ids of students."""
+    """Student ids by user number."""
 
     students: Mapping[str, str] = field(default_factory=dict)
     platform: str = ""
-    """The one whose table it is, such as `Canvas`; empty for a table of somebody's own."""
+    """The platform of the table, such as `Canvas`; empty for a table written by hand."""
     file: str = ""
-    """Where the table was read."""
+    """The file that the table was read from."""
 
     def __getitem__(self, number: str) -> str:
         return self.students[number]

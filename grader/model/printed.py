@@ -9,21 +9,21 @@ from grader.model.result import GivenValue
 
 
 class Form(StrEnum):
-    """What an answer on paper looks like."""
+    """The form of an answer on paper."""
 
     LINE = "line"
     """A number or a word."""
     LETTER = "letter"
     LETTERS = "letters"
-    """Any number of them."""
+    """Any number of letters."""
     TRUTH = "truth"
     ORDER = "order"
     """Every letter once, in order."""
     PAIRS = "pairs"
-    """A letter for each number."""
+    """One letter per number."""
     GRID = "grid"
     TEXT = "text"
-    """Some sentences, which a person reads."""
+    """A text that a person grades."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,23 +37,23 @@ class Column:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
-    """Where an answer is written, and what it is called on the sheet that is typed back in."""
+    """The place for an answer, and its name on the entry sheet."""
 
     name: str
     """The answer's variable, such as `q3_per_gpu`."""
     form: Form
     unit: str = ""
     count: int = 1
-    """How many letters there are to write, of an order or of pairs."""
+    """The number of letters to write, for an order or pairs."""
     points: float = 0.0
     corner: str = ""
-    """Of a grid: what its rows are."""
+    """The row headers of a grid."""
     rows: tuple[str, ...] = ()
     columns: tuple[Column, ...] = ()
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The columns of the sheet."""
+        """Its columns on the entry sheet."""
         if self.form is Form.TEXT:
             return (f"{self.name}{POINTS}",)
         if self.form is not Form.GRID:
@@ -66,22 +66,22 @@ class Place:
 
 
 POINTS = ".points"
-"""Behind the name of what a person reads on paper: the points that it earned are typed in."""
+"""Suffix of a column on the entry sheet that holds points assigned by a person."""
 
 
 def cell_name(name: str, row: int, column: int) -> str:
-    """What a cell of a grid is called on the sheet; rows and columns count from 1."""
+    """The name of a grid's cell on the entry sheet; rows and columns count from 1."""
     return f"{name}.{row}.{column}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PrintedMistake:
-    """A wrong answer that students really give."""
+    """A typical wrong answer."""
 
     answer: str
     """Markdown."""
     share: float
-    """Of the points, that it keeps."""
+    """The share of the points that it keeps."""
     feedback: str
     """Markdown."""
 
@@ -91,15 +91,15 @@ class PrintedPart:
     """One part on paper."""
 
     letter: str
-    """Empty where it is the only one."""
+    """Empty if it is the only part."""
     ask: str
     """Markdown, like all texts here."""
     options: str
     rule: str
-    """How part of the points is earned, in a few words; empty where all or nothing is."""
+    """The rule for partial credit in a few words; empty if there is none."""
     place: Place
     accepted: str
-    """The right answer, and what was accepted. **Secret.**"""
+    """The right answer, and the accepted range. **Secret.**"""
     mistakes: tuple[PrintedMistake, ...]
 
     @property
@@ -134,7 +134,7 @@ class PrintedExam:
     version: str
     """Its letter."""
     check: str
-    """A short code that only this version of this release has, to be typed in with the letter."""
+    """A short code unique to this version of this release, to be typed in with the letter."""
     title: str
     instructions: str
     minutes: float | None

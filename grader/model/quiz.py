@@ -1,4 +1,4 @@
-"""A set as a quiz of another system: pools of variants, each part in a form that can be asked."""
+"""A set as a quiz of another system: pools of variants, with each part in a suitable form."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ class Field:
 
     id: str
     letter: str
-    """Within its problem; empty where it is the only one that the set asks."""
+    """Its letter in the problem; empty if it is the only part that the set asks."""
     kind: str
     ask: str
     """Markdown."""
     points: float
     items: tuple[Item, ...]
-    """With weights that add up to 1; none where only this grader can ask it."""
+    """Items with weights that add up to 1; empty if only this grader can ask the part."""
     uses: tuple[str, ...] = ()
-    """Earlier parts whose answers it is judged by."""
+    """Earlier parts whose answers affect its key."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -32,7 +32,7 @@ class Asked:
     problem: str
     title: str
     variant: int
-    """From 1."""
+    """The number of the variant, from 1."""
     prompt: str
     """Markdown."""
     given: tuple[GivenValue, ...]
@@ -56,31 +56,31 @@ class Asked:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pool:
-    """What stands at one number of a quiz: a student gets one of these questions."""
+    """The questions for one number of a quiz, of which each student gets one."""
 
     number: int
     questions: tuple[Asked, ...]
-    """In order of their problems and variants; all are worth the same."""
+    """Ordered by problem and variant; all are worth the same."""
 
     @property
     def problems(self) -> tuple[str, ...]:
-        """The ids of the problems, each once."""
+        """The ids of the problems, without duplicates."""
         return tuple(dict.fromkeys(asked.problem for asked in self.questions))
 
     @property
     def title(self) -> str:
-        """The problem's title, or the ids where there are several."""
+        """The problem's title, or the ids if there are several problems."""
         titles = tuple(dict.fromkeys(asked.title for asked in self.questions))
         return titles[0] if len(titles) == 1 else " or ".join(self.problems)
 
     @property
     def points(self) -> float:
-        """Of each of its questions."""
+        """The points of each question."""
         return self.questions[0].points
 
     @property
     def worth(self) -> dict[str, float]:
-        """What each problem is worth, by its id."""
+        """The points of each problem, by id."""
         return {asked.problem: asked.points for asked in self.questions}
 
     @property
@@ -89,7 +89,7 @@ class Pool:
         return len(set(self.worth.values())) > 1
 
     def evened(self) -> Pool:
-        """The pool with every question worth as much as the one that is worth most."""
+        """The pool with all questions scaled to the highest points among them."""
         most = max(asked.points for asked in self.questions)
         return replace(self, questions=tuple(asked.scaled(most) for asked in self.questions))
 
@@ -105,6 +105,6 @@ class Quiz:
     minutes: float | None
     pools: tuple[Pool, ...]
     notes: tuple[str, ...] = ()
-    """What the person who uses it should know of how it was drawn."""
+    """Notes for the instructor about how it was drawn."""
     even_points: bool = False
     """Whether the problems of a pool may be scaled to be worth the same."""

@@ -1,4 +1,4 @@
-"""What becomes of grades: a row for every student, and what an audience may see of one."""
+"""Views of grades: a row for every student, and the parts that an audience may see."""
 
 from __future__ import annotations
 
@@ -12,65 +12,65 @@ from grader.model.paper import Student
 
 
 class Standing(StrEnum):
-    """How far a student's work has come; tells "handed in nothing" from "earned nothing"."""
+    """The state of a student's work; distinguishes "no submission" from "no points"."""
 
     GRADED = "graded"
     WAITING = "not graded yet"
-    """The latest submission is not; an earlier one may be, and its grade then stands meanwhile."""
+    """The latest submission is not graded; if an earlier one is, its grade applies for now."""
     OPEN = "open"
-    """Graded, but not one mark is settled."""
+    """Graded, but no mark is settled."""
     REFUSED = "can't be read"
-    """Every mark is open, and there is no total, until a person decides."""
+    """All marks are open and there is no total until a person decides."""
     MISSING = "no submission"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """One student's line: the grade with what people changed by hand, and its total."""
+    """One student's row: the grade with manual changes, and its total."""
 
     student: Student
     standing: Standing
     grade: Grade | None
-    """With overrides applied; None when nothing was graded. While the latest submission waits,
-    of the one before."""
+    """With overrides applied; None if nothing was graded. While the latest submission waits, the
+    grade of the previous one."""
     score: float
     max_score: float
     complete: bool
-    """Whether there is a final total: every mark is settled, and no newer submission waits."""
+    """Whether the total is final: every mark is settled, and no newer submission waits."""
     overrides: Mapping[str, Override] = field(default_factory=dict)
-    """Those that count, by mark name."""
+    """Overrides in effect, by mark name."""
     stale: tuple[Override, ...] = ()
-    """Those for marks that the grade no longer has."""
+    """Overrides for marks that the grade no longer has."""
     refusal: str | None = None
-    """Why the graded submission could not be executed; without a grade, the latest."""
+    """Why the graded submission, or else the latest, could not be executed."""
     warnings: tuple[str, ...] = ()
-    """What was odd about the graded file, such as that it is another student's; a sentence each."""
+    """Oddities of the graded file, such as that it is another student's; a sentence each."""
 
     @property
     def marks(self) -> tuple[Mark, ...]:
-        """The marks, or none."""
+        """The marks of the grade; empty without a grade."""
         return self.grade.marks if self.grade else ()
 
     @property
     def unsettled(self) -> int:
-        """How many marks are still open."""
+        """The number of open marks."""
         return sum(mark.points is None for mark in self.marks)
 
     @property
     def total(self) -> float | None:
-        """The points of the settled marks; None while nothing is settled, which is not zero."""
+        """The points of the settled marks; None while no mark is settled, which is not 0."""
         return self.score if self.unsettled < len(self.marks) else None
 
     @property
     def share(self) -> float | None:
-        """The share that was earned of the settled points, from 0 to 1; None without any."""
+        """The earned share of the settled points, from 0 to 1; None if there are none."""
         settled = sum(mark.max_points for mark in self.marks if mark.points is not None)
         return self.score / settled if settled else None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EvidenceSummary:
-    """How one execution went, without its answers."""
+    """A summary of one execution, without its answers."""
 
     submission_sha256: str
     outcome: Outcome
@@ -91,7 +91,7 @@ class GivenValue:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShownPart:
-    """One part as an audience may see it; what it may not see is None."""
+    """One part as an audience may see it; hidden fields are None."""
 
     id: str
     name: str
@@ -102,24 +102,24 @@ class ShownPart:
     """As read; plain text from the student."""
     verdict: Verdict
     mistake: str | None
-    """Its id, for staff; None for students, as it may say what is right."""
+    """The mistake's id for staff; None for students, as it may reveal the right answer."""
     why: str
-    """Markdown; may hold text from the student."""
+    """Markdown; may contain text from the student."""
     look_at: str
     """What to do or read next; plain text."""
     points: float | None
     max_points: float
     set_by: str | None = None
-    """Who set the points by hand; None for students, to whom the feedback says that one did."""
+    """Who assigned the points manually; None for students, whose feedback mentions it."""
     accepted: str | None = None
     """The accepted answer and its reason, in Markdown; None until released."""
     chosen: tuple[str, ...] = ()
-    """What the letters in the answer stand for, in Markdown: the student's own choice alone."""
+    """The meaning of the letters in the student's answer, in Markdown."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ShownProblem:
-    """One problem as an audience may see it; what it may not see is None or empty."""
+    """One problem as an audience may see it; hidden fields are None or empty."""
 
     number: int
     id: str
@@ -151,10 +151,10 @@ class ShownProblem:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CellTrouble:
-    """One cell that did not run to its end."""
+    """One cell that did not finish."""
 
     number: int
-    """As Jupyter numbers code cells that are run from the top."""
+    """The number that Jupyter shows beside the cell after Run All."""
     outcome: Outcome
     error: str
     """Plain text from the student's kernel."""
@@ -163,7 +163,7 @@ class CellTrouble:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RunStory:
-    """How the notebook ran, in words for the student."""
+    """How the notebook ran, described for the student."""
 
     sentence: str
     seconds: float
@@ -172,13 +172,13 @@ class RunStory:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Feedback:
-    """Everything that one student's feedback page may say to an audience."""
+    """Everything that one student's feedback page may show to an audience."""
 
     student: Student
     exam: str
     title: str
     release: str
-    """The short id that the notebook carries."""
+    """The short id printed in the notebook."""
     standing: Standing
     audience: Audience
     published: bool
@@ -189,7 +189,7 @@ class Feedback:
     run: RunStory | None = None
     refusal: str | None = None
     warnings: tuple[str, ...] = ()
-    """What was odd about the graded file; a sentence each, which may hold text from the student."""
+    """Oddities of the graded file; a sentence each, which may contain text from the student."""
 
     @property
     def unsettled(self) -> int:

@@ -1,4 +1,4 @@
-"""What an author writes: problems, their parts, and the sets that use them."""
+"""The specs that authors write: problems, their parts, and the sets that use them."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Annotated, ClassVar, Literal
 
-# Markers that `load` finds in the type hints: it parses every expression and compiles every
-# text when a file is read, so that a mistake has a line number and never waits for a student.
+# Markers in the type hints: expressions are parsed and texts compiled when a file is loaded, so
+# that errors have line numbers and never surface later, in a student's exam.
 Expr = Annotated[str | int | float | bool, "expression"]
 Text = Annotated[str, "text"]
 # A number that may be written as a percentage: 0.01 or "1%".
@@ -39,13 +39,13 @@ class Parameter:
     __pydantic_config__: ClassVar[dict[str, object]] = STRICT
 
     choice: tuple[Scalar, ...] | None = None
-    """One of these."""
+    """Draw one of these values."""
     integer: tuple[int, int] | None = None
-    """From the first to the last, both included."""
+    """Draw from the first to the last value, both included."""
     real: tuple[float, float] | None = None
-    """From the first to the last, both included, in steps of `step`."""
+    """Draw from the first to the last value, both included, in steps of `step`."""
     rows: tuple[Mapping[str, Scalar], ...] | None = None
-    """One of these rows; each column becomes a name of its own."""
+    """Draw one of these rows; each column becomes a separate name."""
     step: float | None = None
     """The distance between the values of a range."""
     unit: str | None = None
@@ -53,23 +53,23 @@ class Parameter:
     units: Mapping[str, str] = field(default_factory=dict)
     """With rows: the unit of each column that has one."""
     label: str | None = None
-    """What the table of given values calls it; the name is used otherwise."""
+    """The label in the table of given values; defaults to the name."""
     labels: Mapping[str, str] = field(default_factory=dict)
     """With rows: the label of each column."""
     shown: bool = True
-    """Whether it stands in the table of given values."""
+    """Whether it appears in the table of given values."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tolerance:
-    """How far from the key an answer may lie; the widest of what is given counts."""
+    """How far an answer may be from the key; if several widths are given, the widest applies."""
 
     __pydantic_config__: ClassVar[dict[str, object]] = STRICT
 
     relative: Share | None = None
     """A share of the key's magnitude, such as 1%."""
     absolute: Expr | None = None
-    """A distance, in the part's unit or with a unit of its own."""
+    """A distance in the part's unit, or with an explicit unit."""
     significant_figures: int | None = None
     """Half a unit in this significant digit of the key."""
     factor: float | None = None
@@ -77,12 +77,12 @@ class Tolerance:
     input_rounding: tuple[str, ...] | Mapping[str, Expr] | None = None
     """Parameters known only to their last printed digit (or to the half-width given for each)."""
     because: str | None = None
-    """Why this width, in words the student reads after release."""
+    """The reason for this width, shown to students after release."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Mistake:
-    """A wrong answer that students really give, with what to say to it."""
+    """A typical wrong answer, with feedback for students who give it."""
 
     __pydantic_config__: ClassVar[dict[str, object]] = STRICT
 
@@ -92,26 +92,26 @@ class Mistake:
     credit: Share = 0.0
     """The share of the part's points that this mistake keeps."""
     when: Expr | None = None
-    """The mistake exists only for variants where this holds."""
+    """The mistake applies only to variants for which this holds."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Carry:
-    """How an earlier answer of the student's own is carried into this part."""
+    """How the student's own earlier answers are carried into this part."""
 
     __pydantic_config__: ClassVar[dict[str, object]] = STRICT
 
     discount: Share = 0.0
     """The share of the points that a carried answer loses."""
     within: float = 100.0
-    """Not carried when the earlier answer is further than this factor from the true one."""
+    """Do not carry an earlier answer that differs from the true one by more than this factor."""
     where: tuple[Expr, ...] = ()
-    """Not carried unless these hold for the student's earlier answer."""
+    """Carry only if these hold for the student's earlier answer."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Part:
-    """The smallest thing that earns points; every kind adds its own fields to these."""
+    """The smallest unit that earns points; every kind adds fields to these."""
 
     __pydantic_config__: ClassVar[dict[str, object]] = STRICT
 
@@ -141,11 +141,11 @@ class Problem:
     parts: tuple[Part, ...]
     topics: tuple[str, ...] = ()
     concepts: tuple[str, ...] = ()
-    """Ids of the concept inventory that this examines."""
+    """Ids in the concept inventory of what this problem examines."""
     level: Level = "apply"
     minutes: float = 5.0
     needs: tuple[Need, ...] = ()
-    """What its answers need of the machine, and no other notebook is given."""
+    """Capabilities of the sandbox that its answers need; other notebooks do not get them."""
     parameters: Mapping[str, Parameter] = field(default_factory=dict)
     where: tuple[Expr, ...] = ()
     """Parameters are drawn again until all of these hold; they may use values."""
@@ -171,9 +171,9 @@ class Slot:
     pool: tuple[str, ...] = ()
     choose: int = 1
     parts: tuple[str, ...] = ()
-    """Of a problem's parts only these are asked; all when none is named."""
+    """The parts of the problem to ask; all parts if empty."""
     points: float | None = None
-    """What each problem of this slot is worth in this set; its own points otherwise."""
+    """The points of each problem of this slot in this set; defaults to the problem's points."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -190,8 +190,7 @@ class ExamSet:
     variables: Mapping[str, str] = field(default_factory=dict)
     """Environment variables that every notebook of the set runs with."""
     processes: int | None = None
-    """Processes and threads that one of its notebooks may have at a time; the usual number if
-    None."""
+    """Limit on processes and threads of each notebook at a time; None uses the default."""
 
     @property
     def slots(self) -> tuple[Slot, ...]:
@@ -200,6 +199,6 @@ class ExamSet:
 
     @property
     def wanted(self) -> tuple[str, ...]:
-        """The ids of all problems that a student may be given, each once, in order."""
+        """The ids of all problems that a student may get, without duplicates, in order."""
         ids = (i for slot in self.slots for i in ((slot.problem,) if slot.problem else slot.pool))
         return tuple(dict.fromkeys(ids))

@@ -1,4 +1,4 @@
-"""Where submissions are executed: here, in threads, in processes, or wherever a plug-in says."""
+"""Executors that run submissions: in this thread, in threads, in processes, or by a plug-in."""
 
 from __future__ import annotations
 
@@ -16,35 +16,35 @@ from grader.registry import Registry
 P = ParamSpec("P")
 T = TypeVar("T")
 
-# Each makes an executor from what stands after the colon, which may be empty. Whoever adds one
-# for Dask must ask for `pure=False`: otherwise a second run of a task gives the first's result.
+# Each entry creates an executor from the text after the colon, which may be empty. An entry for
+# Dask must set `pure=False`; otherwise a second run of a task returns the result of the first.
 executors: Registry[Callable[[str], Executor]] = Registry("executor", "grader.executors")
 
 
 def open(spec: str) -> Executor:  # noqa: A001  # read as executors.open
     """The executor for *spec*: "inline", "threads:4", "processes:2", or a plug-in's name.
 
-    Use it in a `with` statement. Raises SetupError for a spec that makes no sense.
+    Use it in a `with` statement. Raises SetupError for an invalid spec.
     """
     name, _, argument = spec.partition(":")
     return executors.find(name)(argument)
 
 
 class InlineExecutor(Executor):
-    """Runs every task at once, in the caller's own thread."""
+    """Runs every task immediately, in the caller's thread."""
 
     def __init__(self) -> None:
         self._open = True
 
     def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
-        """A future that is done already. Ctrl-C is not caught in it."""
+        """Runs *fn* and returns a finished future. Does not catch KeyboardInterrupt."""
         if not self._open:
             raise RuntimeError("cannot schedule new futures after shutdown")
         future: Future[T] = Future()
         future.set_running_or_notify_cancel()
         try:
             future.set_result(fn(*args, **kwargs))
-        except Exception as error:  # noqa: BLE001  # that is what a future is for
+        except Exception as error:  # noqa: BLE001  # stored in the future
             future.set_exception(error)
         return future
 
@@ -56,7 +56,7 @@ class InlineExecutor(Executor):
 
 @executors.add("inline")
 def _inline(argument: str) -> Executor:
-    _count(argument)  # may be given, and is always one
+    _count(argument)  # accepted, but there is always one worker
     return InlineExecutor()
 
 
@@ -67,13 +67,13 @@ def _threads(argument: str) -> Executor:
 
 @executors.add("processes")
 def _processes(argument: str) -> Executor:
-    # A fork of a process that has threads and zmq sockets hangs sooner or later.
+    # Forking a process with threads and zmq sockets hangs sooner or later.
     spawn: Any = multiprocessing.get_context("spawn")
     return ProcessPoolExecutor(_count(argument), mp_context=spawn, initializer=_end_with_parent)
 
 
 def _end_with_parent() -> None:
-    """Makes this worker end when the process that it works for is killed, and quietly on Ctrl-C."""
+    """Makes this worker end if its parent process is killed, and end quietly on Ctrl-C."""
     signal.signal(signal.SIGINT, _end_quietly)
     parent = multiprocessing.parent_process()
     if parent is not None:
@@ -81,13 +81,13 @@ def _end_with_parent() -> None:
 
 
 def _end_quietly(*_: object) -> None:
-    # KeyboardInterrupt would print a traceback where a worker waits for work.
+    # KeyboardInterrupt would print a traceback in a worker that waits for work.
     raise SystemExit(128 + signal.SIGINT)
 
 
 def _follow(parent: multiprocessing.process.BaseProcess) -> None:
     parent.join()
-    os._exit(1)  # the other threads wait for work that will never come
+    os._exit(1)  # the other threads would wait for work forever
 
 
 def _count(argument: str) -> int:

@@ -1,4 +1,4 @@
-"""Conformance checks for authors of kinds and of exporters: what each of them must hold to."""
+"""Conformance checks for authors of kinds and exporters."""
 
 from grader.testing.exporters import Points, Read, check_exporter
 from grader.testing.kinds import NONSENSE, check_kind

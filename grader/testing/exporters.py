@@ -1,4 +1,4 @@
-"""What every exporter must hold to, whatever its format."""
+"""The conformance checks for exporters of any format."""
 
 from __future__ import annotations
 
@@ -17,32 +17,32 @@ from grader.testing import samples
 from grader.testing.files import harmless, hidden, texts_of
 
 SAME = 0.005
-"""Half a hundredth of a point: gradebooks keep two decimals."""
+"""Half a hundredth of a point, since gradebooks keep two decimals."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Points:
-    """What a reader of the format finds in it."""
+    """The points found by a reader of the format."""
 
     earned: float | None = None
-    """None where nothing is said, as for points that are open; always so for a quiz."""
+    """None if not stated, as for open points; always None for a quiz."""
     most: float | None = None
-    """What it is out of; None where the format does not say so."""
+    """The maximum points; None if the format does not state them."""
 
 
 Read = Callable[[Exported], Mapping[str, Points]]
-"""Reads what an exporter made as the other system does: points by students' ids.
+"""Reads exported files as the other system does, and returns points by student id.
 
-Of one student's files, and of a quiz, the only value counts, under any name.
+For the files of one student, and for a quiz, the key of the only value does not matter.
 """
 
 
 def check_exporter(exporter: Exporter[Any], read: Read, *, missing_is_zero: bool = False) -> None:
-    """Nothing, if *exporter* holds to the contract of exporters.
+    """Checks that *exporter* fulfills the contract of exporters.
 
-    *read* is best written from the other system's documents, and shares nothing with *exporter*.
-    *missing_is_zero* is for a system that must be told a score even where nothing was handed in.
-    Raises AssertionError with what does not hold, and for which of the samples.
+    *read* should be written from the other system's documentation and share no code with
+    *exporter*. Set *missing_is_zero* if the system needs a score even without a submission. Raises
+    AssertionError that names the violation and the sample.
     """
     check = _Check(exporter, read, missing_is_zero=missing_is_zero)
     if exporter.takes is Quiz:
@@ -78,7 +78,7 @@ class _Check:
         return sample.results if self.exporter.takes is Result else (sample,)
 
     def _complete(self, subject: Result | ClassResults, exported: Exported, name: str) -> None:
-        """What was earned is what is read."""
+        """The points read equal the points earned."""
         found = self.read(exported)
         for result in _results(subject):
             feedback = result.feedback
@@ -94,7 +94,7 @@ class _Check:
                 )
 
     def _open(self, subject: Result | ClassResults, name: str) -> None:
-        """What is open is no zero, and is named."""
+        """Open marks do not become 0, and a note names them."""
         made = self._tried(subject, name, leave_out=False)
         left = self._tried(subject, name, leave_out=True)
         _require(left or made is None, f"{name}: refused only where parts may be left out")
@@ -110,7 +110,7 @@ class _Check:
                 _require(_open_named(exported, result), f"{name}: nothing names what is open")
 
     def _absent(self, subject: Result | ClassResults, name: str) -> None:
-        """Who handed in nothing has no points, unless the other system must have some."""
+        """A student without a submission has no points, unless the system requires some."""
         for leave_out in (False, True):
             exported = self._tried(subject, name, leave_out=leave_out)
             if exported is None:
@@ -158,7 +158,7 @@ class _Check:
             self._asked(quiz, made, said)
 
     def _asked(self, quiz: Quiz, exported: Exported, name: str) -> None:
-        """All points are there, and every phrase of what is lost with the part's name."""
+        """All points are present, and notes name every lost feature with its part."""
         got = self._most(exported)
         wanted = _worth(quiz)
         _require(
@@ -170,7 +170,7 @@ class _Check:
             _require(noted, f"{name}: no note says of {part}: {phrase}")
 
     def _left_out(self, quiz: Quiz, exported: Exported, name: str) -> None:
-        """The parts that are not there are named, and are worth what is missing."""
+        """Notes name the parts left out, whose points equal the missing points."""
         got = self._most(exported)
         gone = [
             field.points
@@ -191,7 +191,7 @@ class _Check:
         return found[0].most if len(found) == 1 else None
 
     def _tried(self, subject: Any, name: str, *, leave_out: bool) -> Exported | None:
-        """What is made of it; None when it is refused, with a reason and a fix."""
+        """The exported files; None if the exporter refuses with a reason and a fix."""
         try:
             made = self.exporter.export(subject, leave_out=leave_out)
         except GraderError as refusal:
@@ -230,7 +230,7 @@ def _of(found: Mapping[str, Points], subject: Result | ClassResults, student: st
 
 
 def _named(exported: Exported, result: Result) -> bool:
-    """Whether a note names the student, or a problem or part that is concerned."""
+    """Whether a note names the student, or an affected problem or part."""
     feedback = result.feedback
     numbers = [f"problem {problem.number}" for problem in feedback.problems]
     parts = [part.name for problem in feedback.problems for part in problem.parts]

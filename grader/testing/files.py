@@ -1,4 +1,4 @@
-"""What may not stand in a file that was exported, whatever its format."""
+"""Finds harmful contents in exported files of any format."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _MENTION = re.compile(r"@(?=[A-Za-z])")
 
 
 def harmless(name: str, data: bytes, written: Sequence[str]) -> Iterator[str]:
-    """What is wrong with a file in which students wrote *written*; nothing if all is well."""
+    """Problems of a file that contains texts *written* by students; empty if there are none."""
     if name.endswith(".zip"):
         for inner, content in _members(data):
             for what in harmless(inner, content, written):
@@ -40,14 +40,14 @@ def harmless(name: str, data: bytes, written: Sequence[str]) -> Iterator[str]:
 
 
 def texts_of(name: str, data: bytes) -> list[str]:
-    """Everything that the file says, with archives opened."""
+    """All texts in the file, including those in archives."""
     if name.endswith(".zip"):
         return [t for inner, content in _members(data) for t in texts_of(inner, content)]
     return [data.decode("utf-8", "replace")]
 
 
 def hidden(data: bytes, secrets: Mapping[str, str]) -> Iterator[str]:
-    """Which of *secrets* stand in the file, in whatever encoding."""
+    """The names of *secrets* that the file contains, in any encoding."""
     for text in texts_of(".zip" if data[:2] == b"PK" else "", data):
         for said, how in _readings(text):
             for what, secret in secrets.items():
@@ -56,7 +56,7 @@ def hidden(data: bytes, secrets: Mapping[str, str]) -> Iterator[str]:
 
 
 def _readings(text: str) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """The text, and all that it may be an encoding of, compressed or not."""
+    """The text, and all texts that it may encode, compressed or not."""
     for view in views(text):
         yield view.text, view.how
         for blob, _, how in view.blobs:
@@ -81,7 +81,7 @@ def _json(text: str, written: Sequence[str]) -> Iterator[str]:
     except ValueError as error:
         yield f"it is not JSON: {error}"
         return
-    # A set's texts are an instructor's own.
+    # The texts of a set are written by an instructor.
     yield from _characters(_strings(data)) if written else ()
 
 
@@ -97,12 +97,12 @@ def _strings(data: Any) -> Iterator[str]:
 
 
 def _characters(texts: Iterator[str]) -> Iterator[str]:
-    """Characters that move a cursor, turn lines around or are halves of one."""
+    """Characters that move a cursor, reverse text direction, or are lone surrogates."""
     for text in texts:
         for c in text:
             turns = 0x202A <= ord(c) <= 0x202E or 0x2066 <= ord(c) <= 0x2069
             if turns or (unicodedata.category(c) in ("Cc", "Cs") and c not in "\n\t"):
-                yield f"U+{ord(c):04X} stands in it"
+                yield f"it contains U+{ord(c):04X}"
 
 
 def _xml(text: str, written: Sequence[str]) -> Iterator[str]:  # noqa: ARG001

@@ -1,4 +1,4 @@
-"""What every kind must hold to, whatever it asks."""
+"""The conformance checks for kinds."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from grader.wire import probe
 
 
 def check_kind(kind: Kind, key: Key) -> None:
-    """Nothing, if *kind* holds to the contract of kinds for this key.
+    """Checks that *kind* fulfills the contract of kinds for this key.
 
-    Otherwise raises AssertionError with what does not hold. Call it with keys of several parts:
-    small and large, with mistakes and without.
+    Raises AssertionError that names the violation. Call it with keys of several parts: small and
+    large, with mistakes and without.
     """
     by_person = kind.true(key) is None
     samples = kind.examples(key)
@@ -35,7 +35,7 @@ def check_kind(kind: Kind, key: Key) -> None:
         _readable(kind, raw, key)
 
 
-# What no honest kernel sends, and a forged one may.
+# Values that only a forged kernel sends.
 NONSENSE: tuple[Raw, ...] = (
     {},
     {"t": None},
@@ -82,7 +82,7 @@ def _require(holds: object, what: str) -> None:
 
 
 def _readable(kind: Kind, raw: Raw, key: Key) -> tuple[object] | None:
-    """The value in a tuple, or None when it is unreadable; anything else but that is a defect."""
+    """The value in a tuple, or None if it is unreadable; any other exception is a defect."""
     before = copy.deepcopy(raw)
     try:
         value = kind.read(raw, key)
@@ -150,7 +150,7 @@ def _check_answers(kind: Kind, key: Key, *, by_person: bool) -> None:
     if true is None:
         _require(kind.carried(None, key) is None, "something is carried from no answer")
         return
-    # Of code it is known what it is, and not what came of calling it.
+    # For code, the source is known but not the results of calls.
     right = _judged(kind, true, key).share in ((None, 1) if cell else (1,))
     _require(right, f"the true value {true!r} is not right")
     kind.carried(true, key)
@@ -165,11 +165,11 @@ def _check_texts(kind: Kind, key: Key) -> None:
     literal = re.compile(rf"(?<![\d.]){re.escape(kind.literal(key))}(?![\d.])")
     shown = (kind.placeholder(key), kind.how(key), kind.options(key), json.dumps(kind.sheet(key)))
     for text in shown:
-        _require(not literal.search(text), f"the key {literal.pattern} stands in {text!r}")
+        _require(not literal.search(text), f"the key {literal.pattern} appears in {text!r}")
 
 
 def _check_sheet(kind: Kind, key: Key, samples: tuple[Example, ...]) -> None:
-    """From the sheet alone the same answers are read, and said in the same words."""
+    """From the sheet alone, the same answers are read and formatted in the same way."""
     sheet = json.loads(json.dumps(kind.sheet(key), allow_nan=False))
     public = kind.from_sheet(sheet)
     for sample in samples:
@@ -185,7 +185,7 @@ def _check_sheet(kind: Kind, key: Key, samples: tuple[Example, ...]) -> None:
 
 
 def _broken(sheet: Mapping[str, object]) -> list[dict[str, object]]:
-    """The sheet as a student may have left it: keys lost, values of other types."""
+    """Damaged sheets, as a student may leave them: with missing keys or values of other types."""
     values: tuple[object, ...] = (None, 0, "no such unit", [], [[]], [1, 2], {"a": 1})
     return [{}, *({**sheet, name: value} for name in sheet for value in values)]
 

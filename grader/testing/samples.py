@@ -1,4 +1,4 @@
-"""Results and quizzes that exporters are tried with: plain ones, and all that goes wrong."""
+"""Sample results and quizzes for testing exporters: plain ones, and all kinds of trouble."""
 
 from __future__ import annotations
 
@@ -36,9 +36,9 @@ STUDENTS = (
     Student(id="dua", name="دعاء", email="dua@example.edu", section=""),
     Student(id="eve", name="", email="", section=""),
 )
-"""Who is in the samples. A table of an instructor's that is to be filled in has a row for each."""
+"""The students in the samples. An instructor's table to fill in has a row for each."""
 MOST = 8.0
-"""What the exam of the samples is out of."""
+"""The maximum points of the sample exam."""
 HOSTILE = (
     "::error::forged",
     "\n::add-mask::a\n##[error]forged",
@@ -58,7 +58,7 @@ HOSTILE = (
     "]]></text></quiz>",
     "{1:NM:=5:0.1}",
 )
-"""What a student writes to be taken for something else."""
+"""Texts by which a student may try to inject something."""
 SECRETS: Mapping[str, str] = {
     "the key": "73.2187",
     "an accepted text": "zephyrite",
@@ -66,12 +66,12 @@ SECRETS: Mapping[str, str] = {
     "a mistake's feedback": "brouhaha",
     "a rubric": "persiflage",
 }
-"""What stands in a sample quiz and in nothing that a student gets."""
+"""Secrets in a sample quiz that must not appear in anything that students get."""
 _FEEDBACK = SECRETS["a mistake's feedback"]
 
 
 def settled() -> dict[str, ClassResults]:
-    """Classes in which all has points, by what is special about each."""
+    """Classes with all marks settled, by what is special about each."""
     thirds = _result(1, _scored(2 / 3, 1.234567), _scored(1.75, 2))
     return {
         "a class": _class(
@@ -85,7 +85,7 @@ def settled() -> dict[str, ClassResults]:
 
 
 def unsettled() -> dict[str, ClassResults]:
-    """Classes in which somebody's points are open."""
+    """Classes with open marks."""
     waiting = _result(1, _scored(2, 0.5), _scored(1, 0), standing=Standing.WAITING)
     return {
         "an open part": _class(_result(0, _scored(2, None), _scored(1.75, 0))),
@@ -95,7 +95,7 @@ def unsettled() -> dict[str, ClassResults]:
 
 
 def absent() -> dict[str, ClassResults]:
-    """Classes in which somebody has nothing that was graded."""
+    """Classes in which some students have no graded submission."""
     refusal = "this is no notebook: it is not JSON"
     return {
         "no submission": _class(_nothing(4, Standing.MISSING)),
@@ -107,7 +107,7 @@ def absent() -> dict[str, ClassResults]:
 
 
 def hostile() -> dict[str, ClassResults]:
-    """Settled results in which something hostile stands wherever a student's words may."""
+    """Settled results with hostile text wherever a student's text may appear."""
     found = {}
     for text in HOSTILE:
         trouble = CellTrouble(number=1, outcome=Outcome.FINISHED, error=text, line=1)
@@ -199,12 +199,12 @@ def _class(*results: Result) -> ClassResults:
 
 
 def plain_quiz() -> Quiz:
-    """One question of one part, a choice of two, that every system can ask."""
+    """One question with one part, a choice of two options, that every system can ask."""
     return _quiz([[_asked(_field("fits", 2.0, _choice()))]])
 
 
 def quizzes() -> dict[str, Quiz]:
-    """Quizzes by what is special about each; every form of a part is among them."""
+    """Quizzes by what is special about each; together they cover every form of a part."""
     found: dict[str, Quiz] = {}
     for name, item in _forms():
         alone = _field("part", 2.0, item)
@@ -222,15 +222,15 @@ def quizzes() -> dict[str, Quiz]:
 
 
 def variants() -> Quiz:
-    """Three variants of a problem at one number, as a pool of a system has them."""
+    """Three variants of a problem at one number, as in a question pool."""
     number = _field("part", 2.0, _number())
     return _quiz([[_asked(number, variant=n) for n in (1, 2, 3)]])
 
 
 def hostile_quizzes() -> Iterator[tuple[str, Quiz]]:
-    """Quizzes whose every text holds something that another system could take for more."""
+    """Quizzes in which every text contains something that a system may misinterpret."""
     for text in (*HOSTILE, "&#126;", "\\}", "%50%", "$\\frac{a}{b}$", "`{1: 2}`"):
-        # Titles are plain text everywhere, so that a tag in one is no markup.
+        # Titles are plain text everywhere, so a tag in a title is not markup.
         title = "x" if text.startswith(("<script", "<img")) else f"x {text}"
         asked = _asked(_field("fits", 2.0, _choice(text), ask=text), prompt=text, title=title)
         yield repr(text), _quiz([[asked]], title=title, instructions=text)

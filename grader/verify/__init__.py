@@ -1,4 +1,4 @@
-"""The gate that a problem must pass before a student sees it."""
+"""The gate: checks that a problem must pass before students see it."""
 
 from grader.kinds.hidden.given import Given
 from grader.verify.case import Finding

@@ -1,4 +1,4 @@
-"""Checks that hold answers against the key: the solution's, the reference's, the mistakes'."""
+"""Checks that compare answers with the key: the solution's, the reference's and the mistakes'."""
 
 from __future__ import annotations
 
@@ -34,13 +34,13 @@ from grader.verify.code import raw_of, runs
 from grader.verify.solutions import call, failure_line
 from grader.wire import probe
 
-# A second computation that measures or simulates may differ in the last digits; a formula that
+# An independent solution that measures or simulates may differ in the last digits; a formula that
 # is wrong by one term differs by far more than this.
 AGREEMENT = 1e-6
 
 
 def second_computation(case: Case) -> Iterator[Finding]:
-    """The solution file comes to every key by another road."""
+    """The solution file computes every key independently."""
     if case.solve is None:
         return
     try:
@@ -52,7 +52,7 @@ def second_computation(case: Case) -> Iterator[Finding]:
                 "second-computation",
                 (),
                 f"the solution raised {type(error).__name__}: {error}",
-                "make solve() answer for every variant",
+                "make solve() work for every variant",
             ),
             where=where,
         )
@@ -63,7 +63,7 @@ def second_computation(case: Case) -> Iterator[Finding]:
         yield case.finding(
             "second-computation",
             ("parts",),
-            f"the solution answers a part '{extra}' that does not exist",
+            f"the solution answers part '{extra}', which does not exist",
             "rename it in the solution or in the spec",
         )
 
@@ -93,8 +93,8 @@ def _agreement(
             "second-computation",
             at,
             f"part '{part_id}': the key is {kind.say(kind.true(key), key)}, "
-            f"the solution comes to {shown}",
-            "find out which is wrong before anyone is graded by it",
+            f"but the solution computes {shown}",
+            "find out which one is wrong before grading anyone",
         )
 
 
@@ -105,11 +105,11 @@ def _same_numbers(mine: object, key: object) -> bool:
         return math.isclose(mine, key, rel_tol=AGREEMENT, abs_tol=1e-12)
     if isinstance(mine, (list, tuple)) and isinstance(key, (list, tuple)):
         return len(mine) == len(key) and all(map(_same_numbers, mine, key))
-    return True  # kinds without numbers have been judged
+    return True  # without numbers, the kind's own judgement decides
 
 
 def full_marks(case: Case) -> Iterator[Finding]:
-    """The reference answers, written into the notebook, earn everything."""
+    """The reference answers, written into the notebook, earn full marks."""
     if _skips(case):
         return
     cells = render(case.paper, case.templates, solution(case.paper))
@@ -124,23 +124,23 @@ def full_marks(case: Case) -> Iterator[Finding]:
                 case.part_path(mark.part),
                 f"the right answer to '{mark.part}' ({mark.answer}) earns {mark.points} of "
                 f"{mark.max_points:g}: {mark.feedback}",
-                "the key, its tolerance or its unit contradict one another",
+                "make the key, its tolerance and its unit agree",
             )
 
 
 def _lacks(case: Case, part_id: str) -> bool:
-    """Whether a part needs a package that this machine does not have."""
+    """Whether a part needs a package that is not installed on this machine."""
     part = case.variant.keys[part_id].part
     return bool(packages.missing(needs_of(part, case.problem.solution)))
 
 
 def _skips(case: Case) -> bool:
-    """Whether this seed is one of those for which code is not run."""
+    """Whether this variant has code parts whose code is not run for this seed."""
     return any(map(_is_code, case.variant.keys.values())) and not runs(case)
 
 
 def zero_marks(case: Case) -> Iterator[Finding]:
-    """The untouched notebook earns nothing, and is called absent rather than wrong."""
+    """The untouched notebook earns 0, with the verdict absent rather than wrong."""
     if _skips(case):
         return
     grade = score(case.paper, evidence_of(render(case.paper, case.templates), case))
@@ -156,7 +156,10 @@ def zero_marks(case: Case) -> Iterator[Finding]:
 
 
 def evidence_of(cells: tuple[Cell, ...], case: Case) -> Evidence:
-    """The evidence that a notebook of plain assignments would leave, without a kernel."""
+    """The evidence that running these cells would give, computed without a kernel.
+
+    The code cells must be plain assignments or answers to code parts.
+    """
     given: dict[str, object] = {}
     called: dict[str, Raw] = {}
     wanted = dict(case.paper.named_keys())
@@ -183,7 +186,7 @@ def _assigned(statement: ast.Assign) -> str:
 
 
 def carried_forward(case: Case) -> Iterator[Finding]:
-    """A later part that follows from a wrong earlier answer earns what the spec declares."""
+    """A later answer that follows from a wrong earlier one earns what the spec declares."""
     question = case.paper.questions[0]
     plain = {n for n, key in case.paper.named_keys() if not _is_code(key)}
     found = solution(case.paper).items()
@@ -212,16 +215,16 @@ def carried_forward(case: Case) -> Iterator[Finding]:
                     case.part_path(part_id),
                     f"part '{part_id}': {marks[part_id].answer} follows from a wrong '{used}' of "
                     f"{marks[used].answer} and earns {points} of {marks[part_id].max_points:g}",
-                    "a mistake stands in the way, or 'carry' keeps it out: see both",
+                    "check whether a mistake matches this answer or 'carry' excludes it",
                 )
 
 
-# Enough to be wrong, and near enough to be carried.
+# Far enough to be wrong, and close enough to be carried.
 _OFF = 1.13
 
 
 def _moved(key: Key) -> tuple[object, Value] | None:
-    """A wrong answer to *key* as a student may give it, and as later parts compute with it."""
+    """A wrong answer to *key*: as a student may give it, and as later parts use it."""
     if not isinstance(key, NumericKey) or not key.value or isinstance(key.part, Prediction):
         return None
     value = key.value * _OFF
@@ -233,7 +236,7 @@ def _moved(key: Key) -> tuple[object, Value] | None:
 
 
 def _following(key: Key, used: str, wrong: tuple[object, Value]) -> Key | None:
-    """The key that follows from a wrong earlier answer; None where a guard keeps it out."""
+    """The key that follows from a wrong earlier answer; None if a guard excludes it."""
     scope = {**key.draw.scope, used: wrong[1]}
     try:
         if not all(holds(c, scope, key.draw.facts) for c in key.part.carry.where):
@@ -259,7 +262,7 @@ def _evidence(
 
 
 def examples(case: Case) -> Iterator[Finding]:
-    """Every right, wrong and unreadable sample gets what it declares, by the path it declares."""
+    """Every right, wrong and unreadable sample earns what it declares, for the declared reason."""
     for part_id, key in case.variant.keys.items():
         if _is_code(key) and not runs(case):
             continue
@@ -271,7 +274,7 @@ def examples(case: Case) -> Iterator[Finding]:
             culprit = _culprit(key)
             where = case.mistake_path(part_id, culprit) if culprit else at
             named = f"the mistake '{culprit}': " if culprit else ""
-            fix = "check its expressions, and that its value has the dimension that is asked"
+            fix = "check its expressions, and that its value has the dimension of the part's unit"
             yield case.finding("mistakes", where, f"part '{part_id}': {named}{what}", fix)
             continue
         for sample in samples:
@@ -280,7 +283,7 @@ def examples(case: Case) -> Iterator[Finding]:
             except Unreadable as reason:
                 if sample.share is not None:
                     what = f"part '{part_id}': {sample.why} is unreadable: {reason.sentence}"
-                    yield case.finding("examples", at, what, "mend the kind")
+                    yield case.finding("examples", at, what, "fix the kind")
                 continue
             judged = kind.judge(value, key)
             if judged.share != sample.share or judged.mistake != sample.mistake:
@@ -288,7 +291,7 @@ def examples(case: Case) -> Iterator[Finding]:
 
 
 def _culprit(key: Key) -> str | None:
-    """The mistake that no sample can be made of; None when it is something else."""
+    """The mistake that makes the samples fail; None if it is not a mistake."""
     kind = kinds.find(key.part.kind)
     mistakes: tuple[Mistake, ...] = getattr(key.part, "mistakes", ())
     for mistake in mistakes:
@@ -307,18 +310,18 @@ def _surprise(case: Case, part_id: str, sample: Example, judged: Judgement, show
             case.part_path(part_id),
             f"part '{part_id}': {sample.why} ({shown}) is judged {judged.verdict} and earns "
             f"{judged.share}, not {sample.share}",
-            "mend the spec or the kind",
+            "fix the spec or the kind",
         )
     if judged.verdict is Verdict.CORRECT:
         what, fix = (
-            f"the mistake '{sample.mistake}' ({shown}) lies inside the accepted interval",
-            "narrow the tolerance, or keep such variants out with 'where:' or 'when:'",
+            f"the mistake '{sample.mistake}' ({shown}) is within the accepted range",
+            "narrow the tolerance, or exclude such variants with 'where:' or 'when:'",
         )
     else:
         other = f"'{judged.mistake}'" if judged.mistake else f"'{judged.verdict}'"
         what, fix = (
-            f"the mistake '{sample.mistake}' ({shown}) is taken for {other}",
-            "two mistakes coincide for these numbers: separate them with 'where:' or 'when:'",
+            f"the mistake '{sample.mistake}' ({shown}) is judged as {other}",
+            "both coincide for these numbers; exclude this case with 'where:' or 'when:'",
         )
     at = case.mistake_path(part_id, sample.mistake)
     return case.finding("mistakes", at, f"part '{part_id}': {what}", fix)

@@ -1,4 +1,4 @@
-"""One variant of one problem as the gate looks at it, and what a check may say of it."""
+"""One variant of one problem under test by the gate, and the findings of its checks."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from grader.model import Facts, Paper, Problem, Variant
 from grader.verify.solutions import Solve
 
 CODE_SEEDS = 3
-"""Seeds for which code is run: many cases hang on each."""
+"""Seeds for which code is run, as each has many hidden cases."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Finding:
-    """One thing that does not hold."""
+    """One defect that a check found."""
 
     problem: str
     check: str
@@ -28,11 +28,11 @@ class Finding:
     fix: str
     seed: int | None = None
     values: str = ""
-    """The variant's numbers, so that the finding can be seen again."""
+    """The variant's numbers, to reproduce the finding."""
     seeds: int = 1
-    """How many seeds it was made at; `seed` is the first of them."""
+    """The number of seeds with this finding; `seed` is the first of them."""
     of: int = 1
-    """How many seeds were checked."""
+    """The number of seeds checked."""
 
     def __str__(self) -> str:
         numbers = f": {self.values}" if self.values else ""
@@ -43,7 +43,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class Case:
-    """A variant for one seed of the gate, on a paper of its own."""
+    """A variant for one seed of the gate, on a paper with no other problem."""
 
     problem: Problem
     source: Located
@@ -57,7 +57,7 @@ class Case:
 
     @cached_property
     def variant(self) -> Variant:
-        """The variant; raises SpecError when it can't be drawn."""
+        """The variant. Raises SpecError if it can't be drawn."""
         return draw(self.problem, sample_seed(self.problem.id, self.number), self.facts)
 
     @cached_property
@@ -71,14 +71,14 @@ class Case:
         return numbers(self.problem, self.variant.scope)
 
     def part_path(self, part_id: str) -> Path_:
-        """Where a part stands in the YAML."""
+        """The path of a part in the YAML."""
         for index, part in enumerate(self.problem.parts):
             if part.id == part_id:
                 return ("parts", index)
         return ("parts",)
 
     def mistake_path(self, part_id: str, mistake: str) -> Path_:
-        """Where a mistake of a part, or the option that stands for one, stands in the YAML."""
+        """The path of a part's mistake in the YAML, or of the option that represents it."""
         at = self.part_path(part_id)
         part = next(p for p in self.problem.parts if p.id == part_id)
         for listed in ("mistakes", "options"):

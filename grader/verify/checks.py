@@ -1,4 +1,4 @@
-"""The gate's checks, in the order in which they make sense."""
+"""The gate's checks, in the order in which they run."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ Check = Callable[[Case], Iterator[Finding]]
 
 
 def texts(case: Case) -> Iterator[Finding]:
-    """Everything a student may ever read renders with no undefined name."""
+    """Every text that a student may read renders without undefined names."""
     dice = case.variant.draw
     try:
         dice.fill(case.problem.explanation, dice.scope)
@@ -42,7 +42,7 @@ def texts(case: Case) -> Iterator[Finding]:
 
 
 def drawable(case: Case) -> Iterator[Finding]:
-    """The variant can be drawn at all: dimensions agree and expressions have values."""
+    """The variant can be drawn: dimensions agree and all expressions have values."""
     try:
         _ = case.variant
     except DrawError as error:
@@ -56,7 +56,7 @@ def drawable(case: Case) -> Iterator[Finding]:
         )
 
 
-# In the order in which they make sense: what can't be drawn is not looked at further.
+# In this order, because a variant that can't be drawn is not checked further.
 CHECKS: tuple[Check, ...] = (
     second_computation,
     full_marks,

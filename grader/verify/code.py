@@ -1,4 +1,4 @@
-"""Checks of parts that are code: known-right and known-wrong implementations on hidden cases."""
+"""Checks of code parts: known-right and known-wrong implementations on hidden cases."""
 
 from __future__ import annotations
 
@@ -26,16 +26,16 @@ def runs(case: Case) -> bool:
 
 
 def unrun(problem: Problem) -> Iterator[str]:
-    """For each part whose code can't be run on this machine, what it lacks."""
+    """A sentence for each part whose code can't run here, with the missing packages."""
     for part in problem.parts:
         lacking = packages.missing(needs_of(part, problem.solution))
         if lacking:
             what = f"'{part.id}' needs {' and '.join(lacking)} ({packages.install(lacking)})"
-            yield f"not run here: {what}"
+            yield f"not run on this machine: {what}"
 
 
 def raw_of(key: Key, name: str, source: str) -> Raw:
-    """What running *source*, the text of an answer cell, would leave of the answer *name*."""
+    """The raw answer *name* that running *source*, the text of its answer cell, would give."""
     kind = kinds.find(key.part.kind)
     assert isinstance(kind, CodeKind)  # noqa: S101 - asked for code alone
     assert isinstance(key, CodeKey)  # noqa: S101 - the same
@@ -43,13 +43,13 @@ def raw_of(key: Key, name: str, source: str) -> Raw:
 
 
 def implementations(case: Case) -> Iterator[Finding]:
-    """What is right passes, what is known to be wrong does not, and there is enough of both."""
+    """Right implementations pass, known-wrong ones fail, and there are enough of both."""
     for part_id, key in case.variant.keys.items():
         kind = kinds.find(key.part.kind)
         if not isinstance(key, CodeKey) or not isinstance(kind, CodeKind) or not runs(case):
             continue
         if packages.missing(key.needs):
-            continue  # which `unrun` tells
+            continue  # reported by `unrun`
         at = case.part_path(part_id)
         try:
             for what, fix in _faults(kind, key):
@@ -59,7 +59,7 @@ def implementations(case: Case) -> Iterator[Finding]:
                 "implementations",
                 at,
                 f"part '{part_id}': the solution raised {type(error).__name__}: {error}",
-                "run the solution file's functions by hand to see the traceback",
+                "call the solution file's functions in Python to see the traceback",
             )
 
 
@@ -77,7 +77,7 @@ def _faults(kind: CodeKind, key: CodeKey) -> Iterator[tuple[str, str]]:
     if not right and hidden.get("expected") is None:
         yield (
             "nothing confirms the reference",
-            f"write {part}_right_... in another way, or {part}_expected(...)",
+            f"write an independent {part}_right_... or {part}_expected(...)",
         )
     if len(hidden.cases) < FEWEST_CASES:
         yield f"there are {len(hidden.cases)} hidden cases", f"yield at least {FEWEST_CASES}"
@@ -88,36 +88,36 @@ def _faults(kind: CodeKind, key: CodeKey) -> Iterator[tuple[str, str]]:
 
 
 def _right(key: CodeKey) -> Iterator[tuple[str, str]]:
-    """What is known to be right is so by another road than the reference."""
+    """Known-right implementations pass and do not use the reference."""
     hidden, part = key.hidden, key.part.id
     for name in hidden.named("right"):
         if hidden.leans(f"{part}_right_{name}"):
             yield (
                 f"'{part}_right_{name}' calls the reference, so it confirms nothing",
-                f"write it without '{part}'; what calls itself does so by its own name",
+                f"write it without '{part}'; a recursive function must call itself by its own name",
             )
 
 
 def _wrong(kind: CodeKind, key: CodeKey) -> Iterator[tuple[str, str]]:
-    """What is known to be wrong fails, by what it is wrong in."""
+    """Known-wrong implementations fail, and for the intended reason."""
     wrong, part = key.hidden.named("wrong"), key.part.id
     seen: dict[str, str] = {}
     for name, function in wrong.items():
         raw = kind.raw(key, f"{part}_wrong_{name}")
         judged = _judged(kind, key, raw)
         if judged.share == 1:
-            yield f"'{part}_wrong_{name}' passes all hidden cases", "add a case that shows it"
+            yield f"'{part}_wrong_{name}' passes all hidden cases", "add a case in which it fails"
             continue
         seen[name] = f"{judged.note} {judged.cells}"
         if not _says_so(name, function) and _recurses_alone(kind, key, raw):
             yield (
-                f"'{part}_wrong_{name}' fails only by RecursionError, not by what it is wrong in",
-                "mend it; if that is what is wrong in it, say 'recursion' in its name or docstring",
+                f"'{part}_wrong_{name}' fails only by RecursionError, not by its intended error",
+                "fix it; if that is the intended error, write 'recursion' in its name or docstring",
             )
     if len(seen) >= FEWEST_WRONG and len(set(seen.values())) < FEWEST_REASONS:
         yield (
             "the known-wrong implementations fail in the same way",
-            "let at least three of them fail for reasons of their own",
+            "make at least three of them fail for different reasons",
         )
 
 
@@ -129,12 +129,12 @@ def _judged(kind: CodeKind, key: CodeKey, raw: Raw) -> Judgement:
 
 
 def _says_so(name: str, function: object) -> bool:
-    """Whether a known-wrong implementation says that its recursion is what is wrong."""
+    """Whether a known-wrong implementation declares that its recursion is wrong."""
     return "recurs" in f"{name} {function.__doc__}".lower()  # recursion, recursive
 
 
 def _recurses_alone(kind: CodeKind, key: CodeKey, raw: Raw) -> bool:
-    """Whether it would pass if each call that ended by RecursionError had been right."""
+    """Whether it would pass if every call that raised RecursionError had been right."""
     calls = _calls(raw)
     if not any(map(_too_deep, calls)):
         return False
@@ -154,7 +154,7 @@ def _too_deep(call: Mapping[str, object]) -> bool:
 
 
 def _reference(key: CodeKey) -> Iterator[tuple[str, str]]:
-    """The reference through the driver agrees with what is expected by another road."""
+    """The reference, called through the driver, agrees with the independent expectation."""
     hidden = key.hidden
     if hidden.get("expected") is None:
         return
@@ -175,7 +175,7 @@ def _reference(key: CodeKey) -> Iterator[tuple[str, str]]:
         if why is not None:
             yield (
                 f"the reference and '{key.part.id}_expected' disagree ({case.group}): {why}",
-                "find out which is wrong before anyone is graded by it",
+                "find out which one is wrong before grading anyone",
             )
             return
 
@@ -190,10 +190,10 @@ def _examples(key: CodeKey) -> Iterator[tuple[str, str]]:
         run_authored(f"{key.starter}\n{source}", space)
         said = perform(one, space)
         if said["is"] != "returned":
-            yield f"the example {call.example[0]}: {said.get('type')}: {said.get('what')}", "mend"
+            yield f"the example {call.example[0]}: {said.get('type')}: {said.get('what')}", "fix it"
             continue
         both = read(said["v"])
         assert isinstance(both, list)  # noqa: S101 - the two that were sent
         why = difference(both[0], both[1], key.part.closeness)
         if why is not None:
-            yield f"the example {call.example[0]} does not give what it says: {why}", "mend 'gives'"
+            yield f"the example {call.example[0]} does not give what it says: {why}", "fix 'gives'"

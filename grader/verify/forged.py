@@ -1,4 +1,4 @@
-"""The check of properties: what no code should come to is refused where they alone decide."""
+"""The check of properties: if they alone decide, they must refuse forged results."""
 
 from __future__ import annotations
 
@@ -20,21 +20,21 @@ from grader.wire import trial
 from grader.wire.values import read
 
 MOST_CASES = 8
-"""Cases of a part that are looked at; those of every group come before more of one."""
+"""Cases of a part that are examined, spread over all groups."""
 MOST_PLACES = 12
-"""Arrays, numbers and lists of one result that are replaced."""
+"""Limit on the arrays, numbers and lists replaced in one result."""
 _HUGE = 10**12
-"""More than anything that is counted here."""
+"""Larger than any count in a result."""
 
 Raw = Mapping[str, Any]
-"""A result as `grader.wire.trial` encodes it."""
+"""A result as encoded by `grader.wire.trial`."""
 Step = tuple[int, str]
-"""Which item of a list or a dict, and the key that it has in a dict."""
+"""The index of an item in a list or dict, and its key in a dict."""
 Place = tuple[Step, ...]
 
 
 def properties(case: Case) -> Iterator[Finding]:
-    """Where properties alone decide, the reference's results are refused once they are forged."""
+    """Where properties alone decide, they refuse forged versions of the reference's results."""
     for part_id, key in case.variant.keys.items():
         if not isinstance(key, CodeKey) or not runs(case) or packages.missing(key.needs):
             continue
@@ -49,15 +49,15 @@ def properties(case: Case) -> Iterator[Finding]:
 
 @dataclass(slots=True)
 class _Seen:
-    """What became of one forgery over the cases in which it changes something."""
+    """The outcomes of one forgery over the cases that it changes."""
 
     accepted: list[str] = field(default_factory=list)
-    """The groups of those cases where it passes."""
+    """The groups of the cases in which it passes."""
     refused: int = 0
 
 
 def _passing(hidden: Hidden, cases: Sequence[hidden_cases.Case]) -> Iterator[tuple[str, str]]:
-    """What passes and should not, and what to do about it."""
+    """Each forgery that passes but should not, and how to fix that."""
     always: dict[tuple[str, str], _Seen] = {}
     once: dict[tuple[str, str], _Seen] = {}
     for one in cases:
@@ -66,7 +66,7 @@ def _passing(hidden: Hidden, cases: Sequence[hidden_cases.Case]) -> Iterator[tup
             raised = said.get("type")
             yield (
                 f"the reference raises {raised} where properties alone decide ({one.group} cases)",
-                "let the expected result of that case be what it raises, or mend the reference",
+                "declare that exception as the expected result of the case, or fix the reference",
             )
             return
         for forged in _forgeries(said["v"]):
@@ -79,19 +79,19 @@ def _passing(hidden: Hidden, cases: Sequence[hidden_cases.Case]) -> Iterator[tup
     for (where, how), seen in always.items():
         if seen.accepted:
             yield (
-                f"a result passes in which {where} is {how} ({seen.accepted[0]} cases)",
-                f"let '{holds}' refuse it in every case, or '{hidden.part}_form' if there is one",
+                f"a result in which {where} is {how} passes ({seen.accepted[0]} cases)",
+                f"make '{holds}', or '{hidden.part}_form' if defined, refuse it in every case",
             )
     for (where, how), seen in once.items():
         if seen.accepted and not seen.refused:
             yield (
-                f"a result passes in which {where} is {how}, in every case",
-                f"let '{holds}' compare it with what is right, or leave it out of the result",
+                f"a result in which {where} is {how} passes in every case",
+                f"make '{holds}' compare it with the right value, or leave it out of the result",
             )
 
 
 def _passes(hidden: Hidden, case: hidden_cases.Case, raw: Raw) -> bool:
-    """As a student's result is judged where nothing is compared."""
+    """Whether a student's result *raw* would pass, by properties alone."""
     try:
         read(raw)
     except ValueError:
@@ -100,7 +100,7 @@ def _passes(hidden: Hidden, case: hidden_cases.Case, raw: Raw) -> bool:
 
 
 def _chosen(cases: Sequence[hidden_cases.Case]) -> Sequence[hidden_cases.Case]:
-    """A few of them: the last of every group, which is seldom an edge, then the ones before it."""
+    """A few cases: the last of each group, which is seldom an edge case, then earlier ones."""
     groups: dict[str, list[hidden_cases.Case]] = {}
     for one in cases:
         groups.setdefault(one.group, []).append(one)
@@ -111,13 +111,13 @@ def _chosen(cases: Sequence[hidden_cases.Case]) -> Sequence[hidden_cases.Case]:
 
 @dataclass(frozen=True, slots=True)
 class _Forged:
-    """A result of the reference in which one thing was replaced."""
+    """A result of the reference with one replaced item."""
 
     name: tuple[str, str]
-    """What was replaced, and by what; both in words."""
+    """What was replaced and by what, in words."""
     raw: Raw
     always: bool
-    """Whether it is wrong whatever the case; otherwise, in one of them at least."""
+    """Whether it is wrong in every case; otherwise it is wrong in at least one."""
 
 
 def _forgeries(raw: Raw) -> Iterator[_Forged]:
@@ -128,7 +128,7 @@ def _forgeries(raw: Raw) -> Iterator[_Forged]:
 
 
 def _places(place: Place, raw: Raw) -> Iterator[tuple[Place, Raw]]:
-    """All that may be replaced in what was encoded; of lists the first and the last item."""
+    """All replaceable items of an encoded result; of lists, the first and the last item."""
     values = raw.get("v", ())
     if raw["t"] == "dict":
         for index, (key, one) in enumerate(values):
@@ -146,7 +146,7 @@ def _is_item(step: Step) -> bool:
 
 
 def _replaced(raw: Raw, *, alone: bool) -> Iterator[tuple[str, Raw, bool]]:
-    """What may stand in its place: in words, itself, and whether it is wrong in every case."""
+    """Replacements for *raw*: in words, the value, and whether it is wrong in every case."""
     if raw["t"] in ("list", "tuple"):
         yield "empty", {**raw, "v": []}, False
         return
@@ -159,7 +159,7 @@ def _replaced(raw: Raw, *, alone: bool) -> Iterator[tuple[str, Raw, bool]]:
         yield "NaN", trial.encode(math.nan), True
         yield "infinite", trial.encode(math.inf), True
         yield "-1", trial.encode(sort(-1)), alone and number >= 0
-        # Nothing may well be within the limits of a count: who looks at it refuses one of the two.
+        # Each may be a valid count, but a check that looks at the count refuses one of the two.
         yield f"0 or {_HUGE:.0e}", trial.encode(sort(0)), False
         yield f"0 or {_HUGE:.0e}", trial.encode(sort(_HUGE)), False
 
@@ -180,7 +180,7 @@ def _replaced_array(raw: Raw) -> Iterator[tuple[str, Raw, bool]]:
 
 
 def _with(raw: Raw, place: Place, another: Raw) -> Raw:
-    """*raw* with *another* at that place; a new one."""
+    """A copy of *raw* with *another* at *place*."""
     if not place:
         return another
     (index, key), *rest = place
@@ -193,7 +193,7 @@ def _with(raw: Raw, place: Place, another: Raw) -> Raw:
 
 
 def _named(place: Place) -> str:
-    """The same for all items of a list."""
+    """The name of a place, the same for all items of a list."""
     name = "the result"
     for _, key in place:
         name = f"{key} of {name}" if key else f"an item of {name}"

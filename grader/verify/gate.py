@@ -26,36 +26,36 @@ from grader.verify.grouping import grouped
 from grader.verify.numbers import cells_of
 from grader.verify.solutions import Solve, load_file, load_solve
 
-# Fewer different variants than this, and neighbours in a room share their numbers.
+# With fewer different variants, neighbors in a room would share their numbers.
 FEWEST_VARIANTS = 8
 OF_VARIANTS = frozenset(["variants-differ", "hit-rate"])
-"""The checks of how variants are drawn, rather than of keys and marks."""
+"""Checks of how variants are drawn, not of keys and marks."""
 LOWEST_HIT_RATE = 0.02
 _LOOK_SECONDS = 0.5
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Verified:
-    """What the gate found for one problem."""
+    """The gate's result for one problem."""
 
     problem: str
     seeds: int
     findings: tuple[Finding, ...]
     seconds: float
     distinct: int = 0
-    """How many different sets of numbers the seeds drew."""
+    """The number of different sets of numbers over all seeds."""
     hit_rate: float = 1.0
     """The share of draws that satisfied `where`."""
     errors: tuple[str, ...] = ()
-    """Errors of the spec itself, ready to print; nothing else was checked then."""
+    """Errors of the spec itself, ready to print; if there are any, nothing else was checked."""
     unrun: tuple[str, ...] = ()
-    """Parts whose code this machine can't run, and what it lacks."""
+    """Parts whose code this machine can't run, with the missing packages."""
     skipped: tuple[str, ...] = ()
-    """The packages that are missing here, for want of which nothing at all was checked."""
+    """Missing packages because of which nothing was checked."""
 
     @property
     def holds(self) -> bool:
-        """Whether it was checked, and nothing was found."""
+        """Whether the problem was checked without findings."""
         return not self.findings and not self.errors and not self.skipped
 
 
@@ -68,10 +68,10 @@ def verify(
     done: Callable[[str], None] = lambda _: None,
     running: Callable[[Sequence[str]], None] = lambda _: None,
 ) -> tuple[Verified, ...]:
-    """The gate's result for each of the *wanted* problems, or for all of the banks.
+    """Runs the gate on the *wanted* problems, or on all problems of the banks.
 
-    *done* is called with the id of each that is checked, and *running* with those that are being
-    checked at a moment.
+    Calls *done* with the id of each checked problem, and *running* with the ids of those that are
+    being checked.
     """
     bank = Bank.open(folders)
     names = tuple(wanted) or bank.listed
@@ -87,8 +87,8 @@ def verify(
 
 
 def _broken_files(bank: Bank) -> Iterator[Verified]:
-    """A result for each folder, facts file and set that can't be read; every other file of a bank
-    is a problem, with a result of its own."""
+    """A result for each folder, facts file and set that can't be read; problems, which make up the
+    rest of a bank, have separate results."""
     for error in (*bank.faults(), *bank.facts.errors):
         yield _broken(str(getattr(error.where, "file", error.where)), error)
     for name in bank.listed_sets:
@@ -97,7 +97,7 @@ def _broken_files(bank: Bank) -> Iterator[Verified]:
             bank.exam(name)
         except SpecError as error:
             errors = error.errors if isinstance(error, SpecErrors) else (error,)
-            # A problem of the set that is broken has its own result.
+            # A broken problem of the set has a separate result.
             own = tuple(e for e in errors if getattr(e.where, "file", None) == path)
             if own:
                 yield _broken(path, SpecErrors(own))
@@ -110,7 +110,7 @@ def _results(
     jobs: int,
     running: Callable[[Sequence[str]], None],
 ) -> Iterator[tuple[str, Verified]]:
-    """Each as it gets done."""
+    """Yields each result as soon as it is available."""
     if jobs == 1:
         bank = Bank.open(folders)
         for name in names:
@@ -131,14 +131,14 @@ def _results(
                 raise
     except BrokenExecutor:
         raise SetupError(
-            "a worker process ended before it was done, most likely for lack of memory",
-            fix="verify with --jobs 1, or name a few problems at a time",
+            "a worker process ended early, probably for lack of memory",
+            fix="verify with --jobs 1, or name fewer problems at a time",
         ) from None
 
 
 @lru_cache(maxsize=1)
 def _bank(folders: tuple[str, ...]) -> Bank:
-    # One bank a worker process: its facts and templates are read once, not once a problem.
+    # One bank per worker process, so that its facts and templates are read only once.
     return Bank.open(folders)
 
 
@@ -149,9 +149,9 @@ def _verify_one(folders: tuple[str, ...], seeds: int, name: str) -> Verified:
 def verify_problem(
     bank: Bank, name: str, seeds: int = 50, code_seeds: int = CODE_SEEDS
 ) -> Verified:
-    """What the gate finds for one problem over *seeds* variants; code is run for fewer.
+    """Runs the gate on one problem with *seeds* variants; code is run for fewer.
 
-    Whatever an author's code makes a check raise is an error of that problem alone.
+    If an author's code makes a check raise, only that problem gets an error.
     """
     try:
         return _verified(bank, name, seeds, code_seeds)
@@ -164,7 +164,7 @@ def verify_problem(
 
 
 def _broken(name: str, wrong: GraderError) -> Verified:
-    """The result for what can't be loaded, drawn from, or listed."""
+    """The result for a problem that can't be loaded, drawn, or listed."""
     errors = wrong.errors if isinstance(wrong, SpecErrors) else (wrong,)
     return Verified(problem=name, seeds=0, findings=(), seconds=0.0, errors=tuple(map(str, errors)))
 
@@ -179,7 +179,7 @@ def _verified(bank: Bank, name: str, seeds: int, code_seeds: int) -> Verified:
     has_answers = any(kinds.find(p.kind).by_solve for p in problem.parts)
     solve = _solve(bank, name, problem, findings) if has_answers else None
     if path is not None and (broken := _unloadable(problem, path)):
-        # What is checked of code is found in the file.
+        # The checks of code look into the solution file.
         return Verified(problem=problem.id, seeds=0, findings=(broken,), seconds=0.0)
     cases = [
         Case(problem, source, bank.facts, number, solve, bank.templates, code_seeds)
@@ -197,7 +197,7 @@ def _verified(bank: Bank, name: str, seeds: int, code_seeds: int) -> Verified:
         for check in CHECKS:
             findings += check(case)
         if any("TimeoutError" in f.what for f in findings):
-            break  # a solution that never returns would take its time for every seed
+            break  # a solution that never returns would time out for every seed
     distinct = len({tuple(map(_plain, v.parameters.values())) for v in variants})
     draws = sum(v.draws for v in variants)
     hit_rate = len(variants) / draws if draws else 1 / MAX_DRAWS
@@ -215,9 +215,9 @@ def _verified(bank: Bank, name: str, seeds: int, code_seeds: int) -> Verified:
 
 
 def _lacking(problem: Problem, solution: Path | None) -> tuple[str, ...]:
-    """The packages that are missing here, and without which the problem can't be checked.
+    """The missing packages without which the problem can't be checked.
 
-    A part that declares what it needs is left out by itself, and the rest is checked.
+    If a part declares the packages it needs, only that part is skipped.
     """
     text = solution.read_text(encoding="utf-8", errors="replace") if solution else ""
     code = (part for part in problem.parts if isinstance(part, Code))
@@ -236,7 +236,7 @@ def _solve(bank: Bank, name: str, problem: Problem, findings: list[Finding]) -> 
                 problem=problem.id,
                 check="second-computation",
                 where=Location(str(bank.path(name))),
-                what="there is no solution file, so nothing confirms the keys",
+                what="no solution file exists, so nothing confirms the keys",
                 fix=f"write solutions/{problem.family}/{problem.id}.py with solve(given)",
             )
         )
@@ -249,7 +249,7 @@ def _solve(bank: Bank, name: str, problem: Problem, findings: list[Finding]) -> 
 
 
 def _unloadable(problem: Problem, path: Path) -> Finding | None:
-    """Why the file can't be loaded that a problem with code has its hidden cases in."""
+    """Why the solution file, which holds a code problem's hidden cases, can't be loaded."""
     if not problem.solution:
         return None
     try:
@@ -276,7 +276,7 @@ def _plain(value: object) -> object:
 def _across(
     case: Case, variants: Sequence[Variant], distinct: int, hit_rate: float
 ) -> Iterator[Finding]:
-    """What only many variants together can show."""
+    """Findings that only many variants together can show."""
     fewest = min(FEWEST_VARIANTS, len(variants))
     if case.problem.parameters and distinct < fewest:
         yield _general(
@@ -292,8 +292,8 @@ def _across(
             case,
             "variants-differ",
             ("parts",),
-            "every student has the same answers: the parameters change none of the numbers asked",
-            "let at least one answer depend on what is drawn",
+            "every student has the same answers: no parameter changes any key",
+            "make at least one answer depend on the parameters",
         )
     if not case.problem.parameters and len(variants) > 1 and not case.problem.solution:
         yield _general(
@@ -301,7 +301,7 @@ def _across(
             "variants-differ",
             (),
             "the problem has no parameters, so all students have the same numbers",
-            "draw at least one number",
+            "add at least one parameter",
         )
     if hit_rate < LOWEST_HIT_RATE:
         yield _general(

@@ -1,4 +1,4 @@
-"""The findings of many seeds, each kind of finding once."""
+"""Groups the findings of many seeds, so that each kind is listed once."""
 
 from __future__ import annotations
 
@@ -10,16 +10,16 @@ from grader.errors import Location
 from grader.verify.case import Finding
 
 MOST_AT_A_PLACE = 3
-"""Different findings of one check at one place of the YAML that are kept."""
+"""Different findings kept per check and place in the YAML."""
 RUN_CODE = frozenset({"implementations", "properties"})
-"""Checks that run code, and therefore look at fewer seeds."""
+"""Checks that run code, and therefore use fewer seeds."""
 _NUMBER = re.compile(r"[-+]?\d[\d.,]*(?:e[-+]?\d+)?")
 
 
 def grouped(findings: Sequence[Finding], seeds: int, code_seeds: int) -> tuple[Finding, ...]:
-    """The first of the *findings* that differ in their numbers alone, with the count of its seeds.
+    """Merges *findings* that differ only in their numbers; keeps the first, with its seed count.
 
-    *seeds* variants were checked, and *code_seeds* of them by the checks that run code.
+    *seeds* variants were checked, *code_seeds* of them by the checks that run code.
     """
     groups: dict[tuple[str, Location, str], list[Finding]] = {}
     for finding in findings:

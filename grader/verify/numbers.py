@@ -1,4 +1,4 @@
-"""Checks of the numbers themselves: guesses, readability, and rounding in print."""
+"""Checks of the numbers: trivial guesses, readability, and rounding in print."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from grader.notebook.render import given
 from grader.units.quantity import Quantity, Value
 from grader.verify.case import Case, Finding
 
-# What a student can read and type without counting zeros.
+# Numbers that a student can read and type without counting zeros.
 SMALLEST, LARGEST = 1e-4, 1e7
 
 
@@ -28,7 +28,7 @@ _NUMBER = re.compile(r"(?<![\w.])\d[\d,]*(?:\.\d+)?(?:[eE][-+]?\d+)?")
 
 
 def trivial_guesses(case: Case) -> Iterator[Finding]:
-    """Neither 0 nor 1 nor a number that the student can read off is accepted."""
+    """Neither 0, nor 1, nor a number that is printed in the problem is accepted."""
     dice = case.variant.draw
     printed = dice.fill(case.problem.prompt, dice.scope)
     printed += " " + " ".join(value for _, value in given(case.variant))
@@ -44,7 +44,7 @@ def trivial_guesses(case: Case) -> Iterator[Finding]:
                     case.part_path(part_id),
                     f"part '{part_id}': the guess {units.number(guess)} is accepted "
                     f"({units.number(key.low)} to {units.number(key.high)})",
-                    "keep such variants out with 'where:', or ask in another unit",
+                    "exclude such variants with 'where:', or ask in another unit",
                 )
 
 
@@ -53,7 +53,7 @@ def _numbers(text: str) -> set[float]:
 
 
 def cells_of(key: Key) -> tuple[NumericKey, ...]:
-    """The numbers that a key holds: one, those of a table's cells, or none."""
+    """The numeric keys in a key: one, those of a table's cells, or none."""
     if isinstance(key, NumericKey):
         return (key,)
     return tuple(c for row in key.cells for c in row) if isinstance(key, TableKey) else ()
@@ -65,7 +65,7 @@ def _all_numbers(case: Case) -> Iterator[tuple[str, NumericKey]]:
 
 
 def readable_numbers(case: Case) -> Iterator[Finding]:
-    """Keys are numbers that a person can read and type, and their intervals have a width."""
+    """Keys are easy to read and type, and their accepted ranges have a nonzero width."""
     for part_id, key in _all_numbers(case):
         at = case.part_path(part_id)
         size = abs(key.value)
@@ -80,14 +80,14 @@ def readable_numbers(case: Case) -> Iterator[Finding]:
             yield case.finding(
                 "tolerance",
                 at,
-                f"part '{part_id}': nothing but {units.number(key.value)} itself is accepted; "
+                f"part '{part_id}': only exactly {units.number(key.value)} is accepted; "
                 "a relative tolerance has no width at zero",
-                "give an absolute tolerance, or keep zero out with 'where:'",
+                "give an absolute tolerance, or exclude zero with 'where:'",
             )
 
 
 def mistakes_apart(case: Case) -> Iterator[Finding]:
-    """No mistake lies within the tolerance around another one."""
+    """No mistake is within the tolerance around another one."""
     for part_id, key in case.variant.keys.items():
         if not isinstance(key, NumericKey):
             continue
@@ -98,8 +98,8 @@ def mistakes_apart(case: Case) -> Iterator[Finding]:
                     "mistakes",
                     case.mistake_path(part_id, other),
                     f"part '{part_id}': the mistakes '{one}' ({units.number(value)}) and '{other}' "
-                    f"({units.number(near)}) are nearer than the tolerance",
-                    "separate them with 'where:' or with one's 'when:'",
+                    f"({units.number(near)}) are closer than the tolerance",
+                    "separate them with 'where:', or with 'when:' of one of them",
                 )
 
 
@@ -108,7 +108,7 @@ def _mistakes(key: NumericKey) -> Iterator[tuple[str, float]]:
     try:
         samples = kind.examples(key)
     except (ExpressionError, TextError, ValueError):
-        return  # another check names what is wrong with them
+        return  # another check reports this
     for sample in samples:
         if sample.mistake is not None:
             value = kind.read(sample.raw, key)
@@ -119,7 +119,7 @@ _SHOWN = re.compile(r"\{\{\s*([A-Za-z_]\w*)\s*(\|[^{}]*)?\}\}")
 
 
 def printed_rounding(case: Case) -> Iterator[Finding]:
-    """Whoever computes with the numbers as printed still lands inside the interval."""
+    """Computing with the numbers as printed still gives an accepted answer."""
     for name, value in _printed_values(case):
         scope = _recomputed(case, name, value)
         if scope is None:
@@ -139,7 +139,7 @@ def printed_rounding(case: Case) -> Iterator[Finding]:
 
 
 def _printed_values(case: Case) -> Iterator[tuple[str, Value]]:
-    """Every parameter or value that a text prints with less than its full precision."""
+    """Every parameter or value that a text prints with reduced precision."""
     problem, scope = case.problem, case.variant.scope
     texts = [problem.prompt, *problem.assumptions, *(p.ask for p in problem.parts)]
     snippets = {m.group(0): m.group(1) for text in texts for m in _SHOWN.finditer(text)}
@@ -163,7 +163,7 @@ def _read_back(text: str, like: Value) -> Value | None:
     try:
         return units.quantity(units.read(text, unit).value, unit)
     except ValueError:
-        return None  # a text that makes words of the number
+        return None  # a text that prints the number in words
 
 
 def _close(a: Value, b: Value) -> bool:

@@ -1,4 +1,4 @@
-"""Stored evidence, scored again without a kernel, and the gate before another key counts."""
+"""Rescores stored evidence without a kernel, and verifies corrected specs before that."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from grader.verify import Verified, verify_problem
 from grader.verify.gate import OF_VARIANTS
 
 GATE_SEEDS = 10
-"""Variants by which a corrected spec is verified before it counts; of code, one."""
+"""Variants checked for a corrected spec before it takes effect; code is run for one."""
 
 
 def verify_changed(out: Path, bank: Bank) -> tuple[Verified, ...]:
-    """What the gate says of the specs in *bank* that differ from those that count for *out*.
+    """Runs the gate on the specs in *bank* that differ from those in effect for *out*.
 
-    Of keys and marks alone: the numbers that variants draw are in the students' hands already.
+    Only keys and marks are checked, since students already have the numbers of their variants.
     """
     with Gradebook.open(out) as book:
         require_release(book)
@@ -41,13 +41,13 @@ def verify_changed(out: Path, bank: Bank) -> tuple[Verified, ...]:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rescored:
-    """What scoring the stored evidence again would change, or has changed."""
+    """The changes that rescoring the stored evidence would make or has made."""
 
     changes: tuple[Difference, ...]
     applied: bool
     scored: int
     skipped: tuple[str, ...]
-    """Students whose evidence is missing or damaged: `grader grade` makes it again."""
+    """Students whose evidence is missing or damaged; `grader grade` creates it again."""
 
 
 def rescore(
@@ -60,9 +60,9 @@ def rescore(
 ) -> Rescored:
     """Scores all stored evidence again, without a kernel.
 
-    With *current*, by the specs as that bank has them now rather than as the release pinned them,
-    on the numbers that the students' notebooks show; later runs of `grader grade` then use them
-    too. With *released*, by the specs as released. Otherwise by those that count already.
+    With *current*, uses the specs in that bank instead of those pinned by the release, with the
+    numbers shown in the students' notebooks; later runs of `grader grade` then use them too. With
+    *released*, uses the specs as released. Otherwise uses the specs in effect.
     """
     with Gradebook.open(out) as book, nullcontext() if dry_run else alone(out):
         require_release(book)

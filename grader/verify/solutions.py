@@ -1,4 +1,4 @@
-"""The second computations in `solutions/`: loaded, and called within bounds."""
+"""Loads the independent solutions in `solutions/`, and calls them with a time limit."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ from grader.kinds.hidden.authored import line_raised
 from grader.kinds.hidden.given import Given
 
 SOLVE_SECONDS = 10.0
-"""For one call: a hundred times what fifty variants of a bank can afford."""
+"""Time limit for one call, far above what a call should take when fifty variants are checked."""
 
 
 Solve = Callable[[Given], Mapping[str, object]]
 
 
 def load_solve(path: Path) -> Solve:
-    """The function `solve` of a solution file; raises SetupError. Runs the file."""
+    """Runs a solution file and returns its function `solve`. Raises SetupError."""
     solve = getattr(load_file(path), "solve", None)
     if not callable(solve):
         raise SetupError(
@@ -37,7 +37,7 @@ def load_solve(path: Path) -> Solve:
 
 
 def load_file(path: Path) -> ModuleType:
-    """A solution file as a module; raises SetupError. Runs the file."""
+    """Runs a solution file and returns it as a module. Raises SetupError."""
     import importlib.util
 
     name = "grader_solution_" + hashlib.sha256(str(path).encode()).hexdigest()[:12]
@@ -53,15 +53,15 @@ def load_file(path: Path) -> ModuleType:
         raise SetupError(
             f"the solution can't be loaded: {type(error).__name__}: {error}",
             where=failure_line(error, path),
-            fix="run the file with python to see the traceback",
+            fix="run the file with Python to see the traceback",
         ) from None
     return module
 
 
 def _import_what_takes_long(path: Path) -> None:
-    """Libraries of a solution, whose seconds are not the solution's.
+    """Imports the libraries of a solution, so that this time is not counted against it.
 
-    One thread each, as behind the wall: sums come in the same order, and processes do not fight.
+    Each gets one thread, as in the sandbox: sums keep their order, and processes do not compete.
     """
     text = path.read_text(encoding="utf-8", errors="replace")
     for library in ("numpy", "torch"):
@@ -73,23 +73,25 @@ def _import_what_takes_long(path: Path) -> None:
 
 
 def call(solve: Solve, given: Given) -> Mapping[str, object]:
-    """What *solve* returns; raises whatever it raises, and TimeoutError when it takes too long."""
+    """Calls *solve* and returns its result. Raises TimeoutError if it takes too long."""
     with _bounded():
         solved = solve(given)
     if not isinstance(solved, Mapping):
-        raise TypeError(f"solve() returned {type(solved).__name__}, not part ids with answers")
+        raise TypeError(
+            f"solve() returned {type(solved).__name__}, not a mapping from part ids to answers"
+        )
     return solved
 
 
 @contextlib.contextmanager
 def _bounded() -> Iterator[None]:
-    """Ends an author's code that never returns, and keeps what it prints off our stdout."""
+    """Interrupts an author's code that never returns, and redirects its output to stderr."""
 
     def ring(_signal: int, _frame: FrameType | None) -> None:
         raise TimeoutError(f"it ran longer than {SOLVE_SECONDS:g} s")
 
     with contextlib.redirect_stdout(sys.stderr):
-        # Elsewhere, such as on Windows, there is no alarm: Ctrl-C remains.
+        # Without SIGALRM, as on Windows, there is no time limit; Ctrl-C still works.
         if not hasattr(signal, "SIGALRM") or (
             threading.current_thread() is not threading.main_thread()
         ):
@@ -105,5 +107,5 @@ def _bounded() -> Iterator[None]:
 
 
 def failure_line(error: BaseException, path: Path) -> Location:
-    """Where in the solution file an exception came from."""
+    """The location in the solution file from which *error* was raised."""
     return Location(str(path), line_raised(error, str(path)))

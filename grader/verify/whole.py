@@ -1,4 +1,4 @@
-"""The reference answers through the whole pipeline, in a real kernel."""
+"""Runs the reference answers through the whole pipeline, in a real kernel."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ def run_references(
     seed: int = 0,
     done: Callable[[str], None] = lambda _: None,
 ) -> tuple[str, ...]:
-    """What does not hold when a notebook with each of the *sound* problems, solved, is really run.
+    """Executes a solved notebook for each of the *sound* problems; returns what went wrong.
 
-    Only the first variant of each: what differs between variants needs no kernel and is checked
-    over all seeds. One notebook for all would be longer than students' are, and what one problem's
-    solution defines could be another's too. *done* is called with the id of each.
+    Runs only the first variant of each, since differences between variants are checked without a
+    kernel. Each problem has a separate notebook, so that notebooks are no longer than students' and
+    solutions do not share names. Calls *done* with the id of each.
     """
     there = set(sound)
     names = [name for name in (wanted or bank.listed) if Path(name).stem in there]
@@ -68,6 +68,6 @@ def _run(bank: Bank, problem: Problem, seed: int) -> Iterator[str]:
         if mark.points == mark.max_points or (mark.verdict is Verdict.UNSETTLED and waits):
             continue
         yield (
-            f"{mark.problem}: '{mark.part}' earns {mark.points} of {mark.max_points:g} when its "
-            f"right answer is run in a kernel: {mark.feedback}"
+            f"{mark.problem}: '{mark.part}' earns {mark.points} of {mark.max_points:g} when a "
+            f"kernel runs its right answer: {mark.feedback}"
         )

@@ -1,1 +1,1 @@
-"""What crosses the wall between the grader and a kernel. Standard library only; it knows no key."""
+"""The data exchanged between the grader and a kernel. Standard library only, without any key."""

@@ -1,7 +1,7 @@
-"""What stands for the inputs of a timed run; the text of this module is sent to the kernel.
+"""Computes a mark of a timed run's inputs; the text of this module is sent to the kernel.
 
-Like `grader.wire.trial`, it imports nothing of ours. In the kernel it stands among a driver's
-names.
+Like `grader.wire.trial`, it imports nothing from `grader`. In the kernel it shares a namespace
+with a driver.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 
 
 def mark_of(inputs: Any) -> str:
-    """Stands for all that *inputs* hold, and takes little beside making them."""
+    """A checksum of *inputs*, which takes little time compared to creating them."""
     try:
         return _hash_of_inputs(json.dumps(inputs, default=_bits_of, skipkeys=True).encode())
     except (TypeError, ValueError, RecursionError):
@@ -21,7 +21,7 @@ def mark_of(inputs: Any) -> str:
 
 
 def _bits_of(value: Any) -> Any:
-    """What `json` does not know: of arrays, the sum of their bits, read as large numbers."""
+    """A stand-in for values that `json` can't encode: for arrays, the sum of their bits."""
     numpy, torch = sys.modules.get("numpy"), sys.modules.get("torch")
     if torch is not None and isinstance(value, torch.Tensor):
         flat = value.detach().contiguous().reshape(-1)

@@ -1,7 +1,7 @@
-"""What runs inside the kernel: a value to strict JSON, with the standard library alone.
+"""Runs in the kernel: encodes values as strict JSON, with the standard library only.
 
 The text of this module is sent to the kernel (see `grader.runtime.kernels.ask`), so it imports
-nothing of ours. Whatever it says is the student's own claim, and is checked left of the wall.
+nothing from `grader`. Its replies are untrusted, and the grader validates them.
 """
 
 from __future__ import annotations
@@ -14,28 +14,28 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 MAX_TEXT = 10_000
-"""Characters of one string; the rest is cut, and that it was cut is said."""
+"""Limit on the characters of one string; a longer one is cut and marked as cut."""
 MAX_ITEMS = 2_000
-"""Items of one answer, counting nested ones; an answer with more becomes an object."""
+"""Limit on the items of one answer, including nested ones; a larger answer becomes an object."""
 MAX_DEPTH = 8
 MAX_ARRAY = 1_000
-"""Elements of an array that are sent; of a larger one only the shape is."""
+"""Limit on the elements of an array; of a larger one, only the shape is sent."""
 MAX_BITS = 14_000
-"""Of an integer that is sent in digits."""
+"""Limit on the size of an integer that is sent in digits."""
 MAX_CHARACTERS = 100_000
-"""Of all strings of one answer together."""
+"""Limit on the characters of all strings in one answer."""
 MAX_ANSWERS = 2_000_000
-"""Characters of all answers together; those that no longer fit become objects, called crowded."""
+"""Limit on the characters of all answers; those that no longer fit become "crowded" objects."""
 
 Raw = dict[str, Any]
 
 
-# Bound here, because a student may put something else in the place of json.dumps.
+# Bound here, because a student may replace json.dumps.
 _written = json.JSONEncoder(allow_nan=False).encode
 
 
 class TooLargeError(Exception):
-    """One of the bounds was reached."""
+    """A value exceeds one of the bounds."""
 
 
 def encode(value: Any) -> Raw:
@@ -50,7 +50,7 @@ def encode(value: Any) -> Raw:
 
 
 def answers(names: Iterable[str], space: Mapping[str, Any]) -> str:
-    """What *names* hold in *space*, as base64 of a JSON object; null for those not defined."""
+    """The values of *names* in *space*, as base64 of a JSON object; null for undefined names."""
     found: dict[str, Raw | None] = {}
     room = MAX_ANSWERS
     for name in names:
@@ -64,7 +64,7 @@ def answers(names: Iterable[str], space: Mapping[str, Any]) -> str:
 
 
 class _Encoder:
-    """Encodes one value, and counts what it has taken so far."""
+    """Encodes one value, and counts the size so far."""
 
     def __init__(self) -> None:
         self.items = MAX_ITEMS
@@ -82,7 +82,7 @@ class _Encoder:
         except TooLargeError:
             raise
         except BaseException:  # noqa: BLE001  # a value of the student's own that can't be looked at
-            # Whatever its methods raise; also our interrupt, when they would take for ever.
+            # Any exception from its methods; also our interrupt, if they never end.
             return _object(value)
         return _object(value)
 
@@ -138,7 +138,7 @@ class _Encoder:
             return _object(value)
         item = value.item()
         if type(item) not in _PLAIN:
-            item = float(value)  # a long double has no equal in Python
+            item = float(value)  # Python has no equivalent of a long double
         return {**_PLAIN[type(item)](self, item), "from": _type_name(value)}
 
     def from_numpy_array(self, value: Any) -> Raw:
@@ -187,7 +187,7 @@ def _object(value: Any) -> Raw:
 def _type_name(value: Any) -> str:
     cls = type(value)
     try:
-        # Joined, as a name may be a text of the student's own making, whose `+` is code.
+        # Joined, because a name may be a str subclass of the student's, whose `+` is code.
         return _storable(".".join((cls.__module__, cls.__qualname__))[:200])
     except BaseException:  # noqa: BLE001  # a class that hides its name
         return "object"
@@ -198,7 +198,7 @@ def _is(*types: type) -> Callable[[Any], bool]:
 
 
 def _of(module: str, *classes: str) -> Callable[[Any], bool]:
-    """Whether a value is of a class of a module that is not imported here, but may have been."""
+    """A test for instances of classes in *module*, if that module has been imported."""
 
     def matches(value: Any) -> bool:
         there = sys.modules.get(module)

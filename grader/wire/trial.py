@@ -1,7 +1,7 @@
-"""What runs inside the kernel: a student's function on inputs that were sent, and what came back.
+"""Runs in the kernel: calls a student's function on given inputs and encodes the result.
 
 Like `grader.wire.probe`, the text of this module may be sent to the kernel, so it imports nothing
-of ours. It knows inputs and never what is right: whatever it says is judged left of the wall.
+from `grader`. It knows inputs but never expected results, and the grader judges its replies.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 MAX_BYTES = 4_000_000
-"""Of all arrays and texts of one result; what is sent is twice as long."""
+"""Limit on all arrays and texts of one result; the encoded result is twice as long."""
 MAX_ITEMS = 20_000
 MAX_DEPTH = 16
 MAX_DIMENSIONS = 32
@@ -45,7 +45,7 @@ def encode(value: Any) -> Raw:
 
 
 def decode(raw: Mapping[str, Any]) -> Any:
-    """A fresh object of what was encoded. For inputs, which come from left of the wall."""
+    """Decodes a value into a new object. Only for inputs, which the grader sends."""
     return _DECODED[raw["t"]](raw)
 
 
@@ -85,7 +85,7 @@ _DECODED: dict[str, Callable[[Mapping[str, Any]], Any]] = {
 
 
 class _Encoder:
-    """Encodes one value, and counts what it has taken so far."""
+    """Encodes one value, and counts the size so far."""
 
     def __init__(self, text_of: Callable[[bytes], str] | None = None) -> None:
         self.text_of = text_of or _base64
@@ -135,7 +135,7 @@ class _Encoder:
             return {"t": tag, "v": self._each(value)}
         if isinstance(value, dict):
             return {"t": "dict", "v": self._pairs(value)}
-        # Of what the plain class of it holds, which no override changes: enums, texts of numpy's.
+        # Encoded by its plain base class, which overrides can't change: enums, numpy strings.
         if isinstance(value, str):
             return self.of_str(str.__str__(value))
         if isinstance(value, bytes):
@@ -184,7 +184,7 @@ class _Encoder:
         return {"t": "array", "dtype": str(value.dtype), "shape": shape, "v": text}
 
     def _of_torch(self, torch: Any, value: Any) -> Raw:
-        # What a subclass puts off until somebody looks is computed now.
+        # Computes what a subclass defers until it is accessed.
         value = torch.Tensor.detach(value)
         if value.device.type == "meta" or value.is_quantized or value.is_nested:
             return self._opaque(f"a tensor of {value.dtype} without plain numbers")
@@ -204,7 +204,7 @@ def _base64(data: bytes) -> str:
 
 
 def hash_of(data: bytes) -> str:
-    """What a digest says of some bytes."""
+    """The digest of *data*."""
     return hashlib.blake2b(data, digest_size=16).hexdigest()
 
 
@@ -214,7 +214,7 @@ def _shape(value: Any) -> list[int]:
     return [int(n) for n in value.shape]
 
 
-# By the very class: what a student derives from these may override how it is looked at.
+# By exact class: subclasses that a student defines may override how they are read.
 _ENCODED: dict[type, Callable[[_Encoder, Any], Raw]] = {
     type(None): lambda *_: {"t": "none"},
     bool: lambda _, value: {"t": "bool", "v": value},
@@ -227,13 +227,13 @@ _ENCODED: dict[type, Callable[[_Encoder, Any], Raw]] = {
 
 
 def answer(request: str, space: Mapping[str, Any]) -> str:
-    """What *request* (JSON, in base64) asks to be done with a name in *space*; in the same form."""
+    """Performs *request* (JSON in base64) on a name in *space*; the reply has the same form."""
     text = json.dumps(outcome(json.loads(base64.b64decode(request)), space))
     return base64.b64encode(text.encode()).decode()
 
 
 def outcome(asked: Mapping[str, Any], space: Mapping[str, Any]) -> dict[str, Any]:
-    """What came of it, also when something was raised."""
+    """The result of *asked*, or the exception that it raised."""
     try:
         return perform(asked, space)
     except BaseException as error:  # noqa: BLE001  # whatever the student's code raises or is
@@ -241,10 +241,10 @@ def outcome(asked: Mapping[str, Any], space: Mapping[str, Any]) -> dict[str, Any
 
 
 def perform(asked: Mapping[str, Any], space: Mapping[str, Any]) -> dict[str, Any]:
-    """Calls the student's `asked["name"]`, as `asked["driver"]` says, and tells what came of it.
+    """Calls the student's `asked["name"]` through `asked["driver"]`, and returns the result.
 
-    With `asked["example"]`, evaluates those expressions, in which `asked["alias"]` is the
-    student's; with `asked["watch"]`, adds what `grader.wire.watch` saw.
+    With `asked["example"]`, evaluates those expressions, in which `asked["alias"]` is the student's
+    function; with `asked["watch"]`, adds the findings of `grader.wire.watch`.
     """
     around = _prepared(asked)
     _seed(int(asked["seed"]))
@@ -266,13 +266,13 @@ def perform(asked: Mapping[str, Any], space: Mapping[str, Any]) -> dict[str, Any
         watched = _prepared({"tools": [], "driver": asked["watch"]})["watched"]
         call = functools.partial(watched, call, asked["forbid"], said)
     said["v"] = encode(call(**inputs))
-    # After the result, which may well be the input itself.
+    # After the result, which may be the input itself.
     changed = [name for name, raw in asked["inputs"].items() if not _is_still(inputs[name], raw)]
     return {**said, "changed": changed} if changed else said
 
 
 def _is_still(value: Any, raw: Raw) -> bool:
-    """Whether an input is what it was before the call."""
+    """Whether an input is unchanged since before the call."""
     try:
         return encode(value) == raw
     except UnfitError:
@@ -285,12 +285,12 @@ _KEPT = "_grader_kept_"
 def _round(asked: Mapping[str, Any], space: Any, around: Mapping[str, Any]) -> dict[str, Any]:
     """One step of a measurement.
 
-    `run` makes inputs of the seed, calls the student's function or the baseline on them, and says
-    a digest of the whole result and a mark of the inputs. The time is taken left of the wall, from
-    the request to the answer: nothing can be done before the seed is known, nothing put off until
-    the clock has stopped, and who does not make all inputs does not know their mark. `show` then
-    says that result. `idle` does all that `run` does but for the call, with the last result.
-    `count` says what `measure` returns; `launches` runs, and also says the launches by that tool.
+    `run` creates inputs from the seed, calls the student's function or the baseline on them, and
+    returns a digest of the whole result and a mark of the inputs. The grader takes the time from
+    the request to the reply, so that no work can be done before the seed is known or deferred until
+    the clock has stopped, and the mark proves that all inputs were created. `show` returns that
+    result. `idle` does the same as `run`, with the last result instead of the call. `count` returns
+    the result of `measure`; `launches` is a `run` that also returns the number of launches.
     """
     step = asked["round"]
     if step == "show":
@@ -298,7 +298,7 @@ def _round(asked: Mapping[str, Any], space: Any, around: Mapping[str, Any]) -> d
     inputs = around["prepare"](int(asked["seed"]))
     if step == "count":
         return {"is": "returned", "v": encode(float(around["measure"](*inputs)))}
-    mark = around["mark_of"](inputs)  # before the call, which may well write into them
+    mark = around["mark_of"](inputs)  # before the call, which may modify them
     function = space[asked["name"]] if asked["name"] else around["baseline"]
     if step == "launches":
         space[_KEPT], number = around["counted"](function, *inputs, backward=asked["backward"])
@@ -311,7 +311,7 @@ def _round(asked: Mapping[str, Any], space: Any, around: Mapping[str, Any]) -> d
 
 
 def _prepared(asked: Mapping[str, Any]) -> dict[str, Any]:
-    """The names that the tools and the driver define; run once for each text in a kernel."""
+    """The names that the tools and the driver define; cached per text in a kernel."""
     texts = [*asked["tools"], asked["driver"]]
     whole = json.dumps(texts)
     if whole not in _compiled:
@@ -328,14 +328,14 @@ def _seed(seed: int) -> None:
     if numpy is not None:
         numpy.random.seed(seed % 2**32)
     if torch is not None:
-        # What torch.manual_seed does, without the milliseconds that it takes for other devices.
+        # Like torch.manual_seed, without the milliseconds that it takes for other devices.
         torch.default_generator.manual_seed(seed)
         if torch.cuda.is_initialized():
             torch.cuda.manual_seed_all(seed)
 
 
 def _raised(error: BaseException) -> dict[str, Any]:
-    # All of it as the interpreter knows it, whatever a class of the student's says of itself.
+    # From the interpreter's own data, whatever a student's class claims about itself.
     line, trace = None, BaseException.__dict__["__traceback__"].__get__(error)
     while trace is not None:
         if trace.tb_frame.f_code.co_filename.startswith("<ipython-input-"):

@@ -1,5 +1,4 @@
-"""What `grader.wire.trial` says, read back without trust: bounded, without pickle, without
-torch."""
+"""Decodes untrusted replies of `grader.wire.trial`: bounded, without pickle and torch."""
 
 from __future__ import annotations
 
@@ -19,13 +18,13 @@ if TYPE_CHECKING:
 _NUMBER = re.compile(r"-?(\d+(\.\d+)?(e[+-]?\d+)?|inf|nan)", re.ASCII)
 _COMPLEX = re.compile(r"\(?[\d.einfa+-]{0,60}j\)?", re.ASCII)
 _MOST_KEYS = 5_000
-"""Of one dict or set: so many with the same hash, as a forger may choose, still take no time."""
+"""Limit on the items of a dict or set, so that even forged hash collisions cost little time."""
 _MOST_ITEMS = 2 * trial.MAX_ITEMS
-"""Of one value; the keys of a dict count as well."""
+"""Limit on the items of one value, including the keys of dicts."""
 _TEXT = 300
 _MOST_ROOM = 2**20
-"""Of an array without numbers, the product of its other sizes: a sum along the empty one would
-make as many numbers of nothing."""
+"""Limit on the product of the other sizes of an empty array: a sum along the empty one has as
+many numbers."""
 
 _PLAIN_DTYPES = frozenset(
     ["bool", "uint8", "uint16", "uint32", "uint64", "int8", "int16", "int32", "int64", "float16",
@@ -43,39 +42,39 @@ _SMALL_FLOATS = {
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Array:
-    """An array of numpy or a tensor of torch, by its numbers."""
+    """The numbers of a numpy array or a torch tensor."""
 
     form: str
     """`array` or `tensor`."""
     dtype: str
     shape: tuple[int, ...]
     numbers: np.ndarray[Any, Any]
-    """Of that shape: float64 (or what is wider) for every kind of float, int64 and bool as is."""
+    """In the array's shape; floats as float64 or wider, int64 and bool unchanged."""
 
     @property
     def number(self) -> object:
-        """The only one, of an array without dimensions."""
+        """The only number of an array without dimensions."""
         return self.numbers.item()
 
 
 @dataclass(frozen=True, slots=True)
 class Opaque:
-    """An object of which the type's name is all that is known."""
+    """An object of which only the type's name is known."""
 
     type: str
 
 
 def read(raw: object) -> object:
-    """The value: plain data, Array or Opaque. Raises ValueError for what `encode` never says."""
+    """Decodes *raw* to plain data, Array or Opaque. Raises ValueError for an invalid encoding."""
     return _Reader().read(raw)
 
 
 class UnknownError(ValueError):
-    """A result that may be right, of which nobody can tell; says what it is."""
+    """A result that may be right but can't be judged; the message says what it is."""
 
 
 class _Reader:
-    """Reads one value, and counts what it has taken so far."""
+    """Decodes one value, and counts the size so far."""
 
     def __init__(self) -> None:
         self._items = _MOST_ITEMS
@@ -97,11 +96,11 @@ class _Reader:
             self._depth -= 1
 
     def items(self, raw: Mapping[str, Any]) -> list[object]:
-        """Those of a list."""
+        """The items of a list."""
         return [self.read(item) for item in _list(raw)]
 
     def set(self, raw: Mapping[str, Any]) -> object:
-        """A set, told by its items in order."""
+        """A set, represented by its sorted items."""
         if len(_list(raw)) > _MOST_KEYS:
             raise UnknownError(f"more than {_MOST_KEYS:,} items of a set")
         return {"a set of": sorted(self.items(raw), key=_place)}
@@ -126,7 +125,7 @@ class _Reader:
 
 
 def _key(value: object) -> object:
-    """A key as the plain number that it equals: numpy's numbers are found by Python's."""
+    """A key as the equal Python number, so that numpy's numbers match Python's."""
     if isinstance(value, tuple):
         return tuple(map(_key, value))
     known = isinstance(value, Array) and value.form == "array" and not value.shape
@@ -134,14 +133,14 @@ def _key(value: object) -> object:
 
 
 def _place(value: object) -> str:
-    """What items of a set are put in order by, whatever sort of number each is."""
+    """The sort key for items of a set, which may mix types of numbers."""
     if isinstance(value, Array) and not value.shape:
         value = value.number
     if isinstance(value, tuple):
         return f"({', '.join(map(_place, value))})"
     if isinstance(value, float) and value.is_integer():
         value = int(value)
-    # What no set can hold keeps its place: of large arrays the text would take its time.
+    # Values that no set can hold keep their order, as the text of a large array takes long.
     return repr(value) if isinstance(value, (int, float, complex, str, bytes)) else ""
 
 
@@ -211,7 +210,7 @@ def _array(raw: Mapping[str, Any]) -> Array:
 
 
 def _numbers(dtype: str, data: bytes) -> np.ndarray[Any, Any]:
-    """The numbers in *data*, as wide as they are compared. Raises ValueError."""
+    """The numbers in *data*, in the width used for comparison. Raises ValueError."""
     import numpy as np
 
     if dtype in _SMALL_FLOATS:
@@ -234,7 +233,7 @@ def _numbers(dtype: str, data: bytes) -> np.ndarray[Any, Any]:
 
 
 def _wide(numbers: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """As float64; also what is no number in a way that processors complain of."""
+    """Converts to float64, without warnings about signaling NaNs."""
     import numpy as np
 
     with np.errstate(all="ignore"):
@@ -242,7 +241,7 @@ def _wide(numbers: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
 
 
 def _small_floats(dtype: str) -> np.ndarray[Any, Any]:
-    """What each of the 256 codes of an eight-bit float stands for."""
+    """The values of the 256 codes of an eight-bit float."""
     import numpy as np
 
     exponent_bits, mantissa_bits, bias, has_infinity = _SMALL_FLOATS[dtype]

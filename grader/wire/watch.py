@@ -1,8 +1,8 @@
-"""What a student's code calls while it runs, set against what its part forbids.
+"""Monitors which forbidden functions a student's code calls while it runs.
 
-Like `grader.wire.trial`, the text of this module is sent to the kernel, so it imports nothing of
-ours. There it stands among a driver's names. Students' code runs in the same process and can put an
-end to the watching: that something was seen tells more than that nothing was.
+Like `grader.wire.trial`, the text of this module is sent to the kernel, so it imports nothing from
+`grader`, and shares a namespace with a driver. Students' code runs in the same process and can stop
+the monitoring, so a detected call proves more than none.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from collections.abc import Callable
 from typing import Any, Self
 
 LOOPED = 100
-"""Calls of one function of the student's, in one call of theirs, that are as many as of a loop."""
+"""So many calls of one function of the student's, within one call, count as a loop."""
 MOST_EVENTS = 200_000
-"""Calls and returns that are looked at, so that watching never takes more than a moment."""
+"""Limit on the calls and returns examined, so that monitoring takes only a moment."""
 LOOPS = "loops"
 _OWN = ("<ipython-input-", "<solution ")
 """How the file names of students' code begin, and of what an author wrote in place of it."""
@@ -24,11 +24,11 @@ _MAKING = (".__init__", ".__new__", ".__call__")
 
 
 class Watch:
-    """What of *forbidden* is called by a student's code within a `with` statement."""
+    """Records calls of *forbidden* functions by a student's code in a `with` statement."""
 
     def __init__(self, forbidden: list[str]):
         self.used: list[str] = []
-        """The rules that were broken, each once."""
+        """The broken rules, without duplicates."""
         self._rules = [rule for rule in forbidden if rule != LOOPS]
         self._counts_loops = LOOPS in forbidden
         self._wrappers = {code for rule in self._rules for code in _wrappers(rule)}
@@ -58,7 +58,7 @@ class Watch:
             self._note(_name_of(called))
 
     def _is_own(self, frame: Any) -> bool:
-        """Whether it is the student's code, or a wrapper of what is forbidden that it called."""
+        """Whether the frame is the student's code, or a wrapper of a forbidden function."""
         while frame is not None and frame.f_code in self._wrappers:
             frame = frame.f_back
         return frame is not None and frame.f_code.co_filename.startswith(_OWN)
@@ -77,7 +77,7 @@ class Watch:
 
 
 def _is_like(full: str, rule: str) -> bool:
-    """Whether it is what the rule names, in it, or has its name elsewhere in the package."""
+    """Whether *full* is what the rule names, is inside it, or has its name in the same package."""
     if full == rule or full.startswith(f"{rule}."):
         return True
     same = full.partition(".")[0] == rule.partition(".")[0]
@@ -85,7 +85,7 @@ def _is_like(full: str, rule: str) -> bool:
 
 
 def _name_of(function: Any) -> str:
-    """The full name of a function that is written in C."""
+    """The full name of a function written in C."""
     owner = getattr(function, "__self__", None)
     if owner is None or isinstance(owner, type(sys)):
         where = getattr(function, "__module__", None) or getattr(owner, "__name__", "")
@@ -96,7 +96,7 @@ def _name_of(function: Any) -> str:
 
 
 def _wrappers(rule: str) -> list[Any]:
-    """The code around the function that *rule* names, where decorators have put some."""
+    """The code of decorators around the function that *rule* names."""
     package, *names = rule.split(".")
     found: Any = sys.modules.get(package)
     for name in names:
@@ -111,7 +111,7 @@ def _wrappers(rule: str) -> list[Any]:
 def watched(
     call: Callable[..., Any], forbidden: list[str], said: dict[str, Any], /, **named: Any
 ) -> Any:
-    """What *call* returns; *said* then has what of *forbidden* the code was seen to use."""
+    """Returns the result of *call*; adds the forbidden functions that it used to *said*."""
     with Watch(forbidden) as watch:
         result = call(**named)
     if watch.used:

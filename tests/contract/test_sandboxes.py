@@ -110,7 +110,7 @@ def test_a_memory_limit_names_itself_and_the_rest_runs(name: str) -> None:
     )
     evidence = execute(a_job("q1_x", "q2_y", "q3_z", data=data, limits=limits, sandbox=name), data)
     assert evidence.outcome is Outcome.OUT_OF_MEMORY
-    why = "stopped with MemoryError (at most 0.7 GB of memory may be used)"
+    why = "stopped with MemoryError (limit: 0.7 GB of memory)"
     assert evidence.note == f"code cell 2 {why}"
     assert evidence.answers["q2_y"].absent == f"code cell 2 {why} before q2_y was set"
     assert evidence.answers["q3_z"].raw == {"t": "float", "v": "1.0", "from": "numpy.float64"}

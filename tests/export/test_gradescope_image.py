@@ -243,7 +243,7 @@ def test_who_takes_all_memory_keeps_what_was_earned(forks: int, image: Image, co
             with_cell(course / "right.ipynb", HOG.format(forks=forks)), group
         )
         assert (document["score"], done.stdout) == (44, "ada: 44 of 44 points\n"), done.stderr
-        assert "used more memory than it may" in document["output"]
+        assert "used more memory than allowed" in document["output"]
         assert group.killed() == 0
 
 

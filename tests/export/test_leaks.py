@@ -360,7 +360,7 @@ def test_the_time_is_bounded(course: Course, tmp_path: Path) -> None:
     start = time.monotonic()
     found = course.found(tmp_path, seconds=1.0)
     assert time.monotonic() - start < 20
-    assert "the time was used up" in reasons(found)
+    assert "the time limit was reached" in reasons(found)
 
 
 def test_nothing_of_a_hostile_repository_is_run(course: Course, tmp_path: Path) -> None:
@@ -462,8 +462,8 @@ def test_the_command_is_content_with_what_is_clean(
 @pytest.mark.parametrize(
     ("arguments", "told"),
     [
-        (("no-such-folder", "--release", "{home}"), "there is no such folder"),
-        (("{home}/release.json", "--release", "{home}"), "this is no folder"),
+        (("no-such-folder", "--release", "{home}"), "this folder does not exist"),
+        (("{home}/release.json", "--release", "{home}"), "this is not a folder"),
         (("{home}", "--release", "nowhere"), "can't read the release"),
         (("{home}", "--release", "{home}", "--student", "eve"), "has no student 'eve'"),
         (("{home}",), "Missing option '--release'"),

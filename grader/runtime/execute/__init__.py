@@ -1,4 +1,4 @@
-"""One submission to evidence: its cells run in order, and its answers asked for by name."""
+"""Executes one submission: runs its cells in order, and collects its answers by name."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from grader.runtime.sandbox import THREADS, Chosen, choose
 __all__ = ["MOST_TIMES", "execute"]
 
 PROCESSES_WITH_RANKS = 64
-"""Processes and threads that a notebook with a loopback may have: eight ranks of gloo take 40."""
+"""Limit on processes and threads for a notebook with a loopback: eight gloo ranks take 40."""
 
 log = logging.getLogger("grader.runtime.execute")
 
@@ -42,10 +42,10 @@ log = logging.getLogger("grader.runtime.execute")
 def execute(
     job: Job, data: bytes, *, kernel: str = USUAL, stop: Callable[[], bool] = bool
 ) -> Evidence:
-    """What executing the notebook in *data* left behind, whatever the student did.
+    """Executes the notebook in *data* and returns the evidence, whatever the student's code did.
 
-    *stop* is asked twenty times a second; when it says True, StoppedError is raised and the
-    kernel is gone. Raises SetupError when the machine lacks the sandbox that the job demands.
+    *stop* is polled twenty times a second; if it returns True, the kernel is ended and StoppedError
+    is raised. Raises SetupError if the machine lacks the sandbox that the job requires.
     """
     began = time.monotonic()
     try:
@@ -135,7 +135,7 @@ def _measured(
     start: Callable[[Terms], Session],
     terms: Terms,
 ) -> Mapping[str, Answer]:
-    """*answers* with what was measured, now that no process of the notebook is left."""
+    """Adds measurements to *answers*; called once every process of the notebook has ended."""
     code = [cell.source for cell in cells if cell.type == "code"]
     profile = from_json(job.machine) if job.machine else None
     found = dict(answers)
@@ -152,13 +152,13 @@ def _measured(
 
 
 def _with_room(job: Job) -> Limits:
-    """The limits of *job*, with more processes where the notebook starts ranks that talk."""
+    """The limits of *job*, with more processes if the notebook starts communicating ranks."""
     most = max(job.limits.processes, PROCESSES_WITH_RANKS if job.loopback else 0)
     return replace(job.limits, processes=most)
 
 
 def _disturbed(job: Job, run: NotebookRun, answers: Mapping[str, Answer]) -> Mapping[str, str]:
-    """What other work on the machine did, by the answer that it may have cost."""
+    """How other work on the machine interfered, by the answer it may have affected."""
     found = dict(run.disturbed)
     whole = found.pop(WHOLE, None)
     if whole is not None:
@@ -175,7 +175,7 @@ def _disturbed(job: Job, run: NotebookRun, answers: Mapping[str, Answer]) -> Map
 def _cut_short(run: NotebookRun, answers: Mapping[str, Answer]) -> Mapping[str, str]:
     """What a limit of ours kept from being found, also of the cells of an nbgrader notebook."""
     not_run = {
-        name: f"its cell was not run, {DIED_TOO_OFTEN}"
+        name: f"its cell was not run {DIED_TOO_OFTEN}"
         for name, answer in answers.items()
         if answer.raw is not None and answer.raw.get("index") in run.given_up
     }
@@ -183,13 +183,13 @@ def _cut_short(run: NotebookRun, answers: Mapping[str, Answer]) -> Mapping[str, 
 
 
 def _note(job: Job, run: NotebookRun, disturbed: Mapping[str, str]) -> str | None:
-    """What was wrong with the run, what the machine did to it, and whether it was the second."""
+    """Problems with the run, interference by other work, and whether this is a second run."""
     again = f"this is a second run, alone: in the first, {job.rerun}" if job.rerun else None
     return "; ".join(filter(None, (run.note, *dict.fromkeys(disturbed.values()), again))) or None
 
 
-# What a warm parent should have imported, by the words that make it likely to be needed: each
-# takes a second or so. Torch's optimizers and its compiler import its _dynamo at their first use.
+# Modules that a fork server imports ahead if these words occur, since each import takes about a
+# second. Torch's optimizers and its compiler import torch._dynamo at their first use.
 _WORTH_IMPORTING: Mapping[str, tuple[tuple[str, ...], ...]] = {
     "torch": (("torch",),),
     "torch._dynamo": (("torch",), ("optim", "compile")),
@@ -214,7 +214,7 @@ def _worth_importing(cells: Sequence[Cell], trials: Sequence[Trial]) -> tuple[st
 
 @contextlib.contextmanager
 def _session(start: Callable[[Terms], Session], terms: Terms) -> Iterator[Session]:
-    """A session that is closed at the end; a start that failed is tried once more."""
+    """A session that is closed at the end; a failed start is retried once."""
     try:
         session = start(terms)
     except NotStartedError:
@@ -224,12 +224,12 @@ def _session(start: Callable[[Terms], Session], terms: Terms) -> Iterator[Sessio
     finally:
         try:
             session.close()
-        except Exception as error:  # noqa: BLE001  # no evidence is lost to tidying up
+        except Exception as error:  # noqa: BLE001  # a failed cleanup must not lose evidence
             log.warning("a kernel could not be closed: %s", error)
 
 
 def _unreadable(job: Job, why: str) -> Evidence:
-    """Evidence of a file that is not a notebook: nothing ran, and every answer says why."""
+    """Evidence for a file that is not a notebook: nothing ran, and every answer says why."""
     return Evidence(
         submission_sha256=job.submission.sha256,
         outcome=Outcome.CRASHED,
@@ -241,12 +241,12 @@ def _unreadable(job: Job, why: str) -> Evidence:
 
 
 def _refused(job: Job, error: NotStartedError, seconds: float) -> Evidence:
-    """Evidence of our own failure, which must never cost the student anything."""
+    """Evidence of a failure of the grader, which must never cost the student any points."""
     return Evidence(
         submission_sha256=job.submission.sha256,
         outcome=Outcome.REFUSED,
         answers={},
         cells=(),
         seconds=round(seconds, 3),
-        note=f"we could not run this notebook; nothing is deducted ({error})",
+        note=f"we could not run this notebook; no points are deducted ({error})",
     )

@@ -1,4 +1,4 @@
-"""Whether the two runs of a round had the same inputs, and came to the same result."""
+"""Compares the two runs of a round: whether their inputs and their results agree."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ def may_fit(ours: object) -> bool:
 
 
 def same_inputs(promised: object, known: object) -> bool:
-    """Whether the student's run, of which *promised* was said, made what the baseline's made."""
+    """Whether the student's run (reply *promised*) and the baseline's used the same inputs."""
     return _said(promised)[1] == _said(known)[1]
 
 
 def same_result(promised: object, theirs: object, ours: object) -> bool:
-    """Whether *theirs* is what was promised when the clock stopped, and near the baseline's.
+    """Whether *theirs* matches the digest sent when the clock stopped, and is close to *ours*.
 
-    Raises UnreadableError when it is the baseline's that can't be read.
+    Raises UnreadableError if the baseline's result, *ours*, can't be read.
     """
     digest, _ = _said(promised)
     try:
@@ -50,12 +50,12 @@ def same_result(promised: object, theirs: object, ours: object) -> bool:
 
 
 def _said(raw: object) -> tuple[str, str]:
-    """The digest of a result and the mark of its inputs; of what is forged, nothing."""
+    """The digest of a result and the mark of its inputs; both empty if the reply is forged."""
     text = raw.get("v") if isinstance(raw, dict) else None
     return (text[:_DIGEST], text[_DIGEST:]) if isinstance(text, str) else ("", "")
 
 
-# Results of another order of summation agree so far, relative to their size.
+# Relative differences that a different order of summation can cause.
 _CLOSE = {
     "float64": 1e-6, "complex128": 1e-6, "float32": 1e-3, "complex64": 1e-3,
     "float16": 2e-2, "bfloat16": 5e-2,
@@ -64,7 +64,7 @@ _COARSE = 0.2
 
 
 def _near(right: object) -> Closeness:
-    """How near the numbers of a result must come to those of *right*."""
+    """How close the numbers of a result must be to those of *right*."""
     import numpy as np
 
     squares, count, close = 0.0, 0, _CLOSE["float64"]

@@ -1,8 +1,8 @@
-"""Measurements that count: the student's function beside a baseline, a few times each.
+"""Measurements by counting: runs the student's function and a baseline a few times each.
 
-Kernel launches are counted in the kernel that makes them, by the tool that the notebook has too;
-instructions and page faults by the system, from outside. A count hangs on the inputs and on little
-else, so that a handful of rounds say what takes a clock dozens.
+Kernel launches are counted inside the kernel, by the tool that notebooks can use too; instructions
+and page faults are counted by the operating system, from outside. A count depends on little besides
+the inputs, so a few rounds suffice where timing needs dozens.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from grader.wire.values import read
 
 OUTSIDE = ("instructions", "page_faults")
 FEWEST = 5
-"""Rounds: the median of so many lies between the smallest and the largest 15 times in 16."""
+"""Rounds: the true median lies between the smallest and the largest of five 15 times in 16."""
 WARM_UP = 2
-"""What is done once, such as importing a module, is done in these."""
+"""Rounds for one-time work, such as importing a module."""
 _IDLE_ROUNDS = 5
 
 
@@ -32,26 +32,26 @@ class Sides(Protocol):
 
     @property
     def clean(self) -> Session:
-        """The kernel without anything of the student's."""
+        """The kernel that runs no code of the student's."""
 
     def define(self, mine: Session, cells: Sequence[str]) -> None:
-        """Runs what the student's function is made of."""
+        """Runs the code that defines the student's function."""
 
     def ask(
         self, session: Session, step: str, name: str = "", seed: int | None = None
     ) -> tuple[object, float]:
-        """What was said to one step of `grader.wire.trial`."""
+        """The reply to one step of `grader.wire.trial`, and its seconds."""
 
     def differ(self, mine: Session, promised: object, ours: object) -> str | None:
-        """How the last runs differ, of which *promised* was said, and *ours* by the baseline."""
+        """How the last two runs differ, given the student's reply and the baseline's."""
 
 
 class _UnmadeError(Exception):
-    """Nothing can be concluded; the text says why."""
+    """No conclusion is possible; the message says why."""
 
 
 def put_off(race: Race) -> Raw:
-    """Why what *race* goes by can't be counted on this machine; empty when it can, or is timed."""
+    """Why this machine can't count *race*'s event; empty if it can, or if the race is timed."""
     why = uncounted(race.by) if race.by in OUTSIDE else None
     return {} if why is None else {"uncounted": why.what}
 
@@ -59,8 +59,7 @@ def put_off(race: Race) -> Raw:
 def compared(
     race: Race, name: str, sides: Sides, mine: Session, cells: Sequence[str]
 ) -> dict[str, object]:
-    """What was counted in each round, the student's before the baseline's; and whether the
-    results differed."""
+    """The counts of each round (the student's first), and whether the results differed."""
     try:
         with contextlib.ExitStack() as stack:
             if race.by in OUTSIDE:
@@ -70,9 +69,9 @@ def compared(
                 way: _Way = _Outside(sides, mine, counters)
             else:
                 way = _Inside(sides)
-                # A baseline that fails, fails in the kernel that is not the student's.
+                # If the baseline fails, let it fail in the kernel that is not the student's.
                 way.count(sides.clean, "", _new_seed())
-                # Before the student's code is there the tool takes hold of all that it uses.
+                # Let the tool bind everything it uses before the student's code runs.
                 way.count(mine, "", _new_seed())
             sides.define(mine, cells)
             return _rounds(race, name, sides, mine, way)
@@ -85,16 +84,16 @@ def compared(
 def _attached(event: str, session: Session) -> contextlib.AbstractContextManager[Counter]:
     pid = session.pid
     if pid is None:
-        raise _UnmadeError("the number of the kernel's process is not known on this system")
+        raise _UnmadeError("the process id of the kernel is not known on this system")
     return counting(event, pid)
 
 
 class _Way(Protocol):
     def count(self, session: Session, name: str, seed: int) -> tuple[object, float | None]:
-        """The digest of a result, and the count of the run; None when it was tampered with."""
+        """The digest of a result, and the run's count; None if the count was tampered with."""
 
     def idle(self) -> list[float]:
-        """Counts of runs in which nothing is called."""
+        """Counts of runs that call no function."""
 
 
 class _Inside:
@@ -106,7 +105,7 @@ class _Inside:
     def count(self, session: Session, name: str, seed: int) -> tuple[object, float | None]:
         said, _ = self._sides.ask(session, "launches", name, seed)
         pair = said.get("v") if isinstance(said, dict) else None
-        if not isinstance(pair, list) or len(pair) != 2:  # forged, as all of ours are pairs
+        if not isinstance(pair, list) or len(pair) != 2:  # forged: honest replies are pairs
             return None, None
         try:
             number = read(pair[1])
@@ -120,7 +119,7 @@ class _Inside:
 
 
 class _Outside:
-    """Counted by the system, in the kernel's process and all that it starts."""
+    """Counted by the system, in the kernel's process and all its descendants."""
 
     def __init__(self, sides: Sides, mine: Session, counters: Sequence[Counter]):
         self._sides = sides
@@ -149,11 +148,11 @@ def _rounds(race: Race, name: str, sides: Sides, mine: Session, way: _Way) -> di
     for number in range(WARM_UP + race.rounds):
         if number == WARM_UP:
             idle = way.idle()
-        seed = _new_seed()  # nobody has seen these inputs before
+        seed = _new_seed()  # inputs that nobody has seen before
         known, ours = way.count(sides.clean, "", seed)
         promised, theirs = way.count(mine, name, seed)
         if ours is None:
-            raise _UnmadeError("the baseline's count is no number")
+            raise _UnmadeError("the baseline's count is not a number")
         if theirs is None:
             return {"disturbed": 1, "by": race.by}
         if wrong := sides.differ(mine, promised, known):

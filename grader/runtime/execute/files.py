@@ -1,4 +1,4 @@
-"""Code that puts files into a kernel's folder: what lies there is the student's to use."""
+"""Code that writes files into a kernel's folder, where the student's code can read them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import base64
 from collections.abc import Iterable, Iterator
 
 _CHUNK = 3_000_000
-"""Bytes that are sent at once."""
+"""Bytes sent at a time."""
 _CODE = """\
 def _grader_(name, text):
     import base64, pathlib
@@ -20,7 +20,7 @@ del _grader_
 
 
 def placing(files: Iterable[tuple[str, bytes]]) -> tuple[str, ...]:
-    """Cells that write *files*, by path, below the folder in which the kernel runs."""
+    """Sources of cells that write *files* (path, content) below the kernel's working folder."""
     return tuple(_cells(files))
 
 

@@ -1,4 +1,4 @@
-"""What is kept of a run of an nbgrader notebook: a test cell's outputs, a written answer's text."""
+"""Answers of an nbgrader notebook: the outputs of test cells and the text of written answers."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from grader.notebook.nbgrader_cells import OUTPUTS, WRITTEN, Overwritten, is_unt
 
 MISSING = "the notebook has no cell '{}'"
 _LONGEST = 20_000
-"""Characters of a written answer that are kept."""
+"""Characters kept of a written answer."""
 
 Shown = tuple[tuple[str, ...], ...]
 
@@ -18,7 +18,7 @@ Shown = tuple[tuple[str, ...], ...]
 def put_out(
     source: SourceNotebook, handed_in: Overwritten, shown: Mapping[int, Shown]
 ) -> dict[str, Answer]:
-    """An answer for every cell that has points, by its id."""
+    """An answer for every cell with points, by its id."""
     return {c.grade_id: _answer(c, handed_in, shown) for c in source.cells if c.is_marked}
 
 
@@ -28,7 +28,7 @@ def _answer(cell: SourceCell, handed_in: Overwritten, shown: Mapping[int, Shown]
         return Answer(name=name, raw=None, absent=MISSING.format(name))
     index = handed_in.at[name]
     if cell.is_tests:
-        # A cell without code is not run, and puts out nothing.
+        # A cell without code is not run and has no output.
         outputs = [list(one) for one in shown.get(index, ())]
         return Answer(name=name, raw={"t": OUTPUTS, "v": outputs, "index": index})
     written = handed_in.cells[index].source

@@ -1,4 +1,4 @@
-"""Measurements: a student's function against a baseline, by a clock that no student reaches."""
+"""Times a student's function against a baseline, by a clock outside the student's process."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from grader.kinds.hidden.analysis import NotAnalyzedError, definitions
 from grader.model import Answer, Outcome, Race, Raw, Trial
 from grader.runtime.execute import agreement, counts
 from grader.runtime.execute.trials import read_said
-from grader.runtime.kernels import Called, NotStartedError, Session, Terms
+from grader.runtime.kernels import CallResult, NotStartedError, Session, Terms
 from grader.runtime.machine import MachineProfile, roofline_seconds
 from grader.runtime.sandbox import THREADS
 from grader.wire import inputs
@@ -28,26 +28,26 @@ from grader.wire.values import read
 log = logging.getLogger("grader.runtime.execute")
 
 ATTEMPTS = 3
-"""Measurements in one run while none is clear."""
+"""Measurements made in one run as long as none gives a clear result."""
 WARM_UP = 2
 BEFORE = 3
-"""Runs of the baseline before anything of the student's is there, and again when it is gone."""
+"""Runs of the baseline before the student's code is loaded, and again after its kernel is gone."""
 FEWEST = 6
-"""Rounds before anything is concluded; half of them when they take very long."""
+"""Rounds required for a conclusion; half as many if they take very long."""
 FAR = 2.0
-"""So many times as fast it would still not reach a mark."""
+"""Stop early if being this many times faster would still not reach the next mark."""
 NEAR = 0.04
-"""A time is known when both ends of its interval are within this share of it."""
+"""A time is known well enough if both ends of its interval are within this share of it."""
 _IDLE_ROUNDS = 9
 _OVERTIME_SECONDS = 5.0
 _NOTEBOOK_SECONDS = 60.0
-"""For all cells of a notebook, where the definitions alone are not enough."""
+"""For all cells of a notebook, if the definitions alone are not enough."""
 
 _START = Callable[[Terms], Session]
 
 
 class _FailedError(Exception):
-    """The student's code failed; the text says how."""
+    """The student's code failed; the message says how."""
 
 
 class _LateError(Exception):
@@ -55,7 +55,7 @@ class _LateError(Exception):
 
 
 class _UnmadeError(Exception):
-    """We failed; the text says how."""
+    """The grader failed; the message says how."""
 
 
 def raced(
@@ -68,10 +68,11 @@ def raced(
     *,
     alone: bool = False,
 ) -> Answer:
-    """*answer* with what was measured for it, in new kernels; *code* are the notebook's cells.
+    """*answer* with its measurement, made in new kernels; *code* holds the notebook's code cells.
 
-    With the *profile* of this machine also the least time that it could take. *alone* says that
-    no other notebook of the batch runs meanwhile: what is not clear then is for a person.
+    If the *profile* of this machine is given, adds the lower bound on the time. *alone* says that
+    no other notebook of the batch runs at the same time: a person decides if the result is still
+    unclear.
     """
     race = trial.race
     if race is None or answer.raw is None or not (race.alone or _returns(answer.raw)):
@@ -97,7 +98,7 @@ def raced(
 
 
 def unclear(trial: Trial, answer: Answer) -> str | None:
-    """Why another measurement, alone, may say more than that in *answer*; None when it won't."""
+    """Why to measure again with nothing else running; None if that would not help."""
     race, found = trial.race, (answer.raw or {}).get("race")
     if race is None or not isinstance(found, dict) or "uncounted" in found or "disturbed" in found:
         return None
@@ -107,17 +108,17 @@ def unclear(trial: Trial, answer: Answer) -> str | None:
 
 
 def _returns(raw: Raw) -> bool:
-    """Whether any call of the function returned anything; an untouched one is not measured."""
+    """Whether any call of the function returned a value; an untouched one is not measured."""
     calls = raw.get("calls")
     said = (call.get("v") for call in calls) if isinstance(calls, list) else ()
     return any(isinstance(value, dict) and value.get("t") != "none" for value in said)
 
 
 def _ways(trial: Trial, race: Race, code: Sequence[str]) -> Iterator[Sequence[str]]:
-    """What a kernel is to run for the function to be there.
+    """Sources that define the function in a new kernel, in the order in which to try them.
 
-    Its definition, with all that this uses; and only when that is not enough, since something may
-    have been put into a list elsewhere, the whole notebook.
+    First its definition with everything it uses; then the whole notebook, since another cell may
+    change something that the definition depends on.
     """
     if race.alone:
         yield ()
@@ -151,7 +152,7 @@ def _kernel(start: _START, terms: Terms) -> Iterator[Session]:
     finally:
         try:
             session.close()
-        except Exception as error:  # noqa: BLE001  # no measurement is lost to tidying up
+        except Exception as error:  # noqa: BLE001  # a failed cleanup must not lose a measurement
             log.warning("a kernel could not be closed: %s", error)
 
 
@@ -166,7 +167,7 @@ class _Race:
         self._cut_short = False
 
     def all(self, cells: Sequence[str], start: _START, terms: Terms) -> Raw:
-        """What was found: seconds of each round, and whether the results agreed."""
+        """The measurement: seconds of each round, and whether the results agreed."""
         if "def measure(" in self._race.setup:
             return {"counted": [_number(self.ask(self._clean, "count")[0]) for _ in range(3)]}
         if self._race.by != "time":
@@ -197,11 +198,11 @@ class _Race:
 
     @property
     def clean(self) -> Session:
-        """The kernel without anything of the student's."""
+        """The kernel that runs no code of the student's."""
         return self._clean
 
     def define(self, mine: Session, cells: Sequence[str]) -> None:
-        """Runs what the function is made of; of a whole notebook some cells may fail."""
+        """Runs *cells* to define the function; if there are several, some of them may fail."""
         end = time.monotonic() + _NOTEBOOK_SECONDS
         for cell in cells:
             seconds = min(self._trial.seconds + 2 * _OVERTIME_SECONDS, end - time.monotonic())
@@ -214,10 +215,10 @@ class _Race:
                 raise _FailedError("the code could not be run by itself")
 
     def _rounds(self, mine: Session, before: Raw) -> dict[str, object]:
-        """Seconds of student and baseline, in turns; and whether their results differed."""
+        """Times of student and baseline in alternating runs, and how their results differed."""
         rounds: list[list[float]] = []
         for number in range(WARM_UP + self._race.rounds):
-            seed = _new_seed()  # nobody has seen these inputs before
+            seed = _new_seed()  # inputs that nobody has seen before
             if number % 2:
                 ours = self._run(self._clean, "", seed)
                 theirs = self._run(mine, self._trial.name, seed)
@@ -234,28 +235,28 @@ class _Race:
         return {"rounds": rounds, "wrong": 0}
 
     def _enough(self, found: Raw) -> bool:
-        """Whether more rounds are not worth their time: one mark after the other is far away.
+        """Whether further rounds are not worth their time, as every mark is clearly decided.
 
-        Being slow is believed later than being fast, for a busy machine makes nothing faster.
+        Being slow needs more evidence than being fast, since a busy machine makes nothing faster.
         """
         ratio = ratios.ratio(found)
         return all(ratio.low >= mark or FAR * ratio.high < mark for mark in self._race.marks)
 
     def _run(self, session: Session, name: str, seed: int) -> tuple[object, float]:
-        """The digest of the result on new inputs, and the seconds until it was there."""
+        """The digest of the result on new inputs, and the seconds it took."""
         return self.ask(session, "run", name, seed)
 
     def differ(self, mine: Session, promised: object, known: object) -> str | None:
-        """What differs between the two runs of a round: "inputs", "result", or nothing.
+        """What differs between the two runs of a round: "inputs", "result", or None.
 
-        *promised* was said of the student's run when the clock stopped, *known* of the baseline's.
+        *promised* is the reply of the student's run when the clock stopped, *known* the baseline's.
         """
         if not agreement.same_inputs(promised, known):
             return "inputs"
         theirs, _ = self.ask(mine, "show")
         ours, _ = self.ask(self._clean, "show")
         if ours == {"t": "none"}:
-            raise _UnmadeError("the baseline returns nothing that could be compared")
+            raise _UnmadeError("the baseline returns nothing to compare")
         try:
             return None if agreement.same_result(promised, theirs, ours) else "result"
         except agreement.UnreadableError:
@@ -264,7 +265,7 @@ class _Race:
     def ask(
         self, session: Session, step: str, name: str = "", seed: int | None = None
     ) -> tuple[object, float]:
-        """What was said, and the seconds from the request to the answer."""
+        """The reply, and the seconds from the request to the reply."""
         asked = {
             "name": name,
             "round": step,
@@ -288,17 +289,17 @@ class _Race:
         if self._cut_short:  # what the function needs may be what took too long
             raise _UnmadeError("running the notebook again took too long")
         if found["is"] == "unfit" and agreement.may_fit(self.ask(self._clean, "show")[0]):
-            raise _UnmadeError("the result is too large to be taken")
+            raise _UnmadeError("the result is too large")
         raise _FailedError(why)
 
-    def _trouble(self, called: Called, outcome: object) -> str | None:
+    def _trouble(self, called: CallResult, outcome: object) -> str | None:
         """What went wrong in a run; None when it returned something."""
         if called.late:
             return f"one run took longer than {self._trial.seconds:g} s"
         if not called.alive:
             return f"a run {called.error or 'ended the kernel'}"
         if outcome == "unfit":
-            return "its result is too large to be taken"
+            return "its result is too large"
         return None if outcome == "returned" else "an exception was raised in a timed run"
 
 
@@ -314,7 +315,7 @@ def _number(raw: object) -> float:
     except ValueError:
         value = None
     if not isinstance(value, float) or not math.isfinite(value):
-        raise _UnmadeError("what was counted is no number")
+        raise _UnmadeError("the count is not a number")
     return value
 
 
@@ -323,7 +324,7 @@ def _new_seed() -> int:
 
 
 def _floor(race: Race, profile: MachineProfile) -> float:
-    """Seconds by the roofline of the machine; 0 when its profile doesn't say."""
+    """The machine's roofline bound in seconds; 0 if its profile lacks the figures."""
     try:
         return roofline_seconds(
             profile,
@@ -337,11 +338,11 @@ def _floor(race: Race, profile: MachineProfile) -> float:
 
 
 def _clear(race: Race, found: Raw) -> bool:
-    """Whether *found* tells on which side of every mark the ratio lies."""
+    """Whether *found* shows on which side of every mark the ratio lies."""
     if race.alone:
         return True
     if "late" in found:
-        return False  # the machine may have stood still for a moment
+        return False  # the machine may have stalled for a moment
     try:
         ratio = ratios.ratio_of(found)
     except ratios.RanWrongError:

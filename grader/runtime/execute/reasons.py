@@ -1,4 +1,4 @@
-"""Why a name was not defined, in words for the student."""
+"""Explains to the student why a name was not defined."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from dataclasses import dataclass
 from grader.model import CellRun, Outcome
 
 _LOOKED_AT = 200_000
-"""Characters of a cell that are searched."""
+"""Characters searched in a cell."""
 _NAMES = 500
-"""Other names that are compared with a missing one."""
+"""Names compared with a missing one, to suggest a typo."""
 
 
 @dataclass(frozen=True, slots=True)
 class Code:
-    """A code cell, with the number that Jupyter shows beside it when all cells are run."""
+    """A code cell, with the number that Jupyter shows beside it after Run All."""
 
     number: int
     index: int
@@ -26,7 +26,7 @@ class Code:
 
 
 class Reasons:
-    """What is known about the cells of one run, to say why a name is missing."""
+    """The cells of one run and how they went, to explain why a name is missing."""
 
     def __init__(self, code: Sequence[Code], runs: Mapping[int, CellRun], names: Sequence[str]):
         self._runs = runs
@@ -48,7 +48,7 @@ class Reasons:
             return _failure(name, cell, run, run.error)
         if all(inside for _, inside in setting):
             return f"{cell} sets {name} only inside a function or a branch that was not taken"
-        return f"{cell} sets {name}, but it was gone when the notebook had run"
+        return f"{cell} sets {name}, but {name} was no longer defined at the end of the notebook"
 
     def _near(self, name: str) -> str:
         known = [other for other in self._setting if other not in self._asked][:_NAMES]
@@ -65,27 +65,27 @@ def _failure(name: str, cell: str, run: CellRun, error: str) -> str:
 
 
 def targets(source: str) -> Iterator[tuple[str, bool]]:
-    """Every name that *source* seems to give a value, and whether that is in a block.
+    """Every name that *source* seems to assign, and whether the assignment is in a block.
 
-    Not by `ast`: what students hand in need not be Python, has magic commands in it, and makes
-    the parser warn. Every line costs time in proportion to its length, whatever is in it.
+    This does not use `ast`, because submitted code may not be Python, may contain magic commands,
+    and can make the parser warn. The time for a line is linear in its length.
     """
     for line in source[:_LOOKED_AT].splitlines():
         bare, _, _ = line.partition("#")
-        if "'" in bare or '"' in bare:  # the sign may stand in a string
+        if "'" in bare or '"' in bare:  # the # may be in a string
             bare = line
         inside = bare[:1].isspace()
         for statement in _MAGIC.sub("", bare).split(";"):
             yield from ((name, inside) for name in _NAMED.findall(statement))
             yield from ((name, inside) for name in _WALRUS.findall(statement))
             for part in _ASSIGNS.split(statement)[:-1]:
-                # Within a bracket that doesn't close it is an argument of a call.
+                # In an unclosed parenthesis it is a keyword argument of a call.
                 if part.count("(") == part.count(")"):
                     yield from _targets_in(part, inside)
 
 
 def _targets_in(part: str, inside: bool) -> Iterator[tuple[str, bool]]:
-    """The names in what stands on the left of one `=`."""
+    """The names on the left side of one `=`."""
     head, colon, rest = part.partition(":")
     if colon and head.strip().isidentifier() and head.strip() not in ("else", "try", "finally"):
         yield head.strip(), inside  # with an annotation

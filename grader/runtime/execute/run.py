@@ -1,4 +1,4 @@
-"""Running the cells of one notebook: limits, restarts, replays, and the answers at the end."""
+"""Runs the cells of one notebook: limits, restarts, replays, and the answers at the end."""
 
 from __future__ import annotations
 
@@ -13,30 +13,37 @@ from grader.runtime.execute.limits import named
 from grader.runtime.execute.reasons import Code, Reasons
 from grader.runtime.execute.trials import MOST_DEATHS, tried
 from grader.runtime.execute.waiting import waits_for
-from grader.runtime.kernels import MOST_TIMES, Called, NotStartedError, Ran, Said, Session
+from grader.runtime.kernels import (
+    MOST_TIMES,
+    AskReply,
+    CallResult,
+    CellResult,
+    NotStartedError,
+    Session,
+)
 
 MAX_RESTARTS = 3
-DIED_TOO_OFTEN = "because the kernel had died too often"
+DIED_TOO_OFTEN = "because the kernel died too many times"
 ASK_SECONDS = 10.0
-"""For the kernel to say what its names hold."""
+"""For the kernel to report the values of names."""
 TOO_LATE = f"reading the answer took longer than {ASK_SECONDS:g} s"
 PREPARE_SECONDS = 60.0
-"""For what runs before the first cell, each."""
+"""For each piece of code that runs before the first cell."""
 FREE_ASKING_SECONDS = 30.0
-"""Of all the asking, so much is not counted against the notebook's time: it is ours."""
+"""Time for reading answers that is not counted against the notebook."""
 
 WHOLE = ""
-"""Stands for every answer of a run."""
+"""Key that stands for every answer of a run."""
 BUSY_THROUGHOUT = "the notebook hit its time limit while the machine was busy with other work"
 
 _KEPT_CELLS = 16
-"""The output of a whole notebook is kept up to this many times the output of a cell."""
+"""Limit on the kept output of a whole notebook, in multiples of the limit for one cell."""
 _SEVERITY = (Outcome.FINISHED, Outcome.TIMEOUT, Outcome.OUT_OF_MEMORY, Outcome.CRASHED)
 
 
 @dataclass
 class _Found:
-    """Answers so far: what was seen after each cell, and what the last kernel said at the end."""
+    """Answers so far: values seen after each cell, and values in the last kernel at the end."""
 
     seen: dict[str, Raw] = field(default_factory=dict)
     final: Mapping[str, Raw] = field(default_factory=dict)
@@ -44,7 +51,7 @@ class _Found:
 
 
 class NotebookRun:
-    """One run of one notebook, over as many kernels as it needs, up to a limit."""
+    """One run of one notebook, in as many kernels as it needs, up to a limit."""
 
     def __init__(
         self,
@@ -59,7 +66,7 @@ class NotebookRun:
         self._phrases = phrases or {}
         self._session = session
         code = ((i, c.source) for i, c in enumerate(cells) if c.type == "code" and c.source.strip())
-        # Numbered as Jupyter numbers them when all are run: empty cells don't count.
+        # Numbered as Jupyter numbers them after Run All: empty cells don't count.
         self._code = [Code(n, i, source) for n, (i, source) in enumerate(code, start=1)]
         self._runs: dict[int, CellRun] = {}
         self._found = _Found()
@@ -74,20 +81,20 @@ class NotebookRun:
         self._deaths = 0
         self.restarts = 0
         self.disturbed: dict[str, str] = {}
-        """What the machine did to the run, by the answer that it may have cost; WHOLE is all."""
+        """How other work interfered with the run, by affected answer; WHOLE stands for all."""
         self.cut_short: dict[str, str] = {}
-        """The answers that a limit of ours kept from being found or read, and which limit."""
+        """The answers that a limit of the grader kept from being found or read, and which limit."""
         self.given_up: set[int] = set()
-        """The cells, counted from 0, that were not run because kernels had died too often."""
+        """The cells, counted from 0, that were not run because kernels died too many times."""
         self.shown: dict[int, tuple[tuple[str, ...], ...]] = {}
-        """By cell, counted from 0, what it put out, as `Ran.shown` has it."""
+        """The outputs of each cell, counted from 0, in the form of `CellResult.shown`."""
 
     def all(self) -> None:
-        """Runs every cell and asks for every name. Raises NotStartedError when we fail."""
+        """Runs every cell and reads every name. Raises NotStartedError if no kernel can run."""
         self._prepare()
         for code in self._code:
             if self._left() <= 0:
-                used_up = f"because the notebook had used up {self._allowed()}"
+                used_up = f"because the notebook reached {self._allowed()}"
                 self._not_run(code, Outcome.TIMEOUT, used_up)
             elif not self._revived(code.number):
                 self._not_run(code, Outcome.CRASHED, DIED_TOO_OFTEN)
@@ -106,12 +113,12 @@ class NotebookRun:
 
     @property
     def outcome(self) -> Outcome:
-        """The worst that happened to any cell."""
+        """The worst outcome of any cell."""
         return max((run.outcome for run in self.cells), key=_SEVERITY.index, default=_SEVERITY[0])
 
     @property
     def note(self) -> str | None:
-        """What was wrong with up to three cells that did not come to their end."""
+        """What went wrong in up to three cells that did not finish; None if all finished."""
         runs = ((code.number, self._runs[code.number]) for code in self._code)
         failed = [
             f"code cell {number} {'stopped with ' if run.line else ''}{run.error}"
@@ -122,7 +129,7 @@ class NotebookRun:
         return "; ".join(failed[:3]) + more or None
 
     def answers(self) -> dict[str, Answer]:
-        """An answer for every name that was asked for, with the reason where there is none."""
+        """An answer for every requested name, with the reason if it has no value."""
         return dict(self._answers)
 
     def _found_answers(self) -> dict[str, Answer]:
@@ -132,7 +139,7 @@ class NotebookRun:
         for name in self._job.names:
             raw, absent = raws.get(name), None
             if raw is None and name in self._found.garbled:
-                absent = f"what the kernel said about {name} could not be read"
+                absent = f"the kernel's reply about {name} could not be read"
             elif raw is None:
                 absent = reasons.why(name)
             found[name] = Answer(name=name, raw=raw, absent=absent)
@@ -144,7 +151,7 @@ class NotebookRun:
             return {name: seen[name] for name in self._found.garbled & seen.keys()} | dict(final)
         if self._whole and self._alive:
             return {**seen, **final}
-        # The last kernel has not seen everything: what was seen earlier is nearer the truth.
+        # The last kernel has not run every cell, so values seen earlier take precedence.
         return {**final, **seen}
 
     # -- one cell
@@ -152,10 +159,10 @@ class NotebookRun:
     def _left(self) -> float:
         return self._end - time.monotonic()
 
-    def _account(self, step: Ran | Called, what: str, name: str = WHOLE) -> None:
-        """Takes note of what other work on the machine did to a step of the answer *name*.
+    def _account(self, step: CellResult | CallResult, what: str, name: str = WHOLE) -> None:
+        """Records how other work on the machine interfered with a step of the answer *name*.
 
-        The time for which it kept the kernel waiting is added to the notebook's.
+        Extends the notebook's time by the time for which the kernel was kept waiting.
         """
         more = min(step.waited, self._more)
         self._more -= more
@@ -166,13 +173,13 @@ class NotebookRun:
             self.disturbed.setdefault(name, BUSY_THROUGHOUT)
 
     def _allowed(self) -> str:
-        return f"its {self._job.limits.notebook_seconds:g} s"
+        return f"its time limit of {self._job.limits.notebook_seconds:g} s"
 
     def _run(self, code: Code) -> None:
         limits = self._job.limits
         left = self._left()
         keep = max(min(limits.output_bytes, self._room), 0)
-        # A kernel may die at any moment, so that what it holds is asked for as it comes.
+        # A kernel may die at any moment, so read the names that a cell mentions right after it.
         words = set(re.findall(r"\w+", code.source))
         mentioned = tuple(name for name in self._job.names if name in words)
         ran = self._session.run(
@@ -197,21 +204,21 @@ class NotebookRun:
         if self._alive and mentioned:
             self._ask(mentioned)
 
-    def _what(self, ran: Ran, left: float) -> str | None:
+    def _what(self, ran: CellResult, left: float) -> str | None:
         memory = self._job.limits.memory_bytes
         if ran.outcome is Outcome.OUT_OF_MEMORY and memory is not None and not ran.disturbed:
-            return f"{ran.error} (at most {memory / 1e9:g} GB of memory may be used)"
+            return f"{ran.error} (limit: {memory / 1e9:g} GB of memory)"
         if ran.error is not None:
             return named(ran.error, self._phrases)
         if ran.outcome is not Outcome.TIMEOUT:
             return None
         if left < self._job.limits.cell_seconds:
-            return f"was stopped when the notebook had used up {self._allowed()}"
+            return f"was stopped because the notebook reached {self._allowed()}"
         return f"ran longer than {self._job.limits.cell_seconds:g} s"
 
     def _not_run(self, code: Code, outcome: Outcome, why: str) -> None:
         self._runs[code.number] = CellRun(
-            index=code.index, outcome=outcome, seconds=0.0, error=f"was not run, {why}"
+            index=code.index, outcome=outcome, seconds=0.0, error=f"was not run {why}"
         )
         self.shown[code.index] = (("error",),)
 
@@ -222,19 +229,19 @@ class NotebookRun:
         tried = {trial.name for trial in self._job.trials}
         for name in self._job.names:
             if name in words or name in tried:
-                self.cut_short[name] = f"code cell {code.number} was not run, {DIED_TOO_OFTEN}"
+                self.cut_short[name] = f"code cell {code.number} was not run {DIED_TOO_OFTEN}"
 
     def _prepare(self) -> None:
-        """Runs what is ours, in a kernel that has run nothing yet."""
+        """Runs the setup code in a kernel that has run nothing yet."""
         for source in self._before:
             ran = self._session.run(source, seconds=PREPARE_SECONDS, keep=0)
             if ran.error is not None or ran.outcome is not Outcome.FINISHED:
-                raise NotStartedError("the files of the assignment could not be put in its folder")
+                raise NotStartedError("the assignment's files could not be copied to its folder")
 
     # -- kernels that died
 
     def _revived(self, before: int) -> bool:
-        """Whether there is a kernel that has seen the cells before that number."""
+        """Whether a kernel has run all cells before that number; starts one if needed."""
         while not self._alive and self.restarts < MAX_RESTARTS and self._left() > 0:
             self.restarts += 1
             try:
@@ -246,7 +253,7 @@ class NotebookRun:
         return self._alive
 
     def _replayed(self, before: int) -> bool:
-        """Runs again what had come to its end; whether all of it did once more."""
+        """Runs the cells that had finished once more; returns whether all finished again."""
         self._prepare()
         whole = True
         for code in self._code[: before - 1]:
@@ -268,13 +275,13 @@ class NotebookRun:
     # -- calls of what was defined
 
     def _try(self) -> None:
-        # A time of their own: a slow notebook must not keep its functions from being tried.
+        # A separate time limit: a slow notebook must not keep its functions from being called.
         self._end = time.monotonic() + self._job.limits.notebook_seconds
         self._more = (MOST_TIMES - 1) * self._job.limits.notebook_seconds
         code = [each.source for each in self._code]
         for trial in self._job.trials:
             if trial.name in self._answers and not (trial.race and trial.race.alone):
-                self._deaths = 0  # what one function does must not cost another
+                self._deaths = 0  # deaths caused by one function must not affect another
                 answer = self._answers[trial.name]
                 late = waits_for(trial, self._job.device)
                 self._answers[trial.name] = tried(
@@ -282,11 +289,11 @@ class NotebookRun:
                 )
 
     def left(self) -> float:
-        """Seconds until no more calls are made."""
+        """Seconds left for calls."""
         return self._left()
 
     def revived(self) -> bool:
-        """Whether there is a kernel that has seen the whole notebook; makes one if it can."""
+        """Whether there is a kernel that has run the whole notebook; starts one if possible."""
         while not self._alive and self._deaths <= MOST_DEATHS and self._left() > 0:
             try:
                 self._session.restart()
@@ -297,18 +304,18 @@ class NotebookRun:
             self._deaths += not self._alive
         return self._alive
 
-    def account(self, trial: Trial, called: Called) -> None:
-        """Takes note of what other work on the machine did to a call."""
+    def account(self, trial: Trial, called: CallResult) -> None:
+        """Records how other work on the machine interfered with a call."""
         self._account(called, f"a call of {trial.name}", trial.name)
 
     def died(self) -> None:
-        """Notes that a call has ended the kernel."""
+        """Records that a call has ended the kernel."""
         self._alive = False
         self._deaths += 1
 
     # -- answers
 
-    def _said(self, names: tuple[str, ...]) -> Said:
+    def _said(self, names: tuple[str, ...]) -> AskReply:
         began = time.monotonic()
         said = self._session.ask(names, seconds=ASK_SECONDS)
         if said.disturbed:

@@ -1,4 +1,4 @@
-"""Calls of a student's functions on inputs that they have not seen, after the notebook has run."""
+"""Calls a student's functions on hidden inputs, after the notebook has run."""
 
 from __future__ import annotations
 
@@ -11,41 +11,41 @@ from grader.kinds.hidden.analysis import NotAnalyzedError, definitions, function
 from grader.kinds.hidden.cases import watch_request
 from grader.kinds.hidden.source import FAILED_BEFORE, UNDEFINED
 from grader.model import Answer, Call, Outcome, Raw, Trial
-from grader.runtime.kernels import Called, Session
+from grader.runtime.kernels import CallResult, Session
 from grader.runtime.kernels.ask import UNREADABLE, decoded
 from grader.wire.trial import MAX_DEPTH, MAX_ITEMS, TOO_MUCH
 
 MOST_DEATHS = 8
-"""Kernels that the calls of one function may end; the marks of those that are left stay open."""
+"""Kernels that the calls of one function may end; the marks of those not made stay open."""
 MOST_LATE = 8
-"""Calls of one function that may take too long, one of each group; then likewise."""
+"""Calls of one function that may time out: first one of each group, then the others in turn."""
 MOST_SAID = 8_000_000
-"""Characters that all calls of one function may say, so that evidence can be kept."""
+"""Limit on the characters of all replies for one function, so that evidence stays small."""
 
 _OVERHEAD_SECONDS = 2.0
 _WHAT = 300
-# Of the JSON of a value: each level of it is an object in a list, and in a dict in a pair.
+# Depth of the JSON of a value: each level is an object in a list, or in a pair in a dict.
 _DEEPEST = 4 * MAX_DEPTH
 _MOST_PIECES = 12 * MAX_ITEMS
-# Before a piece stand at most a bracket, a comma and a colon; so much is not even decoded.
+# A piece follows at most a bracket, a comma and a colon; JSON with more is not decoded.
 _MOST_MARKS = 3 * _MOST_PIECES
 _LARGEST = 2**53
 
 
 class Kernels(Protocol):
-    """The run of a notebook, as far as calls need it."""
+    """The parts of a notebook's run that calls need."""
 
     def left(self) -> float:
-        """Seconds until no more calls are made."""
+        """Seconds left for calls."""
 
     def revived(self) -> bool:
-        """Whether there is a kernel that has seen the whole notebook; makes one if it can."""
+        """Whether there is a kernel that has run the whole notebook; starts one if possible."""
 
-    def account(self, trial: Trial, called: Called) -> None:
-        """To be told of every call, for what other work on the machine did to it."""
+    def account(self, trial: Trial, called: CallResult) -> None:
+        """Records how other work on the machine interfered with a call; called after every call."""
 
     def died(self) -> None:
-        """To be told when a call has ended the kernel."""
+        """Records that a call has ended the kernel."""
 
 
 def tried(
@@ -57,14 +57,14 @@ def tried(
     *,
     deferred: str = "",
 ) -> Answer:
-    """*answer* with what came of every call of *trial*, in place of what the kernel said of it.
+    """*answer* with its raw value replaced by the results of all calls of *trial*.
 
-    *code* are the sources of the notebook's code cells. What is *deferred* waits for that, and is
-    not called here.
+    *code* holds the sources of the notebook's code cells. If *deferred* names a missing device or
+    package, the function is not called and the answer waits for it.
     """
     source, unseen = _source(trial, code)
     if answer.raw is None and (source or unseen) and deferred in trial.needs:
-        # Without the package its cell may have stopped, which says nothing of what it defines.
+        # Its cell may have stopped for lack of the package, so the name may be undefined.
         answer = Answer(name=answer.name, raw={"t": "object"})
     if answer.raw is None:
         return answer
@@ -81,7 +81,7 @@ def tried(
 
 
 def _source(trial: Trial, code: Sequence[str]) -> tuple[str, str]:
-    """What the function is made of; or nothing, and why nobody can tell."""
+    """The source of the function and an empty string; or an empty source, and the reason."""
     try:
         source = definitions(code, trial.name)
         if trial.as_read:
@@ -105,7 +105,7 @@ class _Calls:
         self._room = MOST_SAID
 
     def all(self) -> list[Raw]:
-        """What came of each, with the digest that tells which it was."""
+        """The result of each call, with the call's digest."""
         calls = zip(self._trial.digests, self._trial.calls, strict=True)
         return [{"call": digest, **self._outcome(call)} for digest, call in calls]
 
@@ -119,11 +119,11 @@ class _Calls:
 
     def _made(self, call: Call) -> Raw:
         if self._late >= MOST_LATE:
-            return {"is": "unmade", "what": f"{MOST_LATE} calls had taken too long"}
+            return {"is": "unmade", "what": f"{MOST_LATE} calls took too long"}
         if self._kernels.left() <= 0:
             return {"is": "unmade", "what": "the time for all calls was used up"}
         if not self._kernels.revived():
-            return {"is": "unmade", "what": "the kernel had died too often"}
+            return {"is": "unmade", "what": "the kernel died too many times"}
         if not self._has_source and not self._defined():
             return {"is": "unmade", "what": UNDEFINED}
         called = self._session.call(
@@ -135,7 +135,7 @@ class _Calls:
         return self._told(called)
 
     def _defined(self) -> bool:
-        """Whether the name stands for what the source says, in a kernel that is new to us."""
+        """Runs the source in a new kernel; returns whether it defined the function."""
         seconds = self._trial.seconds + _OVERHEAD_SECONDS
         ran = self._session.run(self._source, seconds=seconds, keep=0)
         if not ran.alive:
@@ -147,7 +147,7 @@ class _Calls:
         self._kernels.died()
         self._has_source = not self._source
 
-    def _told(self, called: Called) -> Raw:
+    def _told(self, called: CallResult) -> Raw:
         seconds = {"seconds": round(called.seconds, 4)}
         if called.late or called.outcome is Outcome.TIMEOUT:
             self._late += 1
@@ -180,9 +180,9 @@ def _request(trial: Trial, call: Call) -> str:
 
 
 def read_said(said: str | None) -> dict[str, object]:
-    """What was said, as far as it has the form that it should have; values are read when judged.
+    """The reply *said* reduced to its valid fields; values are decoded later, when judged.
 
-    What comes of it can be written as JSON and read again, whatever was said.
+    The result can always be written as JSON and read back.
     """
     try:
         found: Any = decoded(said or "", _MOST_MARKS)

@@ -1,8 +1,8 @@
-"""What can't be tried on this machine, and what keeps a notebook from suffering by that.
+"""Defers parts that this machine can't run, and keeps the rest of the notebook unaffected.
 
-A machine may lack a GPU, or a package that a part needs. Then the part is put off. The rest of the
-notebook must not pay for it: an `import` of the missing package at the top of a cell would end
-the cell, and with it whatever else the cell defines.
+If the machine lacks a GPU or a package that a part needs, the part is deferred. The rest of the
+notebook must not suffer: an `import` of the missing package at the top of a cell would stop the
+cell, and the names it defines would be missing.
 """
 
 from __future__ import annotations
@@ -15,23 +15,23 @@ from grader.model.evidence import WAITS
 
 
 def waits_for(trial: Trial, device: str) -> str:
-    """The device or the package that *trial* has to wait for; empty when it can be made here."""
+    """The device or package that *trial* has to wait for; empty if it can run here."""
     if trial.device not in ("cpu", device):
         return trial.device
     return next(iter(packages.missing(trial.needs)), "")
 
 
 def standing_in(trials: Iterable[Trial]) -> Sequence[str]:
-    """Sources to run before the first cell: imports of what is missing here no longer raise."""
+    """Sources to run before the first cell so that importing a missing package does not raise."""
     names = dict.fromkeys(name for trial in trials for name in packages.missing(trial.needs))
     modules = sorted(packages.PACKAGES[name].module for name in names)
     return [_STANDS_IN.format(modules=modules)] if modules else []
 
 
 def put_off(answers: Mapping[str, Answer], cells: Iterable[CellRun]) -> dict[str, Answer]:
-    """*answers*, of which those that are missing wait where a cell stopped for want of a package.
+    """Defers all missing *answers* if a cell stopped because a package is not installed.
 
-    What a cell would have set may be used in any later one, so that all of them wait.
+    Any later cell may use what that cell would have set, so every missing answer waits.
     """
     stopped = [match[1] for cell in cells if (match := _LACKED.match(cell.error or ""))]
     named = (name for name, one in packages.PACKAGES.items() if one.module in stopped)
@@ -42,7 +42,7 @@ def put_off(answers: Mapping[str, Answer], cells: Iterable[CellRun]) -> dict[str
 
 
 def unmeasured(trial: Trial, answer: Answer, device: str) -> Answer:
-    """*answer*, marked as one whose measurement waits for what is missing here, if it does."""
+    """*answer*, marked as deferred if its measurement waits for a missing device or package."""
     package = waits_for(trial, device)
     if not package or answer.raw is None or trial.race is None or not trial.race.alone:
         return answer
@@ -50,7 +50,7 @@ def unmeasured(trial: Trial, answer: Answer, device: str) -> Answer:
     return Answer(name=answer.name, raw=raw)
 
 
-# As Python says it, and as what stands in for a package does.
+# The messages of Python and of the stand-in for a missing package.
 _LACKED = re.compile(r"(?:ModuleNotFoundError: No module named '|MissingPackageError: )(\w+)")
 
 
@@ -62,10 +62,10 @@ def _put_off(answer: Answer, package: str) -> Answer:
 
 
 _NOTHING = "MissingPackageValue"
-"""The type of what stands in for what a missing package holds."""
+"""The type that stands in for attributes of a missing package."""
 
-# Only what the notebook itself imports: torch asks for Triton too, and must not find it. What
-# stands in has every attribute; kernels are decorated and annotated with it, to compute raises.
+# This affects only imports by the notebook itself: torch looks for Triton too and must not find
+# it. The stand-in has every attribute and works in decorators and annotations; computing raises.
 _STANDS_IN = """\
 def _stands_in(modules):
     import builtins
@@ -81,7 +81,7 @@ def _stands_in(modules):
             self.__name__ = name
 
         def __mro_entries__(self, bases):
-            return ()  # what is derived from it is a class, with nothing of the package's
+            return ()  # a class derived from it inherits nothing from the package
 
         def __getattr__(self, name):
             if name.startswith("__"):

@@ -5,11 +5,11 @@ from __future__ import annotations
 import sys
 
 from grader.runtime.kernels.base import (
-    Called,
+    AskReply,
+    CallResult,
+    CellResult,
     LostError,
     NotStartedError,
-    Ran,
-    Said,
     Session,
     StoppedError,
     Terms,
@@ -20,11 +20,11 @@ from grader.runtime.kernels.contention import MOST_TIMES
 __all__ = [
     "MOST_TIMES",
     "USUAL",
-    "Called",
+    "AskReply",
+    "CallResult",
+    "CellResult",
     "LostError",
     "NotStartedError",
-    "Ran",
-    "Said",
     "Session",
     "StoppedError",
     "Terms",
@@ -32,7 +32,7 @@ __all__ = [
 ]
 
 USUAL = "warm" if sys.platform == "linux" else "cold"
-"""Elsewhere a fork is not safe or not there, and there are no walls to start a kernel behind."""
+"""On other systems fork is unsafe or missing, and no sandbox can hold a forked kernel."""
 
 
 @kernels.add("cold")

@@ -1,4 +1,4 @@
-"""Questions to a kernel: the code that is sent, and the answers read back without trust."""
+"""Builds the code that asks a kernel for values, and validates its untrusted replies."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 
 from grader.model import Raw
-from grader.runtime.kernels.base import Said
+from grader.runtime.kernels.base import AskReply
 from grader.runtime.worker.channel import is_crowded
 from grader.wire import probe, trial
 
 EXPRESSIONS = {"said": "_grader_()"}
-"""The user expressions to send along with `question`."""
+"""The user expressions to send with `question`."""
 
-# Everything lives in a dict of its own: nothing that a student defines is called by accident,
-# and the one name that has to stand in the notebook's own space removes itself when it is used.
+# Everything lives in a separate dict, so that nothing a student defines is called by accident.
+# The one name that must be in the notebook's namespace removes itself when used.
 _FRAME = """\
 import builtins as _grader_
 _grader_.exec({source!r}, {{"space": _grader_.globals(), "given": {given!r}}})
@@ -49,16 +49,16 @@ space["get_ipython"]().ask_exit = lambda: None
 """
 _PACKAGES = ("ipykernel", "ipython", "numpy", "torch")
 
-# Brackets, commas and colons outside of strings. A value takes about seven, so that of one answer
-# come some ten thousand, and no more than this in the characters that all answers may have.
+# Brackets, commas and colons outside of strings. A value takes about seven, so one answer has some
+# ten thousand, and all answers together can't have more than this in their allowed characters.
 _MOST_MARKS = 1_000_000
 _MARKS_OF_ONE = 100_000
 UNREADABLE = (ValueError, OverflowError, RecursionError, MemoryError)
-"""What reading an answer may raise: whatever a kernel makes of it, that is never our fault."""
+"""Exceptions that a malformed reply can raise when it is read."""
 
 
 class GarbledError(ValueError):
-    """Not the form that the probe gives."""
+    """A reply that does not have the form that the probe produces."""
 
 
 @cache
@@ -69,7 +69,7 @@ def _probe_source() -> str:
 
 
 def question(names: Iterable[str]) -> str:
-    """Code that makes the kernel say what *names* hold."""
+    """Code that makes the kernel report the values of *names*."""
     source = _probe_source() + _FINISH.format(call="answers(given, space)")
     return _FRAME.format(source=source, given=list(names))
 
@@ -82,13 +82,13 @@ def _trial_source() -> str:
 
 
 def trial_of(request: str) -> str:
-    """Code that makes the kernel do what *request* asks, by `grader.wire.trial.answer`."""
+    """Code that makes the kernel answer *request* with `grader.wire.trial.answer`."""
     source = _trial_source() + _FINISH.format(call="answer(given, space)")
     return _FRAME.format(source=source, given=request)
 
 
 def told(reply: object) -> str | None:
-    """The text that was said, whatever it is."""
+    """The text of a reply, unchecked; None if there is none."""
     try:
         return _text(reply)
     except GarbledError:
@@ -96,7 +96,7 @@ def told(reply: object) -> str | None:
 
 
 def first_question(seed: int) -> str:
-    """Code that seeds `random` and makes the kernel say what it is; sent before any other."""
+    """Code that seeds `random` and makes the kernel describe itself; sent before any other."""
     source = _FIRST + _FINISH.format(call="about()")
     return _FRAME.format(source=source, given={"seed": seed, "packages": _PACKAGES})
 
@@ -110,14 +110,14 @@ def about(reply: object) -> Mapping[str, object]:
     return found if isinstance(found, dict) else {}
 
 
-def said(names: tuple[str, ...], reply: object) -> Said:
+def said(names: tuple[str, ...], reply: object) -> AskReply:
     """What the kernel said about *names* in the content of an execute_reply."""
     try:
         data = decoded(_text(reply), min(_MARKS_OF_ONE * len(names), _MOST_MARKS))
         if not isinstance(data, dict):
             raise GarbledError
     except UNREADABLE:
-        return Said(garbled=frozenset(names))
+        return AskReply(garbled=frozenset(names))
     found: dict[str, Raw] = {}
     garbled: set[str] = set()
     for name in names:
@@ -126,11 +126,11 @@ def said(names: tuple[str, ...], reply: object) -> Said:
                 found[name] = checked(data[name])
         except UNREADABLE:
             garbled.add(name)
-    return Said(found=found, garbled=frozenset(garbled))
+    return AskReply(found=found, garbled=frozenset(garbled))
 
 
 def decoded(text: str, marks: int) -> object:
-    """What JSON in base64 holds, unless it has more than so many marks, as `is_crowded` counts.
+    """Decodes JSON in base64 with at most *marks* punctuation marks, as `is_crowded` counts.
 
     Raises one of UNREADABLE.
     """
@@ -141,7 +141,7 @@ def decoded(text: str, marks: int) -> object:
 
 
 def _text(reply: object) -> str:
-    """What was said: as it is, or as it was shown as the value of an expression."""
+    """The text of a reply: sent directly, or displayed as the value of an expression."""
     if isinstance(reply, dict) and isinstance(reply.get("said"), str):
         return str(reply["said"])
     for key in ("user_expressions", "said", "data", "text/plain"):
@@ -152,9 +152,9 @@ def _text(reply: object) -> str:
 
 
 def checked(raw: object, depth: int = 0) -> Raw:
-    """*raw* again with nothing in it but what the probe could have said.
+    """A copy of *raw* reduced to the fields that the probe can produce.
 
-    Raises GarbledError.
+    Raises GarbledError if *raw* has another form.
     """
     if not isinstance(raw, dict) or depth > probe.MAX_DEPTH + 1:
         raise GarbledError

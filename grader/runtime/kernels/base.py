@@ -1,4 +1,4 @@
-"""What execution asks of a kernel, whether it starts cold or is forked from a warm one."""
+"""The interface between execution and kernels, whether started cold or forked."""
 
 from __future__ import annotations
 
@@ -12,132 +12,128 @@ from grader.runtime.sandbox import Sandbox
 
 
 class NotStartedError(Exception):
-    """No kernel could be started: our fault, never the student's."""
+    """No kernel could be started, which is never the student's fault."""
 
 
 class LostError(NotStartedError):
-    """The kernel was ended from outside, such as by a machine that ran out of memory."""
+    """The kernel was killed from outside, for example because the machine ran out of memory."""
 
 
 class StoppedError(Exception):
-    """The caller asked to stop, as on Ctrl-C; the kernel is gone and nothing was recorded."""
+    """The caller asked to stop, as on Ctrl-C; the kernel has ended and nothing was recorded."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Terms:
-    """What a kernel is started with."""
+    """The configuration of a kernel."""
 
     limits: Limits
     sandbox: Sandbox
     device: str = "cpu"
     """`cpu` hides the machine's GPUs; `cuda` shows them."""
     loopback: bool = False
-    """A network that is there, and leads nowhere but to the kernel itself."""
+    """Whether the kernel has a loopback network, which reaches only the kernel itself."""
     seed: int = 0
-    """For random, numpy and torch."""
+    """Seed for random, numpy and torch."""
     imports: tuple[str, ...] = ()
-    """Modules worth having imported before the kernel starts."""
+    """Modules to import before the kernel starts."""
     variables: tuple[tuple[str, str], ...] = ()
-    """Environment variables that the set asks for."""
+    """Environment variables that the set defines."""
     stop: Callable[[], bool] = bool
-    """Asked twenty times a second; True ends whatever runs with StoppedError."""
+    """Polled twenty times a second; if it returns True, what runs ends with StoppedError."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Ran:
-    """How one piece of code went."""
+class CellResult:
+    """The result of running one piece of code."""
 
     outcome: Outcome
     seconds: float
     alive: bool
-    """Whether the kernel is still there; when it isn't, only `restart` and `close` are left."""
+    """Whether the kernel is still alive; if not, only `restart` and `close` can be called."""
     error: str | None = None
-    """What it raised, such as "NameError: ..."; or, when the kernel died, what the cell did."""
+    """The exception, such as "NameError: ..."; if the kernel died, what the cell did."""
     line: int | None = None
     output: str = ""
     waited: float = 0.0
-    """Seconds, of those that it took, for which other work kept the kernel from running."""
+    """Of `seconds`, those for which other work kept the kernel from running."""
     disturbed: str = ""
-    """What the machine did to it, such as that it was out of memory; empty for nothing."""
+    """How the machine interfered, such as by running out of memory; empty if it did not."""
     shown: tuple[tuple[str, ...], ...] = ()
-    """What it put out, in order, as far as a rule of nbgrader's asks: `("error",)`, `("stderr",)`
-    and `("result", text)`."""
+    """The outputs that nbgrader's rule looks at, in order: `("error",)`, `("stderr",)` and
+    `("result", text)`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Said:
-    """What a kernel said when asked for names; checked for its form, and true or not."""
+class AskReply:
+    """A kernel's reply about names; its form is checked, its truth is not."""
 
     found: Mapping[str, Raw] = field(default_factory=dict)
     """A name that is not here was not defined."""
     garbled: frozenset[str] = frozenset()
-    """Names whose answer had not the form that the probe gives."""
+    """Names whose value did not have the form that the probe produces."""
     alive: bool = True
-    """False when the kernel died or had to be killed while it was asked."""
+    """False if the kernel died or was killed while answering."""
     late: bool = False
-    """Whether no answer came in time."""
+    """Whether no reply came in time."""
     disturbed: str = ""
-    """As in `Ran`."""
+    """As in `CellResult`."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Called:
-    """What came of one call of a student's function."""
+class CallResult:
+    """The result of one call of a student's function."""
 
     said: str | None
-    """What the kernel said, as it came: not checked at all. None when it said nothing."""
+    """The kernel's reply, unchecked; None if there was none."""
     seconds: float
-    """From the request to the answer, by the clock on this side."""
+    """From the request to the reply, by the grader's clock."""
     late: bool = False
-    """Whether it was interrupted or ended because time was up."""
+    """Whether it was interrupted or killed because it reached its time limit."""
     alive: bool = True
     error: str | None = None
-    """What the call did to the kernel, when that died of it."""
+    """How the call ended the kernel; None if the kernel is alive."""
     outcome: Outcome = Outcome.FINISHED
     waited: float = 0.0
+    """As in `CellResult`."""
     disturbed: str = ""
-    """Both as in `Ran`."""
+    """As in `CellResult`."""
 
 
 class Session(Protocol):
-    """One kernel in its sandbox, and its successors. Used by one thread; close it at the end."""
+    """One kernel in its sandbox, and its successors. Use it in one thread; close it at the end."""
 
-    def run(self, source: str, *, seconds: float, keep: int, then_ask: tuple[str, ...] = ()) -> Ran:
-        """Runs one cell for at most *seconds*, interrupts it then, and kills it if that fails.
+    def run(
+        self, source: str, *, seconds: float, keep: int, then_ask: tuple[str, ...] = ()
+    ) -> CellResult:
+        """Runs one cell; after *seconds*, interrupts it, and kills the kernel if that fails.
 
-        Time for which other work on the machine keeps the kernel from running is added to all
-        limits, see `FairClock`.
-        Of its output at most *keep* bytes are kept. With *then_ask* it is known what will be
-        asked for next, which saves a question. Raises NotStartedError when the kernel was lost
-        by no doing of its own.
+        All limits are extended by the time for which other work on the machine keeps the kernel
+        from running; see `FairClock`. At most *keep* bytes of output are kept. *then_ask* names
+        the values that `ask` will request next, which saves a round trip. Raises NotStartedError
+        if the kernel was lost through no fault of the notebook.
         """
 
-    def ask(self, names: tuple[str, ...], *, seconds: float) -> Said:
-        """The values of *names*, without a trace in the notebook."""
+    def ask(self, names: tuple[str, ...], *, seconds: float) -> AskReply:
+        """The values of *names*, read without leaving a trace in the notebook."""
 
-    def call(self, request: str, *, seconds: float) -> Called:
-        """What `grader.wire.trial.answer` says to *request*, within *seconds*."""
+    def call(self, request: str, *, seconds: float) -> CallResult:
+        """The reply of `grader.wire.trial.answer` to *request*, within *seconds*."""
 
     def restart(self) -> None:
-        """Puts a fresh kernel in a fresh folder in the place of this one.
-
-        Raises NotStartedError.
-        """
+        """Replaces the kernel with a new one in a new folder. Raises NotStartedError."""
 
     def close(self) -> None:
         """Ends the kernel with all its processes, and removes its folder."""
 
     @property
     def pid(self) -> int | None:
-        """The number of its process where the grader runs, to count what it does from outside.
-
-        None when there is none, and where that is not known.
-        """
+        """The kernel's process id as the grader sees it; None if there is none or it is unknown."""
 
     @property
     def about(self) -> Mapping[str, object]:
-        """Interpreter, platform and packages, as the kernel told before any student's code."""
+        """Interpreter, platform and packages, as reported before any student's code ran."""
 
 
-# Each starts a kernel, or raises NotStartedError.
+# Each entry starts a kernel or raises NotStartedError.
 kernels: Registry[Callable[[Terms], Session]] = Registry("kernel", "grader.kernels")

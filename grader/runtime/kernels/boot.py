@@ -1,6 +1,6 @@
-"""What a kernel's process runs first: limits on itself, seeds, and then ipykernel.
+"""Start of a cold kernel's process: sets resource limits and seeds, then runs ipykernel.
 
-The text of this module is the kernel's command line, so it imports nothing of ours. Its one
+The text of this module is the kernel's command line, so it imports nothing from `grader`. The first
 argument is JSON: `{"rlimits": {"RLIMIT_CPU": 660}, "seed": 0}`; the rest is for ipykernel.
 """
 
@@ -12,7 +12,7 @@ import sys
 from collections.abc import Callable, Mapping
 from typing import Any
 
-# Module to what seeds it.
+# Maps a module to the function that seeds it.
 _SEEDED: dict[str, Callable[[Any, int], Any]] = {
     "numpy.random": lambda module, seed: module.seed(seed),
     "torch": lambda module, seed: module.manual_seed(seed),
@@ -20,7 +20,7 @@ _SEEDED: dict[str, Callable[[Any, int], Any]] = {
 
 
 class SeedOnImport:
-    """Finds numpy.random and torch when they are first imported, and seeds them then.
+    """Seeds numpy.random and torch when they are first imported.
 
     Importing them here would cost every notebook a second that most don't need.
     """
@@ -30,7 +30,7 @@ class SeedOnImport:
         self._waiting = set(_SEEDED)
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
-        """The spec that the other finders give, with the seeding after it has loaded."""
+        """The spec that the other finders return, with seeding added after loading."""
         if name not in self._waiting:
             return None
         others = (finder for finder in sys.meta_path if finder is not self)
@@ -46,7 +46,7 @@ class SeedOnImport:
 
         def exec_module(module: Any) -> None:
             load(module)
-            if name in self._waiting:  # until here it may only have been looked for
+            if name in self._waiting:  # before this, the module may only have been searched for
                 self._waiting.discard(name)
                 _SEEDED[name](module, self._seed)
 
@@ -54,7 +54,7 @@ class SeedOnImport:
 
 
 def limit(rlimits: Mapping[str, int]) -> None:
-    """Sets resource limits on this process, as far as the system knows them."""
+    """Sets the resource limits that the system supports on this process."""
     if sys.platform == "win32":
         return
     import resource
@@ -64,7 +64,8 @@ def limit(rlimits: Mapping[str, int]) -> None:
         if kind is None:
             continue
         hard = resource.getrlimit(kind)[1]
-        # The CPU limit warns at the soft limit, which names the signal, and kills at the hard one.
+        # At the soft CPU limit the process gets SIGXCPU, which names the cause; at the hard limit
+        # it is killed.
         last = wanted + (5 if name == "RLIMIT_CPU" else 0)
         most = last if hard == resource.RLIM_INFINITY else min(last, hard)
         resource.setrlimit(kind, (min(wanted, most), most))
@@ -77,7 +78,7 @@ def main() -> None:
     limit(settings["rlimits"])
     sys.meta_path.insert(0, SeedOnImport(settings["seed"]))
     sys.argv = ["ipykernel_launcher", *sys.argv[2:]]
-    if sys.path[0] == "":  # so that a file of the student's can't take the place of a library
+    if sys.path[0] == "":  # so that a student's file can't shadow a library
         del sys.path[0]
     from ipykernel import kernelapp
 

@@ -1,4 +1,4 @@
-"""What became of a kernel, in words that a student may read."""
+"""Describes how a kernel ended, in words that a student may read."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from grader.model import Outcome
 from grader.runtime.kernels.client import one_line
 from grader.runtime.kernels.contention import MACHINE, NO_MEMORY
 
-# In quotes, where it may hold spaces, or without.
+# A path in quotes, which may contain spaces, or without quotes.
 _PATH = re.compile(
     r"""(?<!\w)(['"])(?:[A-Za-z]:)?[\\/].*?\1|(?<![\w.])(?:[A-Za-z]:)?(?:[\\/][\w.+@~-]+)+[\\/]?"""
 )
@@ -23,9 +23,9 @@ _DID = {
 
 
 def plain(error: Exception) -> str:
-    """What went wrong, for a student: the first line, and in it no path of ours.
+    """The first line of *error* for a student, without paths of the grader.
 
-    More lines say where a guard, or the kernel itself, has failed, which is for the log.
+    Further lines say where the supervisor or the kernel failed; they belong in the log.
     """
     text = error.strerror if isinstance(error, OSError) else None
     first, _, _ = (text or str(error)).partition("\n")
@@ -33,21 +33,21 @@ def plain(error: Exception) -> str:
 
 
 def died(status: int | None, hit: str | None) -> tuple[Outcome, str]:
-    """The outcome of a cell in which the kernel ended with *status*, and what the cell did."""
+    """The outcome of a cell whose kernel ended with *status*, and what the cell did."""
     how = words(status)
     if hit == "memory":
-        return Outcome.OUT_OF_MEMORY, "used more memory than it may"
+        return Outcome.OUT_OF_MEMORY, "used more memory than allowed"
     if hit == MACHINE:
         return Outcome.OUT_OF_MEMORY, NO_MEMORY
     if hit is not None:
-        return Outcome.CRASHED, f"{_DID.get(hit, hit)} than it may"
+        return Outcome.CRASHED, f"{_DID.get(hit, hit)} than allowed"
     if how == "SIGXCPU":
-        return Outcome.TIMEOUT, "used up the CPU time of the notebook"
+        return Outcome.TIMEOUT, "used up the notebook's CPU time"
     return Outcome.CRASHED, f"ended the kernel ({how})"
 
 
 def words(status: int | None) -> str:
-    """The name of the signal that ended it, or else its exit status."""
+    """The name of the signal in *status*, or else the exit status."""
     if status is None or status >= 0:
         return f"exit status {status}"
     try:

@@ -1,4 +1,4 @@
-"""The wire to one kernel, as nbclient wants it: channels, without a task or a thread."""
+"""Channels to one kernel, in the form that nbclient expects, without tasks or threads."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from typing import Any
 from grader.runtime.worker.channel import LONGEST, BrokenWireError, Message, Unpacking, packed
 
 _WAITING = 200
-"""Messages of output that wait to be looked at; behind them the kernel waits."""
+"""Limit on queued output messages; beyond it the kernel has to wait."""
 _WAITING_BYTES = 1_000_000
-"""The same, by their bytes on the wire; the last may go beyond."""
+"""Limit on queued output in bytes; the last message may exceed it."""
 _LONGEST_OUTPUT = 4_000_000
-"""Bytes of one message of output: a kernel of ours sends no more for a whole cell."""
+"""Limit on one output message in bytes: our kernels send no more for a whole cell."""
 _LONGEST_REPLY = 1_000_000
-"""Bytes of what is said of a cell's end, which is an error at most."""
+"""Limit in bytes on a message about the end of a cell, which holds at most an error."""
 _AT_ONCE = 262_144
-"""Bytes that are taken in at a time, so that every clock gets its turn."""
+"""Bytes read at a time, so that every clock gets its turn."""
 _PAUSE_SECONDS = 0.002
 
 _REPLIES = {"execute_reply": _LONGEST_REPLY, "said": LONGEST}
@@ -38,23 +38,23 @@ class Channel:
         self._broken: Exception | None = None
 
     def put(self, message: dict[str, Any], size: int) -> None:
-        """Adds a message of so many bytes, and wakes who waits for one."""
+        """Adds a message of *size* bytes, and wakes the waiting reader."""
         self._messages.append((message, size))
         self._bytes += size
         self._wake()
 
     def clear(self) -> None:
-        """Forgets what waits."""
+        """Drops all queued messages."""
         self._messages.clear()
         self._bytes = 0
 
     @property
     def full(self) -> bool:
-        """Whether so much waits that nothing more should come."""
+        """Whether the queue has reached its limit."""
         return len(self._messages) > _WAITING or self._bytes > _WAITING_BYTES
 
     def fail(self, error: Exception) -> None:
-        """After what has arrived, nothing more will that can be read."""
+        """Makes readers raise *error* once the queued messages are read."""
         self._broken = error
         self._wake()
 
@@ -63,7 +63,7 @@ class Channel:
             self._awaited.set_result(None)
 
     async def get_msg(self, timeout: float | None = None) -> dict[str, Any]:
-        """The next message; the caller has a clock of its own. Raises what it failed with."""
+        """The next message, without a timeout. Raises the error passed to `fail`."""
         del timeout
         while not self._messages:
             if self._broken is not None:
@@ -78,7 +78,7 @@ class Channel:
         return message
 
     def take(self, kind: str, to: str) -> dict[str, Any] | None:
-        """The first message, if it is of that kind and answers that request."""
+        """The first message, if it has that kind and answers that request."""
         if self._messages:
             first, _ = self._messages[0]
             if first["msg_type"] == kind and first["parent_header"]["msg_id"] == to:
@@ -90,22 +90,22 @@ class Channel:
 
 
 class Channels:
-    """Requests to a kernel, its replies and its output. Made and used in one loop."""
+    """Requests to a kernel, its replies and its output. Create and use it in one event loop."""
 
     def __init__(self, wire: socket.socket, key: bytes):
         self.shell_channel = Channel()
         self.iopub_channel = Channel()
         self.asked: tuple[str, ...] = ()
-        """What the kernel is to look at after the next cell."""
+        """Names for the kernel to report after the next cell."""
         self._wire = wire
         self._key = key
         self._unpacking = Unpacking(key, room=self._room)
         self._sent = ""
-        """The last request; nothing else is waited for."""
+        """The last request; replies to earlier ones are ignored."""
         self._replies: set[str] = set()
-        """What it has yet to be answered with."""
+        """The kinds of replies that it still has to get."""
         self._shows = False
-        """Whether it is a cell that has not come to its end, whose output is looked at."""
+        """Whether it is a cell that still runs, so that its output matters."""
         self._numbers = itertools.count(1)
         self._loop = asyncio.get_running_loop()
         self._unsent = bytearray()
@@ -114,7 +114,7 @@ class Channels:
         self._loop.add_reader(wire, self._receive)
 
     def _receive(self) -> None:
-        """Takes in what has arrived, a little at a time."""
+        """Reads what has arrived, a little at a time."""
         if not self._open:
             return
         if self.iopub_channel.full:
@@ -128,7 +128,7 @@ class Channels:
         except OSError:
             data = b""
         if not data:
-            self._loop.remove_reader(self._wire)  # how it ended, its guard says
+            self._loop.remove_reader(self._wire)  # its supervisor reports how it ended
             return
         self._unpacking.add(data)
         try:
@@ -140,7 +140,7 @@ class Channels:
                 channel.fail(error)
 
     def glance(self, seconds: float) -> None:
-        """Takes in what is there or comes within some seconds, without the loop."""
+        """Reads what has arrived or arrives within *seconds*, without the event loop."""
         self.hush()
         if self._open and not len(self.shell_channel):
             poll = select.poll()
@@ -153,25 +153,25 @@ class Channels:
             self._loop.add_reader(self._wire, self._receive)
 
     def hush(self) -> None:
-        """Drops the output that waits and all that comes: nobody looks at it any more."""
+        """Drops queued and future output of the current cell."""
         self._shows = False
         self.iopub_channel.clear()
 
     def _room(self, kind: str, to: str) -> int:
-        """How long a message of the kernel's may be; less than 0 when nobody waits for it.
+        """The longest content accepted for a message, in bytes; negative if it is not expected.
 
-        What nobody waits for must not stand before what somebody does, nor take memory.
+        Unexpected messages must not delay expected ones, nor take memory.
         """
         if to != self._sent:
             return _UNWANTED
         if kind in _REPLIES:
-            # One of each, in their order: what comes first is taken for the end of a cell.
+            # One of each, in order: the first to arrive is taken for the end of a cell.
             due = kind in self._replies and (kind != "said" or "execute_reply" not in self._replies)
             return _REPLIES[kind] if due else _UNWANTED
         return _LONGEST_OUTPUT if self._shows else _UNWANTED
 
     def _put(self, message: Message) -> None:
-        if self._room(message.kind, message.to) < 0:  # no longer, since its head came
+        if self._room(message.kind, message.to) < 0:  # no longer expected since its head arrived
             return
         content: dict[str, Any] | None = message.content
         if content is None:  # a stand-in that fits every place
@@ -194,17 +194,17 @@ class Channels:
         )
 
     def execute(self, code: str, **options: Any) -> str:
-        """Sends a cell, and the names to look at when it is done; returns the request's number."""
+        """Sends a cell and the names to report when it is done; returns the request's number."""
         asked, self.asked = self.asked, ()
         cell = {"code": code, "silent": options.get("silent", False), "asked": list(asked)}
         return self._say("execute", cell, {"execute_reply", *(["said"] if asked else [])})
 
     def ask(self, names: tuple[str, ...]) -> str:
-        """Sends the names to look at now; returns the request's number."""
+        """Sends the names to report now; returns the request's number."""
         return self._say("ask", {"asked": list(names)}, {"said"})
 
     def call(self, request: str) -> str:
-        """Sends what is to be done with a student's function; returns the request's number."""
+        """Sends a request about a student's function; returns the request's number."""
         return self._say("call", {"call": request}, {"said"})
 
     def _say(self, kind: str, content: dict[str, Any], replies: set[str]) -> str:
@@ -228,7 +228,7 @@ class Channels:
         except (BlockingIOError, InterruptedError):
             return
         except OSError:
-            self._unsent.clear()  # the kernel is gone, as its guard will say
+            self._unsent.clear()  # the kernel has ended, as its supervisor will report
         with contextlib.suppress(OSError, ValueError):
             self._loop.remove_writer(self._wire)
 

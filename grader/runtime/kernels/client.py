@@ -1,4 +1,4 @@
-"""nbclient, made to keep of a cell what we record, bounded, and to trust no message."""
+"""An nbclient that records a bounded part of each cell's output and trusts no message."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from nbclient.exceptions import CellExecutionComplete
 
 from grader import notebook
 from grader.runtime.kernels import ask
-from grader.runtime.kernels.base import Said
+from grader.runtime.kernels.base import AskReply
 from grader.runtime.worker.channel import MOST_MARKS, is_crowded
 
 MAX_MESSAGE = 8_000_000
-"""Bytes of one part of a message; a longer one is counted and not read."""
+"""Limit on one part of a message in bytes; a longer part is counted but not read."""
 
 _TERMINAL_CODES = re.compile(r"\x1b\[[0-?]*[ -/]*[@-~]")
-# IPython's name for a cell, which says nothing to a student: " (1063758517.py, line 2)". Bounded,
-# as a search that takes for ever stands in the way of all other notebooks.
+# IPython's name for a cell, which means nothing to a student: " (1063758517.py, line 2)". Bounded,
+# because a slow search would hold up all other notebooks.
 _CELL_FILE = re.compile(
     r" \((?:[0-9]{1,20}\.py|<ipython-input-[^>\n]{0,200}>), line [0-9]{1,20}\)\Z"
 )
@@ -30,33 +30,33 @@ _LINE = re.compile(r"Cell In\[[0-9]{1,9}\], line ([0-9]{1,6})\b")
 _SOON_SECONDS = 0.02
 _MOST_LINES = 1_000_000
 _LONGEST_ERROR = 10_000
-"""Characters of what an exception says that are looked at, as a kernel of ours sends no more."""
+"""Characters read of an exception's message; our kernels send no more."""
 _MOST_FRAMES = 100
 _LONGEST_FRAME = 1_000
-"""Characters of a frame that are searched for its line, which stands at its start."""
+"""Characters searched in a frame for its line number, which is at its start."""
 _LARGEST_COUNT = 2**53
 _MOST_SHOWN = 8
 _LONGEST_SHOWN = 1_000
-"""Characters of a result, which is meant to be a number."""
+"""Limit on the characters of a result, which is expected to be a number."""
 
 log = logging.getLogger("grader.kernels")
 log.addHandler(logging.NullHandler())
-log.propagate = False  # what a kernel does wrong belongs in the evidence, not on the terminal
+log.propagate = False  # a kernel's errors belong in the evidence, not on the terminal
 
 
 def unpack(packed: bytes) -> dict[str, Any]:
-    """One part of a message; a stand-in that fits every place when it is too large."""
+    """Decodes one part of a message; if it is too large, returns a stand-in that fits any part."""
     if len(packed) > MAX_MESSAGE or is_crowded(packed, MOST_MARKS):
         return {"cut": len(packed), "status": "error", "ename": "Error", "evalue": "(too long)"}
     found = json_unpacker(packed)
     if not isinstance(found, dict):
         return {}
-    found.pop("date", None)  # of a header: to read it costs more than all the rest
+    found.pop("date", None)  # of a header: parsing it costs more than all the rest
     return found
 
 
 class Transcript:
-    """The start and the end of what was printed, in at most *room* bytes."""
+    """The start and the end of printed output, in at most *room* bytes."""
 
     def __init__(self, room: int):
         self._half = max(room // 2, 0)
@@ -65,7 +65,7 @@ class Transcript:
         self._cut = 0
 
     def add(self, text: object) -> None:
-        """Appends *text*, if it is one."""
+        """Appends *text* if it is a string."""
         if not isinstance(text, str):
             return
         data = text.encode("utf-8", "replace")
@@ -76,7 +76,7 @@ class Transcript:
             self._trim()
 
     def skip(self, count: object) -> None:
-        """Counts bytes that were never read."""
+        """Adds *count* to the bytes that were cut without being read."""
         if type(count) is int and 0 <= count < _LARGEST_COUNT:
             self._cut += count
 
@@ -86,7 +86,7 @@ class Transcript:
         del self._tail[:extra]
 
     def text(self) -> str:
-        """What was kept, with a line that says how much was not."""
+        """The kept text, with a line that says how much was cut."""
         self._trim()
         head, tail = (bytes(b).decode("utf-8", "ignore") for b in (self._head, self._tail))
         if self._cut:
@@ -95,11 +95,11 @@ class Transcript:
 
 
 class _NoManager:
-    """Stands where nbclient wants a manager that starts and ends kernels: here nobody does."""
+    """Stands in for the kernel manager that nbclient expects; kernels are managed elsewhere."""
 
 
 class CellClient(NotebookClient):
-    """Runs one cell after another in a kernel that somebody else starts, watches and kills."""
+    """Runs cells one after another in a kernel that is started, watched and killed elsewhere."""
 
     def __init__(self, client: Any = None):
         super().__init__(
@@ -120,43 +120,43 @@ class CellClient(NotebookClient):
         self._shown: list[tuple[str, ...]] = []
 
     async def run(self, source: str, keep: int, asked: tuple[str, ...] = ()) -> None:
-        """Executes *source*; afterwards `transcript`, `error` and `line` say how it went.
+        """Executes *source*; afterwards `transcript`, `error` and `line` hold the result.
 
-        A kernel that can will then say what *asked* hold: see `answered`.
+        A kernel that supports it then reports the values of *asked*; see `answered`.
         """
         self.transcript, self.reply, self._shown = Transcript(keep), {}, []
         self.kc.asked = asked
-        # A new node: what the student's notebook says about the cell itself is not obeyed.
+        # A new node, so that metadata in the student's notebook has no effect.
         await self.async_execute_cell(notebook.node(source).cells[0], 0)
 
     async def _async_poll_kernel_alive(self) -> None:
-        """Waits for ever: whether the kernel is alive is looked at elsewhere, and sooner."""
+        """Never returns: the session checks whether the kernel is alive, and does so sooner."""
         await asyncio.get_running_loop().create_future()
 
-    async def ask(self, names: tuple[str, ...]) -> Said:
-        """What a kernel that can look at names by itself says of *names*."""
+    async def ask(self, names: tuple[str, ...]) -> AskReply:
+        """The reply about *names* of a kernel that supports the request."""
         self.sent = self.kc.ask(names)
         return await self.answered(names)
 
     async def call(self, request: str) -> str | None:
-        """What a kernel that has `grader.wire.trial` at hand says to *request*."""
+        """The reply to *request* of a kernel that has loaded `grader.wire.trial`."""
         return ask.told(await self.reply_to(self.kc.call(request), "said"))
 
     async def reply_to(self, sent: str, kind: str) -> object:
-        """The content of the message of that kind on the shell channel that answers *sent*."""
+        """The content of the shell message of that kind that answers the request *sent*."""
         while True:
             message = await self.kc.shell_channel.get_msg()
             if message["parent_header"].get("msg_id") == sent and message["msg_type"] == kind:
                 return message["content"]
 
-    def answered_already(self, names: tuple[str, ...]) -> Said | None:
-        """The same, if it is here or will be in a moment."""
+    def answered_already(self, names: tuple[str, ...]) -> AskReply | None:
+        """The reply about *names* if it has arrived or arrives within a moment, else None."""
         self.kc.glance(_SOON_SECONDS)
         message = self.kc.shell_channel.take("said", self.sent)
         return None if message is None else ask.said(names, message["content"])
 
-    async def answered(self, names: tuple[str, ...]) -> Said:
-        """What a kernel that was told with the last request to look at *names* says of them."""
+    async def answered(self, names: tuple[str, ...]) -> AskReply:
+        """The reply about *names* that the last request asked the kernel to send."""
         self.kc.hush()
         return ask.said(names, await self.reply_to(self.sent, "said"))
 
@@ -166,7 +166,7 @@ class CellClient(NotebookClient):
         self.reply = content if isinstance(content, dict) else {}
 
     def process_message(self, msg: Any, cell: Any, cell_index: int) -> None:
-        """Keeps text that was printed or shown; widgets, pictures and the rest are not looked at.
+        """Keeps text that was printed or displayed; ignores widgets, pictures and the rest.
 
         Raises nbclient's signal when the cell is done.
         """
@@ -199,13 +199,13 @@ class CellClient(NotebookClient):
 
     @property
     def shown(self) -> tuple[tuple[str, ...], ...]:
-        """What the cell put out, in order, as `Ran.shown` has it."""
+        """The outputs of the cell, in the form of `CellResult.shown`."""
         failed = self.reply.get("status") == "error"
         return (*self._shown, ("error",)) if failed else tuple(self._shown)
 
     @property
     def error(self) -> str | None:
-        """What was raised, in one line, such as "ZeroDivisionError: division by zero"."""
+        """The exception in one line, such as "ZeroDivisionError: division by zero"."""
         if self.reply.get("status") != "error":
             return None
         said = (self.reply.get(key) for key in ("ename", "evalue"))
@@ -229,6 +229,6 @@ class CellClient(NotebookClient):
 
 
 def one_line(text: str) -> str:
-    """The first 300 characters of *text* without line breaks and terminal codes."""
+    """The first 300 characters of *text*, without line breaks and terminal codes."""
     text = _TERMINAL_CODES.sub("", text[:2_000].encode("utf-8", "replace").decode())
     return " ".join(text.split())[:300]

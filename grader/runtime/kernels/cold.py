@@ -1,4 +1,4 @@
-"""A kernel started from nothing: ipykernel as everybody has it, where fork is not safe."""
+"""A kernel started as a new ipykernel process, for systems where fork is not safe."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from jupyter_client.kernelspec import KernelSpec
 from jupyter_client.manager import AsyncKernelManager
 
 from grader.runtime.kernels import ask, boot, scratch
-from grader.runtime.kernels.base import Said, Terms
+from grader.runtime.kernels.base import AskReply, Terms
 from grader.runtime.kernels.client import CellClient, log, unpack
 from grader.runtime.kernels.contention import MACHINE, Usage, oom_kills, usage
 from grader.runtime.kernels.provisioner import ColdProvisioner
@@ -28,17 +28,17 @@ _OPTIONS = ("--HistoryManager.enabled=False", "--IPKernelApp.quiet=True")
 
 
 class Manager(AsyncKernelManager):
-    """Starts what it is told to start; no kernel spec has to be installed."""
+    """A kernel manager that needs no installed kernel spec."""
 
     @property
     def kernel_spec(self) -> KernelSpec:
-        """One that says how to interrupt."""
-        # By message, because a signal would end a sandbox that stands around the kernel.
+        """A spec that sets how to interrupt the kernel."""
+        # By message, because a signal would end a sandbox process around the kernel.
         return KernelSpec(argv=[], language="python", interrupt_mode="message")
 
 
 class ColdKernel:
-    """One process, from the start of the interpreter to its end."""
+    """One kernel process, from the start of its interpreter to its end."""
 
     foresees = False
 
@@ -54,7 +54,7 @@ class ColdKernel:
             raise
 
     def _make(self, home: Place) -> None:
-        """Everything a kernel needs, before its process."""
+        """Creates everything that a kernel needs before its process starts."""
         self._context = context = zmq.asyncio.Context()
         context.linger = 0
         context.reconnect_ivl = 10
@@ -70,7 +70,7 @@ class ColdKernel:
             kernel_id=str(uuid.uuid4()), kernel_spec=manager.kernel_spec, parent=manager
         )
         manager.provisioner = self.provisioner
-        manager.write_connection_file()  # which also settles where the client connects to
+        manager.write_connection_file()  # this also sets where the client connects
         self._client = manager.client(context=context)
         self.cells = CellClient(self._client)
 
@@ -88,27 +88,27 @@ class ColdKernel:
         self._client.start_channels(stdin=False, hb=False)
 
     async def started(self) -> None:
-        """Returns when requests are answered and output arrives."""
+        """Returns once requests are answered and output arrives."""
         while True:
             self._client.kernel_info()
             if await self._client.shell_channel.socket.poll(1000):
                 await self._client.shell_channel.get_msg()
-                # Output that is published before our subscription has arrived is lost.
+                # Output published before our subscription arrives is lost.
                 if await self._client.iopub_channel.socket.poll(500):
                     break
         self.about = ask.about(await self._request(ask.first_question(self._terms.seed)))
 
     async def interrupt(self) -> None:
-        """Returns when the kernel says that it has interrupted what ran."""
+        """Returns once the kernel has confirmed the interrupt."""
         self._client.control_channel.send(self._client.session.msg("interrupt_request", {}))
         await self._client.control_channel.get_msg()
 
-    async def ask(self, names: tuple[str, ...]) -> Said:
-        """What the kernel says about *names*, executed silently."""
+    async def ask(self, names: tuple[str, ...]) -> AskReply:
+        """The kernel's reply about *names*, by code executed silently."""
         return ask.said(names, await self._request(ask.question(names)))
 
     async def call(self, request: str) -> str | None:
-        """What the kernel says to *request*."""
+        """The kernel's reply to *request*."""
         return ask.told(await self._request(ask.trial_of(request)))
 
     async def _request(self, code: str) -> object:
@@ -119,7 +119,7 @@ class ColdKernel:
         return await self.cells.reply_to(sent, "execute_reply")
 
     def changed(self) -> asyncio.Future[None] | None:
-        """The process has to be looked at."""
+        """None: the process has to be polled."""
 
     lost = False
 
@@ -130,12 +130,12 @@ class ColdKernel:
 
     @property
     def pid(self) -> int | None:
-        """The number of the process."""
+        """The process id."""
         process = self.provisioner.process
         return process.pid if process is not None else None
 
     def usage(self) -> Usage | None:
-        """What its processes have had of the processors so far."""
+        """The processor time of its processes so far."""
         return usage([self.pid]) if self.pid is not None else None
 
     @property
@@ -145,12 +145,12 @@ class ColdKernel:
 
     @property
     def hit(self) -> str | None:
-        """Nobody watches its limits; but the system counts what it ends for lack of memory."""
+        """MACHINE if the system killed it for lack of memory; no other limit is watched."""
         killed = sys.platform == "linux" and self.status == -signal.SIGKILL
         return MACHINE if killed and oom_kills() > self._oom_kills else None
 
     async def end(self) -> None:
-        """Ends it with all its processes, and removes its folder."""
+        """Ends the kernel with all its processes and removes its folder."""
         with tidying():
             await self.provisioner.kill()
         with tidying():
@@ -163,7 +163,7 @@ class ColdKernel:
 
 
 async def start(terms: Terms) -> ColdKernel:
-    """A kernel whose process has been started."""
+    """Starts the process of a new kernel."""
     kernel = ColdKernel(terms)
     try:
         await kernel.launch()
@@ -184,6 +184,6 @@ def _environment(terms: Terms, home: Place) -> dict[str, str]:
     if terms.device == "cpu":
         variables["CUDA_VISIBLE_DEVICES"] = ""
     if sys.platform != "win32":
-        # By this the kernel ends by itself when this process is gone; Windows wants a handle.
+        # Makes the kernel end by itself when this process is gone; Windows needs a handle.
         variables["JPY_PARENT_PID"] = str(os.getpid())
     return variables

@@ -1,4 +1,4 @@
-"""What other work on the machine does to a kernel: processor time it waits for, and memory."""
+"""Measures how other work on the machine slows a kernel or takes its memory."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from pathlib import Path
 from grader.runtime.worker import process_tree
 
 MOST_TIMES = 4.0
-"""A time limit may grow to so many times its length by what a kernel waits for a processor."""
+"""Time limits grow by the time a kernel waits for a processor, to at most this multiple."""
 
 BUSY = "hit a time limit while the machine was busy with other work"
-NO_MEMORY = "was ended when the machine ran out of memory"
+NO_MEMORY = "was killed because the machine ran out of memory"
 MACHINE = "machine"
-"""The limit that a kernel hits when the machine itself, or its container, is out of memory."""
+"""Stands for the limit that a kernel hits when the machine or its container is out of memory."""
 
 _FIRST_LOOK_SECONDS = 0.05
 _NEGLIGIBLE_SECONDS = 0.02
@@ -26,16 +26,16 @@ _TICK = os.sysconf("SC_CLK_TCK") if hasattr(os, "sysconf") else 100
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What the processes of one kernel have had of the processors so far, in seconds."""
+    """The processor use and waiting times of one kernel's processes so far, in seconds."""
 
     at: float
-    """By the monotonic clock."""
+    """When it was read, by the monotonic clock."""
     cpu: float
-    """Used by all of them, including those that have ended and were waited for."""
+    """Processor time of all processes, including those that have ended and were reaped."""
     waits: Mapping[int, float] = field(default_factory=dict)
-    """By thread: how long it could have run and no processor was free for it."""
+    """By thread: how long it was runnable while no processor was free."""
     own_wait: float = 0.0
-    """Of the thread of the grader that drives the kernel."""
+    """The waiting time of the grader's thread that drives the kernel."""
 
 
 def usage(
@@ -43,8 +43,8 @@ def usage(
 ) -> Usage | None:
     """The usage of *roots* and of all processes below them.
 
-    *cpu_seconds* is what all of them have used, where it is known more exactly than by adding up.
-    None where the system does not tell: on macOS and Windows, and on a Linux that keeps no
+    *cpu_seconds* is their total processor time, if it is known more exactly than by adding up.
+    Returns None on systems without these statistics: macOS, Windows, and a Linux that keeps no
     scheduler statistics.
     """
     cpu, waits = 0.0, {}
@@ -61,11 +61,11 @@ def usage(
 
 
 def kept_waiting(before: Usage, after: Usage) -> float:
-    """Seconds between the two for which other work kept the kernel from running.
+    """Seconds between the two readings for which other work kept the kernel from running.
 
-    That is the longest wait of any of its threads, and the wait of the grader's own thread. A
-    kernel whose processes had one processor's worth of time in total had its share: what its
-    threads waited for beyond that, they waited for one another.
+    This is the longest wait of any of its threads, plus the wait of the grader's own thread. If
+    the processes had one processor's worth of time in total, the kernel had its share: beyond
+    that, its threads waited for one another.
     """
     waits = (now - before.waits.get(thread, 0.0) for thread, now in after.waits.items())
     waited = max(waits, default=0.0) + after.own_wait - before.own_wait
@@ -74,17 +74,17 @@ def kept_waiting(before: Usage, after: Usage) -> float:
 
 
 class FairClock:
-    """A limit on time that other work on the machine does not use up.
+    """A time limit that other work on the machine does not use up.
 
-    *look* gives the usage of the kernel. When the limit is reached it grows by the time for which
-    the kernel was kept waiting, up to MOST_TIMES its length.
+    *look* returns the usage of the kernel. When the limit is reached, it grows by the time for
+    which the kernel was kept waiting, up to MOST_TIMES its length.
     """
 
     def __init__(self, seconds: float, look: Callable[[], Usage | None]):
         self.waited = 0.0
         """Seconds for which the kernel was kept waiting; known after `left` gave 0 or `stop`."""
         self.contended = False
-        """Whether the limit was reached though the kernel did not have that time for itself."""
+        """Whether the limit was reached although the kernel did not get that much time."""
         self._look = look
         self._limit = seconds
         self._began = time.monotonic()
@@ -92,9 +92,9 @@ class FairClock:
         self._looked = False
 
     def left(self) -> float:
-        """Seconds until the limit is reached, 0 when it is."""
+        """Seconds until the limit is reached; 0 once it is."""
         now = time.monotonic()
-        # Most cells are over before this, and then nothing has to be read for them.
+        # Most cells finish before this, so that no usage has to be read for them.
         if not self._looked and now - self._began >= _FIRST_LOOK_SECONDS:
             self._looked, self._before = True, self._look()
         left = self._began + self._limit + self.waited - now
@@ -104,7 +104,7 @@ class FairClock:
         return left if left > _NEGLIGIBLE_SECONDS else 0.0
 
     def stop(self) -> None:
-        """Takes the last reading, before the kernel is gone."""
+        """Takes the last reading, while the kernel still exists."""
         after = self._look() if self._before is not None else None
         if self._before is not None and after is not None:
             found, most = kept_waiting(self._before, after), (MOST_TIMES - 1) * self._limit
@@ -112,7 +112,7 @@ class FairClock:
 
 
 def oom_kills() -> int:
-    """Processes that the system has ended for lack of memory since it started; 0 if unknown."""
+    """Processes that the system has killed for lack of memory since boot; 0 if unknown."""
     for line in _text("/proc/vmstat").splitlines():
         name, _, value = line.partition(" ")
         if name == "oom_kill" and value.strip().isdigit():

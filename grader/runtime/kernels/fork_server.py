@@ -1,5 +1,4 @@
-"""One parent process (see `grader.runtime.worker.fork_server`), and the ways to start its
-kernels."""
+"""The grader's side of a fork server process (see `grader.runtime.worker.fork_server`)."""
 
 from __future__ import annotations
 
@@ -18,7 +17,7 @@ from typing import Any
 from grader.model import Limits
 from grader.runtime.kernels import scratch
 from grader.runtime.kernels.base import NotStartedError
-from grader.runtime.kernels.forked import Born, readable
+from grader.runtime.kernels.forked import ForkedKernel, readable
 from grader.runtime.sandbox import Place, Sandbox
 from grader.runtime.sandbox.probing import on_path
 from grader.runtime.worker import ipc, view
@@ -31,12 +30,12 @@ _slots = itertools.count()
 
 
 class CrowdedError(NotStartedError):
-    """What was imported ahead has started threads, and so nothing can be forked safely."""
+    """The preloaded modules have started threads, so that forking is not safe."""
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
-    """How kernels are started: those that are alike in this may have the same parent."""
+class LaunchSpec:
+    """How kernels are started; kernels with equal specs can share a fork server."""
 
     sandbox: Sandbox
     device: str
@@ -47,14 +46,14 @@ class Way:
     variables: tuple[tuple[str, str], ...] = ()
 
 
-class Parent:
-    """One parent process, and the folder that it shares with its kernels."""
+class ForkServer:
+    """One fork server process, and the folder that it shares with its kernels."""
 
-    def __init__(self, way: Way):
+    def __init__(self, way: LaunchSpec):
         self.way = way
         self.about: dict[str, Any] = {}
         self._plan = way.sandbox.plan(way.device, loopback=way.loopback)
-        # Without a view a kernel that is somebody else has to get to its own folder in this one.
+        # Without a view, a kernel that runs as another user has to reach its folder in this one.
         passable = self._plan["view"] is None and way.sandbox.uid(0) is not None
         self._home = scratch.make_shared(passable=passable)
         self._lock = threading.Lock()
@@ -81,7 +80,7 @@ class Parent:
             "places": str(self._home.root),
             "folder": str(seen),
         }
-        # By file, because a plan is longer than a command line should be.
+        # In a file, because a plan is too long for a command line.
         script = folder / "settings.json"
         script.write_text(json.dumps(settings), encoding="utf-8")
         command = [sys.executable, "-P", "-m", "grader.runtime.worker.fork_server", str(script)]
@@ -89,7 +88,7 @@ class Parent:
         environment |= dict(self.way.variables)
         for name, value in on_path().items():
             environment.setdefault(name, value)
-        # Memory in large pages is forked in half the time.
+        # Large pages halve the time of a fork.
         environment.setdefault("GLIBC_TUNABLES", "glibc.malloc.hugetlb=1")
         if self.way.device == "cpu":
             environment["CUDA_VISIBLE_DEVICES"] = ""
@@ -112,26 +111,26 @@ class Parent:
 
     def _up(self) -> None:
         if not readable(self._line, START_SECONDS):
-            raise NotStartedError(f"the parent of the kernels was not up in {START_SECONDS:g} s")
+            raise NotStartedError(f"the fork server did not start within {START_SECONDS:g} s")
         message, _ = ipc.hear(self._line)
         if message is None or message.get("is") != "up":
             why = message.get("what") if message else f"exit status {self._process.wait()}"
-            raise NotStartedError(f"the parent of the kernels ended at once ({why})")
+            raise NotStartedError(f"the fork server exited at startup ({why})")
         if message["threads"] != 1:
-            raise CrowdedError(f"{message['threads']} threads run in the parent of the kernels")
+            raise CrowdedError(f"the fork server runs {message['threads']} threads")
         self.about = message["about"]
 
     @property
     def alive(self) -> bool:
-        """Whether it can fork, and its folder has not been tidied away by somebody else."""
-        # It has nothing more to say: what can be heard is that it is gone.
+        """Whether it can fork and its folder has not been removed by another program."""
+        # It sends nothing after startup, so a readable line means that it has exited.
         running = self._process.poll() is None and not readable(self._line, 0)
         return running and self._home.root.is_dir()
 
-    def bear(self) -> Born:
-        """A kernel that is being forked; its `ready` or `failed` will say how that went.
+    def bear(self) -> ForkedKernel:
+        """Starts to fork a kernel; its `ready` or `failed` later says how that went.
 
-        Raises OSError or NotStartedError, and then leaves nothing behind.
+        If it raises OSError or NotStartedError, it leaves nothing behind.
         """
         way = self.way
         name = str(next(self._names))
@@ -151,8 +150,8 @@ class Parent:
                 theirs.callback(os.close, file)
             if group is not None:
                 made.callback(group.remove)
-                if not entrances:  # whom nobody can enter limits nobody
-                    raise NotStartedError("its control group could not be opened")
+                if not entrances:  # a group that no process can enter limits none
+                    raise NotStartedError("the kernel's control group could not be opened")
             lines, files = [], []
             for pair in (ipc.pair(), socket.socketpair()):
                 lines.append(made.enter_context(pair[0]))
@@ -173,16 +172,16 @@ class Parent:
                 with self._lock:
                     ipc.say(self._line, {"start": start}, files)
             except OSError as error:
-                raise NotStartedError("the parent of the kernels has ended") from error
-            made.pop_all()  # from here on they are the kernel's
-        return Born(home, inner, lines[0], lines[1], self.about, group)
+                raise NotStartedError("the fork server has exited") from error
+            made.pop_all()  # from here on they belong to the kernel
+        return ForkedKernel(home, inner, lines[0], lines[1], self.about, group)
 
     def forget(self) -> None:
-        """Closes what a forked process has got of one that is not its own."""
+        """Closes the descriptors that a forked process has inherited from its parent."""
         self._line.close()
 
     def end(self) -> None:
-        """Ends the process and removes what is left of its folder."""
+        """Ends the process and removes the rest of its folder."""
         if hasattr(self, "_line"):
             self._line.close()
             try:

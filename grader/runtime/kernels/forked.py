@@ -1,4 +1,4 @@
-"""A kernel that a parent has forked, as the grader sees it: by the line to its guard."""
+"""The grader's side of a forked kernel, which it controls through the kernel's supervisor."""
 
 from __future__ import annotations
 
@@ -19,50 +19,50 @@ from grader.runtime.sandbox import Group, Place
 from grader.runtime.worker import ipc
 
 ENDING_SECONDS = 60.0
-"""For everything that came of a submission to be gone; a second is long."""
+"""For all processes of a submission to end; a second is long."""
 
 
 @dataclass(slots=True)
-class Born:
-    """A kernel that was forked: its folder, its key, and the line to its guard."""
+class ForkedKernel:
+    """A forked kernel: its folder, its key, and the line to its supervisor."""
 
     place: Place
     inner: Place
     line: socket.socket
     wire: socket.socket
-    """Between the kernel itself and the grader."""
+    """The wire between the kernel and the grader."""
     about: Mapping[str, Any]
-    """Interpreter, platform and packages, as its parent told."""
+    """Interpreter, platform and packages, as reported by the fork server."""
     group: Group | None = None
     status: int | None = None
-    """How it ended, negative for a signal; None while it runs."""
+    """The exit status, negative for a signal; None while it runs."""
     hit: str | None = None
-    """The limit for which the guard ended it."""
+    """The limit for which the supervisor ended it."""
     failed: str | None = None
     """Why it did not start."""
     ready: bool = False
     key: bytes = b""
-    """Signs the messages of kernel and grader; known when the kernel is ready."""
+    """The key that signs messages between kernel and grader; known once the kernel is ready."""
     interrupted: int = 0
     lost: bool = False
-    """The guard is gone without a word: not the kernel's doing."""
+    """Whether the supervisor is gone without a report, which no notebook can cause."""
     _itself: list[int] = field(default_factory=list)
-    """Descriptors of the process and of its guard, when it is ready."""
+    """Descriptors of the process and of its supervisor, once it is ready."""
     _oom_kills: int = field(default_factory=oom_kills)
-    """Of the whole machine, when this kernel was forked."""
+    """The machine's count of out-of-memory kills when this kernel was forked."""
 
     @property
     def pid(self) -> int | None:
-        """The number of the process, as it is known here; None before it is ready."""
+        """The process id as the grader sees it; None before the kernel is ready."""
         return _number(self._itself[0]) if self._itself else None
 
     @property
     def roots(self) -> list[int]:
-        """The kernel and its guard: all processes of the submission are below one of them."""
+        """Ids of kernel and supervisor, from which all the submission's processes descend."""
         return [pid for file in self._itself if (pid := _number(file)) is not None]
 
     def listen(self) -> None:
-        """Takes in what the guard has said, and waits for nothing."""
+        """Reads the supervisor's messages without waiting."""
         while self.status is None and not self.lost and readable(self.line, 0):
             message, files = ipc.hear(self.line)
             if message is None:
@@ -72,7 +72,7 @@ class Born:
             self._take(message)
 
     def _gone(self) -> None:
-        """The guard said nothing more: the machine, or the limit of its group, has ended it."""
+        """Records that the supervisor is gone: the machine or its group's limit has ended it."""
         self.hit = self.group.hit() if self.group is not None else None
         if self.hit is None:
             self.lost = True
@@ -94,38 +94,38 @@ class Born:
                     self.hit = self._killed_for()
 
     def _killed_for(self) -> str | None:
-        """The limit for which the system may have killed it; None if it was nobody's limit."""
+        """The limit for which the system may have killed it; None if there is none."""
         hit = self.group.hit() if self.group is not None else None
         return hit or (MACHINE if oom_kills() > self._oom_kills else None)
 
     def passed(self) -> str | None:
-        """The limit for which it, or one of its processes, was ended."""
+        """The limit for which the kernel or one of its processes was ended; None if none."""
         found = self.group.hit() if self.hit is None and self.group is not None else None
         return found if found in ("memory", MACHINE) else self.hit
 
     def interrupt(self) -> None:
-        """Asks the guard to interrupt what runs; `interrupted` counts when it has."""
+        """Asks the supervisor to interrupt the kernel; `interrupted` counts completed ones."""
         with contextlib.suppress(OSError):
             ipc.say(self.line, {"do": "interrupt"})
 
     def dismiss(self) -> None:
-        """Tells everything that came of it to end, and waits for nothing."""
+        """Signals all processes of the submission to end, without waiting."""
         with contextlib.suppress(OSError):
             self.line.shutdown(socket.SHUT_WR)
 
     def forget(self) -> None:
-        """Closes what a forked process has got of one that is not its own."""
+        """Closes the descriptors that a forked process has inherited from its parent."""
         self.line.close()
         self.wire.close()
 
     def bury(self) -> None:
-        """Waits until everything has ended, and removes the folder. Never raises."""
-        # The guard ends with its namespace or after everything that it adopted; then the line
-        # is closed at the other end, whoever else may have died on the way.
+        """Waits until all processes have ended, then removes the folder. Never raises."""
+        # The supervisor ends with its namespace or after all processes that it adopted; this
+        # closes the other end of the line, whatever else may have died before.
         end = time.monotonic() + ENDING_SECONDS
         while time.monotonic() < end and readable(self.line, end - time.monotonic()):
             message, files = ipc.hear(self.line)
-            self._itself += files  # of one that became ready after nobody listened any more
+            self._itself += files  # of one that became ready after we stopped listening
             if message is None:
                 break
         self.line.close()
@@ -139,7 +139,7 @@ class Born:
 
 
 def _number(file: int) -> int | None:
-    """The number of the process that *file* is a descriptor of; None if it is gone or hidden."""
+    """The id of the process behind the pidfd *file*; None if it is gone or hidden."""
     with contextlib.suppress(OSError, ValueError, IndexError):
         about = Path(f"/proc/self/fdinfo/{file}").read_text()
         pid = int(about.partition("\nPid:")[2].split()[0])
@@ -148,7 +148,7 @@ def _number(file: int) -> int | None:
 
 
 def readable(line: socket.socket, seconds: float) -> bool:
-    """Whether something can be heard on *line*, at once or within some seconds."""
+    """Whether *line* has something to read, now or within *seconds*."""
     poll = select.poll()
     poll.register(line, select.POLLIN)
     return bool(poll.poll(max(seconds, 0) * 1000))

@@ -1,6 +1,6 @@
-"""Parents of kernels: started on demand, one for each way to start, and ended when idle.
+"""A pool of fork servers, one for each launch spec, started on demand and ended when idle.
 
-One kernel more than is needed is kept ready, so that the next notebook finds its kernel waiting.
+Each keeps one spare kernel ready, so that the next notebook does not have to wait.
 """
 
 from __future__ import annotations
@@ -18,54 +18,54 @@ from dataclasses import dataclass, replace
 
 from grader.runtime.kernels import scratch
 from grader.runtime.kernels.base import NotStartedError
-from grader.runtime.kernels.fork_server import CrowdedError, Parent, Way
-from grader.runtime.kernels.forked import Born
+from grader.runtime.kernels.fork_server import CrowdedError, ForkServer, LaunchSpec
+from grader.runtime.kernels.forked import ForkedKernel
 
 IDLE_SECONDS = 60.0
-"""After the last kernel a parent waits so long for another."""
+"""How long a fork server without kernels waits before it is ended."""
 
 _MOST_ENDED = 8
-"""Kernels that are ending at a time; whoever ends one more waits."""
+"""Kernels that may be ending at a time; ending one more waits."""
 
 log = logging.getLogger("grader.kernels")
 
 
-def _started(way: Way) -> Parent:
-    """A parent for *way*, with nothing imported ahead when that is what doesn't work."""
+def _started(way: LaunchSpec) -> ForkServer:
+    """A fork server for *way*; if the preloaded modules prevent forking, without them."""
     try:
-        return Parent(way)
+        return ForkServer(way)
     except CrowdedError:
         if not way.imports:
             raise
-        log.warning("kernels start with nothing imported ahead", exc_info=True)
-        return Parent(replace(way, imports=()))
+        log.warning("kernels start without preloaded modules", exc_info=True)
+        return ForkServer(replace(way, imports=()))
 
 
-class Nursery:
-    """All parents of this process. Any thread may take kernels from it."""
+class KernelPool:
+    """All fork servers of this process. Any thread may take kernels from it."""
 
     def __init__(self) -> None:
         self._begin()
         _all.add(self)
 
     def _begin(self) -> None:
-        self._ended: queue.Queue[Born] = queue.Queue(_MOST_ENDED)
+        self._ended: queue.Queue[ForkedKernel] = queue.Queue(_MOST_ENDED)
         self._burying: threading.Thread | None = None
         self._swept = False
-        self._parents: dict[Way, Parent] = {}
-        self._ready: dict[Way, deque[Born]] = {}
+        self._parents: dict[LaunchSpec, ForkServer] = {}
+        self._ready: dict[LaunchSpec, deque[ForkedKernel]] = {}
         self._living: dict[int, _Living] = {}
-        self._retired: set[Parent] = set()
-        self._starting: dict[Way, threading.Lock] = {}
-        self._used: dict[Way, float] = {}
+        self._retired: set[ForkServer] = set()
+        self._starting: dict[LaunchSpec, threading.Lock] = {}
+        self._used: dict[LaunchSpec, float] = {}
         self._lock = threading.RLock()
         self._timer: threading.Timer | None = None
         self._pid = os.getpid()
 
     def forked(self) -> None:
-        """In a process that was forked: all that was here is the original's, and stays its own."""
+        """Resets the pool in a forked process, since all its kernels belong to the original."""
         theirs = {*self._parents.values(), *self._retired}
-        _others.append((theirs, self._living))  # what is dropped here would be tidied up, or told
+        _others.append((theirs, self._living))  # kept, as their destructors would end them
         for parent in theirs:
             parent.forget()
         for waiting in self._ready.values():
@@ -73,27 +73,27 @@ class Nursery:
                 born.forget()
         self._begin()
 
-    def take(self, way: Way, *, ahead: bool = True) -> Born:
-        """A kernel for *way*: one that waits, or else a new one. Raises NotStartedError, OSError.
+    def take(self, way: LaunchSpec, *, ahead: bool = True) -> ForkedKernel:
+        """A kernel for *way*: a spare or a new one. Raises NotStartedError or OSError.
 
-        With *ahead* another is started for whoever comes next.
+        If *ahead*, starts a spare for the next caller.
         """
         parent = self._parent(way)
         born = self._waiting(way) or self._bear(way, parent)
         if ahead:
-            # Whoever comes next will meet what is in the way of that, if it still is.
+            # If the spare can't be started, the next caller gets the error.
             with contextlib.suppress(NotStartedError, OSError), self._lock:
                 if not self._ready[way] and self._parents.get(way) is parent:
                     self._ready[way].append(self._bear(way, parent))
         return born
 
-    def _bear(self, way: Way, parent: Parent) -> Born:
+    def _bear(self, way: LaunchSpec, parent: ForkServer) -> ForkedKernel:
         born = parent.bear()
         with self._lock:
             self._living[id(born)] = _Living(born, way, parent)
         return born
 
-    def _waiting(self, way: Way) -> Born | None:
+    def _waiting(self, way: LaunchSpec) -> ForkedKernel | None:
         while True:
             with self._lock:
                 self._used[way] = time.monotonic()
@@ -105,8 +105,8 @@ class Nursery:
                 return born
             self.end(born)
 
-    def _parent(self, way: Way) -> Parent:
-        """The parent of the kernels of *way*; started if there is none."""
+    def _parent(self, way: LaunchSpec) -> ForkServer:
+        """The fork server for *way*; started if there is none."""
         with self._lock:
             swept, self._swept = self._swept, True
             starting = self._starting.setdefault(way, threading.Lock())
@@ -142,10 +142,10 @@ class Nursery:
         if self._parents:
             self._look_later()
 
-    def _retire(self, way: Way) -> None:
-        """Nobody gets a kernel of that parent any more; it ends when its last one has.
+    def _retire(self, way: LaunchSpec) -> None:
+        """Stops using the fork server for *way*, and ends it when its last kernel has ended.
 
-        Not before: its kernels would end with it.
+        Not before, because its kernels would end with it.
         """
         with self._lock:
             parent = self._parents.pop(way, None)
@@ -158,8 +158,8 @@ class Nursery:
         if parent is not None:
             self._let_go(parent)
 
-    def _let_go(self, parent: Parent) -> None:
-        """Ends a retired parent that has no kernel left."""
+    def _let_go(self, parent: ForkServer) -> None:
+        """Ends a retired fork server that has no kernel left."""
         with self._lock:
             if any(each.parent is parent for each in self._living.values()):
                 return
@@ -168,10 +168,10 @@ class Nursery:
             self._retired.remove(parent)
         parent.end()
 
-    def end(self, born: Born) -> None:
-        """Ends a kernel with all its processes; that they are gone is seen to elsewhere.
+    def end(self, born: ForkedKernel) -> None:
+        """Signals a kernel and all its processes to end; a background thread reaps them.
 
-        Not to be called with the lock, which whoever buries them needs.
+        Must not be called while holding the lock, which that thread needs.
         """
         if os.getpid() != self._pid:
             return
@@ -193,17 +193,17 @@ class Nursery:
                         self._used[living.way] = time.monotonic()
                 if living is not None:
                     self._let_go(living.parent)
-            except Exception:  # the next one has to be buried, too
-                log.exception("tidying up after a kernel failed")
+            except Exception:  # the next one has to be reaped, too
+                log.exception("cleaning up after a kernel failed")
             finally:
                 self._ended.task_done()
 
     def settle(self) -> None:
-        """Returns when all processes of ended kernels are gone, and their folders."""
+        """Returns once all processes and folders of ended kernels are gone."""
         self._ended.join()
 
     def close(self) -> None:
-        """Ends every parent and every kernel that nobody took, and waits for all to be gone."""
+        """Ends every fork server and every spare kernel, and waits until all are gone."""
         if os.getpid() != self._pid:
             return
         if self._timer is not None:
@@ -211,7 +211,7 @@ class Nursery:
         for way in list(self._parents):
             self._retire(way)
         self.settle()
-        with self._lock:  # those of which a kernel was taken and never given back
+        with self._lock:  # those with a kernel that was taken and never returned
             left, self._retired = self._retired, set()
         for parent in left:
             parent.end()
@@ -219,14 +219,14 @@ class Nursery:
 
 @dataclass(frozen=True)
 class _Living:
-    """A kernel that has not been buried, and whose it is."""
+    """A kernel that has not been reaped, and its fork server."""
 
-    born: Born
-    way: Way
-    parent: Parent
+    born: ForkedKernel
+    way: LaunchSpec
+    parent: ForkServer
 
 
-_all: weakref.WeakSet[Nursery] = weakref.WeakSet()
+_all: weakref.WeakSet[KernelPool] = weakref.WeakSet()
 _others: list[object] = []
 
 
@@ -238,5 +238,5 @@ def _forked() -> None:
 if hasattr(os, "register_at_fork"):
     os.register_at_fork(after_in_child=_forked)
 
-nursery = Nursery()
+nursery = KernelPool()
 atexit.register(nursery.close)

@@ -1,4 +1,4 @@
-"""The private folder of one kernel: made before it starts, removed when it has ended."""
+"""The private folder of one kernel: created before it starts, removed after it ends."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ else:
     import fcntl
 
 REMOVE_SECONDS = 30.0
-"""For the folder to be emptied; something that fills it faster is left behind."""
+"""For the folder to be emptied; if something fills it faster, the rest is left behind."""
 
 # A socket's path may have 104 characters on macOS and 108 on Linux, with its name in `wire`.
 _LONGEST = 80
@@ -38,7 +38,7 @@ _BY_DESCRIPTOR = {
 
 
 def make() -> Place:
-    """A new folder that nobody else may enter, with its parts."""
+    """Creates a folder with its parts that no other user can enter."""
     place = make_shared()
     for folder in place.parts:
         folder.mkdir(mode=0o700)
@@ -46,10 +46,10 @@ def make() -> Place:
 
 
 def make_shared(*, passable: bool = False) -> Place:
-    """A new folder that nobody else may enter, for a parent to share with its kernels.
+    """Creates a folder that a fork server shares with its kernels and no other user can list.
 
-    With *passable* others may pass through it, to folders in it of which they know and that are
-    theirs. As long as this process lives and has not removed it, it is locked; see `sweep`.
+    If *passable*, other users may pass through it to folders below that belong to them. It stays
+    locked as long as this process lives and has not removed it; see `sweep`.
     """
     root = tempfile.mkdtemp(prefix=_PREFIX)
     closed = passable and not all(p.stat().st_mode & 0o001 for p in Path(root).parents)
@@ -66,14 +66,14 @@ def make_shared(*, passable: bool = False) -> Place:
 
 
 def furnish(place: Place, *, parts: bool) -> None:
-    """Makes the folder of one kernel in one that is there, empty or with all its parts."""
+    """Creates the folder of one kernel in an existing one, empty or with all its parts."""
     place.root.mkdir(mode=0o700)
     for folder in place.parts if parts else ():
         folder.mkdir(mode=0o700)
 
 
 def sweep() -> None:
-    """Removes the folders that graders which were killed have left behind. Never raises."""
+    """Removes the folders that killed graders have left behind. Never raises."""
     if fcntl is None:
         return
     with contextlib.suppress(OSError), os.scandir(tempfile.gettempdir()) as entries:
@@ -83,7 +83,7 @@ def sweep() -> None:
 
 
 def _sweep(root: Path, about: os.stat_result) -> None:
-    # One that is being made may not be locked yet.
+    # A folder that is just being created may not be locked yet.
     if about.st_uid != os.getuid() or time.time() - about.st_mtime < _FRESH_SECONDS:
         return
     with contextlib.suppress(OSError):
@@ -91,14 +91,14 @@ def _sweep(root: Path, about: os.stat_result) -> None:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:
-            return  # whoever made it is alive
+            return  # its grader is alive
         finally:
             os.close(lock)
         remove(Place(root))
 
 
 def transport(place: Place) -> dict[str, str]:
-    """How kernel and grader talk: by sockets in the folder, or by TCP where there are none."""
+    """How kernel and grader connect: by sockets in the folder, or by TCP on other systems."""
     if _has_sockets():
         return {"transport": "ipc", "ip": str(place.wire / "k")}
     return {"transport": "tcp", "ip": "127.0.0.1"}
@@ -109,10 +109,10 @@ def _has_sockets() -> bool:
 
 
 def remove(place: Place) -> None:
-    """Removes the folder, whatever is in it and whoever still changes it.
+    """Removes the folder, even if processes are still changing it.
 
-    Never raises: what can't be removed stays. Nothing outside is touched, since no link is
-    followed and every step is taken from a folder that is open already.
+    Never raises: anything that can't be removed stays. Touches nothing outside, since it follows no
+    links and takes every step from a folder that is already open.
     """
     lock = _locks.pop(str(place.root), None)
     if lock is not None:
@@ -128,14 +128,14 @@ def remove(place: Place) -> None:
 
 
 def hidden(text: str, place: Place) -> str:
-    """*text* without the folder's name, which is ours, differs each time and helps nobody."""
+    """*text* without the folder's name, which differs each time and means nothing to students."""
     work = str(place.work)
     return text.replace(work + os.sep, "").replace(work, ".").replace(str(place.root), "~")
 
 
 @contextlib.contextmanager
 def _opened(name: str, parent: int | None = None) -> Iterator[int]:
-    """A descriptor of the folder *name*, which may then be read and written. Raises OSError."""
+    """Opens the folder *name* for reading and writing. Raises OSError."""
     try:
         folder = os.open(name, os.O_RDONLY | _FOLDER, dir_fd=parent)
     except PermissionError:
@@ -149,11 +149,11 @@ def _opened(name: str, parent: int | None = None) -> Iterator[int]:
 
 
 def _permit(name: str, parent: int | None) -> None:
-    """Gives back the permission to open a folder that forbids it."""
+    """Restores the permission to open a folder that forbids it."""
     if os.chmod in os.supports_follow_symlinks:
         os.chmod(name, 0o700, dir_fd=parent, follow_symlinks=False)
     elif sys.platform == "linux":
-        # It may not be opened, but it may be held, and changed by what holds it.
+        # It can't be opened for reading, but an O_PATH descriptor allows changing it.
         held = os.open(name, os.O_PATH | _FOLDER, dir_fd=parent)
         try:
             os.chmod(f"/proc/self/fd/{held}", 0o700)  # noqa: PTH101
@@ -162,10 +162,10 @@ def _permit(name: str, parent: int | None) -> None:
 
 
 def _empty(root: int) -> None:
-    """Removes what is in the folder *root*, as far as that gets anywhere.
+    """Removes the contents of the folder *root* as long as that makes progress.
 
-    A folder's own folders are first moved up into the root, so that neither the length of a path
-    nor the number of open files grows with the depth.
+    Subfolders are first moved up into the root, so that neither the length of a path nor the
+    number of open files grows with the depth.
     """
     end = time.monotonic() + REMOVE_SECONDS
     names = map(str, itertools.count())
@@ -182,7 +182,7 @@ def _empty(root: int) -> None:
 def _take(
     entry: os.DirEntry[str], parent: int, root: int, names: Iterator[str], end: float
 ) -> None:
-    """Removes *entry*, which is in *parent*, or moves it up. Raises OSError if it can't."""
+    """Removes *entry* of *parent*, or moves it up. Raises OSError if it can't."""
     if time.monotonic() > end:
         raise TimeoutError
     if not entry.is_dir(follow_symlinks=False):

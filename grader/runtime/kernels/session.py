@@ -1,4 +1,4 @@
-"""A kernel driven by nbclient, with our own wall clock around everything."""
+"""A kernel session driven by nbclient, with a wall-clock limit on every step."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ import zmq
 from grader.model import Outcome
 from grader.runtime.kernels import scratch
 from grader.runtime.kernels.base import (
-    Called,
+    AskReply,
+    CallResult,
+    CellResult,
     LostError,
     NotStartedError,
-    Ran,
-    Said,
     StoppedError,
     Terms,
 )
@@ -27,7 +27,7 @@ from grader.runtime.sandbox import Place
 
 START_SECONDS = 60.0
 GRACE_SECONDS = 1.5
-"""For an interrupted cell to stop; then its kernel is killed."""
+"""For an interrupted cell to stop before its kernel is killed."""
 
 _LOOK_SECONDS = 0.05
 
@@ -35,50 +35,50 @@ T = TypeVar("T")
 
 
 class Kernel(Protocol):
-    """One kernel process, however it came about, and the way to talk to it."""
+    """One kernel process, started cold or forked, and its communication."""
 
     cells: CellClient
     foresees: bool
-    """Whether it answers without a question what it was told would be asked."""
+    """Whether it sends the values announced with a cell without a further request."""
     about: Mapping[str, object]
 
     @property
     def places(self) -> tuple[Place, ...]:
-        """The folder of the kernel, by every path that leads to it."""
+        """The kernel's folder, once for each path that leads to it."""
 
     async def started(self) -> None:
-        """Returns when requests are answered and output arrives; may wait for ever."""
+        """Returns once requests are answered and output arrives; may never return."""
 
     async def interrupt(self) -> None:
-        """Returns when what ran was interrupted; may wait for ever."""
+        """Returns once the running code was interrupted; may never return."""
 
-    async def ask(self, names: tuple[str, ...]) -> Said:
-        """What the kernel says about *names*; may wait for ever."""
+    async def ask(self, names: tuple[str, ...]) -> AskReply:
+        """The kernel's reply about *names*; may never return."""
 
     async def call(self, request: str) -> str | None:
-        """What `grader.wire.trial.answer` says to *request*; None for what is no text."""
+        """The reply of `grader.wire.trial.answer` to *request*; None if it is not text."""
 
     def changed(self) -> asyncio.Future[None] | None:
-        """What is done when the process may have ended; None where that has to be looked at."""
+        """A future that is done when the process may have ended; None if it must be polled."""
 
     def usage(self) -> Usage | None:
-        """What its processes have had of the processors so far; None where that is not known."""
+        """The processor time of its processes so far; None if unknown."""
 
     @property
     def pid(self) -> int | None:
-        """The number of the process where the grader runs; None when that is not known."""
+        """The process id as the grader sees it; None if unknown."""
 
     @property
     def status(self) -> int | None:
-        """How the process ended, negative for a signal; None while it runs."""
+        """The exit status, negative for a signal; None while the process runs."""
 
     @property
     def hit(self) -> str | None:
-        """The limit for which the kernel was ended from outside."""
+        """The limit for which the kernel was ended; None if none."""
 
     @property
     def lost(self) -> bool:
-        """Whether it went by no doing of its own."""
+        """Whether the kernel was lost through no fault of the notebook."""
 
     async def end(self) -> None:
         """Ends it with all its processes, and removes its folder."""
@@ -93,7 +93,7 @@ class KernelSession:
         self._kernel: Kernel | None = None
         self._about: Mapping[str, object] = {}
         self._told: tuple[str, ...] = ()
-        # A loop of its own for every session, so that threads never share one.
+        # One event loop per session, so that threads never share one.
         self._loop = asyncio.SelectorEventLoop()
         try:
             self._await(self._start())
@@ -103,33 +103,35 @@ class KernelSession:
 
     @property
     def about(self) -> Mapping[str, object]:
-        """What is known about the kernel from before any student's code."""
+        """The kernel's environment, as reported before any student's code ran."""
         return self._about
 
     @property
     def pid(self) -> int | None:
-        """The number of the kernel's process; see `Session.pid`."""
+        """The kernel's process id; see `Session.pid`."""
         return self._kernel.pid if self._kernel is not None else None
 
-    def run(self, source: str, *, seconds: float, keep: int, then_ask: tuple[str, ...] = ()) -> Ran:
-        """How one cell went; see `Session.run`."""
+    def run(
+        self, source: str, *, seconds: float, keep: int, then_ask: tuple[str, ...] = ()
+    ) -> CellResult:
+        """Runs one cell; see `Session.run`."""
         return self._await(self._run(source, seconds, keep, then_ask))
 
-    def ask(self, names: tuple[str, ...], *, seconds: float) -> Said:
-        """What the kernel says about *names*; see `Session.ask`."""
+    def ask(self, names: tuple[str, ...], *, seconds: float) -> AskReply:
+        """The kernel's reply about *names*; see `Session.ask`."""
         if names and names == self._told and self._kernel is not None:
             said = self._kernel.cells.answered_already(names)
-            if said is not None:  # most often it came with the end of the cell
+            if said is not None:  # usually it came with the end of the cell
                 self._told = ()
                 return said
         return self._await(self._ask(names, seconds))
 
-    def call(self, request: str, *, seconds: float) -> Called:
-        """What came of one call of a student's function; see `Session.call`."""
+    def call(self, request: str, *, seconds: float) -> CallResult:
+        """Makes one call of a student's function; see `Session.call`."""
         return self._await(self._call(request, seconds))
 
     def restart(self) -> None:
-        """Puts a fresh kernel in the place of this one."""
+        """Replaces the kernel with a new one."""
         self._await(self._end())
         self._await(self._start())
 
@@ -156,7 +158,7 @@ class KernelSession:
             raise NotStartedError(plain(error)) from error
 
     async def _within(self, coroutine: Coroutine[Any, Any, T], seconds: float) -> T:
-        """What *coroutine* gives. Raises RuntimeError when the kernel dies or time runs out."""
+        """The result of *coroutine*. Raises RuntimeError if the kernel dies or time runs out."""
         task = asyncio.create_task(coroutine)
         if await self._settled(task, self._clock(seconds)):
             return task.result()
@@ -164,16 +166,16 @@ class KernelSession:
         task.cancel()
         if status is None:
             raise RuntimeError(f"the kernel did not answer within {seconds:g} s")
-        raise RuntimeError(f"the kernel ended at once ({words(status)})")
+        raise RuntimeError(f"the kernel exited at startup ({words(status)})")
 
     async def _end(self) -> None:
         kernel, self._kernel = self._kernel, None
-        self._told = ()  # what a kernel that has ended was to say, nobody will
+        self._told = ()  # a kernel that has ended sends nothing more
         if kernel is None:
             return
         left = asyncio.all_tasks() - {asyncio.current_task()}
         for task in left:
-            task.cancel()  # nbclient's, which would wait for ever
+            task.cancel()  # nbclient's task would never end
         await asyncio.gather(*left, return_exceptions=True)
         await kernel.end()
 
@@ -207,12 +209,14 @@ class KernelSession:
             if self._terms.stop():
                 raise StoppedError
             if not task.done() and self._status() is not None:
-                # Its last words may still be on the way.
+                # Its last messages may still be on the way.
                 await asyncio.wait({task}, timeout=_LOOK_SECONDS)
                 return task.done()
         return True
 
-    async def _run(self, source: str, seconds: float, keep: int, asked: tuple[str, ...]) -> Ran:
+    async def _run(
+        self, source: str, seconds: float, keep: int, asked: tuple[str, ...]
+    ) -> CellResult:
         kernel = self._living()
         loop = asyncio.get_running_loop()
         began = loop.time()
@@ -229,7 +233,7 @@ class KernelSession:
             await self._end()
             raise LostError("the kernel was ended from outside")
         if late and kernel.hit in ("memory", MACHINE):
-            # Such as a pool that waits for ever for the worker that was ended.
+            # For example, a process pool that waits forever for a worker that was killed.
             outcome, error = died(None, kernel.hit)
         elif late:
             outcome, error = Outcome.TIMEOUT, None
@@ -242,7 +246,7 @@ class KernelSession:
         output, line = kernel.cells.transcript.text(), kernel.cells.line
         if not alive:
             await self._end()
-        return Ran(
+        return CellResult(
             outcome=outcome,
             seconds=round(took, 3),
             alive=alive,
@@ -255,20 +259,20 @@ class KernelSession:
         )
 
     async def _interrupted(self, task: asyncio.Task[Any]) -> bool:
-        """Whether *task* stopped when it was interrupted, within the grace."""
+        """Interrupts *task*; returns whether it stopped within the grace period."""
         kernel = self._living()
 
         async def stopped() -> None:
-            # Without waiting for the answer the interrupt could hit the next cell.
+            # Without waiting for the reply, the interrupt could hit the next cell.
             await kernel.interrupt()
             await asyncio.wait({task})
 
         return await self._settled(asyncio.create_task(stopped()), self._clock(GRACE_SECONDS))
 
-    async def _ask(self, names: tuple[str, ...], seconds: float) -> Said:
+    async def _ask(self, names: tuple[str, ...], seconds: float) -> AskReply:
         kernel = self._kernel
         if kernel is None:
-            return Said(alive=False)
+            return AskReply(alive=False)
         told, self._told = self._told, ()
         task = asyncio.create_task(
             kernel.cells.answered(names) if names and names == told else kernel.ask(names)
@@ -285,9 +289,9 @@ class KernelSession:
         await self._end()
         if lost:
             raise LostError("the kernel was ended from outside")
-        return Said(garbled=frozenset(names), alive=False, late=late, disturbed=disturbed)
+        return AskReply(garbled=frozenset(names), alive=False, late=late, disturbed=disturbed)
 
-    async def _call(self, request: str, seconds: float) -> Called:
+    async def _call(self, request: str, seconds: float) -> CallResult:
         kernel = self._living()
         self._told = ()
         loop = asyncio.get_running_loop()
@@ -304,7 +308,9 @@ class KernelSession:
         waited, disturbed = clock.waited, _disturbed(kernel, clock, late=late, failed=not alive)
         if alive:
             said = task.result()
-            return Called(said=said, seconds=took, late=late, waited=waited, disturbed=disturbed)
+            return CallResult(
+                said=said, seconds=took, late=late, waited=waited, disturbed=disturbed
+            )
         if not done and kernel.lost:
             await self._end()
             raise LostError("the kernel was ended from outside")
@@ -314,7 +320,7 @@ class KernelSession:
         elif not late or kernel.hit is not None:
             outcome, error = died(self._status(), kernel.hit)
         await self._end()
-        return Called(
+        return CallResult(
             said=None,
             seconds=took,
             late=late,
@@ -327,7 +333,7 @@ class KernelSession:
 
 
 def _disturbed(kernel: Kernel, clock: FairClock, *, late: bool, failed: bool) -> str:
-    """What the machine did to a kernel that was *late* or *failed*; empty for nothing."""
+    """How the machine interfered with a kernel that was *late* or *failed*; empty if not."""
     if (late or failed) and kernel.hit == MACHINE:
         return NO_MEMORY
     return BUSY if late and clock.contended else ""
@@ -341,15 +347,15 @@ def _hidden(text: str, kernel: Kernel) -> str:
 
 @contextlib.contextmanager
 def tidying() -> Iterator[None]:
-    """Goes on, whatever happens inside: what a notebook gave is never lost to tidying up."""
+    """Logs any exception raised inside: a failed cleanup must not lose a notebook's results."""
     try:
         yield
     except Exception:  # noqa: BLE001  # anything a library may raise
-        log.exception("tidying up after a kernel failed")
+        log.exception("cleaning up after a kernel failed")
 
 
 def _ended(task: asyncio.Task[Any], cells: CellClient) -> tuple[Outcome, str | None]:
-    """The outcome of a cell that came to an end, and what it raised."""
+    """The outcome of a finished cell, and its exception if it raised one."""
     if task.exception() is not None:
         return Outcome.CRASHED, "made the kernel send messages that can't be read"
     error = cells.error

@@ -1,27 +1,27 @@
-"""A kernel forked from a warm parent, over a wire of its own."""
+"""A kernel forked from a fork server, with its own wire."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Mapping
 
-from grader.runtime.kernels.base import Said, Terms
+from grader.runtime.kernels.base import AskReply, Terms
 from grader.runtime.kernels.channels import Channels
 from grader.runtime.kernels.client import CellClient
 from grader.runtime.kernels.contention import Usage, usage
-from grader.runtime.kernels.fork_server import Way
-from grader.runtime.kernels.forked import Born
+from grader.runtime.kernels.fork_server import LaunchSpec
+from grader.runtime.kernels.forked import ForkedKernel
 from grader.runtime.kernels.pool import nursery
 from grader.runtime.kernels.session import tidying
 from grader.runtime.sandbox import Place
 
 
 class WarmKernel:
-    """One forked kernel, from its birth to its end."""
+    """One forked kernel, from its fork to its end."""
 
     foresees = True
 
-    def __init__(self, born: Born):
+    def __init__(self, born: ForkedKernel):
         self._born = born
         self._channels: Channels | None = None
         self.about: Mapping[str, object] = born.about
@@ -40,7 +40,7 @@ class WarmKernel:
             news.set_result(None)
 
     async def started(self) -> None:
-        """Returns when the kernel listens; it serves from then on."""
+        """Returns once the kernel listens for requests."""
         while not self._born.ready:
             if self._born.failed:
                 raise RuntimeError(self._born.failed)
@@ -49,36 +49,36 @@ class WarmKernel:
         self.cells.kc = self._channels
 
     async def interrupt(self) -> None:
-        """Returns when the guard has sent the signal."""
+        """Returns once the supervisor has sent the signal."""
         before = self._born.interrupted
         self._born.interrupt()
         while self._born.interrupted == before:
             await asyncio.shield(self._news)
 
-    async def ask(self, names: tuple[str, ...]) -> Said:
-        """What the kernel says about *names*."""
+    async def ask(self, names: tuple[str, ...]) -> AskReply:
+        """The kernel's reply about *names*."""
         return await self.cells.ask(names)
 
     async def call(self, request: str) -> str | None:
-        """What the kernel says to *request*."""
+        """The kernel's reply to *request*."""
         return await self.cells.call(request)
 
     def changed(self) -> asyncio.Future[None]:
-        """Done when the guard says something."""
+        """A future that is done when the supervisor sends a message."""
         return self._news
 
     @property
     def places(self) -> tuple[Place, ...]:
-        """Its folder, as it is seen here and as it is seen inside."""
+        """The kernel's folder, by its path outside and by its path inside the sandbox."""
         return (self._born.place, self._born.inner)
 
     @property
     def pid(self) -> int | None:
-        """The number of the process, outside of its namespace."""
+        """The process id outside of its namespace."""
         return self._born.pid
 
     def usage(self) -> Usage | None:
-        """What its processes have had of the processors so far."""
+        """The processor time of its processes so far."""
         group = self._born.group
         return usage(self._born.roots, cpu_seconds=group.cpu_seconds() if group else None)
 
@@ -89,12 +89,12 @@ class WarmKernel:
 
     @property
     def hit(self) -> str | None:
-        """The limit for which the guard ended the kernel, or the system one of its processes."""
+        """The limit for which the supervisor, or the system, ended one of its processes."""
         return self._born.passed()
 
     @property
     def lost(self) -> bool:
-        """Whether the guard is gone, which no notebook can bring about."""
+        """Whether the supervisor is gone, which no notebook can cause."""
         return self._born.lost
 
     async def end(self) -> None:
@@ -109,8 +109,8 @@ class WarmKernel:
 
 
 async def start(terms: Terms, *, ahead: bool = True) -> WarmKernel:
-    """A kernel from the nursery. Raises NotStartedError."""
-    way = Way(
+    """Takes a kernel from the pool. Raises NotStartedError."""
+    way = LaunchSpec(
         sandbox=terms.sandbox,
         device=terms.device,
         limits=terms.limits,

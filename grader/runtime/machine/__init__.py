@@ -1,4 +1,4 @@
-"""The machine's profile: measured peak rates, bandwidths and overheads of whoever grades here."""
+"""The machine's profile: measured peak rates, bandwidths and overheads."""
 
 from grader.runtime.machine.reading import from_json, read_profile
 from grader.runtime.machine.records import (

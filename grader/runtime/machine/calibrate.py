@@ -68,7 +68,7 @@ def calibrate(
         found.software = replace(found.software, torch=None)
         found.left_out += _without_torch()
     if hardware.usable_cpus == 1:
-        found.left_out.append(LeftOut(what="scaling", why="only one CPU may be used here"))
+        found.left_out.append(LeftOut(what="scaling", why="only one CPU is available"))
     why = uncounted("instructions")
     if why is not None:
         found.left_out.append(LeftOut(what="instructions", why=why.what, fix=why.fix or ""))
@@ -78,7 +78,7 @@ def calibrate(
     if not found.figures:
         raise SetupError(
             f"nothing could be measured: {found.left_out[-1].why}",
-            fix="see whether `python -c 'import numpy'` works here, and `grader doctor`",
+            fix="check that `python -c 'import numpy'` works, and run `grader doctor`",
         )
     return MachineProfile(
         taken=taken.isoformat(timespec="seconds"),

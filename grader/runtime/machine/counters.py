@@ -104,9 +104,8 @@ class Counter:
         kinds = len(_kinds(self._event, _DEVICES))
         if there * kinds < _SHARED * wanted:
             raise UncountedError(
-                f"the counter of {self._event.words} was taken by something else for a part of "
-                "the time",
-                fix="end other programs that count, such as perf, and the NMI watchdog "
+                f"another program used the counter of {self._event.words} for part of the time",
+                fix="end other programs that use counters, such as perf, and the NMI watchdog "
                 "(sysctl kernel.nmi_watchdog=0)",
             )
         return total
@@ -154,8 +153,8 @@ def uncounted(event: str) -> SetupError | None:
 
 
 _OTHER_MACHINE = (
-    "grade these parts on a machine of your own, or on a virtual one whose host passes its "
-    "performance counters on"
+    "grade these parts on a physical machine, or on a virtual one whose host exposes its "
+    "performance counters"
 )
 
 
@@ -165,10 +164,10 @@ def _threads(pid: int) -> list[int]:
     except OSError:
         if sys.platform != "linux":
             raise UncountedError(
-                f"{platform.system()} lets nobody count this from outside of a process",
+                f"{platform.system()} can't count this from outside of a process",
                 fix="grade these parts on Linux",
             ) from None
-        raise UncountedError("the process to be counted in is gone") from None
+        raise UncountedError("the process to count in has ended") from None
 
 
 def _kinds(event: Event, devices: Path) -> tuple[int, ...]:
@@ -220,20 +219,20 @@ def _refusal(event: Event, number: int) -> UncountedError:
         except OSError:
             level = "unknown"
         return UncountedError(
-            f"the system lets this user count no {what} (kernel.perf_event_paranoid is {level})",
-            fix="sysctl kernel.perf_event_paranoid=1, or grade as root, or give the container "
-            "CAP_PERFMON and let its seccomp profile pass perf_event_open",
+            f"this user may not count {what} (kernel.perf_event_paranoid is {level})",
+            fix="run sysctl kernel.perf_event_paranoid=1, or grade as root, or give the container "
+            "CAP_PERFMON and a seccomp profile that allows perf_event_open",
         )
     if number in (errno.ENOENT, errno.EOPNOTSUPP, errno.ENODEV):
         return UncountedError(
-            f"the processor counts no {what} here, as in most virtual machines",
+            f"the processor can't count {what} here, as in most virtual machines",
             fix=_OTHER_MACHINE,
         )
     if number == errno.ESRCH:
-        return UncountedError("the process to be counted in is gone")
+        return UncountedError("the process to count in has ended")
     if number == errno.ENOSYS:
         return UncountedError(
-            f"the system was built, or is fenced, so that nobody counts {what}",
+            f"the system's build or security policy does not allow counting {what}",
             fix=_OTHER_MACHINE,
         )
     return UncountedError(f"{what} can't be counted: {os.strerror(number)}", fix=_OTHER_MACHINE)

@@ -1,4 +1,4 @@
-"""A stored profile back to its record: strict, because scores may come to depend on it."""
+"""Reads a stored profile strictly, because scores may depend on it."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ def roofline_seconds(
     """
     for name, value in (("flops", flops), ("bytes_moved", bytes_moved)):
         if not (math.isfinite(value) and value >= 0):
-            raise ValueError(f"{name} is {value}, which is no amount of work")
+            raise ValueError(f"{name} is {value}, which is not an amount of work")
     if threads is not None and threads < 1:
         raise ValueError(f"threads is {threads}, and one is the least")
     cpus = profile.hardware.usable_cpus

@@ -1,20 +1,20 @@
-"""What keeps a student's process from everything else: the second of the four seams."""
+"""Sandboxes that isolate a student's process; plug-ins can add others."""
 
 from grader.runtime.sandbox.base import WANTED, Chosen, Layer, Place, Sandbox, choose, sandboxes
 from grader.runtime.sandbox.cgroups import Group
-from grader.runtime.sandbox.linux import Walled
-from grader.runtime.sandbox.none import THREADS, Bare
+from grader.runtime.sandbox.linux import LinuxSandbox
+from grader.runtime.sandbox.none import THREADS, NoSandbox
 
 __all__ = [
     "THREADS",
     "WANTED",
-    "Bare",
     "Chosen",
     "Group",
     "Layer",
+    "LinuxSandbox",
+    "NoSandbox",
     "Place",
     "Sandbox",
-    "Walled",
     "choose",
     "sandboxes",
 ]

@@ -1,4 +1,4 @@
-"""What a sandbox must be able to do, and how one is chosen by what the machine offers."""
+"""The interface of a sandbox, and how one is chosen for this machine."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from grader.registry import Registry
 from grader.runtime.sandbox.cgroups import Group
 from grader.runtime.worker.plan import Plan
 
-# What `required` insists on, and what it means.
+# The layers that `required` insists on, and what they provide.
 WANTED: Mapping[str, str] = {
     "files": "a view of the file system without other people's files",
-    "network": "a network of its own, without the outside",
-    "processes": "process numbers of its own, so that none can be signalled or left behind",
-    "system-calls": "a filter that refuses system calls a notebook has no use for",
+    "network": "a separate network without access to the outside",
+    "processes": "separate process ids, so that no process can be signaled or left behind",
+    "system-calls": "a filter that refuses system calls that notebooks do not need",
 }
 
 
@@ -29,73 +29,73 @@ class Layer:
     name: str
     present: bool
     detail: str
-    """What it does; or, when it is absent, why it is not there."""
+    """What it does; if absent, why it is not available."""
     fix: str = ""
-    """How to get it, where that is known."""
+    """How to enable it, if known."""
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """The private folder of one kernel, removed when it has ended."""
+    """The private folder of one kernel, removed after the kernel ends."""
 
     root: Path
 
     @property
     def home(self) -> Path:
-        """HOME of the kernel."""
+        """The kernel's HOME."""
         return self.root / "home"
 
     @property
     def work(self) -> Path:
-        """Where the notebook runs, and where relative paths lead."""
+        """The kernel's working folder."""
         return self.root / "work"
 
     @property
     def temporary(self) -> Path:
-        """TMPDIR of the kernel."""
+        """The kernel's TMPDIR."""
         return self.root / "tmp"
 
     @property
     def parts(self) -> tuple[Path, ...]:
-        """Every folder in it."""
+        """All its subfolders."""
         return (self.home, self.work, self.temporary, self.wire)
 
     @property
     def wire(self) -> Path:
-        """The sockets between kernel and grader, and the file that says where they are."""
+        """The folder of the sockets between kernel and grader, and of the connection file."""
         return self.root / "wire"
 
 
 class Sandbox(Protocol):
-    """One way to lock a kernel in. Stateless; the same object serves many kernels at once."""
+    """Isolates kernels. Stateless: one object serves many kernels at the same time."""
 
     def layers(self) -> tuple[Layer, ...]:
-        """Every layer this sandbox knows, present or not on this machine; quick to ask."""
+        """Every layer of this sandbox, whether present on this machine or not; fast."""
 
     def plan(self, device: str = "cpu", *, loopback: bool = False) -> Plan:
-        """What a parent of kernels and each of its kernels lock themselves in with."""
+        """The restrictions that a fork server and its kernels apply to themselves."""
 
     def uid(self, slot: int) -> int | None:
-        """Whom the kernel in *slot* becomes; None when it stays who the grader is."""
+        """The user id of the kernel in *slot*; None if it keeps the grader's."""
 
     def inner(self, place: Place) -> Place:
-        """The same folder at the path by which a kernel sees it."""
+        """*place* by the path at which the kernel sees it."""
 
     def group(self, name: str, limits: Limits) -> Group | None:
-        """A control group with the limits for one kernel; None where there are none."""
+        """A control group with the limits for one kernel; None if unavailable."""
 
     @property
     def bounded(self) -> bool:
-        """Whether all files of a kernel together have a limit."""
+        """Whether the total size of a kernel's files is limited."""
 
     def rlimits(self, limits: Limits, device: str = "cpu") -> Mapping[str, int]:
-        """Resource limits by their name in `resource`, set in the kernel before anything else."""
+        """Resource limits by name in the module `resource`; the kernel sets them first."""
 
     def wrap(self, command: Sequence[str], place: Place) -> list[str]:
-        """The command to run instead of *command*, so that it starts inside."""
+        """The command that starts *command* inside the sandbox."""
 
     def environment(self, place: Place) -> Mapping[str, str]:
-        """The whole environment of the kernel: nothing else is inherited."""
+        """The kernel's complete environment; nothing else is inherited."""
 
 
 sandboxes: Registry[Sandbox] = Registry("sandbox", "grader.sandboxes")
@@ -103,7 +103,7 @@ sandboxes: Registry[Sandbox] = Registry("sandbox", "grader.sandboxes")
 
 @dataclass(frozen=True, slots=True)
 class Chosen:
-    """A sandbox, and how it came to be chosen."""
+    """A sandbox, and the mode by which it was chosen."""
 
     mode: str
     name: str
@@ -111,28 +111,28 @@ class Chosen:
 
     @property
     def warning(self) -> str | None:
-        """What the person who runs it must know: what student code can do here, if anything."""
+        """What student code can do here because layers are missing; None if none is."""
         missing = [layer for layer in WANTED if layer not in _present(self.sandbox)]
         if not missing:
             return None
         if len(missing) == len(WANTED):
             return (
-                "student code runs without a wall, with your rights: it can read and change your "
-                "files, other submissions and the grades, and reach the network; for notebooks "
-                "that you trust only"
+                "student code runs without isolation and with your permissions: it can read and "
+                "change your files, other submissions and the grades, and use the network; do "
+                "this only with notebooks that you trust"
             )
         return (
-            f"the wall lacks {', '.join(missing)} here; `grader doctor` says what that means and "
-            "how to get it"
+            f"the sandbox lacks these layers here: {', '.join(missing)}; `grader doctor` explains "
+            "what that means and how to enable them"
         )
 
     @property
     def bounded(self) -> bool:
-        """Whether the scratch folder holds no more than its limit."""
+        """Whether the size of the scratch folder is limited."""
         return self.sandbox.bounded
 
     def describe(self) -> dict[str, object]:
-        """What goes into the evidence: the layers that were there, and those that were not."""
+        """The entry for the evidence: present and missing layers."""
         layers = self.sandbox.layers()
         return {
             "mode": self.mode,
@@ -143,10 +143,10 @@ class Chosen:
 
 
 def choose(mode: str) -> Chosen:
-    """The sandbox for *mode*: `off`, `auto` (the strongest there is), `required`, or a name.
+    """The sandbox for *mode*: `off`, `auto` (the strongest available), `required`, or a name.
 
-    `required` insists on every wanted layer, and `required:files,network` on those. Raises
-    SetupError when no sandbox of this machine has them.
+    `required` insists on every layer in WANTED, `required:files,network` on those two. Raises
+    SetupError if no sandbox on this machine has them.
     """
     word, _, listed = mode.partition(":")
     if word not in ("auto", "required") or (listed and word == "auto"):
@@ -158,20 +158,20 @@ def choose(mode: str) -> Chosen:
     unknown = [each for each in asked if each not in layers]
     if word == "required" and unknown:
         raise SetupError(
-            f"'{unknown[0]}' is not a layer of a sandbox", fix="the layers: " + ", ".join(layers)
+            f"'{unknown[0]}' is not a sandbox layer", fix="use one of: " + ", ".join(layers)
         )
     missing = [each for each in asked if not layers[each].present]
     if word == "required" and missing:
         whys = "; ".join(f"{each} ({layers[each].detail})" for each in missing)
         raise SetupError(
-            "no sandbox on this machine has all layers that are asked for; missing: " + whys,
-            fix="`grader doctor` says how to get them; --sandbox auto takes the strongest there is",
+            "no sandbox on this machine has all the requested layers; missing: " + whys,
+            fix="`grader doctor` says how to enable them; --sandbox auto uses what is available",
         )
     return Chosen(mode, name, sandbox)
 
 
 def _strength(sandbox: Sandbox) -> tuple[int, int]:
-    """The number of wanted layers, and then of all: a hundred others don't make up for one."""
+    """The number of WANTED layers, then of all; no number of others makes up for one of those."""
     present = _present(sandbox)
     return len(present & WANTED.keys()), len(present)
 

@@ -1,4 +1,4 @@
-"""The names of the system calls that the filter of a student's process decides by."""
+"""The names of the system calls that the filter allows, refuses, or passes to the supervisor."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _SOCKETS = """
 ALLOWED: tuple[str, ...] = tuple(
     " ".join((_FILES, _MEMORY, _PROCESSES, _WAITING, _SOCKETS)).split()
 )
-"""Calls allowed whatever their arguments are."""
+"""Calls that are allowed with any arguments."""
 
 _REFUSED = """
     process_madvise process_vm_readv process_vm_writev ptrace kcmp pidfd_getfd
@@ -61,19 +61,19 @@ _REFUSED = """
     seccomp
 """
 REFUSED: tuple[str, ...] = tuple(_REFUSED.split())
-"""Calls answered EPERM. The last lines: memory that nothing counts, and filters upon this one."""
+"""Calls refused with EPERM. The last lines: memory that is not counted, and further filters."""
 
 ABSENT = ("clone3", "memfd_create")
-"""Calls left to the default, ENOSYS: the C library and libffi have another way then.
+"""Calls left to the default, ENOSYS, so that the C library and libffi fall back to others.
 
-The flags of clone3 are in memory, where no filter can see them. The memory of memfd_create is in
-no scratch directory and in no process's own count.
+The flags of clone3 are in memory, where no filter can see them. The memory of memfd_create is
+counted neither in the scratch directory nor for any process.
 """
 
 ASKED = ("chmod", "fchmod", "fchmodat", "fchmodat2", "utimensat")
-"""Changes that the guard can make for a process, in its own folder."""
+"""Changes that the supervisor can make for a process, in the process's own folder."""
 
 NOT_FENCED = (
     "chown", "fchown", "fchownat", "lchown", "futimesat", "utime", "utimes", "inotify_add_watch",
 )  # fmt: skip
-"""What Landlock lets through as well: other changes, and the names of files as they come and go."""
+"""Calls that Landlock can't restrict: other changes, and watching file names come and go."""

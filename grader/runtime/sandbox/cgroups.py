@@ -1,10 +1,10 @@
 """Control groups: memory and processes of a submission, limited and counted by the kernel.
 
-Where the `cpu` controller can be had, each submission also gets an equal share of the processors,
-however many processes it starts: every group has the same weight.
+If the `cpu` controller is available, each submission also gets an equal share of the processors,
+however many processes it starts, since every group has the same weight.
 
-Version 2 where a subtree is this grader's to divide, version 1 where its folders can be written;
-otherwise there is none, `missing` says why, and nothing here raises.
+Uses version 2 if a subtree is delegated to the grader, or version 1 if its folders are writable.
+Otherwise there are no groups, and `missing` says why; nothing here raises.
 """
 
 from __future__ import annotations
@@ -25,30 +25,30 @@ from grader.runtime.sandbox.hierarchies import PROCESSES, SHARED, read, words, w
 
 _WANTED = ("memory", "pids", "cpu")
 _LARGEST_PAGE = 4 * 2**20
-"""So near to a limit the next page may not fit any more."""
+"""Within this distance of a limit, the next page may no longer fit."""
 _NUMBERS = itertools.count()
-_ADVICE = "start it as `systemd-run --user --scope -p Delegate=yes grader …`"
+_ADVICE = "start the grader as `systemd-run --user --scope -p Delegate=yes grader …`"
 
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """The processes of one submission, with a limit on all of them together."""
+    """The processes of one submission, with a limit on their total use."""
 
     version: int
     folders: Mapping[str, Path]
-    """By controller; the same folder for all of them in version 2."""
+    """Folder by controller; in version 2 all controllers have the same folder."""
 
     def add(self, pid: int) -> bool:
-        """Moves a process in, with all that it will start; 0 is the caller."""
+        """Moves a process into the group, with all its future children; 0 is the caller."""
         moved = [write(folder / PROCESSES, pid) for folder in self._all()]
         return all(moved)
 
     def paths(self) -> list[str]:
-        """The files into which a process writes 0 to enter by itself."""
+        """The files into which a process writes 0 to enter the group."""
         return [str(folder / PROCESSES) for folder in self._all()]
 
     def descriptors(self) -> list[int]:
-        """Those files, open, for a process that can't see them; whoever asks closes them."""
+        """Descriptors of those files, for a process that can't see them; the caller closes them."""
         found: list[int] = []
         with contextlib.suppress(OSError):
             for path in self.paths():
@@ -59,10 +59,10 @@ class Group:
         return []
 
     def hit(self) -> str | None:
-        """The limit that a process was killed for ("memory") or not started for ("processes").
+        """The limit that was reached: "memory", "processes", "machine", or None.
 
-        It is "machine" when the system killed one for lack of memory though this group had not
-        reached its own limit.
+        "machine" means that the system killed a process for lack of memory although this group
+        had not reached its own limit.
         """
         killed = "memory.events" if self.version == 2 else "memory.oom_control"
         if self._count("memory", killed, "oom_kill"):
@@ -70,29 +70,29 @@ class Group:
         return "processes" if self._count("pids", "pids.events", "max") else None
 
     def _reached(self) -> bool:
-        """Whether memory was refused by the limit of this group."""
+        """Whether the group reached its own memory limit."""
         if self.version == 2:
             return self._count("memory", "memory.events", "oom") > 0
         most, limit = self.peak(), read(self.folders["memory"] / "memory.limit_in_bytes").strip()
         return most is None or not limit.isdigit() or most + _LARGEST_PAGE >= int(limit)
 
     def peak(self) -> int | None:
-        """The most memory that was ever used, in bytes, where the kernel keeps that."""
+        """Peak memory in bytes; None if the kernel does not record it."""
         name = "memory.peak" if self.version == 2 else "memory.max_usage_in_bytes"
         text = read(self.folders["memory"] / name).strip()
         return int(text) if text.isdigit() else None
 
     def cpu_seconds(self) -> float | None:
-        """Processor time that all of it has used, also what has ended; None where not known."""
+        """Processor time of all its processes, including ended ones; None if unknown."""
         if self.version == 2:
             used = self._count("memory", "cpu.stat", "usage_usec")
             return used / 1e6 if used else None
-        folder = self.folders.get("cpu")  # most often mounted together with its accounts
+        folder = self.folders.get("cpu")  # usually mounted together with cpuacct
         text = read(folder / "cpuacct.usage").strip() if folder else ""
         return int(text) / 1e9 if text.isdigit() else None
 
     def kill(self) -> None:
-        """Ends every process in it, also those that start others as fast as they can."""
+        """Kills every process in the group, even if they keep starting others."""
         self._set("pids", "pids.max", 0)
         if self.version == 2 and self._set("memory", "cgroup.kill", 1):
             return
@@ -101,7 +101,7 @@ class Group:
             time.sleep(0.001)
 
     def remove(self, seconds: float = 2.0) -> bool:
-        """Removes it once its processes have ended; when it can't, a later sweep does."""
+        """Removes the group once its processes have ended; if that fails, a later sweep does."""
         end = time.monotonic() + seconds
         left = self._all()
         while left := [folder for folder in left if not hierarchies.removed(folder)]:
@@ -111,7 +111,7 @@ class Group:
         return True
 
     def limit(self, *, memory_bytes: int | None, processes: int | None) -> bool:
-        """Whether the kernel took these limits; None is no limit."""
+        """Sets these limits, where None is no limit; returns whether the kernel accepted them."""
         held = memory_bytes is None or self._limit_memory(memory_bytes)
         if processes is not None and "pids" in self.folders:
             held = self._set("pids", "pids.max", processes) and held
@@ -119,7 +119,7 @@ class Group:
 
     def _limit_memory(self, amount: int) -> bool:
         if self.version == 2:
-            self._set("memory", "memory.swap.max", 0)  # not there without swap
+            self._set("memory", "memory.swap.max", 0)  # missing on systems without swap
             return self._set("memory", "memory.max", amount)
         held = self._set("memory", "memory.limit_in_bytes", amount)
         if not self._set("memory", "memory.memsw.limit_in_bytes", amount):
@@ -143,7 +143,7 @@ class Group:
         return {pid for folder in self._all() for pid in hierarchies.members(folder) if pid}
 
     def _kill_all(self) -> bool:
-        """Whether there was anything to kill. A number that went to another is left alone."""
+        """Kills all members; returns whether there were any. Spares reused process ids."""
         handles = {}
         for pid in self._members():
             with contextlib.suppress(OSError):
@@ -159,13 +159,13 @@ class Group:
 
 @dataclass(frozen=True, slots=True)
 class Tree:
-    """Where this grader may make groups."""
+    """The folders in which this grader may create groups."""
 
     version: int
     folders: Mapping[str, Path]
 
     def group(self, name: str, *, memory_bytes: int | None, processes: int | None) -> Group | None:
-        """A new group with these limits; None when the kernel does not make it."""
+        """Creates a group with these limits; None if the kernel refuses."""
         plain = re.sub(r"[^A-Za-z0-9_-]", "_", name)[:60]
         whole = f"{hierarchies.prefix()}{next(_NUMBERS)}-{plain}"
         made = Group(self.version, {key: folder / whole for key, folder in self.folders.items()})
@@ -178,7 +178,7 @@ class Tree:
         return None
 
     def sweep(self) -> int:
-        """Ends and removes what graders left that were killed; how many groups that was."""
+        """Ends and removes groups that killed graders have left; returns how many."""
         left: dict[str, dict[str, Path]] = {}
         for controller, folder in self.folders.items():
             for path in hierarchies.children(folder):
@@ -193,22 +193,22 @@ class Tree:
 
 
 def find() -> Tree | None:
-    """Where groups can be made on this machine, tried out once; None when nowhere.
+    """Where groups can be created on this machine, tried once; None if nowhere.
 
-    In version 2 this may move the grader and what it has started into a group of their own, since
-    a group with processes can't be divided.
+    In version 2 this may move the grader and its children into a new group below their current
+    one, since a group that contains processes can't have subgroups with controllers.
     """
     return _found()[0]
 
 
 def shares_processors() -> bool:
-    """Whether each group has an equal share of the processors."""
+    """Whether each group gets an equal share of the processors."""
     found = find()
     return found is not None and "cpu" in found.folders
 
 
 def missing() -> str:
-    """Why there is no tree, and what to do; empty when there is one."""
+    """Why no groups can be created, and what to do; empty if they can."""
     return _found()[1]
 
 
@@ -218,7 +218,7 @@ def _found() -> tuple[Tree | None, str]:
     for look in (_version_2, _version_1):
         try:
             found = look()
-        except (OSError, ValueError, IndexError) as error:  # whatever a kernel may write there
+        except (OSError, ValueError, IndexError) as error:  # unexpected contents
             found = f"control groups can't be read: {error}"
         if isinstance(found, Tree):
             return found, ""
@@ -235,7 +235,7 @@ def _version_2() -> Tree | str:
         return "cgroup version 2 has no memory controller for the grader"
     if not _divided(own):
         _divide(own)
-    # The nearest comes first, so that a limit set on the grader holds for its students too.
+    # The nearest comes first, so that a limit on the grader applies to its students too.
     for folder in (own, *own.parents):
         if not folder.is_relative_to(mount):
             break
@@ -245,8 +245,8 @@ def _version_2() -> Tree | str:
             if _works(tree):
                 return tree
         if read(folder / "memory.max").strip() not in {"", "max"}:
-            return f"the grader has a memory limit of its own and can't divide it: {_ADVICE}"
-    return f"the cgroup of the grader is not its own to divide: {_ADVICE}"
+            return f"the grader's cgroup has a memory limit and no delegated subtree: {_ADVICE}"
+    return f"the grader's cgroup is not delegated to it: {_ADVICE}"
 
 
 def _version_1() -> Tree | str:
@@ -256,12 +256,12 @@ def _version_1() -> Tree | str:
         if place is not None and os.access(place[1], os.W_OK):
             folders[name] = place[1]
     if "memory" not in folders:
-        return "cgroup version 1 has no memory controller that this user may write"
+        return "cgroup version 1 has no memory controller that this user may write to"
     without_cpu = {name: folder for name, folder in folders.items() if name != "cpu"}
     for tried in (folders, without_cpu, {"memory": folders["memory"]}):
         if _works(Tree(1, tried)):
             return Tree(1, tried)
-    return "no group can be made in the memory controller of cgroup version 1"
+    return "no group can be created in the memory controller of cgroup version 1"
 
 
 def _works(tree: Tree) -> bool:
@@ -274,21 +274,21 @@ def _divided(folder: Path) -> bool:
 
 
 def _divide(folder: Path) -> None:
-    """Shares the controllers of a group between groups below it, if only this grader is in it.
+    """Enables controllers for subgroups of *folder*, if only this grader is in it.
 
-    The grader moves one level down first. Nothing has to move out of the group of all processes.
+    The grader first moves one level down, except in the root group, where it may stay.
     """
     pids = hierarchies.members(folder)
     if not os.access(folder / SHARED, os.W_OK):
         return
-    if not (folder / "cgroup.type").exists():  # only the group of all processes has none
+    if not (folder / "cgroup.type").exists():  # missing only in the root group
         _share(folder)
     elif all(map(_ours, pids)):
         room = folder / f"{hierarchies.prefix()}self"
         room.mkdir(exist_ok=True)
         _move(folder, room)
         _share(folder)
-        if not _divided(folder):  # as it was
+        if not _divided(folder):  # restore the previous state
             _move(room, folder)
             hierarchies.removed(room)
 
@@ -299,7 +299,7 @@ def _share(folder: Path) -> None:
 
 
 def _move(source: Path, target: Path) -> None:
-    for _ in range(10):  # more may be started meanwhile
+    for _ in range(10):  # new processes may start in the meantime
         pids = hierarchies.members(source)
         if not pids:
             break

@@ -1,8 +1,8 @@
 """The system-call filter of a student's process: an allow-list, compiled by libseccomp.
 
-What no notebook has a use for is answered EPERM when it is named here, and ENOSYS when it is not,
-as an older kernel would answer, so that libraries fall back. A call that is allowed by its
-arguments has rules with arguments only: libseccomp lets a rule without arguments win in silence.
+Calls that notebooks do not need get EPERM if they are named here, and otherwise ENOSYS, as from an
+older kernel, so that libraries fall back. A call that is allowed for certain arguments must have
+only rules with arguments: libseccomp silently lets a rule without arguments win.
 """
 
 from __future__ import annotations
@@ -19,26 +19,26 @@ from grader.errors import SetupError
 from grader.runtime.sandbox.calls import ABSENT, ALLOWED, ASKED, NOT_FENCED, REFUSED
 
 Changes = Literal["free", "asked", "refused"]
-"""Changes of the mode and the times of files: whether they are free, the guard is asked, or not."""
+"""Changes to modes and times of files: allowed, passed to the supervisor, or refused."""
 
 _LOW = 0xFFFF_FFFF
-"""The kernel reads only these bits of most arguments, and a comparison without it is evaded."""
+"""The kernel reads only these bits of most arguments; comparing all bits could be evaded."""
 
-# CLONE_NEWNS, NEWCGROUP, NEWUTS, NEWIPC, NEWUSER, NEWPID, NEWNET. NEWTIME is not taken by clone.
+# CLONE_NEWNS, NEWCGROUP, NEWUTS, NEWIPC, NEWUSER, NEWPID, NEWNET. clone ignores NEWTIME.
 _NEW_NAMESPACES = tuple(1 << bit for bit in (17, 25, 26, 27, 28, 29, 30))
 
 _CONNECTED = (1, 5)
 """SOCK_STREAM and SOCK_SEQPACKET."""
 _AF_UNIX, _AF_INET, _AF_INET6, _AF_NETLINK = 1, 2, 10, 16
-# A kind of socket and its protocol: streams, TCP; datagrams, UDP; of netlink, its routes alone.
+# Socket types and protocols: TCP streams, UDP datagrams, and of netlink only routes.
 _INTERNET = ((1, 0), (1, 6), (2, 0), (2, 17))
 _NETWORK = {_AF_INET: _INTERNET, _AF_INET6: _INTERNET, _AF_NETLINK: ((2, 0), (3, 0))}
 _FAMILIES = 64  # more than there are
 
 _TERMINAL = 0x54
-"""The second byte of every ioctl of a terminal: among them those that type for the user."""
+"""The second byte of every terminal ioctl, including those that inject keyboard input."""
 _TIOCSTI, _TIOCLINUX = 0x5412, 0x541C
-# Terminal settings, its size and its processes; then what is said of any descriptor
+# Terminal settings, its size and its processes; then requests for any descriptor
 # (FIONREAD, FIONBIO, FIONCLEX, FIOCLEX, FIOASYNC); then pseudo-terminals (TIOCGPTN, TIOCSPTLCK,
 # TIOCGPTPEER) and TCGETS2 to TCSETSF2.
 _IOCTLS: tuple[int, ...] = (
@@ -46,7 +46,7 @@ _IOCTLS: tuple[int, ...] = (
     *(0x541B, 0x5421, 0x5450, 0x5451, 0x5452),
     *(0x8004_5430, 0x4004_5431, 0x5441, 0x802C_542A, 0x402C_542B, 0x402C_542C, 0x402C_542D),
 )
-# SIOCGIFNAME, -CONF, -FLAGS, -ADDR, -BRDADDR, -NETMASK, -MTU, -HWADDR, -INDEX: to read only.
+# Read-only: SIOCGIFNAME, -CONF, -FLAGS, -ADDR, -BRDADDR, -NETMASK, -MTU, -HWADDR, -INDEX.
 _NETWORK_IOCTLS = (0x8910, 0x8912, 0x8913, 0x8915, 0x8919, 0x891B, 0x8921, 0x8927, 0x8933)
 
 _PR_SET_DUMPABLE = 4
@@ -56,7 +56,7 @@ _PR_SET_DUMPABLE = 4
 _PRCTLS = (*range(1, 5), 15, 16, 21, 23, 29, 30, *range(36, 43), *range(50, 57), 0x5356_4D41)
 
 # F_DUPFD to F_OWNER_UIDS, locks of open files, F_GETLEASE, F_DUPFD_QUERY to F_CREATED_QUERY,
-# F_CANCELLK to the hints of F_SET_FILE_RW_HINT. A lease holds up whoever opens the file next.
+# F_CANCELLK to the hints of F_SET_FILE_RW_HINT. A lease can block other processes.
 _FCNTLS = (*range(18), *range(36, 39), 1025, *range(1027, 1039))
 _LEASES = (1024, 1026, 1040)  # F_SETLEASE, F_NOTIFY, F_SETDELEG
 
@@ -93,37 +93,37 @@ def program(
     changes: Changes = "free",
     cut: bool = True,
 ) -> bytes:
-    """The filter for this machine's processor, as the kernel wants it.
+    """The filter for this machine's processor, as a BPF program for the kernel.
 
-    *network* allows internet sockets, for a network of the process's own; *device* "cuda" what its
-    driver needs; *apart* says that the file system is not that of the machine. *changes* that are
-    not free are for a process beside others of the same user, with nothing but Landlock between
-    them; *cut* allows files to be cut short by their path. SetupError where libseccomp is not
-    there, or can't have the guard asked.
+    *network* allows internet sockets, for a process in a separate network; *device* "cuda" allows
+    the calls of its driver; *apart* says that the process has a separate file system. Restricted
+    *changes* are for a process that only Landlock separates from others of the same user; *cut*
+    allows truncating files by path. Raises SetupError if libseccomp is missing or does not support
+    user notification.
     """
     wanted = rules(network=network, device=device, apart=apart, changes=changes, cut=cut)
     return compiled(wanted)
 
 
 def asked() -> Mapping[str, int]:
-    """The calls in ASKED that this processor has, with their numbers. Raises SetupError."""
+    """The calls in ASKED that exist on this processor, with their numbers. Raises SetupError."""
     seccomp = _library()
     found = {name: seccomp.resolve_syscall(seccomp.Arch.NATIVE, name) for name in ASKED}
     return {name: number for name, number in found.items() if number >= 0}
 
 
 def compiled(wanted: Sequence[Rule], *, architecture: str = "NATIVE") -> bytes:
-    """These rules as a program; a name that this libseccomp or this processor lacks is left out."""
+    """Compiles *wanted*, leaving out names unknown to this libseccomp or this processor."""
     seccomp = _library()
     found = seccomp.SyscallFilter(seccomp.ERRNO(errno.ENOSYS))
-    # 32-bit and x32 calls have other numbers: whoever makes one wants around the filter.
+    # 32-bit and x32 calls have other numbers; using one is an attempt to evade the filter.
     found.set_attr(seccomp.Attr.ACT_BADARCH, seccomp.KILL_PROCESS)
     wanted_architecture = getattr(seccomp.Arch, architecture)
     if wanted_architecture not in {seccomp.Arch.NATIVE, seccomp.system_arch()}:
         found.add_arch(wanted_architecture)
         found.remove_arch(seccomp.system_arch())
-    with contextlib.suppress(OSError):  # before libseccomp 2.5; a list does the same
-        # A tree, so that a call which is decided by its arguments is found in a few steps.
+    with contextlib.suppress(OSError):  # before libseccomp 2.5; then it compiles to a list
+        # A tree, so that calls decided by their arguments are found in a few steps.
         found.set_attr(seccomp.Attr.CTL_OPTIMIZE, 2)
     for action, name, arguments in wanted:
         number = seccomp.resolve_syscall(seccomp.Arch.NATIVE, name)
@@ -143,7 +143,7 @@ def rules(
     changes: Changes = "free",
     cut: bool = True,
 ) -> list[Rule]:
-    """All that is allowed and all that is refused by name, for libseccomp."""
+    """All rules that allow or refuse a call by name, for libseccomp."""
     seccomp = _library()
     allow, refuse = seccomp.ALLOW, seccomp.ERRNO(errno.EPERM)
     cuda = device == "cuda"
@@ -163,11 +163,11 @@ def rules(
     found += [(refuse, "fcntl", (_low(1, number),)) for number in _LEASES]
     found += _sockets(network, apart)
     found += _ioctls(network, cuda)
-    # A process that others can't look into would hide the files that it has open.
+    # A process that is not dumpable would hide its open files from the supervisor.
     hiding = () if apart else (_PR_SET_DUMPABLE,)
     found += [(allow, "prctl", (_low(0, number),)) for number in _PRCTLS if number not in hiding]
     found += [(refuse, "prctl", (_low(0, number),)) for number in hiding]
-    # The personality of every program, and the number that only asks for it.
+    # The default personality, and the value that only queries it.
     found += [(allow, "personality", (_low(0, number),)) for number in (0, _LOW)]
     found += _nodes()
     return found
@@ -186,32 +186,34 @@ def _library() -> ModuleType:
             "the package pyseccomp is not installed, so system calls can't be filtered",
             fix="pip install pyseccomp",
         ) from error
-    except (RuntimeError, OSError, AttributeError) as error:  # not there, not loaded, too old
+    except (RuntimeError, OSError, AttributeError) as error:  # missing, not loadable, or too old
         raise SetupError(
-            "the library libseccomp.so.2 is not there, so system calls can't be filtered", fix=fix
+            "the library libseccomp.so.2 is missing, so system calls can't be filtered", fix=fix
         ) from error
     found: ModuleType = pyseccomp
     return found
 
 
 def _question() -> Any:
-    """The action of asking the guard. Raises SetupError before libseccomp 2.5."""
+    """The action that passes a call to the supervisor. Raises SetupError before libseccomp 2.5."""
     seccomp = _library()
     if not hasattr(seccomp, "NOTIFY"):
-        raise SetupError("this libseccomp can't have the guard asked", fix="install a newer one")
+        raise SetupError(
+            "this libseccomp does not support user notification", fix="install version 2.5 or newer"
+        )
     return seccomp.NOTIFY
 
 
 def _low(argument: int, value: int, mask: int = _LOW) -> Any:
-    """This argument has *value* in the bits of *mask*."""
+    """A condition: the argument, masked by *mask*, equals *value*."""
     seccomp = _library()
     return seccomp.Arg(argument, seccomp.MASKED_EQ, mask, value)
 
 
 def _mappings() -> Iterator[Rule]:
-    """Memory of the process alone or of a file, not shared memory without a file.
+    """Allows private mappings and mappings of files, but not shared anonymous memory.
 
-    Its pages stay when they are no longer mapped, so that no count of a process shows them.
+    Pages of the latter can outlive their mapping, and then no process's memory count shows them.
     """
     seccomp = _library()
     both = _MAP_SHARED | _MAP_ANONYMOUS
@@ -221,7 +223,7 @@ def _mappings() -> Iterator[Rule]:
 
 
 def _new_processes() -> Iterator[Rule]:
-    """Processes and threads, but none in a namespace of its own."""
+    """Allows new processes and threads, but not in new namespaces."""
     seccomp = _library()
     yield seccomp.ALLOW, "clone", (_low(0, 0, sum(_NEW_NAMESPACES)),)
     for flag in _NEW_NAMESPACES:
@@ -229,11 +231,11 @@ def _new_processes() -> Iterator[Rule]:
 
 
 def _other_processes(*, beside: bool) -> Iterator[Rule]:
-    """Limits and priorities of the caller alone: the guard has the same user, and is not its.
+    """Allows changing limits and priorities of the caller only, since the supervisor has its uid.
 
-    A thread is named by its number when its scheduler is set, as every thread of zmq does. So
-    *beside* other processes of the same user nobody gets any but the usual one, and only the
-    calling thread another choice of processors.
+    Setting a scheduler names a thread by its id, which every thread of zmq does. So *beside* other
+    processes of the same user, only the default scheduler can be set, and only the calling thread
+    can change its CPU affinity.
     """
     seccomp = _library()
     equal, other, refuse = seccomp.EQ, seccomp.NE, seccomp.ERRNO(errno.EPERM)
@@ -250,20 +252,19 @@ def _other_processes(*, beside: bool) -> Iterator[Rule]:
     else:
         yield seccomp.ALLOW, "sched_setaffinity", ()
         yield seccomp.ALLOW, "sched_setscheduler", ()
-    # First what the number is one of, a process or a user; then the number.
+    # The first argument says whether the second is a process or a user.
     yield seccomp.ALLOW, "setpriority", (seccomp.Arg(0, equal, 0), seccomp.Arg(1, equal, 0))
     yield refuse, "setpriority", (seccomp.Arg(0, other, 0),)
     yield refuse, "setpriority", (seccomp.Arg(0, equal, 0), seccomp.Arg(1, other, 0))
 
 
 def _sockets(network: bool, apart: bool) -> Iterator[Rule]:
-    """Sockets between processes; those of the internet, streams and datagrams, when asked for.
+    """Allows sockets between processes; with *network*, also TCP and UDP sockets.
 
-    Without a file system *apart*, sockets that lie in it are those of other programs, such as the
-    one by which a user's services are started: then none is connected to, and there are no
-    datagrams, which need no connection.
+    Unless the file system is *apart*, sockets in it belong to other programs, such as the user's
+    service manager. Then connecting is refused, and so are datagrams, which need no connection.
 
-    With them the list of network interfaces, which comes over netlink: torch's gloo begins with it.
+    *network* also allows netlink to list network interfaces, which torch's gloo does first.
     """
     seccomp = _library()
     equal, refuse = seccomp.EQ, seccomp.ERRNO(errno.EPERM)
@@ -286,26 +287,26 @@ def _sockets(network: bool, apart: bool) -> Iterator[Rule]:
         for kind in set(range(16)) - {kind for kind, _ in kinds}:
             yield refuse, "socket", (seccomp.Arg(0, equal, family), _low(1, kind, 0x0F))
     for family in set(range(_FAMILIES)) - {_AF_UNIX, *families}:
-        # zmq, which looks for network interfaces, ends the process for any other error.
+        # zmq looks for network interfaces, and aborts the process on any other error.
         how = seccomp.ERRNO(errno.EOPNOTSUPP) if family == _AF_NETLINK else refuse
         yield how, "socket", (seccomp.Arg(0, equal, family),)
     yield refuse, "socket", (seccomp.Arg(0, seccomp.GE, _FAMILIES),)
 
 
 def _ioctls(network: bool, cuda: bool) -> Iterator[Rule]:
-    """What is said to terminals and to any descriptor; to a driver, all but what terminals take."""
+    """Allows ioctls for terminals and any descriptor; with *cuda*, also all of a driver."""
     seccomp = _library()
     for number in (*_IOCTLS, *(_NETWORK_IOCTLS if network and not cuda else ())):
         yield seccomp.ALLOW, "ioctl", (_low(1, number),)
     for number in (_TIOCSTI, _TIOCLINUX):
         yield seccomp.ERRNO(errno.EPERM), "ioctl", (_low(1, number),)
-    # "Another second byte than a terminal's" is: at least one of its eight bits differs.
+    # "The second byte is not a terminal's" means that at least one of its eight bits differs.
     for bit in (1 << shift for shift in range(8, 16)) if cuda else ():
         yield seccomp.ALLOW, "ioctl", (_low(1, ~(_TERMINAL << 8) & bit, bit),)
 
 
 def _nodes() -> Iterator[Rule]:
-    """Named pipes, sockets and files, but no devices."""
+    """Allows creating named pipes, sockets and files, but no devices."""
     seccomp = _library()
     for name, place in (("mknod", 1), ("mknodat", 2)):
         for kind in (0, _S_IFREG, _S_IFIFO, _S_IFSOCK):

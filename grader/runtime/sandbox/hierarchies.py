@@ -1,4 +1,4 @@
-"""Where the control groups of this process are, and what their files say; nothing here raises."""
+"""Locates the control groups of this process and accesses their files; nothing here raises."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ SHARED = "cgroup.subtree_control"
 
 
 def own_folder(controller: str) -> tuple[Path, Path] | None:
-    """Where a hierarchy is mounted, and the folder of this process in it; "" is version 2."""
+    """The mount point of a hierarchy and this process's folder in it; "" stands for version 2."""
     inside = None
     for line in read(Path("/proc/self/cgroup")).splitlines():
         _, names, path = line.split(":", 2)
@@ -26,7 +26,7 @@ def own_folder(controller: str) -> tuple[Path, Path] | None:
 
 
 def _mounts(controller: str) -> Iterator[tuple[Path, Path]]:
-    """The part of a hierarchy that is mounted, and where."""
+    """Each mounted part of a hierarchy, and its mount point."""
     for line in read(Path("/proc/self/mountinfo")).splitlines():
         left, _, right = line.partition(" - ")
         root, mount = (_unescaped(word) for word in left.split()[3:5])
@@ -41,13 +41,13 @@ def _unescaped(word: str) -> str:
 
 
 def prefix() -> str:
-    """Begins the name of every group of this process: its numbers' namespace, number and start."""
+    """The prefix of this process's group names: pid namespace, process id and start time."""
     fields = about(os.getpid())
     return f"grader-{_namespace()}-{os.getpid()}-{fields[19] if fields else 0}-"
 
 
 def abandoned(name: str) -> bool:
-    """Whether this is the name of a group whose grader is no more."""
+    """Whether *name* is that of a group whose grader has ended."""
     found = re.match(r"grader-(\d+)-(\d+)-(\d+)-", name)
     if found is None or int(found[1]) != _namespace():
         return False
@@ -71,7 +71,7 @@ def _namespace() -> int:
 
 
 def about(pid: int) -> list[str]:
-    """What the kernel says of a process, from its state on; empty when there is none."""
+    """The fields of /proc/PID/stat from the state on; empty if there is no such process."""
     return read(Path(f"/proc/{pid}/stat")).rpartition(")")[2].split()
 
 
@@ -84,17 +84,17 @@ def children(folder: Path) -> list[Path]:
 
 
 def members(folder: Path) -> list[int]:
-    """The processes in a group; those that this process has no number for are 0."""
+    """The process ids in a group; 0 for processes outside of this pid namespace."""
     return [int(word) for word in words(folder / PROCESSES)]
 
 
 def words(path: Path) -> list[str]:
-    """What is in a file, word by word."""
+    """The words in a file."""
     return read(path).split()
 
 
 def read(path: Path) -> str:
-    """What is in a file; empty when there is none."""
+    """The text of a file; empty if there is none."""
     try:
         return path.read_text(encoding="utf-8", errors="replace")
     except OSError:
@@ -102,7 +102,7 @@ def read(path: Path) -> str:
 
 
 def write(path: Path, value: int | str) -> bool:
-    """Whether the kernel took it. A file that is not there is not made."""
+    """Writes to an existing file; returns whether the kernel accepted the value."""
     try:
         descriptor = os.open(path, os.O_WRONLY | os.O_CLOEXEC)
         try:
@@ -115,7 +115,7 @@ def write(path: Path, value: int | str) -> bool:
 
 
 def removed(folder: Path) -> bool:
-    """Whether a group is gone now, which it is not while a process in it is ending."""
+    """Tries to remove a group, which fails while its processes end; returns whether it is gone."""
     try:
         folder.rmdir()
     except FileNotFoundError:

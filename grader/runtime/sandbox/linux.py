@@ -1,4 +1,4 @@
-"""The wall: every layer that Linux offers here, each tried before it is counted on."""
+"""The Linux sandbox: every layer that this machine offers, each tested before use."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ from grader.model import Limits
 from grader.runtime.sandbox import cgroups
 from grader.runtime.sandbox import filter as system_calls
 from grader.runtime.sandbox.base import Layer, Place, sandboxes
-from grader.runtime.sandbox.none import GIB, WATCHED, Bare
+from grader.runtime.sandbox.none import GIB, WATCHED, NoSandbox
 from grader.runtime.sandbox.probing import surveyed
 from grader.runtime.worker import view
 from grader.runtime.worker.plan import Fence, Plan, View
 
 SLOTS = 512
 FIRST_UID = 0x7000_0000
-"""Of student code, when the grader is root. No distribution gives these numbers to anybody, and no
-container shares them out."""
+"""The first user id for student code if the grader is root. No distribution or container runtime
+assigns ids in this range."""
 _BLOCKS = 2**15
-"""Of as many numbers, one for each process that grades: two must not give the same at a time."""
+"""Ids reserved for each grading process, so that two never use the same one at a time."""
 _LIBSECCOMP = "install libseccomp2 (Debian, Ubuntu), libseccomp (Fedora)"
 _GROUPED = {
-    True: "memory and processes are counted together, and each notebook has an equal share of CPU",
-    False: "memory and processes are counted together",
+    True: "limits total memory and processes, and gives each notebook an equal share of CPU",
+    False: "limits total memory and processes",
 }
 _NAMESPACES = ("mount", "pid", "net", "ipc", "uts")
 _SYSTEM = ("/usr", "/bin", "/sbin", "/lib", "/lib64", "/lib32", "/opt/nvidia")
@@ -40,21 +40,21 @@ _SETTINGS = (
     "/etc/localtime", "/etc/fonts", "/etc/mime.types", "/sys/devices/system/cpu",
     "/sys/devices/system/node",
 )  # fmt: skip
-# Not /dev/zero: mapped and shared it is memory that no guard sees.
+# Not /dev/zero: a shared mapping of it is memory that no supervisor sees.
 _DEVICES = ("/dev/null", "/dev/full", "/dev/random", "/dev/urandom")
 _ABOUT_ITSELF = ("/proc/self", "/proc/cpuinfo", "/proc/meminfo", "/proc/stat", "/proc/filesystems")
 
 
-class Walled(Bare):
-    """As many layers as this machine has, the same for every kernel."""
+class LinuxSandbox(NoSandbox):
+    """All layers that this machine offers, the same for every kernel."""
 
     def layers(self) -> tuple[Layer, ...]:
-        """Every layer, found by trying it once in this process's life."""
+        """Every layer; each is tested once per process."""
         grouped = cgroups.find() is not None
         detail = (
             _GROUPED[cgroups.shares_processors()]
             if grouped
-            else (f"not there: {cgroups.missing()}; the guard of each kernel counts instead")
+            else (f"not available: {cgroups.missing()}; each kernel's supervisor counts instead")
         )
         group = Layer("cgroup", grouped, detail)
         found = dict(_survey())
@@ -63,13 +63,13 @@ class Walled(Bare):
         return (*_layers(found, root=os.geteuid() == 0), group)
 
     def plan(self, device: str = "cpu", *, loopback: bool = False) -> Plan:
-        """Every layer that was found to work.
+        """A plan with every layer that works here.
 
-        A *loopback* there is only in a network namespace: without one it would be the machine's.
+        It has a *loopback* only in a network namespace; without one, it would be the machine's.
         """
         found = _survey()
         loopback = loopback and _has(found, "net")
-        # A view without numbers of its own for processes would have no /proc to end them by.
+        # Without a pid namespace, a view would have no /proc by which to end processes.
         spaces = [n for n in _NAMESPACES if _has(found, n) and (n != "mount" or _viewed(found))]
         if _has(found, "user"):
             spaces.insert(0, "user")
@@ -95,36 +95,36 @@ class Walled(Bare):
         )
 
     def uid(self, slot: int) -> int | None:
-        """Somebody whom this machine doesn't know, when the grader runs as root."""
+        """An otherwise unused user id if the grader runs as root; None otherwise."""
         found = _survey()
         if os.geteuid() != 0 or not (_has(found, "switch") or _viewed(found)):
             return None
-        # In a view the few that it knows by name are enough, since nobody else's files are in it.
+        # In a view, the few ids that it maps are enough, since no other user's files are in it.
         block = 0 if _viewed(found) else os.getpid() % _BLOCKS
         return FIRST_UID + block * SLOTS + slot % SLOTS
 
     def inner(self, place: Place) -> Place:
-        """At a path that is the same for all, where there is a view."""
+        """If there is a view, *place* at a path that is the same for all kernels."""
         return Place(Path(view.ROOT)) if _viewed(_survey()) else place
 
     def group(self, name: str, limits: Limits) -> cgroups.Group | None:
-        """One of its own, where this process may make them.
+        """A control group for one kernel, if this process may create groups.
 
-        Raises OSError when the kernel refuses one there: every grade says that it had this layer.
+        Raises OSError if the kernel refuses one: the evidence already lists this layer.
         """
         tree = _tree()
         if tree is None:
             return None
         made = tree.group(name, memory_bytes=limits.memory_bytes, processes=limits.processes)
         if made is None:
-            raise OSError(errno.EAGAIN, "no control group could be made for it")
+            raise OSError(errno.EAGAIN, "its control group could not be created")
         return made
 
     def rlimits(self, limits: Limits, device: str = "cpu") -> Mapping[str, int]:
-        """Those of no sandbox, and a number of processes where it is counted by kernel."""
+        """The limits of NoSandbox, and the number of processes if it is counted per kernel."""
         found = dict(super().rlimits(limits, device))
         if _viewed(_survey()):
-            found["RLIMIT_FSIZE"] = GIB  # all files together have a smaller limit than that
+            found["RLIMIT_FSIZE"] = GIB  # the limit on all files together is smaller
         if _has(_survey(), "user") or self.uid(0) is not None:
             found["RLIMIT_NPROC"] = limits.processes
         return found
@@ -132,7 +132,7 @@ class Walled(Bare):
 
 @cache
 def _survey() -> Mapping[str, str | None]:
-    """What is missing, by layer, with the reason; None for what is there. Raises SetupError."""
+    """Why each feature is missing, by name; None if it is available. Raises SetupError."""
     seen = _view("cpu", proc=True)
     asked = {
         "view": seen,
@@ -145,11 +145,11 @@ def _survey() -> Mapping[str, str | None]:
 
 @cache
 def _asking() -> str | None:
-    """Why a guard can't be asked to make a change for its kernel; None where it can."""
+    """Why a supervisor can't make changes for its kernel; None if it can."""
     try:
         program = _program("cpu", apart=False, changes="asked")
         numbers = dict(system_calls.asked())
-    except SetupError as error:  # also `asked` looks for the library
+    except SetupError as error:  # `asked` loads the library too
         return error.what
     if program is None:
         return "libseccomp is too old"
@@ -161,13 +161,13 @@ def _has(found: Mapping[str, str | None], layer: str) -> bool:
 
 
 def _viewed(found: Mapping[str, str | None]) -> bool:
-    """Whether kernels get a file system of their own."""
+    """Whether kernels get a separate file system."""
     return _has(found, "mount") and _has(found, "pid")
 
 
 @cache
 def _tree() -> cgroups.Tree | None:
-    """Where groups can be made, without those that a killed grader has left."""
+    """Where groups can be created, after removing those that killed graders have left."""
     tree = cgroups.find()
     if tree is not None:
         tree.sweep()
@@ -190,14 +190,14 @@ def _program(
             device=device, network=network, apart=apart, changes=changes, cut=cut
         )
         return base64.b64encode(program).decode()
-    except (SetupError, OSError):  # also a library that knows the call and not the action
+    except (SetupError, OSError):  # including a library that knows the call but not the action
         return None
 
 
 def _view(device: str, *, proc: bool) -> View:
-    """The interpreter with its packages, and what of the system they need; nothing of ours."""
+    """The interpreter, its packages and the system files they need, but nothing of the grader."""
     packages = (sysconfig.get_path("purelib"), sysconfig.get_path("platlib"))
-    # Where this package lies, and where an installer puts its bank beside an editable one.
+    # Where this package is, and where an installer puts its bank beside an editable one.
     ours = {str(PACKAGE), *(f"{folder}/grader" for folder in packages)}
     ours |= {os.path.realpath(folder) for folder in ours}
     gpu = device == "cuda"
@@ -220,7 +220,7 @@ def _view(device: str, *, proc: bool) -> View:
 
 
 def _interpreter() -> Iterable[str]:
-    """The folders that Python and its packages were installed to, and where links to them lead."""
+    """The folders of Python and its packages, and the targets of links to them."""
     folders = {sys.prefix, sys.base_prefix, sys.exec_prefix, *sysconfig.get_paths().values()}
     import site
 
@@ -236,7 +236,7 @@ def _interpreter() -> Iterable[str]:
 
 
 def _outermost(paths: Iterable[str]) -> Iterable[str]:
-    """Each path once, and none that lies in another."""
+    """*paths* without duplicates and without paths inside others."""
     kept: list[str] = []
     for path in sorted(dict.fromkeys(paths)):
         if os.path.islink(path) or not any(path.startswith(k + "/") for k in kept):  # noqa: PTH114
@@ -245,9 +245,9 @@ def _outermost(paths: Iterable[str]) -> Iterable[str]:
 
 
 def _fence(seen: View, has_view: bool) -> Fence:
-    """Through the fence goes the whole view; or, where there is none, what would be in it."""
+    """Landlock rules that allow the whole view; without a view, what it would contain."""
     if has_view:
-        # The folders that everybody may see are mounted already, and writing is what is left.
+        # The view shows only readable folders, so that only writing needs to be restricted.
         write = [view.ROOT, "/dev/shm", "/tmp", "/var/tmp"]  # noqa: S108
         return Fence(read=["/"], names=[], write=write, devices=seen["devices"])
     from grader.runtime.worker.landlock import below
@@ -264,72 +264,72 @@ def _fence(seen: View, has_view: bool) -> Fence:
 
 def _layers(found: Mapping[str, str | None], *, root: bool) -> tuple[Layer, ...]:
     def why(*names: str) -> str:
-        return next((found[n] or "" for n in names if found.get(n)), "it could not be tried")
+        return next((found[n] or "" for n in names if found.get(n)), "it could not be tested")
 
     def either(name: str, there: str, *ways: tuple[str, str], fix: str = "") -> Layer:
-        """Present by the first of the *ways* that works."""
+        """A layer that is present if any of the *ways* works."""
         for way, how in ways:
             if _has(found, way):
                 return Layer(name, True, f"{there}: {how}")
-        return Layer(name, False, f"not there: {why(*(way for way, _ in ways))}", fix)
+        return Layer(name, False, f"not available: {why(*(way for way, _ in ways))}", fix)
 
     spaces = _how_to_get_namespaces(root)
     return (
         Layer("environment", True, "no variable of the grader's environment is inherited"),
         either(
-            "scratch", "home, working and temporary folder are private",
-            ("mount", "in memory, of bounded size"),
+            "scratch", "home, working and temporary folders are private",
+            ("mount", "in memory, of limited size"),
         ) if _has(found, "mount") else Layer(
             "scratch", True,
-            f"home, working and temporary folder are private and removed; {WATCHED}",
+            f"home, working and temporary folders are private and removed afterwards; {WATCHED}",
         ),
         Layer("rlimits", True, "CPU time, memory, file size and open files are limited"),
         either(
-            "user", "a user who owns nothing else",
-            *((("switch", "another number"), ("mount", "another number")) if root else ()),
+            "user", "runs as a user who owns nothing else",
+            *((("switch", "another user id"), ("mount", "another user id")) if root else ()),
             ("user", "a user namespace"),
             fix=spaces,
         ),
         either(
             "files", "only the interpreter, its packages and the scratch folder can be seen",
             ("mount", "a mount namespace"),
-            ("fence", "Landlock, which leaves names, sizes and times to be looked up"), fix=spaces,
+            ("fence", "Landlock, which can't hide names, sizes and times"), fix=spaces,
         ),
         either(
             "metadata", "modes, owners and times of files outside can't be changed",
-            ("mount", "what can be seen is read-only"),
+            ("mount", "a read-only view"),
             *((("switch", "they belong to another user"),) if root else ()),
-            ("asked", "seccomp has the guard asked, which allows it in the scratch folder only"),
-            ("unasked", "seccomp refuses it, also in the scratch folder (shutil.copy fails there)"),
+            ("asked", "seccomp; the supervisor allows changes in the scratch folder only"),
+            ("unasked", "seccomp, also in the scratch folder (shutil.copy fails there)"),
             fix=_LIBSECCOMP if _has(found, "fence") and not _has(found, "filter") else spaces,
         ),
         either(
             "network", "nothing can be reached",
             ("net", "an empty network namespace"),
-            # Seccomp refuses sockets of the internet; those of processes outside only Landlock can.
+            # Seccomp refuses internet sockets; only Landlock refuses sockets of other processes.
             *((("signals", "seccomp and Landlock"),) if _has(found, "filter") else ()), fix=spaces,
         ),
         either(
-            "processes", "no other process can be seen, signalled or left behind",
+            "processes", "no other process can be seen, signaled or left behind",
             ("pid", "a pid namespace"), ("signals", "Landlock"), fix=spaces,
         ),
         either("ipc", "no shared memory with others", ("ipc", "an ipc namespace"), fix=spaces),
-        either("hostname", "a name that tells nothing", ("uts", "a uts namespace"), fix=spaces),
+        either("hostname", "a neutral host name", ("uts", "a uts namespace"), fix=spaces),
         either(
-            "landlock", "files and signals are refused once more",
-            ("fence", "Landlock"), fix="boot a Linux kernel that has Landlock switched on",
+            "landlock", "files and signals are refused a second time",
+            ("fence", "Landlock"), fix="boot a Linux kernel with Landlock enabled",
         ),
         either(
-            "system-calls", "what no notebook has a use for is refused",
+            "system-calls", "calls that notebooks do not need are refused",
             ("filter", "seccomp"), fix=_LIBSECCOMP,
         ),
-        either("privileges", "no capability, and no way to new ones", ("drop", "no_new_privs")),
+        either("privileges", "no capabilities, and no way to gain any", ("drop", "no_new_privs")),
     )  # fmt: skip
 
 
 def _how_to_get_namespaces(root: bool) -> str:
     if root:
-        return "run the container with --cap-add SYS_ADMIN, or outside of one"
+        return "run the container with --cap-add SYS_ADMIN, or run outside of a container"
     for name, fine in (
         ("kernel/apparmor_restrict_unprivileged_userns", "0"),
         ("kernel/unprivileged_userns_clone", "1"),
@@ -341,8 +341,8 @@ def _how_to_get_namespaces(root: bool) -> str:
             return f"sudo sysctl -w {name.replace('/', '.')}={fine}"
         if name.startswith("kernel/apparmor") and value == "1":
             return f"sudo sysctl -w {name.replace('/', '.')}=0"
-    return "allow user namespaces: in a container, run it with a seccomp profile that does"
+    return "allow user namespaces; run a container with a seccomp profile that allows them"
 
 
 if sys.platform == "linux":
-    sandboxes.add("wall")(Walled())
+    sandboxes.add("wall")(LinuxSandbox())

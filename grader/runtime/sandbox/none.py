@@ -1,4 +1,4 @@
-"""No wall: a clean environment, a private folder and resource limits, for notebooks you trust."""
+"""No isolation: only a clean environment, a private folder and resource limits."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from grader.runtime.sandbox.cgroups import Group
 from grader.runtime.worker.plan import Plan
 
 THREADS = 1
-"""Of numerical libraries in one kernel; fixed, so that sums round the same way everywhere."""
+"""Threads of numerical libraries in one kernel; fixed, so that sums round the same everywhere."""
 
 GIB = 2**30
 WATCHED = (
-    "a guard measures them ten times a second or more, and ends a notebook that holds more than "
-    "the limit; what it writes before that comes on top"
+    "a supervisor measures them at least ten times a second and ends a notebook that exceeds the "
+    "limit; until then it can write more than the limit"
 )
 _THREAD_VARIABLES = (
     "OMP_NUM_THREADS",
@@ -29,59 +29,59 @@ _THREAD_VARIABLES = (
     "NUMEXPR_NUM_THREADS",
     "VECLIB_MAXIMUM_THREADS",
 )
-# Where memory of the dead goes to a program, as on most desktops, Linux heeds no limit on its size,
-# not even 0; but 1 is how it knows such a program's own crash, and then nothing is started. Of a
-# file one byte is less than the least there is to write, so there is none either.
+# If core dumps are piped to a program, as on most desktops, Linux ignores every size limit, even 0.
+# But 1 marks a crash of that program itself, and then nothing is started. A core file of at most
+# one byte is too small to be written, so that none appears either.
 _CORE = 1 if sys.platform == "linux" else 0
-# What an interpreter may need to find its libraries and its devices, and nothing that names a
+# Variables that an interpreter may need to find its libraries and devices; none of them names a
 # person, a token or a folder of the grader.
 _KEPT = ("LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "CUDA_HOME", "CUDA_VISIBLE_DEVICES", "SYSTEMROOT")
 
 
-class Bare:
-    """The same user and the same file system as the grader's own."""
+class NoSandbox:
+    """Runs kernels as the grader's own user, in the same file system."""
 
     def layers(self) -> tuple[Layer, ...]:
-        """What is here everywhere, and all that is wanted and missing."""
+        """The layers that exist on every system, and all layers in WANTED as missing."""
         limited = sys.platform != "win32"
-        watched = f" and removed; {WATCHED}" if self.bounded else " and removed"
+        watched = f" and removed afterwards; {WATCHED}" if self.bounded else " and removed"
         return (
             Layer("environment", True, "no variable of the grader's environment is inherited"),
-            Layer("scratch", True, f"home, working and temporary folder are private{watched}"),
+            Layer("scratch", True, f"home, working and temporary folders are private{watched}"),
             Layer("rlimits", limited, "CPU time, memory, file size and open files are limited"),
-            *(Layer(name, False, f"not there: {what}") for name, what in WANTED.items()),
+            *(Layer(name, False, f"not available: {what}") for name, what in WANTED.items()),
         )
 
     def plan(self, device: str = "cpu", *, loopback: bool = False) -> Plan:
-        """Nothing."""
+        """A plan without any layer."""
         del device, loopback
         return Plan(
             namespaces=[], view=None, fence=None, filter=None, asked={}, drop=False, loopback=False
         )
 
     def uid(self, slot: int) -> int | None:
-        """The grader's own user."""
+        """None: the kernel runs as the grader's user."""
         del slot
         return None
 
     def inner(self, place: Place) -> Place:
-        """The same."""
+        """*place* unchanged."""
         return place
 
     def group(self, name: str, limits: Limits) -> Group | None:
-        """None; the guard counts."""
+        """None: the supervisor counts instead."""
         del name, limits
         return None
 
     @property
     def bounded(self) -> bool:
-        """Where a guard looks after them."""
+        """Whether kernels have a supervisor, which measures their files."""
         return sys.platform == "linux"
 
     def rlimits(self, limits: Limits, device: str = "cpu") -> Mapping[str, int]:
-        """CPU time as a last resort behind the wall clock; memory where a limit is given.
+        """CPU time, as a backstop for the wall clock, and memory if it is limited.
 
-        Processes are not limited: the system counts them by user, not by notebook.
+        Processes are not limited, since the system counts them per user, not per notebook.
         """
         found = {
             "RLIMIT_CORE": _CORE,
@@ -90,13 +90,13 @@ class Bare:
             "RLIMIT_NOFILE": 1024,
         }
         if limits.memory_bytes is not None and device == "cpu":
-            # Not RLIMIT_AS: torch reserves far more addresses than it ever uses, and CUDA more
-            # of both.
+            # Not RLIMIT_AS: torch reserves far more addresses than it ever uses, and CUDA even
+            # more.
             found["RLIMIT_DATA"] = limits.memory_bytes
         return found
 
     def wrap(self, command: Sequence[str], place: Place) -> list[str]:
-        """The command as it is."""
+        """*command* unchanged."""
         del place
         return list(command)
 
@@ -120,11 +120,11 @@ class Bare:
 
 
 def _folders(place: Place) -> dict[str, str]:
-    """Where home and temporary files are, in the variables that this system looks at."""
+    """The environment variables of this system for the home and temporary folders."""
     home, temporary = str(place.home), str(place.temporary)
     if sys.platform == "win32":
         return {"USERPROFILE": home, "APPDATA": home, "TEMP": temporary, "TMP": temporary}
     return {"HOME": home, "TMPDIR": temporary}
 
 
-sandboxes.add("off")(Bare())
+sandboxes.add("off")(NoSandbox())

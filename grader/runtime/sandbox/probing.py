@@ -1,7 +1,7 @@
-"""Trying layers of this machine in a process of its own; see `grader.runtime.worker.feature_probe`.
+"""Tests sandbox layers in a separate process; see `grader.runtime.worker.feature_probe`.
 
-That a layer is missing is what such a process finds. When it fails itself, nothing is known of any
-layer, and nobody is to run student code as if none were there.
+That process reports which layers are missing. If it fails itself, nothing is known about any layer,
+and student code must not run as if none were available.
 """
 
 from __future__ import annotations
@@ -17,18 +17,19 @@ from grader.files import PACKAGE
 
 MODULE = "grader.runtime.worker.feature_probe"
 SECONDS = (30.0, 120.0)
-"""For the first time that it is tried, and for another, when the machine had stood still."""
+"""For the first attempt, and for a second one in case the machine had stalled."""
 
 _END = 300
-"""Characters of what was printed last."""
-_FIX = "see what `{command}` says; --sandbox off grades without a wall, for what you trust only"
-_FIX_LATE = "try again when less runs here; --sandbox off grades without a wall, for what you trust"
+"""Characters kept of the last printed line."""
+_OFF = "--sandbox off grades without isolation (only for notebooks that you trust)"
+_FIX = f"run `{{command}}` to see the error; {_OFF}"
+_FIX_LATE = f"try again when the machine is less busy; {_OFF}"
 
 
 def surveyed(asked: Mapping[str, object]) -> Mapping[str, str | None]:
-    """What is missing of what is asked for, with the reason; None for what is there.
+    """Why each of the *asked* features is missing; None if it is available.
 
-    Raises SetupError when that can't be found out.
+    Raises SetupError if that can't be determined.
     """
     data = json.dumps(asked).encode()
     for seconds in SECONDS:
@@ -44,7 +45,7 @@ def surveyed(asked: Mapping[str, object]) -> Mapping[str, str | None]:
 
 
 def on_path() -> dict[str, str]:
-    """Where a new interpreter finds this package when it is not installed but lies on the path."""
+    """Environment with which a new interpreter finds this package if it is not installed."""
     root = str(PACKAGE.parent)
     return {"PYTHONPATH": root} if root in map(os.path.abspath, sys.path) else {}
 
@@ -58,7 +59,7 @@ def _said(data: bytes, seconds: float) -> Mapping[str, str | None]:
     )
     found = json.loads(done.stdout)
     if not isinstance(found, dict):
-        raise ValueError("it said nothing of any layer")
+        raise ValueError("it reported no layer")
     return found
 
 
@@ -68,7 +69,7 @@ def _command() -> list[str]:
 
 def _untried(why: str, fix: str) -> SetupError:
     return SetupError(
-        f"the layers of the sandbox could not be tried: {why}",
+        f"the sandbox layers could not be tested: {why}",
         where=MODULE,
         fix=fix.format(command=" ".join([*_command(), "< /dev/null"])),
     )
@@ -79,7 +80,7 @@ def _how(status: int) -> str:
 
 
 def _end(printed: bytes | None) -> str:
-    """The last line of what was printed, where Python says what is wrong."""
+    """The last printed line, which holds Python's error message."""
     lines = (printed or b"").decode("utf-8", "replace").split("\n")
     last = next((line.strip() for line in reversed(lines) if line.strip()), "")
     return f", {last[-_END:]}" if last else ""

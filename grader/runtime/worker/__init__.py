@@ -1,1 +1,1 @@
-"""What runs right of the wall, in the student's process: the standard library and no secret."""
+"""Code that runs in the student's process: standard library only, without secrets."""

@@ -26,7 +26,7 @@ _TEXT = 300
 
 
 def main() -> None:
-    """Tries everything, and prints what came of it."""
+    """Tests every requested layer, and prints the results."""
     asked = json.load(sys.stdin)
     with tempfile.TemporaryDirectory(prefix="grader-") as folder:
         found = {name: _tried(attempt) for name, attempt in _attempts(asked, folder).items()}
@@ -74,7 +74,7 @@ def _attempts(asked: dict[str, Any], folder: str) -> dict[str, Callable[[], None
 
 
 def _tried(attempt: Callable[[], None]) -> str | None:
-    """What went wrong with *attempt* in a process of its own; None when nothing did."""
+    """Runs *attempt* in a new process; returns why it failed, or None if it succeeded."""
     here, there = os.pipe()
     pid = os.fork()
     if pid == 0:
@@ -93,7 +93,7 @@ def _tried(attempt: Callable[[], None]) -> str | None:
     os.waitpid(pid, 0)
     if said == b"+":
         return None
-    return said.decode("utf-8", "replace") or "the process that tried it was killed"
+    return said.decode("utf-8", "replace") or "the process that tested it was killed"
 
 
 def _apart(flag: int) -> None:
@@ -122,11 +122,11 @@ def _filter(program: str | None) -> None:
         syscalls.unshare(syscalls.CLONE_NEWUSER)
     except OSError:
         return
-    raise OSError("the filter was loaded and refuses nothing")
+    raise OSError("the filter was loaded but refuses nothing")
 
 
 def _asked(program: str, numbers: dict[str, int], folder: str) -> None:
-    """A child that changes a file of its own and one of another folder, both by the guard."""
+    """Starts a child that changes a file in its folder and one outside, through the supervisor."""
     ours, theirs = socket.socketpair()
     inside, outside = os.path.join(folder, "in"), os.path.join(folder, "out")  # noqa: PTH118
     for place in (inside, outside):
@@ -154,18 +154,18 @@ def _asked(program: str, numbers: dict[str, int], folder: str) -> None:
     _, status = os.waitpid(pid, 0)
     modes = [os.stat(place).st_mode & 0o777 for place in (inside, outside)]  # noqa: PTH116
     if status or modes[0] != 0o710 or modes[1] == 0o710:
-        raise OSError("the kernel doesn't let the guard be asked about system calls")
+        raise OSError("the kernel does not support seccomp user notification")
 
 
 def _fence(folder: str) -> None:
     if landlock.abi() == 0:
-        raise OSError("this kernel has no Landlock, or it was not switched on")
+        raise OSError("this kernel has no Landlock, or it is not enabled")
     landlock.restrict(read=[folder], write=[], devices=[], network=False)
     try:
         os.close(os.open("/etc/passwd", os.O_RDONLY))
     except OSError:
         return
-    raise OSError("the restriction was accepted and restricts nothing")
+    raise OSError("the restriction was accepted but has no effect")
 
 
 def _signals(folder: str) -> None:
@@ -173,7 +173,7 @@ def _signals(folder: str) -> None:
     with here, there:
         done = landlock.restrict(read=[folder], write=[], devices=[], network=False)
     if "signals" not in done:
-        raise OSError("this kernel's Landlock does not know of signals (it needs 6.12)")
+        raise OSError("this kernel's Landlock can't restrict signals (that needs Linux 6.12)")
 
 
 if __name__ == "__main__":

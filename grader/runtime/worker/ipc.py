@@ -1,6 +1,6 @@
-"""Short messages between the grader, the parent of the kernels and their guards.
+"""Short messages between the grader, the fork server and the supervisors.
 
-They go over SOCK_SEQPACKET pairs, which keep messages apart and carry open files. A student's
+They use SOCK_SEQPACKET pairs, which preserve message boundaries and carry open files. A student's
 process never holds one of these sockets.
 """
 
@@ -21,19 +21,19 @@ _TRACE = 2_000
 
 
 def pair() -> tuple[socket.socket, socket.socket]:
-    """Two ends of one line."""
+    """The two ends of a new line."""
     return socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
 
 
 def say(line: socket.socket, message: Mapping[str, Any], files: Sequence[int] = ()) -> None:
-    """Sends *message* with open files. Raises OSError when nobody listens any more."""
+    """Sends *message* with open files. Raises OSError if the other end is closed."""
     data = json.dumps(message).encode()
     extra = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", files))] if files else []
     line.sendmsg([data], extra, socket.MSG_NOSIGNAL)
 
 
 def hear(line: socket.socket) -> tuple[dict[str, Any] | None, list[int]]:
-    """The next message and its files; None when the other end is gone."""
+    """The next message and its files; None if the other end is closed."""
     room = socket.CMSG_SPACE(_MOST_FILES * 4)
     try:
         data, extra, _, _ = line.recvmsg(_LONGEST, room, socket.MSG_CMSG_CLOEXEC)
@@ -53,9 +53,9 @@ def hear(line: socket.socket) -> tuple[dict[str, Any] | None, list[int]]:
 
 
 def failure(error: BaseException) -> str:
-    """What is told of an exception: a line with its type and message, then where it was raised.
+    """A report of an exception: a line with its type and message, then where it was raised.
 
-    The line is what a student may be told in the end, and the rest is for a log.
+    Students may see the first line; the rest is for the log.
     """
     said = error.strerror if isinstance(error, OSError) else None  # without the file's name
     first = f"{type(error).__name__}: {said or error}".splitlines()[0]

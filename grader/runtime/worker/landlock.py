@@ -82,7 +82,7 @@ def absent() -> str:
     except OSError as error:
         return {
             errno.ENOSYS: "this kernel was built without Landlock, or is older than 5.13",
-            errno.EOPNOTSUPP: "Landlock is off: add it to the list lsm= on the kernel command line",
+            errno.EOPNOTSUPP: "Landlock is off: add it to lsm= on the kernel command line",
         }.get(error.errno or 0, "a filter around this process refuses Landlock's system calls")
     return ""
 

@@ -1,4 +1,4 @@
-"""What a parent and its kernels are locked in with: plain JSON, made left of the wall."""
+"""The restrictions on a fork server and its kernels, as plain JSON from the grader."""
 
 from __future__ import annotations
 
@@ -6,58 +6,58 @@ from typing import TypedDict
 
 
 class View(TypedDict):
-    """The file system that is to be seen: nothing but what is listed."""
+    """The visible file system, which contains only what is listed."""
 
     read: list[str]
-    """Folders and files, read-only, at their own paths; links are made again as links."""
+    """Folders and files, shown read-only at their own paths; links stay links."""
     hide: list[str]
-    """Folders below those that are to look empty."""
+    """Folders below those that appear empty."""
     devices: list[str]
     texts: dict[str, str]
-    """Small files made up for the purpose, such as /etc/passwd."""
+    """Small generated files, such as /etc/passwd."""
     proc: bool
-    """Whether a new /proc may be mounted; else there is none."""
+    """Whether to mount a new /proc; otherwise there is none."""
 
 
 class Fence(TypedDict):
-    """What Landlock lets through."""
+    """The Landlock rules: what they allow."""
 
     read: list[str]
     names: list[str]
-    """Folders that may be listed, while only some of what is in them may be read."""
+    """Folders that may be listed although only parts of their contents may be read."""
     write: list[str]
     devices: list[str]
 
 
 class Plan(TypedDict):
-    """The layers that are wanted; what is None or absent stays as it is."""
+    """The layers to apply; None or an empty value applies nothing."""
 
     namespaces: list[str]
-    """Of user, mount, pid, net, ipc and uts."""
+    """Names among user, mount, pid, net, ipc and uts."""
     view: View | None
     fence: Fence | None
     filter: str | None
     """The seccomp program, in base64."""
     asked: dict[str, int]
-    """Calls, with their numbers, of which the filter asks the guard."""
+    """Numbers of the calls that the filter passes to the supervisor, by name."""
     drop: bool
-    """Give up capabilities and the way to new privileges."""
+    """Whether to drop capabilities and prevent new privileges."""
     loopback: bool
 
 
 class Start(TypedDict):
-    """One kernel to start."""
+    """The settings of one kernel to start."""
 
     name: str
     root: str
     """The folder of the kernel as it sees it, with home, work and tmp in it."""
     uid: int | None
-    """Whom to become, when the parent is root."""
+    """The user id to switch to if the fork server is root."""
     scratch_bytes: int
     memory_bytes: int | None
-    """For the guard to watch; None where the system does."""
+    """Memory limit for the supervisor to watch; None if the system enforces it."""
     processes: int | None
-    """The same for the number of processes."""
+    """Process limit for the supervisor to watch; None if the system enforces it."""
     rlimits: dict[str, int]
     environment: dict[str, str]
     seed: int

@@ -1,9 +1,9 @@
-"""Changes the mode and the times of files for a process that may not, in its own folder alone.
+"""Changes modes and times of files on behalf of a sandboxed process, in its own folder only.
 
-Landlock has no right for these changes, and a system-call filter can't see which file is meant.
-So the filter asks: the kernel holds the call and tells the guard, who looks which file that is,
-makes the change itself if the file lies in the folder of the submission, and gives the answer. What
-the process writes over its arguments meanwhile changes nothing, since they are read once.
+Landlock can't restrict these changes, and a system-call filter can't see which file is meant. So
+the kernel suspends the call and notifies the supervisor, which looks up the file, makes the change
+itself if the file is in the submission's folder, and replies. The process can't interfere by
+overwriting its arguments, since they are read only once.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""The first process of a submission: it starts the kernel, and all of it ends with the guard.
+"""The supervisor: the first process of a submission, which starts the kernel and ends with it.
 
-Where there are pid namespaces it is number 1 of a new one, so that the system itself ends every
-process when the guard ends. Elsewhere it adopts what its descendants leave behind, and ends it.
+With pid namespaces it is process 1 of a new one, so that the system ends every process when the
+supervisor ends. Otherwise it adopts the orphans of its descendants, and ends them.
 """
 
 from __future__ import annotations
@@ -205,4 +205,4 @@ def _only(files: Sequence[int]) -> list[int]:
 
 
 if sys.platform != "linux":  # pragma: no cover
-    raise ImportError("guards are for Linux")
+    raise ImportError("supervisors run on Linux only")

@@ -1,4 +1,4 @@
-"""What a guard does while its kernel runs: it serves the line, and looks at what is used."""
+"""The supervisor's main loop: serves the grader's line, and checks the kernel's resource use."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Searches everything that a student would get for what no student may get."""
+"""Searches everything that students would get for secrets."""
 
 from grader.security.leaks.records import Bounds, Finding
 from grader.security.leaks.search import Searched, find_leaks, prepare, search_folder

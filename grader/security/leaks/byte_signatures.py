@@ -1,4 +1,4 @@
-"""Secrets that are bytes, looked for all at once."""
+"""Searches for all binary secrets at once."""
 
 from __future__ import annotations
 
@@ -8,16 +8,16 @@ import numpy as np
 
 
 class Needles:
-    """Stretches of eight bytes, each of which stands for a secret."""
+    """Sequences of eight bytes, each of which identifies a secret."""
 
     def __init__(self, table: Mapping[bytes, tuple[str, str]]):
         self._what = dict(table)
-        # A handful of zeros is in every file.
+        # Runs of zeros are in every file.
         told = [one for one in self._what if len(set(one)) >= 4]
         self._table = np.sort(np.frombuffer(b"".join(told), dtype="<u8"))
 
     def find(self, data: bytes) -> Iterator[tuple[tuple[str, str], int]]:
-        """What is in *data* and where, each once."""
+        """Each secret found in *data* once, with its position."""
         seen = set()
         for shift in range(8 if len(self._table) else 0):
             count = (len(data) - shift) // 8

@@ -1,4 +1,4 @@
-"""Digests of answers: a key that can be guessed is given away by a hash of it."""
+"""Digests of answers: a hash of an easily guessed key reveals the key."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import numpy as np
 
 SALTED_STUDENTS = 40
-"""For more, only digests without salt are tried."""
+"""For more students, only unsalted digests are searched."""
 _HEX = re.compile(r"(?<![0-9A-Fa-f])[0-9A-Fa-f]{16,128}(?![0-9A-Fa-f])")
 _BASE64 = re.compile(r"(?<![A-Za-z0-9+/_-])[A-Za-z0-9+/_-]{22,88}={0,2}(?![A-Za-z0-9+/_=-])")
 _SIZES = {16, 20, 28, 32, 48, 64}
@@ -32,7 +32,7 @@ _OTHERS: tuple[_Algorithm, ...] = (
 
 
 class Digests:
-    """Of every form in which a key may have been hashed; made when a digest is first met."""
+    """Digests of every form in which a key may be hashed; computed when first needed."""
 
     def __init__(self, wanted: Wanted, salts: tuple[str, ...]):
         self._wanted = wanted
@@ -40,7 +40,7 @@ class Digests:
         self._named = [one for named in wanted.named.values() for one in named]
 
     def find(self, text: str) -> Iterator[tuple[int, str, str]]:
-        """Place, answer's name and what the digest begins with, for every one that fits."""
+        """Position, answer's name and first digits of every digest of a key in *text*."""
         seen = [(bytes.fromhex(f[0][:16]), f.start()) for f in _HEX.finditer(text)]
         for found in _BASE64.finditer(text):
             data = _unbase64(found[0])
@@ -87,7 +87,7 @@ class Digests:
 
 
 def _forms(one: Named) -> Iterator[str]:
-    """How the key may have been written before it was hashed."""
+    """The texts of a key that may have been hashed."""
     kind = kinds.find(one.key.part.kind)
     if kind.needs_solution:
         return

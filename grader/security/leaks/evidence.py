@@ -1,4 +1,4 @@
-"""What speaks for a leak in one file, put together: little by little, or at once."""
+"""Collects the evidence for leaks in one file and decides what to report."""
 
 from __future__ import annotations
 
@@ -19,35 +19,35 @@ from grader.security.leaks.visible import Visible
 from grader.security.leaks.words import ENOUGH, shingles, squeezed
 
 ENOUGH_BITS = 7.0
-"""Beyond what chance explains: one false alarm in some hundred files full of numbers."""
+"""Threshold in bits: about one false alarm in a hundred files full of numbers."""
 _FEWEST_NAMES = 3
 _SMALL_CLASS = 4
 
 
 _RELEASE = re.compile(r'"private_key"\s*:\s*"[A-Za-z0-9+/]{43}=')
 _OF_VIEWS = 3.0
-"""Bits: there are some eight views of a text, in each of which numbers may come about by chance."""
+"""Allowance in bits for about eight views of a text, any of which may match by chance."""
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where something was seen; the plainest place of several is shown."""
+    """Where something was seen; of several places, the most readable one is shown."""
 
     path: str
     line: int | None
     how: tuple[str, ...]
 
     def finding(self, kind: str, detail: str) -> Finding:
-        """What was found here."""
+        """A finding at this place."""
         return Finding(path=self.path, line=self.line, kind=kind, detail=detail, how=self.how)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Search:
-    """What every file is searched for, and with what."""
+    """The secrets to search for, and the tools for it."""
 
     release: str
-    """Its id."""
+    """The id of the release."""
     wanted: Wanted
     visible: Visible
     judge: Judge
@@ -57,14 +57,14 @@ class Search:
 
 @dataclass(kw_only=True)
 class Evidence:
-    """Of one file, with everything that is inside it."""
+    """The evidence in one file, including archives inside it."""
 
     search: Search
     scope: frozenset[str]
-    """The students who may get this file."""
+    """The students who would get this file."""
     _found: dict[tuple[str, str], Place] = field(default_factory=dict)
     _numbers: dict[str, Place | None] = field(default_factory=dict)
-    """Every strong number of the file; with its place when it may be a secret one."""
+    """Every distinctive number of the file, with its place if it may be a secret."""
     _words: dict[tuple[str, str], dict[int, Place]] = field(default_factory=dict)
     _pairs: dict[tuple[str, str], tuple[Pair, Place]] = field(default_factory=dict)
     _runs: dict[tuple[str, ...], Place] = field(default_factory=dict)
@@ -73,12 +73,12 @@ class Evidence:
     """Long numbers of hidden cases, by part."""
 
     def bytes(self, data: bytes, place: Callable[[int], Place]) -> None:
-        """Looks for secrets that are bytes."""
+        """Searches *data* for binary secrets."""
         for what, at in self.search.needles.find(data):
             self._found.setdefault(what, place(at))
 
     def text(self, view: View, place: Callable[[int], Place], *, is_name: bool = False) -> None:
-        """Looks for everything that can be told from text."""
+        """Searches *view* for all secrets that can be recognized in text."""
         self._search_numbers(view.text, place)
         self._search_words(view.text, place)
         for pair in pairs(view.text, self.search.wanted, is_name=is_name):
@@ -93,7 +93,7 @@ class Evidence:
             self._found.setdefault(("pack key", what), place(token.start()))
         whole = _RELEASE.search(view.text)
         if whole is not None:
-            self._found.setdefault(("release", "a whole release.json"), place(whole.start()))
+            self._found.setdefault(("release", "a complete release.json"), place(whole.start()))
 
     def _search_numbers(self, text: str, place: Callable[[int], Place]) -> None:
         wanted, visible = self.search.wanted, self.search.visible
@@ -132,13 +132,13 @@ class Evidence:
                 self._found.setdefault(what, place(_place_in(text, string)))
 
     def findings(self) -> Iterator[Finding]:
-        """All that it comes to."""
+        """All findings in the file."""
         for (kind, detail), place in self._found.items():
             yield place.finding(kind, detail)
         for (kind, problem), hits in self._words.items():
             if len(hits) >= ENOUGH:
                 first = next(iter(hits.values()))
-                yield first.finding(kind, f"of {problem}, {len(hits) + 6} words or more")
+                yield first.finding(kind, f"of {problem}, at least {len(hits) + 6} words")
         yield from self._from_runs()
         told: set[str] = set()
         yield from self._from_pairs(told)
@@ -149,7 +149,7 @@ class Evidence:
         chance = math.log2(len(wanted.runs) + 1) + math.log2(self._sequences + 1)
         seen = set()
         for part, numbers in self._hidden.items():
-            if len(numbers) >= 2:  # a third or pi may be in any file
+            if len(numbers) >= 2:  # 1/3 or pi may be in any file
                 what = wanted.hidden_parts[part]
                 seen.add(what)
                 yield next(iter(numbers.values())).finding("hidden case", f"numbers {what}")
@@ -161,7 +161,7 @@ class Evidence:
                 yield place.finding(kind, f"numbers {what}")
 
     def _from_numbers(self, told: set[str]) -> Iterator[Finding]:
-        """Numbers without a name: how unlikely is it that so many are somebody's keys?"""
+        """Findings from unnamed numbers, if so many are unlikely to match keys by chance."""
         wanted = self.search.wanted
         lengths: dict[int, int] = {}
         for digits in self._numbers:
@@ -193,7 +193,7 @@ class Evidence:
             yield place.finding("key", what)
 
     def _chance(self, names: list[Label]) -> float:
-        """How many keys a student has that a number may happen to be, as a power of two."""
+        """Log2 of the number of keys of one student that a number could match by chance."""
         labels = self.search.wanted.labels
         plain = [label for label in labels if not label.is_other]
         each = math.log2(len(plain) / len(self.search.wanted.students) + 1)
@@ -227,7 +227,7 @@ class Evidence:
         weak: list[tuple[Pair, Place, frozenset[str]]],
         wrong: list[tuple[Pair, frozenset[str]]],
     ) -> Iterator[Pair]:
-        """Short answers that are all right for one student: three or more of them."""
+        """A student for whom three or more short answers are all right."""
         best: tuple[float, list[Pair]] = (0.0, [])
         for student in sorted({s for _, _, right in weak for s in right}):
             mine = {pair.name: pair for pair, _, right in weak if student in right}
@@ -245,9 +245,9 @@ class Evidence:
         if not pair.strong or pair.alias:
             return False
         if not _is_number(pair):
-            # In a large class every letter is right for somebody.
+            # In a large class, every letter is right for some student.
             return len(self.scope) <= _SMALL_CLASS or 2 * len(right) >= len(self.scope)
-        # Points stand beside names as well: `{"q1_size": 2, "q2_fits": 1}`.
+        # Points appear beside names too: `{"q1_size": 2, "q2_fits": 1}`.
         told = sum(_is_number(p) and p.strong and not p.alias for p, _ in self._pairs.values())
         missed = sum(
             _is_number(p) and p.strong and not p.alias and not one & self.scope for p, one in wrong
@@ -279,6 +279,6 @@ def _worth(pair: Pair) -> float:
 
 
 def _place_in(text: str, squeezed_part: str) -> int:
-    """Where a text stands that was found without its white space."""
+    """The position in *text* of a match in its text without white space."""
     found = re.search(r"\s*".join(map(re.escape, squeezed_part[:200])), text)
     return found.start() if found else 0

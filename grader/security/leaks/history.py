@@ -1,4 +1,4 @@
-"""Every object of a git repository, whether anything still refers to it or not."""
+"""Reads every object of a git repository, including unreferenced ones."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from grader.security.leaks.records import LATE, Budget, Piece
 
 _WAIT_SECONDS = 10.0
 _MOST_FAILURES = 20
-"""Objects at which git may give up; it is started anew for what comes after them."""
+"""Objects at which git may fail; after each, it is restarted for the remaining ones."""
 _MOST_LINKS = 3_000_000
-"""Entries of trees that are remembered to say in which commit a file was."""
+"""Tree entries that are remembered, to name the commit that contains a file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,22 +31,22 @@ class _Object:
 
 
 class History:
-    """One repository. Nothing of its own settings is read, and nothing in it is run."""
+    """One repository. Its settings are not read, and nothing in it is run."""
 
     def __init__(self, repository: Path, name: str, budget: Budget):
         self._repository = repository
         self._prefix = f"{name}: " if name else ""
         self._budget = budget
         self.objects = 0
-        # From a tree or blob to a tree or commit that has it, and under which name.
+        # Maps a tree or blob to a tree or commit that contains it, and its name there.
         self._parents: dict[str, tuple[str, str]] = {}
         self._kinds: dict[str, str] = {}
 
     def pieces(self) -> Iterator[Piece]:
-        """Contents, messages and names; the paths are made by `place` once all was read."""
+        """Contents, messages and names; `place` computes the paths once everything was read."""
         if shutil.which("git") is None:
             raise SetupError(
-                "the folder has a git history, and git is not installed",
+                "the folder has a git history, but git is not installed",
                 where=str(self._repository),
                 fix="install git, or search a copy without .git",
             )
@@ -57,14 +57,14 @@ class History:
                 yield from self._contents(listed, environment)
 
     def place(self, path: str) -> str:
-        """`COMMIT:FILE` for what `pieces` called by an object's id."""
+        """`COMMIT:FILE` for an object's id, which `pieces` uses as its path."""
         found = re.match(r"git:([0-9a-f]{40,64})(.*)", path, re.S)
         if found is None:
             return path
         return f"{self._prefix}{self._origin(found[1])}{found[2]}"
 
     def knows(self, path: str) -> bool:
-        """Whether the object is one of this repository."""
+        """Whether the object belongs to this repository."""
         found = re.match(r"git:([0-9a-f]{40,64})", path)
         return found is not None and found[1] in self._kinds
 
@@ -82,7 +82,7 @@ class History:
         return f"{one[:10]} (in no commit{f', named {where}' if where else ''})"
 
     def _environment(self, home: Path) -> dict[str, str]:
-        """A repository of ours with the other's objects, whose settings git never sees."""
+        """A temporary repository that shares the objects, so that git never reads the settings."""
         (home / "refs").mkdir()
         (home / "objects").mkdir()
         (home / "HEAD").write_text("ref: refs/heads/none\n", encoding="utf-8")
@@ -125,7 +125,7 @@ class History:
         )
 
     def _listed(self, environment: dict[str, str]) -> list[_Object]:
-        """All objects, loose and packed, without looking at any reference."""
+        """All objects, loose and packed, whether referenced or not."""
         found: list[_Object] = []
         process = self._git(environment, "--batch-all-objects", "--batch-check", "--unordered")
         with _ended(process) as (_, out):
@@ -164,7 +164,7 @@ class History:
                     yield from self._object(one, data)
                 else:
                     return
-        what = f"git gave up {_MOST_FAILURES} times; what comes after that was not searched"
+        what = f"git failed {_MOST_FAILURES} times; the remaining objects were not searched"
         self._budget.skip(f"{self._prefix}history", what)
 
     def _object(self, one: _Object, data: bytes) -> Iterator[Piece]:
@@ -186,13 +186,13 @@ class History:
 
 
 def _message(commit: bytes) -> bytes:
-    """A commit without the ids of its tree and parents, which look like digests."""
+    """A commit without the ids of its tree and parents, which resemble digests."""
     lines = commit.split(b"\n")
     return b"\n".join(line for line in lines if not line.startswith((b"tree ", b"parent ")))
 
 
 def _entries(tree: bytes, width: int) -> Iterator[tuple[str, str]]:
-    """Names and ids in a tree object."""
+    """The names and ids in a tree object."""
     at = 0
     while at < len(tree):
         end = tree.find(b"\0", at)
@@ -218,7 +218,7 @@ def _asked(into: IO[bytes], out: IO[bytes], one: _Object) -> bytes | None:
 
 @contextlib.contextmanager
 def _ended(process: subprocess.Popen[bytes]) -> Iterator[tuple[IO[bytes], IO[bytes]]]:
-    """The process's ends, and its end."""
+    """The stdin and stdout of *process*, which is ended on exit."""
     if process.stdin is None or process.stdout is None:
         raise RuntimeError("git was started without pipes")
     try:

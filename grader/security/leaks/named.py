@@ -1,4 +1,4 @@
-"""Values that stand beside the name of an answer, judged as if a student had given them."""
+"""Finds values beside the name of an answer, and judges them like a student's answer."""
 
 from __future__ import annotations
 
@@ -52,26 +52,26 @@ _MOST_JUDGED = 50_000
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """A name with the value beside it."""
+    """The name of an answer with the value beside it."""
 
     name: str
     value: str
     at: int
     strong: bool
-    """Whether the one is said to be the other, rather than merely standing beside it."""
+    """Whether the text assigns the value to the name, rather than just placing it beside."""
     alias: bool = False
-    """Whether it is called by another name than its own."""
+    """Whether the text uses an alias of the name."""
 
 
 def pairs(text: str, wanted: Wanted, *, is_name: bool = False) -> Iterator[Pair]:
-    """Every answer's name in *text*, in whatever form, with what stands beside it."""
+    """Every name or alias of an answer in *text*, with the value beside it."""
     yield from beside(text, wanted.named, is_name=is_name)
     yield from _in_columns(text, wanted)
     yield from _by_alias(text, wanted)
 
 
 def beside(text: str, names: Container[str], *, is_name: bool = False) -> Iterator[Pair]:
-    """Every one of *names* in *text* with what stands beside it."""
+    """Every occurrence of one of *names* in *text*, with the value beside it."""
     places = [(f.start(), *known) for f in _NAME.finditer(text) if (known := _known(f[0], names))]
     for index, (start, name, length) in enumerate(places):
         end = places[index + 1][0] if index + 1 < len(places) else len(text)
@@ -79,7 +79,7 @@ def beside(text: str, names: Container[str], *, is_name: bool = False) -> Iterat
 
 
 def _known(written: str, names: Container[str]) -> tuple[str, int] | None:
-    """The answer's name that this begins with: its own name may be followed by more."""
+    """The answer's name with which *written* begins, and its length; None if there is none."""
     while written:
         if written in names:
             return written, len(written)
@@ -126,7 +126,7 @@ _SEPARATORS = re.compile(r"[,;\t|]")
 
 
 def _in_columns(text: str, wanted: Wanted) -> Iterator[Pair]:
-    """Names in a line, and their values below them, as in a table."""
+    """Names in one line with their values below them, as in a table."""
     at = 0
     columns: tuple[str, list[str]] | None = None
     for line in text.splitlines(keepends=True):
@@ -161,25 +161,25 @@ def _as_alias(text: str, name: str, found: re.Match[str]) -> Iterator[Pair]:
     if said is not None:
         value = _value(text, said.end())
         if value:
-            # "The answer to question 3 (b) is B" says as much as the name would.
+            # "The answer to question 3 (b) is B" reveals as much as the name would.
             before = text[max(0, found.start() - 60) : found.start()].rpartition("\n")[2]
             plain = strong is not None and _ANSWER.search(before) is not None
             yield Pair(name, value, found.start(), plain, alias=not plain)
 
 
 class Judge:
-    """Says for whom a value would earn full marks."""
+    """Determines for which students a value would earn full marks."""
 
     def __init__(self, wanted: Wanted):
         self._wanted = wanted
         self._known: dict[tuple[str, str], tuple[frozenset[str], bool]] = {}
 
     def right_for(self, pair: Pair) -> frozenset[str]:
-        """The students for whom it is right; nobody for what is no answer."""
+        """The students for whom the value is right; none if it can't be read as an answer."""
         return self._of(pair)[0]
 
     def is_readable(self, pair: Pair) -> bool:
-        """Whether it would count as an answer at all."""
+        """Whether the value can be read as an answer."""
         return self._of(pair)[1]
 
     def _of(self, pair: Pair) -> tuple[frozenset[str], bool]:
@@ -202,14 +202,14 @@ class Judge:
         return frozenset(right), readable
 
     def points_of(self, pair: Pair) -> float:
-        """What the answer is worth, which is often written beside its name."""
+        """The points of the answer, which are often written beside its name."""
         return self._wanted.named[pair.name][0].points
 
 
 def _share(raw: Raw, one: Named) -> float | None:
     kind = kinds.find(one.key.part.kind)
     if kind.needs_solution:
-        return None  # code: told by its words
+        return None  # code is recognized by its words instead
     try:
         return kind.judge(kind.read(raw, one.key), one.key).share
     except Exception:  # noqa: BLE001 - any text at all comes here, and most of it is no answer
@@ -218,11 +218,11 @@ def _share(raw: Raw, one: Named) -> float | None:
 
 @lru_cache(maxsize=10_000)
 def _raws(value: str) -> tuple[Raw, ...]:
-    """What a student may have meant who wrote this."""
+    """The values that a student who wrote *value* may have meant."""
     meant: list[object] = []
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of texts that look like numbers at first
+            warnings.simplefilter("ignore")  # about texts that look like numbers at first
             meant.append(ast.literal_eval(value))
     except (ValueError, SyntaxError, MemoryError, RecursionError, TypeError, OverflowError):
         bare = value.strip("\"'`[]{}() ")
@@ -248,6 +248,6 @@ def _number(written: str) -> list[object]:
 
 
 def is_weighty(value: str) -> bool:
-    """Whether a value is long enough to be no coincidence."""
+    """Whether a value is too long to be a coincidence."""
     digits = significant(value) if value[:1] in "-+.0123456789" else ""
     return len(digits) >= FEWEST_DIGITS and bits(digits) >= 8

@@ -1,4 +1,4 @@
-"""Numbers in text, by their digits alone: units and powers of ten change nothing."""
+"""Numbers in text, compared by their digits only, ignoring units and powers of ten."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ _YEARS = range(1970, 2060)
 
 @dataclass(frozen=True, slots=True)
 class Numeral:
-    """One number of a text."""
+    """One number in a text."""
 
     digits: str
-    """The significant ones, without zeros at either end."""
+    """Its significant digits, without zeros at either end."""
     at: int
-    """Where it stands in the text."""
+    """Its position in the text."""
 
 
 def numerals(text: str) -> Iterator[Numeral]:
@@ -55,14 +55,14 @@ def significant(written: str) -> str:
 
 
 def digits_of(value: float) -> str:
-    """The same for a number."""
+    """The significant digits of *value*."""
     return significant(repr(value)) if math.isfinite(value) else ""
 
 
 def bits(digits: str) -> float:
-    """How unlikely it is to meet such a number by chance, as a power of two.
+    """How unlikely a chance match of these digits is, in bits.
 
-    Powers of two and ten, and a few times one, are everywhere in this trade; so are years.
+    Small multiples of powers of two and ten are common in this field, and so are years.
     """
     count = len(digits)
     odd = int(digits[:40] or "0")
@@ -76,10 +76,10 @@ def bits(digits: str) -> float:
 
 
 class Mantissas:
-    """Secret numbers, found by any rounding of theirs to four digits or more."""
+    """Secret numbers, found in any rounding to at least four digits."""
 
     def __init__(self, values: Iterable[tuple[float, int]]):
-        """Of numbers and whatever stands for what they are."""
+        """Takes pairs of a number and the index of its label."""
         made: dict[float, set[int]] = {}
         for value, what in values:
             digits = digits_of(value)
@@ -90,7 +90,7 @@ class Mantissas:
         self.count = len(made)
 
     def find(self, digits: str) -> set[int]:
-        """What a number with these digits may be: rounded, or cut off."""
+        """The indexes of secret numbers that round or truncate to these digits."""
         value = _mantissa(digits)
         step = 10.0 ** (1 - len(digits)) if len(digits) < 17 else 0.0
         rest = 1e-15 * value
@@ -107,17 +107,17 @@ def _mantissa(digits: str) -> float:
 
 
 RUN = 6
-"""Numbers in a row that are compared with those of hidden cases."""
+"""Consecutive numbers that are compared with those of hidden cases."""
 
 
 def sequence(text: str) -> Iterator[tuple[float, int]]:
-    """Every number of a text with its place, as far as it is a plain one."""
+    """Every plainly written number in *text*, with its position."""
     for found in _PLAIN.finditer(text):
         yield float(found[0].replace("_", "")), found.start()
 
 
 def runs(values: Iterable[float]) -> Iterator[tuple[tuple[str, ...], int]]:
-    """For each six numbers in a row that are not plain: what stands for them, and their place."""
+    """Names and position of every six consecutive numbers, except for plain sequences."""
     window: list[float] = []
     for place, value in enumerate(values):
         window.append(value)
@@ -125,19 +125,19 @@ def runs(values: Iterable[float]) -> Iterator[tuple[tuple[str, ...], int]]:
             window.pop(0)
         if len(window) == RUN and not _is_plain(window):
             names = tuple(f"{one:.3g}" for one in window)
-            if len(set(names)) < 4:  # close to each other: only the later digits tell them apart
+            if len(set(names)) < 4:  # close to each other: only later digits distinguish them
                 names = tuple(f"{one:.8g}" for one in window)
             yield names, place - RUN + 1
 
 
 def bits_of_run(run: tuple[str, ...]) -> float:
-    """How unlikely these numbers are to come about by chance, as a power of two."""
+    """How unlikely a chance match of these numbers is, in bits."""
     digits = (significant(name) for name in run)
     return sum(2.0 + 3.3 * (len(one) - 1) if one else 0.0 for one in digits)
 
 
 def _is_plain(window: list[float]) -> bool:
-    """Whether these are numbers that anybody writes: few different ones, or evenly spaced."""
+    """Whether these are commonplace numbers: few different ones, or evenly spaced."""
     if len(set(window)) < 4 or not all(map(math.isfinite, window)):
         return True
     steps = {round(b - a, 9) for a, b in pairwise(window)}

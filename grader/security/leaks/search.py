@@ -1,4 +1,4 @@
-"""The search: a release's secrets, a folder's files and history, and what comes of the two."""
+"""Searches the files and git history of a folder for the secrets of a release."""
 
 from __future__ import annotations
 
@@ -34,18 +34,18 @@ _FEW_OWNERS = 3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Searched:
-    """What was found, and how much was looked at."""
+    """The result of a search: findings, and how much was searched."""
 
     release: str
     findings: tuple[Finding, ...]
     unread: tuple[tuple[str, str], ...]
-    """Path and reason of what could not be searched; nothing is known of these."""
+    """Path and reason for everything that could not be searched."""
     files: int
     objects: int
-    """Of git."""
+    """The number of git objects searched."""
     bytes: int
     more: int = 0
-    """Findings beyond those that are listed."""
+    """The number of findings beyond those listed."""
 
     @property
     def late(self) -> bool:
@@ -54,7 +54,7 @@ class Searched:
 
     @property
     def clean(self) -> bool:
-        """Whether everything was searched and nothing found."""
+        """Whether everything was searched without findings."""
         return not self.findings and not self.unread
 
 
@@ -66,32 +66,34 @@ def find_leaks(
     students: tuple[str, ...] = (),
     done: Callable[[str], None] = lambda _: None,
 ) -> Searched:
-    """Searches *folder* for what is secret in the release at *source*.
+    """Searches *folder* for the secrets of the release at *source*.
 
-    For the keys of all its students, or of *students* alone when some are named. *done* is called
-    with the path of each file, and of each object of git, that was searched.
+    Includes the keys of all its students, or only of *students* if any are named. Calls *done* with
+    the path of each file and git object that was searched.
     """
     if not folder.is_dir():
         if folder.exists():
             raise SetupError(
-                "this is no folder",
+                "this is not a folder",
                 where=str(folder),
                 fix="name the folder that students would get",
             )
         raise SetupError(
-            "there is no such folder", where=str(folder), fix="name what students would get"
+            "this folder does not exist",
+            where=str(folder),
+            fix="name the folder that students would get",
         )
     release = load_release(source)
     for student in students:
         if student not in release.students:
             raise SetupError(
-                f"the release has no student '{student}'", fix="see the ids in its roster"
+                f"the release has no student '{student}'", fix="use an id from its roster"
             )
     return search_folder(folder, prepare(release, bank, students), bounds, done)
 
 
 def prepare(release: Release, bank: Bank, students: tuple[str, ...] = ()) -> Search:
-    """Everything secret of *release*, to search any number of folders for."""
+    """Collects the secrets of *release* for searching any number of folders."""
     visible = Visible()
 
     def show(mine: Paper) -> None:
@@ -99,7 +101,7 @@ def prepare(release: Release, bank: Bank, students: tuple[str, ...] = ()) -> Sea
         visible.notebook(write(render(mine, bank.templates), metadata(mine)), names)
 
     found = wanted(release, students or tuple(release.students), show)
-    show(paper(release, sample_student()))  # which may lie in a template
+    show(paper(release, sample_student()))  # which a template may contain
     visible.excuse(found)
     return Search(
         release=release.id,
@@ -117,12 +119,12 @@ def search_folder(
     bounds: Bounds | None = None,
     done: Callable[[str], None] = lambda _: None,
 ) -> Searched:
-    """Searches all that is in *folder*; *done* is called with each path that was searched."""
+    """Searches everything in *folder*; calls *done* with each path that was searched."""
     return _Searcher(search, folder, bounds or Bounds()).run(done)
 
 
 class _Searcher:
-    """One folder's way through the search."""
+    """The search of one folder."""
 
     def __init__(self, search: Search, folder: Path, bounds: Bounds):
         self._search = search
@@ -135,7 +137,7 @@ class _Searcher:
         self._clean: set[tuple[bytes, frozenset[str]]] = set()
 
     def run(self, done: Callable[[str], None]) -> Searched:
-        """Everything in the folder."""
+        """Searches the whole folder."""
         found: dict[tuple[str, str, str], Finding] = {}
         for piece in self._surface.pieces():
             self._budget.bytes += len(piece.data)
@@ -156,10 +158,10 @@ class _Searcher:
 
     def _unmade(self) -> Iterator[tuple[str, str]]:
         for name, why in self._search.wanted.unmade.items():
-            yield f"hidden cases of {name}", f"they can't be made, {why}"
+            yield f"hidden cases of {name}", f"they can't be generated, {why}"
 
     def _of(self, piece: Piece) -> list[Finding]:
-        """What one file or object comes to."""
+        """The findings in one file or object."""
         scope = self._scope(piece)
         digest = hashlib.blake2b(b"%d" % piece.is_name + piece.data, digest_size=16).digest()
         same = (digest, scope)
@@ -176,7 +178,7 @@ class _Searcher:
         if self._budget.late:
             self._budget.skip(piece.path, LATE)
             return
-        if not piece.is_name:  # what is inside first, as its place says more
+        if not piece.is_name:  # contents first, as their places are more specific
             for inner in unpacked(piece, self._budget):
                 self._look(inner, evidence)
         evidence.bytes(piece.data, lambda _: Place(piece.path, piece.line, piece.how))
@@ -186,7 +188,7 @@ class _Searcher:
     def _text(self, piece: Piece, text: str, encoding: str, evidence: Evidence) -> None:
         deep = len(text) <= self._bounds.text_characters
         if not deep:
-            self._budget.skip(piece.path, "it is too long for its encodings to be undone")
+            self._budget.skip(piece.path, "it is too long to undo its encodings")
         lines = _lines(text)
         for view in views(text, deep=deep):
             how = (*piece.how, *filter(None, (encoding,)), *view.how)
@@ -197,7 +199,7 @@ class _Searcher:
             self._blobs(piece, view, lines, evidence)
 
     def _blobs(self, piece: Piece, view: View, lines: list[int], evidence: Evidence) -> None:
-        # Nearly always there is nothing in any of them.
+        # Nearly always, none of them contains anything.
         together = b"\0".join(data for data, _, _ in view.blobs)
         if any(True for _ in self._search.needles.find(together)):
             for data, at, encodings in view.blobs:
@@ -216,12 +218,12 @@ class _Searcher:
             )
             known, self._budget.unread = self._budget.unread, []
             self._look(inner, evidence)
-            # What looks like an archive by chance is none, and no matter if it can't be read.
+            # Bytes that only look like an archive may fail to unpack, which does not matter.
             told = [one for one in self._budget.unread if not one[1].startswith(DAMAGED)]
             self._budget.unread = [*known, *told]
 
     def _scope(self, piece: Piece) -> frozenset[str]:
-        """Who may get this file: whoever it names, or those whose notebooks are in the folder."""
+        """The students who would get this file: those it names, or those with notebooks here."""
         named = {m.decode("utf-8", "replace") for m in _STUDENT.findall(piece.data[:4_000_000])}
         parts = set(re.split(r"[/\\ >]+", piece.path)) | {Path(piece.path).stem}
         mine = (named | parts) & self._everybody
@@ -254,7 +256,7 @@ _PACKED = {b"\x1f\x8b", b"\x78\x01", b"\x78\x5e", b"\x78\x9c", b"\x78\xda", b"PK
 
 
 def _is_file(data: bytes, encoding: str) -> bool:
-    """Whether what a token decodes to may be a file, rather than a word that happens to decode."""
+    """Whether decoded bytes may be a file, and not just a word that happens to decode."""
     if encoding.endswith("middle"):
         return False
     return len(data) >= 64 or data[:2] in _PACKED or data[:3] == b"BZh" or data[:1] == b"\x80"
@@ -265,7 +267,7 @@ def _order(one: Finding) -> tuple[str, int, str, str]:
 
 
 def _lines(text: str) -> list[int]:
-    """Where each line begins."""
+    """The position at which each line begins."""
     starts = [0]
     starts.extend(found.end() for found in re.finditer("\n", text))
     return starts
@@ -274,7 +276,7 @@ def _lines(text: str) -> list[int]:
 def _placing(
     piece: Piece, lines: list[int], how: tuple[str, ...], view: View | None = None
 ) -> Callable[[int], Place]:
-    """What makes a place of where something stands in *view*, or in the text of *piece*."""
+    """A function that maps a position in *view*, or in the text of *piece*, to its place."""
 
     def place(at: int) -> Place:
         if piece.line or piece.is_name:

@@ -1,4 +1,4 @@
-"""Everything in a folder that a student would get: files, names, links, and git's history."""
+"""Lists everything to search in a folder: files, names, links, and git history."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ from grader.security.leaks.history import History
 from grader.security.leaks.records import LATE, Budget, Piece
 
 _MOST_NAMES = 4_000_000
-"""Characters of the names of one folder."""
+"""Characters read of the file names in one folder."""
 _MOST_OF_LINK = 4096
-"""Bytes of a file that names a repository."""
-# What git reads there itself; anything else in a repository's `objects` is a file like others.
+"""Bytes read of a file that names a repository."""
+# Files that git itself reads; anything else in a repository's `objects` is an ordinary file.
 _LOOSE = re.compile(r"[0-9a-f]{2}/[0-9a-f]{38}(?:[0-9a-f]{24})?")
 _PACKED = re.compile(r"(pack/pack-[0-9a-f]{40,64})\.(?:pack|idx|rev|bitmap|mtimes)")
 _PACK = (".pack", ".idx")
 
 
 class Surface:
-    """One folder, read once; nothing in it is followed, run or believed."""
+    """One folder, read once; its links are not followed, and nothing in it is run or trusted."""
 
     def __init__(self, folder: Path, budget: Budget):
         self._folder = folder
@@ -78,7 +78,7 @@ class Surface:
 
     def _file(self, path: str, file: Path) -> Iterator[Piece]:
         most = self._budget.bounds.file_bytes
-        # What is no plain file any more when it is opened must not make us wait for ever.
+        # If the entry has since become a pipe or device, opening it must not block forever.
         flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
         descriptor = os.open(file, flags | getattr(os, "O_BINARY", 0))
         with os.fdopen(descriptor, "rb") as stream:
@@ -86,18 +86,18 @@ class Surface:
                 return
             data = stream.read(most + 1)
         if len(data) > most:
-            self._budget.skip(path, f"it has more than {most} bytes; only these were searched")
+            self._budget.skip(path, f"it has more than {most} bytes; the rest was not searched")
         yield Piece(path=path, data=data[:most])
 
     def _linked(self, file: Path) -> Iterator[Piece]:
-        """The history of a work tree whose repository lies elsewhere."""
+        """The history of a work tree whose repository is elsewhere."""
         where = _named(file.parent, file)
         if (where / "commondir").is_file():
             where = _named(where, where / "commondir")
         inside = where.is_relative_to(self._folder.resolve())
         if file.parent != self._folder and not inside:
             self._budget.skip(self._name(file), "it names a repository outside of the folder")
-        elif not inside:  # the folder itself is a work tree; what is inside comes anyway
+        elif not inside:  # the folder itself is a work tree; repositories inside are found anyway
             yield from self._history(where)
 
     def _history(self, repository: Path) -> Iterator[Piece]:
@@ -114,19 +114,19 @@ class Surface:
 
 
 def _named(folder: Path, file: Path) -> Path:
-    """The path that *file* names, seen from *folder*."""
+    """The path in *file*, relative to *folder*."""
     with file.open("rb") as stream:
         text = stream.read(_MOST_OF_LINK).decode("utf-8", "surrogateescape")
     return (folder / text.removeprefix("gitdir:").strip().replace("\0", "")).resolve()
 
 
 def _is_read_by_git(path: Path, objects: Path) -> bool:
-    """Whether it is one of git's own files in *objects*, whose content comes with the history."""
+    """Whether git reads this file in *objects*, so that the history includes its contents."""
     if not path.is_relative_to(objects):
         return False
     name = path.relative_to(objects).as_posix()
     packed = _PACKED.fullmatch(name)
-    # Of a pack without its index git knows nothing.
+    # Git ignores a pack without its index.
     known = packed is not None and all((objects / f"{packed[1]}{e}").is_file() for e in _PACK)
     return known or _LOOSE.fullmatch(name) is not None
 

@@ -1,4 +1,4 @@
-"""What must not get out: everything secret of a release, in the forms in which it is looked for."""
+"""Collects the secrets of a release, in the forms in which a search looks for them."""
 
 from __future__ import annotations
 
@@ -18,18 +18,18 @@ from grader.security.leaks.numerals import Mantissas, digits_of, runs
 from grader.security.leaks.words import is_telling, shingles, squeezed
 
 EXPECTED_STUDENTS = 8
-"""For more, the expected results of hidden cases are not computed; their inputs always are."""
+"""For more students, expected results of hidden cases are not computed; inputs always are."""
 LONG_DIGITS = 9
-"""Of numbers in hidden cases that are told by themselves."""
+"""Digits of numbers in hidden cases that are recognized without a name."""
 _FIRST = 400
-"""Numbers of one value that are looked for: who gives it away gives its beginning away."""
+"""Numbers searched per value: a leak of a value includes its beginning."""
 _FACTORS = (*(1.024**power for power in (1, 2, 3, 4, -1, -2, -3, -4)), 8.0, 0.125)
-"""Between GB and GiB, and between bytes and bits; powers of ten change no digit."""
+"""Factors between GB and GiB, and between bytes and bits; powers of ten change no digit."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Named:
-    """One key that some students have, under the name of its answer."""
+    """One key that some students share, with the name of its answer."""
 
     name: str
     key: Key
@@ -39,10 +39,10 @@ class Named:
 
 
 class Label(NamedTuple):
-    """What a secret number is."""
+    """What a secret number represents."""
 
     name: str
-    """The answer's."""
+    """The name of the answer."""
     students: frozenset[str]
     is_other: bool
     """Whether it is the key in another unit, of which there are many."""
@@ -50,33 +50,33 @@ class Label(NamedTuple):
 
 @dataclass(kw_only=True)
 class Wanted:
-    """Everything secret of a release that students of it could be told."""
+    """All secrets of a release."""
 
     students: tuple[str, ...]
     named: dict[str, list[Named]] = field(default_factory=dict)
     aliases: dict[str, str] = field(default_factory=dict)
-    """Other ways to name an answer: `3b`, `q3b`, `per_gpu`."""
+    """Other names of an answer, such as `3b`, `q3b`, `per_gpu`."""
     numbers: Mantissas = field(default_factory=lambda: Mantissas([]))
     labels: list[Label] = field(default_factory=list)
-    """What numbers stand for."""
+    """Labels of the secret numbers."""
     hidden: Mantissas = field(default_factory=lambda: Mantissas([]))
     """Long numbers of hidden cases."""
     hidden_parts: tuple[str, ...] = ()
-    """What these stand for."""
+    """Labels of these."""
     exact: dict[str, tuple[str, str]] = field(default_factory=dict)
     """Digits of seeds and private keys: kind and detail."""
     bytes: dict[bytes, tuple[str, str]] = field(default_factory=dict)
-    """Eight bytes each: kind and detail."""
+    """Sequences of eight bytes: kind and detail."""
     runs: dict[int, str] = field(default_factory=dict)
-    """Six numbers in a row, and the part whose hidden case they are of."""
+    """Six consecutive numbers, and the part whose hidden case they are from."""
     words: dict[int, tuple[str, str]] = field(default_factory=dict)
-    """Seven words in a row: kind and problem."""
+    """Seven consecutive words: kind and problem."""
     expressions: dict[str, str] = field(default_factory=dict)
-    """Without white space: expression and problem."""
+    """Expressions without white space, and their problem."""
     unmade: dict[str, str] = field(default_factory=dict)
-    """Answers whose hidden cases can't be made, so that nobody can look for them, and why."""
+    """Answers whose hidden cases can't be generated, and why."""
     strings: dict[str, str] = field(default_factory=dict)
-    """Longer texts of hidden cases, and the part."""
+    """Longer texts of hidden cases, and their part."""
 
 
 def wanted(
@@ -84,7 +84,7 @@ def wanted(
     students: Iterable[str],
     done: Callable[[Paper], None] = lambda _: None,
 ) -> Wanted:
-    """What is secret for *students*; *done* is called with every paper, while it is at hand."""
+    """Collects the secrets for *students*; calls *done* with each paper."""
     found = Wanted(students=tuple(students))
     made = _Maker(release, found)
     for student in found.students:
@@ -96,7 +96,7 @@ def wanted(
 
 
 class _Maker:
-    """Gathers what is secret, paper by paper."""
+    """Gathers secrets, paper by paper."""
 
     def __init__(self, release: Release, found: Wanted):
         self._release = release
@@ -109,7 +109,7 @@ class _Maker:
             self._problem(name, release.sources.get(name), problem.solution)
 
     def _private_key(self, key: bytes) -> None:
-        what = ("private key", "the key that draws everybody's numbers")
+        what = ("private key", "the key from which all students' numbers are drawn")
         self._binary(key, what)
         for number in (int.from_bytes(key, "big"), int.from_bytes(key, "little")):
             self._found.exact[str(number).strip("0")] = what
@@ -146,7 +146,7 @@ class _Maker:
             self._found.aliases[alias] = name
         other = self._found.aliases.setdefault(part, name)
         if other != name and len(part) > 1:
-            self._found.aliases[part] = ""  # of several problems: says nothing by itself
+            self._found.aliases[part] = ""  # in several problems, so that it names none
 
     def _key(self, student: str, name: str, key: Key, points: float) -> None:
         kind = kinds.find(key.part.kind)
@@ -209,7 +209,7 @@ class _Maker:
                 self._found.strings.setdefault(squeezed(value)[:200], what)
 
     def finish(self) -> None:
-        """Puts together what was gathered."""
+        """Builds the search tables from the gathered secrets."""
         for (name, literal), same in self._same.items():
             for key, points, students in same:
                 one = Named(
@@ -256,7 +256,7 @@ def _leaves(
 
 
 def _numbers(answer: object) -> Iterator[float]:
-    """Every number of an answer."""
+    """Every number in an answer."""
     if isinstance(answer, Mapping):
         answer = list(answer.values())
     if isinstance(answer, list | tuple):
@@ -267,14 +267,14 @@ def _numbers(answer: object) -> Iterator[float]:
 
 
 def _in_other_units(value: float, key: Key) -> Iterator[float]:
-    """The same where its digits change with the unit."""
+    """*value* in other units that change its digits."""
     unit = str(getattr(key.part, "unit", "") or "")
     if ("B" in unit or "bit" in unit) and len(digits_of(value)) >= 3:
         yield from (value * factor for factor in _FACTORS)
 
 
 def _arrays(raw: object) -> Iterator[bytes]:
-    """The bytes of every array in a value as it is sent."""
+    """The bytes of every array in an encoded value."""
     if isinstance(raw, Mapping):
         if raw.get("t") in ("array", "tensor") and isinstance(raw.get("v"), str):
             yield _unbase64(str(raw["v"]))
@@ -296,7 +296,7 @@ def _even(window: bytes) -> bool:
 
 
 def _plain(value: object) -> Iterator[object]:
-    """The numbers and texts of a value, in order."""
+    """The numbers and texts in a value, in order."""
     numbers = getattr(value, "numbers", None)
     if numbers is not None:
         yield from numbers.ravel()[:_FIRST].tolist()

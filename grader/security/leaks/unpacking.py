@@ -1,4 +1,4 @@
-"""What is inside some bytes: archives, compressed streams, notebooks, pickles; all bounded."""
+"""Unpacks archives, compressed streams, notebooks and pickles within bounds."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from typing import Any, Protocol
 from grader.security.leaks.records import LATE, Budget, Piece
 
 _MOST_STREAMS = 5_000
-"""Compressed streams that are unpacked inside one file, such as a PDF."""
+"""Compressed streams unpacked in one file, such as a PDF."""
 _MOST_OPERATIONS = 200_000
 
 
 def unpacked(piece: Piece, budget: Budget) -> Iterator[Piece]:
-    """Everything that lies inside *piece*, one level down."""
+    """Everything inside *piece*, one level down."""
     data = piece.data
     if piece.depth >= budget.bounds.depth:
         if _opener(data) is not None:
-            budget.skip(piece.path, "archives lie too deep in each other")
+            budget.skip(piece.path, "its archives are nested too deeply")
         return
     open_it = _opener(data)
     if open_it is not None:
@@ -36,7 +36,7 @@ def unpacked(piece: Piece, budget: Budget) -> Iterator[Piece]:
         except Exception as error:  # noqa: BLE001 - the libraries raise all sorts of things
             budget.skip(piece.path, f"{_BROKEN}: {type(error).__name__}")
     elif (closed := _closed(data)) is not None:
-        budget.skip(piece.path, f"archives of {closed} are not opened")
+        budget.skip(piece.path, f"{closed} archives are not searched")
     else:
         yield from _inside(piece, budget)
     if data[:1] == b"{" or data.lstrip()[:1] == b"{":
@@ -49,7 +49,7 @@ def unpacked(piece: Piece, budget: Budget) -> Iterator[Piece]:
 
 _BROKEN, _CUT_OFF = "can't be unpacked", "it ends too early"
 DAMAGED = (_BROKEN, _CUT_OFF)
-"""How reasons begin that bytes may have which only look like an archive."""
+"""How a reason begins if the bytes may only look like an archive."""
 _CLOSED = (
     (b"7z\xbc\xaf\x27\x1c", "7-Zip"),
     (b"Rar!\x1a\x07", "RAR"),
@@ -60,7 +60,7 @@ _Open = Callable[[Piece, Budget], Iterator[Piece]]
 
 
 def _closed(data: bytes) -> str | None:
-    """The name of a format that is packed and that nothing here opens."""
+    """The name of an archive format that can't be opened here; None for other bytes."""
     return next((name for magic, name in _CLOSED if data.startswith(magic)), None)
 
 
@@ -68,7 +68,7 @@ def _opener(data: bytes) -> _Open | None:
     for magic, at, open_it in _FORMATS:
         if data[at : at + len(magic)] == magic:
             return open_it
-    # A zip may have anything in front of it.
+    # A zip may follow arbitrary bytes.
     return _zip if b"PK\x05\x06" in data[-70_000:] and b"PK\x03\x04" in data else None
 
 
@@ -99,16 +99,16 @@ def _zip(piece: Piece, budget: Budget) -> Iterator[Piece]:
 
 
 _BOUNDED_BY_ZIPFILE = {zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED}
-"""Of others a few bytes are unpacked to gigabytes at once, however few were asked for."""
+"""Other methods can unpack a few bytes to gigabytes at once, however few were requested."""
 _LOCAL = struct.Struct("<26xHH")
 _HAS_END_MARK = 2
 
 
 class _Packed:
-    """A member packed with bzip2 or LZMA, of which no more is unpacked than is asked for."""
+    """A member packed with bzip2 or LZMA, unpacked only as far as requested."""
 
     def __init__(self, data: bytes, info: zipfile.ZipInfo):
-        """Of the zip in *data*. Raises NotImplementedError for other ways of packing."""
+        """*data* is the whole zip. Raises NotImplementedError for other compression methods."""
         name, extra = _LOCAL.unpack_from(data, info.header_offset)
         start = info.header_offset + _LOCAL.size + name + extra
         self._rest = data[start : start + info.compress_size]
@@ -116,7 +116,7 @@ class _Packed:
         if info.compress_type == zipfile.ZIP_BZIP2:
             self._unpack = bz2.BZ2Decompressor()
         elif info.compress_type == zipfile.ZIP_LZMA:
-            # Four bytes of the zip's own, then what stands in a file of LZMA, without the size.
+            # Four bytes specific to zip, then the header of an LZMA file without the size.
             size = -1 if info.flag_bits & _HAS_END_MARK else info.file_size
             head = self._rest[4:9] + struct.pack("<q", size)
             self._rest = head + self._rest[9:]
@@ -125,7 +125,7 @@ class _Packed:
             raise NotImplementedError
 
     def read(self, size: int, /) -> bytes:
-        """What is asked for once, from the beginning."""
+        """The first *size* bytes; can be called only once."""
         return self._unpack.decompress(self._rest, size)
 
 
@@ -150,14 +150,14 @@ def _bounded(piece: Piece, name: str, member: _Readable, budget: Budget) -> Iter
     room = budget.room
     data = member.read(room + 1)
     if len(data) > room:
-        budget.skip(f"{piece.path} > {name}", "it is too large to be unpacked whole")
+        budget.skip(f"{piece.path} > {name}", "it is too large to be unpacked completely")
         data = data[:room]
     budget.unpacked(len(data))
     yield _made(piece, name, data)
 
 
 def _stream(how: str, make: Callable[[], Any]) -> _Open:
-    """For formats that hold one stream, or several in a row."""
+    """An opener for formats that hold one or several consecutive streams."""
 
     def open_it(piece: Piece, budget: Budget) -> Iterator[Piece]:
         rest, parts, room = piece.data, [], budget.room
@@ -174,7 +174,7 @@ def _stream(how: str, make: Callable[[], Any]) -> _Open:
             if parts and rest[:2] != piece.data[:2]:
                 break
         if room < 0:
-            budget.skip(piece.path, "it is too large to be unpacked whole")
+            budget.skip(piece.path, "it is too large to be unpacked completely")
         data = b"".join(parts)
         budget.unpacked(len(data))
         yield Piece(
@@ -204,7 +204,7 @@ _ZLIB = re.compile(rb"\x78[\x01\x5e\x9c\xda]|\x1f\x8b\x08")
 
 
 def _inside(piece: Piece, budget: Budget) -> Iterator[Piece]:
-    """Compressed streams anywhere in the bytes, such as texts of a PNG or pages of a PDF."""
+    """Compressed streams anywhere in the bytes, such as texts in a PNG or pages of a PDF."""
     whole, number = memoryview(piece.data), 0
     for found in _ZLIB.finditer(piece.data):
         if budget.late:
@@ -222,7 +222,7 @@ def _inside(piece: Piece, budget: Budget) -> Iterator[Piece]:
                 return
             budget.unpacked(len(data))
             if not stream.eof and stream.unconsumed_tail:
-                budget.skip(piece.path, "a compressed part is too large to be unpacked whole")
+                budget.skip(piece.path, "a compressed part is too large to be unpacked completely")
             yield Piece(
                 path=piece.path,
                 data=data,
@@ -233,7 +233,7 @@ def _inside(piece: Piece, budget: Budget) -> Iterator[Piece]:
 
 
 def notebook_texts(piece: Piece) -> Iterator[Piece]:
-    """The cells of a notebook as text, and what their outputs and attachments hold."""
+    """The cells of a notebook as text, and the contents of their outputs and attachments."""
     try:
         tree = json.loads(piece.data)
     except (ValueError, RecursionError):
@@ -254,7 +254,7 @@ def notebook_texts(piece: Piece) -> Iterator[Piece]:
 
 
 def _together(piece: Piece, texts: list[tuple[str, str]]) -> Piece:
-    """Several texts as one, for what is split over them."""
+    """Several texts joined, to find secrets that are split over them."""
     sections, lines = [], 1
     for name, text in texts:
         sections.append((lines, name))
@@ -272,7 +272,7 @@ def _text(value: object) -> str:
 
 
 def _leaves(tree: object, depth: int = 0) -> Iterator[str]:
-    """The texts of outputs and attachments; lists of them joined, as Jupyter does."""
+    """The texts of outputs and attachments, with lists joined as Jupyter does."""
     if depth > 8:
         return
     if isinstance(tree, str) or (
@@ -285,7 +285,7 @@ def _leaves(tree: object, depth: int = 0) -> Iterator[str]:
 
 
 def _pickle(piece: Piece, budget: Budget) -> Iterator[Piece]:
-    """The plain values in a pickle, listed and not loaded."""
+    """The plain values in a pickle, read without loading it."""
     import pickletools
 
     found: list[str] = []
@@ -296,7 +296,7 @@ def _pickle(piece: Piece, budget: Budget) -> Iterator[Piece]:
             elif isinstance(value, str | int | float):
                 found.append(str(value))
             if number > _MOST_OPERATIONS:
-                budget.skip(piece.path, f"it has more than {_MOST_OPERATIONS} steps of pickle")
+                budget.skip(piece.path, f"it has more than {_MOST_OPERATIONS} pickle operations")
                 break
     except Exception:  # noqa: BLE001 - whatever is no pickle, and pickletools says so in many ways
         return
@@ -334,7 +334,7 @@ _WIDE = (
 
 
 def texts(data: bytes) -> Iterator[tuple[str, str]]:
-    """The text of some bytes with the name of its encoding: all of it, or what is legible."""
+    """The text of *data* with the name of its encoding: all of it, or its legible parts."""
     if b"\0" not in data:
         try:
             yield data.decode("utf-8-sig"), ""

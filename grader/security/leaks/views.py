@@ -1,4 +1,4 @@
-"""A text with its encodings undone, one after the other, and the way back to its lines."""
+"""Undoes the encodings in a text step by step, and maps positions back to its lines."""
 
 from __future__ import annotations
 
@@ -13,21 +13,21 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 
 ROUNDS = 3
-"""Encodings within encodings."""
+"""Levels of nested encodings."""
 _MOST_BLOBS = 2_000
 _SMALLEST_BLOB = 8
 _REMEMBERED = 100
-"""Characters of a token whose meaning is kept for the next time that it is met."""
+"""Limit on the characters of a token whose decoding is cached."""
 _SHORT = 12_000
-"""Characters of a text that is searched as a whole after every step."""
+"""Limit on the characters of a text that is searched completely after every step."""
 _AROUND = 300
-"""Characters before and behind what was decoded, in a longer one."""
+"""Characters searched before and after a decoded token in a longer text."""
 _NAME = re.compile(r"q\d+_[a-z][a-z0-9_]*")
 
 
 @dataclass(kw_only=True)
 class View:
-    """A text, and where each of its stretches stood in the one that it was made from."""
+    """A text, and the origin of each of its segments in the text it was derived from."""
 
     text: str
     how: tuple[str, ...] = ()
@@ -35,19 +35,19 @@ class View:
     starts: list[int] = field(default_factory=lambda: [0])
     origins: list[int] = field(default_factory=lambda: [0])
     slopes: list[int] = field(default_factory=lambda: [1])
-    """0 for what was decoded as a whole, -1 for what runs backwards."""
+    """0 for a segment decoded as a whole, -1 for a reversed one."""
     blobs: list[tuple[bytes, int, tuple[str, ...]]] = field(default_factory=list)
-    """What tokens decoded to that is no text: bytes, place in the first text, encodings."""
+    """Binary data that tokens decoded to: bytes, position in the first text, encodings."""
 
     def origin(self, at: int) -> int:
-        """The place in the text that all began with."""
+        """The position in the original text."""
         index = bisect_right(self.starts, at) - 1
         place = self.origins[index] + self.slopes[index] * (at - self.starts[index])
         return place if self.parent is None else self.parent.origin(place)
 
 
 def views(text: str, *, deep: bool = True) -> Iterator[View]:
-    """The text itself, and everything that it may be an encoding of."""
+    """The text itself, and all texts that it may encode."""
     plain = View(text=text)
     roots = [plain]
     if deep:
@@ -77,7 +77,7 @@ def views(text: str, *, deep: bool = True) -> Iterator[View]:
 
 
 def _around_changes(view: View) -> View:
-    """The lines of a long text in which something was decoded, with those around them."""
+    """The lines of a long text in which something was decoded, with neighboring lines."""
     text = view.text
     made = View(text="", how=view.how, parent=view, blobs=view.blobs, starts=[], origins=[])
     parts: list[str] = []
@@ -108,7 +108,7 @@ _SEAM = re.compile(
 
 
 def joined(view: View) -> View:
-    """The text without ends of lines and seams of strings, for what is split over them."""
+    """The text without line ends and string seams, to find secrets that are split over them."""
     return _replaced(view, _SEAM, lambda _found, _blobs: ("", ""), ("joined lines",))
 
 
@@ -132,7 +132,7 @@ _Blobs = list[tuple[bytes, str]]
 
 
 def _decoded(view: View) -> View:
-    """The text with every token decoded that is an encoding of text."""
+    """The text with every token replaced by the text it encodes, if any."""
     return _replaced(view, _TOKENS, _token, view.how)
 
 
@@ -183,7 +183,7 @@ def _replaced(
 
 
 def _token(found: re.Match[str], blobs: _Blobs) -> tuple[str, str] | None:
-    """What a token is an encoding of, and of what kind."""
+    """The text that a token encodes, and the encoding; None if it encodes none."""
     kind, written = found.lastgroup or "", found[0]
     if kind == "run":
         meant, others = (_run if len(written) <= _REMEMBERED else _run.__wrapped__)(written)
@@ -267,13 +267,13 @@ _HEX = re.compile(r"[0-9A-Fa-f]+")
 _BASE32 = re.compile(r"[A-Z2-7]+=*")
 
 
-# Most tokens are words, which are the same in every notebook of an exam.
+# Cached, since most tokens are words that are the same in every notebook of an exam.
 @lru_cache(maxsize=50_000)
 def _run(written: str) -> tuple[tuple[str, str] | None, tuple[tuple[bytes, str], ...]]:
-    """What the token is an encoding of, and the bytes that are no text which it may stand for."""
+    """The text that a token encodes, and binary data that it may encode."""
     blobs: _Blobs = []
     if _NAME.fullmatch(written):
-        return None, ()  # the name of an answer, which is in the open anyway
+        return None, ()  # the name of an answer, which is public anyway
     for name, data in _readings(written):
         text = _printable(data)
         if text is not None and len(text) >= 3:
@@ -293,7 +293,7 @@ def _readings(written: str) -> Iterator[tuple[str, bytes]]:
         with contextlib.suppress(binascii.Error):
             yield "base32", base64.b32decode(with_end)
     bare = bare.replace("-", "+").replace("_", "/")
-    # A token may be a stretch out of the middle of something longer, begun anywhere.
+    # A token may be a segment from the middle of longer encoded data.
     for skip in range(4 if len(bare) >= 10 else 1):
         rest = bare[skip:]
         rest = rest[: len(rest) - 1] if len(rest) % 4 == 1 else rest
@@ -305,7 +305,7 @@ _TEXT = bytes({*range(32, 127), 9, 10, 13})
 
 
 def _printable(data: bytes) -> str | None:
-    """The text that these bytes are; None when they are none."""
+    """The text that these bytes encode; None if they are not text."""
     if data.translate(None, _TEXT):
         if len(data) >= 8 and data.count(0) * 2 in (len(data), len(data) - 1, len(data) + 1):
             name = "utf-16-le" if data[1::2].count(0) == len(data[1::2]) else "utf-16-be"

@@ -1,4 +1,4 @@
-"""What every clean notebook shows anyway, and what is therefore no leak by itself."""
+"""Excludes contents of every clean notebook, which are not leaks by themselves."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from grader.security.leaks.words import shingles, squeezed
 
 @dataclass(kw_only=True)
 class Visible:
-    """Numbers, runs of numbers and runs of words that students are shown.
+    """Numbers, number sequences and word sequences that students may see.
 
-    Only what is told by itself is excused by it. A key beside its name, a seed or a digest is a
-    leak in a notebook of ours as well.
+    These exclude only unnamed matches. A key beside its name, a seed or a digest is a leak even in
+    a clean notebook.
     """
 
     numbers: set[str] = field(default_factory=set)
@@ -31,7 +31,7 @@ class Visible:
     _seen: set[int] = field(default_factory=set)
 
     def notebook(self, data: bytes, names: Container[str]) -> None:
-        """Adds what a clean notebook with answers of these *names* shows."""
+        """Adds the contents of a clean notebook with answers of these *names*."""
         sources = [p.data.decode() for p in notebook_texts(Piece(path="", data=data))]
         for text in (data.decode(), *sources):
             for view in (View(text=text), joined(View(text=text))):
@@ -39,7 +39,7 @@ class Visible:
 
     def _text(self, text: str, names: Container[str]) -> None:
         if hash(text) in self._seen:
-            return  # most cells are the same for everybody
+            return  # most cells are the same for all students
         self._seen.add(hash(text))
         self.numbers |= {one.digits for one in numerals(text)}
         self.runs |= {hash(run) for run, _ in runs(v for v, _ in sequence(text))}
@@ -48,7 +48,7 @@ class Visible:
         self.pairs |= {(one.name, one.value) for one in beside(text, names)}
 
     def excuse(self, wanted: Wanted) -> None:
-        """Takes out of *wanted* what is no secret."""
+        """Removes visible contents from *wanted*."""
         for run in self.runs & wanted.runs.keys():
             del wanted.runs[run]
         for words in self.words & wanted.words.keys():

@@ -1,4 +1,4 @@
-"""Text that must not get out, by runs of words: layout, case, marks and numbers change nothing."""
+"""Compares secret texts by word sequences, ignoring layout, case, punctuation and numbers."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ import re
 from collections.abc import Iterator
 
 LENGTH = 7
-"""Words in a row that are compared."""
+"""Consecutive words that are compared."""
 ENOUGH = 3
-"""Runs of one text that make a finding: nine words in a row, or three places."""
+"""Matches of one text that make a finding: nine consecutive words, or three places."""
 
 _TOKEN = re.compile(r"[^\W\d_]+(?:_[^\W_]+)*|\d+(?:\.\d+)?|\{\{.{0,200}?\}\}", re.S)
 _IMPORT = re.compile(r"^[ \t]*(?:import|from)\s.*$", re.M)
 
 
 def shingles(text: str, *, telling: bool = False) -> Iterator[tuple[int, int]]:
-    """For each run of words: what stands for it, and where it begins in the text.
+    """The hash and position of each word sequence in *text*.
 
-    *telling* leaves those out that are too plain to tell anything.
+    *telling* leaves out sequences that are too common to identify a text.
     """
     words: list[str] = []
     places: list[int] = []
@@ -27,7 +27,7 @@ def shingles(text: str, *, telling: bool = False) -> Iterator[tuple[int, int]]:
         if word[0].isdigit() or word[0] == "{":
             word = "#"
             if before == "#":
-                continue  # what is filled in may be one number or several
+                continue  # a placeholder may be filled in with one number or several
         words.append(word)
         places.append(found.start())
         before = word
@@ -44,12 +44,12 @@ _SPACE = re.compile(r"\s+")
 
 
 def squeezed(text: str) -> str:
-    """The text without any white space, for expressions."""
+    """The text without white space, for comparing expressions."""
     return _SPACE.sub("", text)
 
 
 def is_telling(expression: str) -> bool:
-    """Whether an expression is long enough to say how a key comes about."""
+    """Whether an expression is long enough to reveal how a key is computed."""
     short = squeezed(expression)
     names = set(re.findall(r"[A-Za-z_]\w{2,}", short))
     return len(short) >= 18 and len(names) >= 3 and bool(re.search(r"[-+*/(<>]", short))

@@ -1,4 +1,4 @@
-"""The hostile suite against this very installation: what each attack got, and what held."""
+"""Runs the hostile suite against this installation and reports which attacks failed."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from grader.security.redteam.judge import Found, Row, Traces, intact, judge, sam
 __all__ = ["Attack", "Report", "Row", "Terms", "as_data", "attack", "folder", "read_attacks"]
 
 WHOLE = "batch"
-"""The class of what must hold for all submissions together."""
+"""The class of the checks on the batch as a whole."""
 MOST_MEMORY = 1_000_000_000
 _LEAVING = ("files", "network", "processes", "ipc")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Report:
-    """What was tried, and what came of it."""
+    """The attacks that were tried, and their results."""
 
     rows: tuple[Row, ...]
     layers: tuple[str, ...]
@@ -39,15 +39,15 @@ class Report:
 
     @property
     def holds(self) -> bool:
-        """Whether nothing that was tried got through, and nothing was too dangerous to try."""
+        """Whether no attack succeeded and none was too dangerous to try."""
         return all(row.held is not False for row in self.rows)
 
 
 def attack(terms: Terms, attacks: Path | None = None) -> Report:
-    """Runs the attacks in *attacks*, the package's own by default, beside honest submissions.
+    """Runs the attacks in *attacks*, by default those of the package, beside honest submissions.
 
-    Raises SetupError when the sandbox that is asked for is not there, for a class of attacks that
-    is none, and when this machine can't grade even honest submissions.
+    Raises SetupError if the requested sandbox is not available, if a class of attacks does not
+    exist, or if this machine can't grade even honest submissions.
     """
     began = time.monotonic()
     every = read_attacks(attacks or folder(), terms.wanted)
@@ -70,7 +70,7 @@ def attack(terms: Terms, attacks: Path | None = None) -> Report:
 def _untried(one: Attack, layers: Sequence[str]) -> Row:
     absent = tuple(layer for layer in one.unsafe_without if layer not in layers)
     if absent:
-        seen = f"not tried, as it would do harm: no layer {', '.join(absent)}"
+        seen = f"not tried, because it would do harm without the layer {', '.join(absent)}"
         held: bool | None = False
     else:
         seen, held = f"not tried: {', '.join(one.needs)} is not installed", None
@@ -86,9 +86,9 @@ def _rows(root: Path, attacks: Sequence[Attack], terms: Terms, layers: frozenset
         alone = grade(course, root / "alone", root / "results-alone", terms)
         if alone.code != 0:
             raise SetupError(
-                "honest submissions could not be graded, so nothing can be said of others: "
+                "honest submissions could not be graded, so attacks can't be judged: "
                 + (alone.errors.strip()[-300:] or _open(alone)),
-                fix="see `grader doctor`",
+                fix="run `grader doctor`",
             )
         before = watch.snapshot(course.folder, course.folder / "results")
         shared = watch.segments()
@@ -103,7 +103,7 @@ def _rows(root: Path, attacks: Sequence[Attack], terms: Terms, layers: frozenset
     )
     strange = [found.what for found in left if found.token not in known]
     strangers = [text for text in outside.heard if not any(t in text for t in known)]
-    strange += [f"something reached a socket outside, saying {text[:40]!r}" for text in strangers]
+    strange += [f"something sent {text[:40]!r} to a socket outside" for text in strangers]
     rows = list(_judged(course, batches, traces, layers))
     honest = {s.id: alone.found[s.id] for s in course.honest}
     rows += _whole(batches, honest, changed)
@@ -112,7 +112,7 @@ def _rows(root: Path, attacks: Sequence[Attack], terms: Terms, layers: frozenset
 
 
 def _open(batch: Batch) -> str:
-    """Why the first mark is open that is; or the exit status, when none is."""
+    """Why the first open mark is open; the exit status if no mark is open."""
     grades = (found.grade for found in batch.found.values())
     marks = (mark for grade in grades if grade for mark in grade.marks if mark.points is None)
     return next((mark.feedback for mark in marks), f"exit status {batch.code}")
@@ -125,7 +125,7 @@ def _own_bank() -> Path:
 
 
 def _attacked(course: Course, terms: Terms) -> Iterator[Batch]:
-    """The folder of submissions, and the zip if anybody attacks through it."""
+    """Grades the folder of submissions, and the zip if any attack uses it."""
     results = course.folder / "results"
     yield grade(course, course.submissions, results / "folder", terms)
     if course.archive.exists():
@@ -136,14 +136,14 @@ def _attacked(course: Course, terms: Terms) -> Iterator[Batch]:
 
 
 def _planted(course: Course) -> Iterator[watch.Left]:
-    """What attacks have written outside of the results, and what kernels have left; removed."""
+    """Removes and yields what attacks wrote outside of the results and what kernels left."""
     places = {**watch.watched(), course.home: True, course.folder: True}
     for path, left in list(watch.planted(course.run, places)):
         if not path.is_relative_to(course.folder / "results"):
             watch.remove(path)
             yield left
     for path in course.scratch.iterdir():
-        yield watch.Left("", f"{path.name} was left in the folder for temporary files")
+        yield watch.Left("", f"{path.name} was left in the temporary folder")
 
 
 def _shared(before: set[str]) -> Iterator[watch.Left]:
@@ -171,21 +171,21 @@ def _judged(
 
 
 def _whole(batches: Sequence[Batch], honest: dict[str, Found], changed: list[str]) -> Iterator[Row]:
-    ended = [f"ended with {b.code}: {b.errors.strip()[-200:]}" for b in batches if b.code != 0]
+    ended = [f"exit status {b.code}: {b.errors.strip()[-200:]}" for b in batches if b.code != 0]
     ended += ["a traceback was printed" for b in batches if "Traceback" in b.errors]
     grades = [text for b in batches for text in same_grades(honest, b.found)]
     books = [text for b in batches for text in intact(b.out)]
-    yield _one("ends", "The batch comes to its end, and nothing of it is our fault.", ended)
-    yield _one("honest-grades", "Honest students get what they get without attacks.", grades)
+    yield _one("ends", "The batch completes without an internal error.", ended)
+    yield _one("honest-grades", "Honest students get the same grades as without attacks.", grades)
     yield _one("gradebook", "The gradebook and all evidence are intact.", books)
-    yield _one("course", "No file of the instructor's has changed or appeared.", changed)
-    large = [f"it had {b.memory / 1e9:.1f} GB" for b in batches if b.memory > MOST_MEMORY]
-    yield _one("memory", "The grader itself needs less than 1 GB of memory.", large)
+    yield _one("course", "No file of the instructor has changed or appeared.", changed)
+    large = [f"it used {b.memory / 1e9:.1f} GB" for b in batches if b.memory > MOST_MEMORY]
+    yield _one("memory", "The grader itself uses less than 1 GB of memory.", large)
 
 
 def _left_behind(strange: list[str], absent: tuple[str, ...]) -> Row:
-    """What nobody's token says whose it is; *absent* layers would have kept it inside."""
-    tries = "Nothing else is left behind: no process, no file, no memory, no connection."
+    """Leftovers without a student's token; *absent* layers would have prevented them."""
+    tries = "Nothing else is left behind: no process, file, memory or connection."
     row = _one("left-behind", tries, strange)
     return replace(row, missing=absent) if strange else row
 

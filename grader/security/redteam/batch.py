@@ -1,4 +1,4 @@
-"""One call of `grader grade` on the made-up course, in a process of its own."""
+"""One call of `grader grade` on the made-up course, in a separate process."""
 
 from __future__ import annotations
 
@@ -20,36 +20,36 @@ _LOOK_SECONDS = 0.2
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Terms:
-    """How the suite is run."""
+    """The settings of the suite."""
 
     sandbox: str = "auto"
     wanted: tuple[str, ...] = ()
     """Classes or names of attacks; empty for all."""
     slow: bool = True
-    """Whether attacks are tried too that take longer than a few seconds."""
+    """Whether to include attacks that take longer than a few seconds."""
     jobs: int = 4
     cell_seconds: float = 2.0
     notebook_seconds: float = 20.0
     memory_gb: float = 1.0
     most_seconds: float = 1800.0
-    """After which a batch that has not ended is taken for stopped."""
+    """Time limit of a batch, after which it counts as stuck."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Batch:
-    """How the call went, and what it left in its results."""
+    """The outcome of the call, and its results folder."""
 
     out: Path
     code: int | None
-    """Its exit status; None when it had to be ended."""
+    """Its exit status; None if it had to be ended."""
     errors: str
     memory: int
-    """The most memory that the grader itself has had, in bytes; 0 when that can't be told."""
+    """Peak memory of the grader itself in bytes; 0 if unknown."""
     found: dict[str, Found] = field(default_factory=dict)
 
 
 def grade(course: Course, submissions: Path, out: Path, terms: Terms) -> Batch:
-    """Calls the command as an instructor would, where attackers look for something to steal."""
+    """Calls the command as an instructor would, next to files that attackers try to steal."""
     command = [
         *(sys.executable, "-P", "-m", "grader", "grade", str(submissions)),
         *("--release", str(course.folder / "release" / "release.json"), "--out", str(out)),
@@ -83,7 +83,7 @@ def grade(course: Course, submissions: Path, out: Path, terms: Terms) -> Batch:
 
 
 def _watch(process: subprocess.Popen[bytes], seconds: float) -> tuple[int | None, int]:
-    """The exit status, None when time ran out, and the most memory the process has had."""
+    """The exit status (None if time ran out), and the peak memory of the process in bytes."""
     end, memory = time.monotonic() + seconds, 0
     while time.monotonic() < end:
         memory = max(memory, _most_memory(process.pid))

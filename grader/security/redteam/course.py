@@ -1,4 +1,4 @@
-"""A made-up course: honest students, one more for each attack, and secrets where attackers look."""
+"""A made-up course: honest students, one student per attack, and secrets for attacks to find."""
 
 from __future__ import annotations
 
@@ -31,9 +31,9 @@ problems:
   - problem: kv-cache-size
     parts: [per_token]
 """
-_PRIVATE_KEY = "hostile"  # the same numbers every time, so that a run can be repeated
+_PRIVATE_KEY = "hostile"  # fixed, so that runs can be repeated with the same numbers
 _CLOSE = {"others"}
-"""Classes whose attacks run while an honest student's kernel is there to be looked at."""
+"""Classes whose attacks run while an honest student's kernel is alive to be spied on."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -44,24 +44,24 @@ class Sitter:
     attack: Attack
     honest: bool
     token: str
-    """In the name of every file and process that this student's code leaves anywhere."""
+    """Part of the name of every file and process that this student's code leaves."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Course:
-    """What was made, and where."""
+    """The made-up course and its folders."""
 
     root: Path
     release: Release
     sitters: tuple[Sitter, ...]
     run: str
-    """The start of every token."""
+    """The prefix of every token."""
     canaries: Mapping[str, str]
-    """What each secret is, to its text."""
+    """Maps the description of each secret to its text."""
 
     @property
     def folder(self) -> Path:
-        """The instructor's folder, in which grading is started."""
+        """The instructor's folder, from which grading is started."""
         return self.root / "course"
 
     @property
@@ -71,29 +71,29 @@ class Course:
 
     @property
     def scratch(self) -> Path:
-        """Where temporary files of the grader go."""
+        """The folder for the grader's temporary files."""
         return self.root / "tmp"
 
     @property
     def submissions(self) -> Path:
-        """What was handed in as single files."""
+        """The folder of notebooks submitted as single files."""
         return self.folder / "submissions"
 
     @property
     def archive(self) -> Path:
-        """What was handed in through a zip; not there when nobody attacks that way."""
+        """The zip with notebooks; missing if no attack uses it."""
         return self.folder / "submissions.zip"
 
     @property
     def honest(self) -> tuple[Sitter, ...]:
-        """Those who answer and do nothing else."""
+        """The students who only answer the questions."""
         return tuple(s for s in self.sitters if s.honest)
 
 
 def make_course(
     root: Path, bank: Bank, attacks: Sequence[Attack], outside: Mapping[str, object]
 ) -> Course:
-    """A course under *root*; *outside* is what the cells may know of our own listening sockets."""
+    """Creates a course under *root*; *outside* tells attacks how to reach our listening sockets."""
     run = f"hx{secrets.token_hex(3)}"
     honest = read_attack(_honest(attacks))
     sitters = tuple(_sitters(attacks, honest, run))
@@ -120,14 +120,14 @@ def make_course(
 
 def _honest(attacks: Sequence[Attack]) -> Path:
     if not attacks:
-        raise SetupError("there is no attack left to try", fix="name other classes")
+        raise SetupError("no attack is left to try", fix="select other classes")
     return attacks[0].path.parent.parent / "honest.py"
 
 
 def _sitters(attacks: Sequence[Attack], honest: Attack, run: str) -> Iterator[Sitter]:
-    """Everybody in the order in which notebooks are executed, which is that of the ids."""
+    """All students in the order in which notebooks are executed, which is that of their ids."""
     others = [a for a in attacks if a.group not in _CLOSE]
-    # Mixed, so that attacks of all classes meet, and waiting ones don't stand in a row.
+    # Mixed, so that attacks of all classes run together, and waiting ones are not consecutive.
     random.Random(1).shuffle(others)  # noqa: S311  # no secret
     close = [a for a in attacks if a.group in _CLOSE]
     order: list[Attack] = []
@@ -150,7 +150,7 @@ def _student(sitter: Sitter, canaries: Mapping[str, str]) -> Student:
 
 
 def _hand_in(course: Course, bank: Bank, words: Mapping[str, object]) -> None:
-    """Writes everybody's submission; honest ones first, so that others can copy from them."""
+    """Writes all submissions, honest ones first, so that attacks can copy from them."""
     packed = any(s.attack.form == "pack" for s in course.sitters)
     for sitter in sorted(course.sitters, key=lambda s: not s.honest):
         data = _notebook(course, bank, sitter, words)
@@ -176,7 +176,7 @@ def _pack(course: Course, bank: Bank, words: Mapping[str, object]) -> None:
 
 
 def _notebook(course: Course, bank: Bank, sitter: Sitter, words: Mapping[str, object]) -> bytes:
-    """The student's own notebook with the cells of the attack, answered unless it forges."""
+    """The student's notebook with the cells of the attack; answered unless the attack forges."""
     mine = paper(course.release, course.release.students[sitter.id])
     names = tuple(name for name, _ in mine.named_keys())
     answers = {} if sitter.attack.earns == "nothing" else solution(mine)
@@ -196,7 +196,7 @@ def _cells(place: str, sources: Sequence[str], words: Mapping[str, object]) -> I
 
 
 def without_attacks(course: Course, folder: Path) -> None:
-    """Copies the honest submissions alone into *folder*, to see what they earn undisturbed."""
+    """Copies only the honest submissions into *folder*, to grade them undisturbed."""
     folder.mkdir(parents=True)
     for sitter in course.honest:
         name = f"{sitter.id}.ipynb"
@@ -206,7 +206,7 @@ def without_attacks(course: Course, folder: Path) -> None:
 def tried_here(
     attacks: Sequence[Attack], layers: Sequence[str], packages: Sequence[str]
 ) -> tuple[Attack, ...]:
-    """Those of *attacks* that can be tried with these layers and packages."""
+    """The *attacks* that can be tried with these layers and packages."""
     return tuple(
         a for a in attacks if set(a.unsafe_without) <= set(layers) and set(a.needs) <= set(packages)
     )

@@ -1,4 +1,4 @@
-"""The attacks as files: what each tries, what it must earn, and what it hands in."""
+"""Reads attacks from files: what each tries, what it may earn, and what it submits."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from grader.errors import SetupError
 from grader.registry import nearest
 
 EARNS = ("nothing", "less", "honest", "refused")
-"""No point at all; less than everything; what the honest answers in it earn; a named refusal."""
+"""No points; less than all; the points of its honest answers; or a stated refusal."""
 FORMS = ("make", "place", "pack")
-"""Functions by which a file that is no notebook of cells makes what is handed in."""
+"""Names of the function with which an attack without cells creates its submission."""
 
 _KNOWN = {"earns", "stopped by", "unsafe without", "needs", "says", "slow"}
 _MARK = re.compile(r"^# %%[ \t]*(\w*)[ \t]*\n", re.MULTILINE)
@@ -30,20 +30,20 @@ class Attack:
     tries: str
     earns: str
     stopped_by: tuple[str, ...] = ()
-    """The layers of the sandbox without which it may well succeed."""
+    """Sandbox layers without which it may succeed."""
     unsafe_without: tuple[str, ...] = ()
-    """The layers without which it is not even tried, for it would do harm."""
+    """Sandbox layers without which it is not tried, because it would do harm."""
     needs: tuple[str, ...] = ()
-    """Packages without which it can't be tried."""
+    """Packages that it requires."""
     says: str = ""
-    """What the evidence or the marks must say."""
+    """Text that must appear in the evidence or the marks."""
     slow: bool = False
     before: tuple[str, ...] = ()
-    """Cells that stand before all others."""
+    """Cells that come before all others."""
     after: tuple[str, ...] = ()
-    """Cells that stand after all others."""
+    """Cells that come after all others."""
     form: str = "cells"
-    """`cells`, or the function that makes what is handed in: one of FORMS."""
+    """`cells`, or the name of the function that creates the submission: one of FORMS."""
 
     @property
     def group(self) -> str:
@@ -56,7 +56,7 @@ class Attack:
         return f"{self.group}/{self.path.stem.replace('_', '-')}"
 
     def function(self) -> Callable[..., Any]:
-        """The function that makes what is handed in."""
+        """The function that creates the submission."""
         spec = importlib.util.spec_from_file_location(f"attack_{self.path.stem}", self.path)
         if spec is None or spec.loader is None:
             raise _wrong(self.path, "it can't be loaded")
@@ -67,16 +67,16 @@ class Attack:
 
 
 def folder() -> Path:
-    """The attacks that come with the package: inside it when installed, in `tests` otherwise."""
+    """The folder of the package's attacks: inside it if installed, otherwise in `tests`."""
     package = Path(__file__).resolve().parents[2]
     installed = package / "_attacks"
     return installed if installed.is_dir() else package.parent / "tests" / "hostile" / "attacks"
 
 
 def read_attacks(home: Path, wanted: Sequence[str] = ()) -> tuple[Attack, ...]:
-    """Every attack in the folders of *home*, or those of the classes or names in *wanted*.
+    """All attacks in the folders of *home*, or those with a class or name in *wanted*.
 
-    Raises SetupError for a file that does not say what it should, and for a class that is none.
+    Raises SetupError for an invalid file and for an unknown class.
     """
     found = tuple(read_attack(path) for path in sorted(home.glob("*/*.py")))
     if not found:
@@ -87,12 +87,12 @@ def read_attacks(home: Path, wanted: Sequence[str] = ()) -> tuple[Attack, ...]:
             close = nearest(name, known)
             groups = ", ".join(sorted({a.group for a in found}))
             fix = f"did you mean '{close}'?" if close else f"classes: {groups}"
-            raise SetupError(f"there is no class of attacks '{name}'", fix=fix)
+            raise SetupError(f"no class of attacks is called '{name}'", fix=fix)
     return tuple(a for a in found if not wanted or a.group in wanted or a.name in wanted)
 
 
 def read_attack(path: Path) -> Attack:
-    """The attack in the file at *path*. Raises SetupError when it does not say what it should."""
+    """The attack in the file at *path*. Raises SetupError if the file is invalid."""
     text = path.read_text(encoding="utf-8")
     head, *rest = _MARK.split(text)
     tree = ast.parse(head)

@@ -1,4 +1,4 @@
-"""What each attack has earned and reached: the verdicts, with what was seen."""
+"""Judges what each attack has earned and reached."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ from grader.model import Evidence, Grade, Outcome
 from grader.security.redteam.course import Course, Sitter
 
 BROKE = re.compile(r"^BROKE: ?(.{0,200})", re.MULTILINE)
-"""What an attack prints when it has done what it must not be able to do."""
+"""What an attack prints if it has succeeded."""
 LARGEST_EVIDENCE = 4_000_000
-# A cell of an attack that ends like this has tried nothing: the attack itself needs repair.
+# If a cell of an attack ends like this, it has tried nothing and the attack needs repair.
 _FAULTY = re.compile(
     r"(NameError|SyntaxError|IndentationError|ImportError|ModuleNotFoundError|AttributeError)\b"
 )
@@ -26,21 +26,21 @@ _REPAIR = "the attack itself is broken"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """One attack, or one thing that must hold for the whole batch."""
+    """The result of one attack, or of one check on the whole batch."""
 
     name: str
     group: str
     tries: str
     held: bool | None
-    """None when it was not tried for want of a package."""
+    """None if it was not tried for lack of a package."""
     seen: str
     missing: tuple[str, ...] = ()
-    """The layers of the sandbox that would have stopped it and are not there."""
+    """Missing sandbox layers that would have stopped it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Found:
-    """What one student's submission has come to."""
+    """The results of one student's submission."""
 
     grade: Grade | None = None
     evidence: Evidence | None = None
@@ -48,21 +48,21 @@ class Found:
     feedback: str = ""
     """The student's page."""
     data: str = ""
-    """The student's file of marks."""
+    """The student's mark file."""
     report: str = ""
-    """The page about the class."""
+    """The class report."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Traces:
-    """What was seen outside of the results, by token."""
+    """What was observed outside of the results, by token."""
 
     left: Mapping[str, list[str]] = field(default_factory=dict)
     heard: frozenset[str] = frozenset()
 
 
 def read_results(out: Path, course: Course) -> dict[str, Found]:
-    """What the results folder says about every student of the course."""
+    """Reads the results folder for every student of the course."""
     found = {}
     report = _text(out / "report" / "index.html")
     with Gradebook.open(out) as book:
@@ -89,7 +89,7 @@ def _text(path: Path) -> str:
 def judge(
     sitter: Sitter, found: Found, traces: Traces, course: Course, layers: frozenset[str]
 ) -> Row:
-    """Whether the attack got nothing, and what was seen of it."""
+    """Whether the attack failed, and what was observed."""
     attack = sitter.attack
     faults = list(_faults(sitter, found, traces, course))
     missing = tuple(layer for layer in attack.stopped_by if layer not in layers)
@@ -97,7 +97,7 @@ def judge(
         missing = ()
     seen = "; ".join(faults[:3]) if faults else _earned(found)
     if missing:
-        seen = f"no layer {', '.join(missing)}: {seen}"
+        seen = f"without the layer {', '.join(missing)}: {seen}"
     return Row(
         name=f"honest/{sitter.id}" if sitter.honest else attack.name,
         group="honest" if sitter.honest else attack.group,
@@ -109,7 +109,7 @@ def judge(
 
 
 def _faults(sitter: Sitter, found: Found, traces: Traces, course: Course) -> Iterator[str]:
-    """Everything that speaks against us."""
+    """Everything that the attack achieved."""
     yield from _marks(sitter, found)
     yield from _evidence(found.evidence, broken=sitter.attack.group == "broken")
     told = _told(found)
@@ -118,7 +118,7 @@ def _faults(sitter: Sitter, found: Found, traces: Traces, course: Course) -> Ite
             if text in told:
                 yield f"read a secret: {name}"
     if f"<{sitter.token}" in found.feedback + found.report:
-        yield "put an element of its own into a page"
+        yield "injected an element into a page"
     if any(sitter.token in text for text in traces.heard):
         yield "reached a socket outside"
     yield from traces.left.get(sitter.token, ())
@@ -129,12 +129,12 @@ def _marks(sitter: Sitter, found: Found) -> Iterator[str]:
     if grade is None:
         yield "has no grade"
         return
-    # One that a person decides, as it went beyond a limit of ours, has earned nothing.
+    # A mark that a person decides, because of a limit of the grader, has earned nothing.
     waiting = [mark for mark in grade.marks if mark.points is None]
     told = ("person decides", "builds on an answer")
     ours = [mark for mark in waiting if not any(words in mark.feedback for words in told)]
     if ours and found.refusal is None:
-        yield f"made us leave marks open: {ours[0].feedback[:120]}"
+        yield f"caused open marks: {ours[0].feedback[:120]}"
         return
     right = {
         "nothing": grade.score == 0,
@@ -152,11 +152,11 @@ def _marks(sitter: Sitter, found: Found) -> Iterator[str]:
 def _evidence(evidence: Evidence | None, *, broken: bool) -> Iterator[str]:
     if evidence is None:
         return
-    # What a cell defines is gone when a later one ends the kernel, or when it was too slow itself.
+    # Names that a cell defines are lost if a later cell ends the kernel or the cell is too slow.
     whole = not broken
     for cell in evidence.cells:
         for done in BROKE.findall(cell.output):
-            yield done.strip() or "did what it must not do"
+            yield done.strip() or "succeeded"
         whole = whole and cell.outcome is Outcome.FINISHED
         if whole and cell.error and _FAULTY.match(cell.error):
             yield f"{_REPAIR}: {cell.error[:120]}"
@@ -166,7 +166,7 @@ def _evidence(evidence: Evidence | None, *, broken: bool) -> Iterator[str]:
 
 
 def _told(found: Found) -> str:
-    """Everything that the student's side could have put into the results."""
+    """All text in the results that the student could have written."""
     parts = [found.refusal or "", found.data, found.feedback]
     if found.evidence is not None:
         parts.append(evidence_to_json(found.evidence).decode())
@@ -186,23 +186,23 @@ def _earned(found: Found) -> str:
 
 
 def same_grades(before: Mapping[str, Found], after: Mapping[str, Found]) -> Iterator[str]:
-    """Honest students whose grade the attacks have changed."""
+    """A sentence for each honest student whose grade the attacks have changed."""
     for student, was in before.items():
         old, new = was.grade, after.get(student, Found()).grade
         if old is None or new is None or old.marks != new.marks:
             earned = f"{new.score:g}" if new else "nothing"
             yield f"{student} has {earned} points instead of {old.score if old else 0:g}"
         elif not old.complete or old.score != old.max_score:
-            yield f"{student} has not the full marks even without attacks"
+            yield f"{student} does not get full marks even without attacks"
 
 
 def intact(out: Path) -> Iterator[str]:
-    """What is wrong with the gradebook."""
+    """Defects of the gradebook."""
     try:
         with sqlite3.connect(f"file:{out / 'gradebook.sqlite'}?mode=ro", uri=True) as file:
             said = file.execute("PRAGMA integrity_check").fetchone()[0]
         if said != "ok":
-            yield f"SQLite says: {said}"
+            yield f"SQLite reports: {said}"
         with Gradebook.open(out) as book:
             for sha256 in book.evidence_summaries():
                 book.evidence(sha256)

@@ -1,4 +1,4 @@
-"""Each layer of the sandbox, tried by a real notebook that does its best to get through."""
+"""Tests each sandbox layer with a real notebook that tries to break through it."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ from grader.runtime.sandbox import Chosen
 _LIMITS = Limits(cell_seconds=20, notebook_seconds=60, scratch_bytes=20_000_000)
 _SECRET = "GRADER_DOCTOR_SECRET"  # noqa: S105  # a name
 
-# What a layer must not let through. Each cell says in `got` what it got; nothing is as it should
-# be. `SEEN` is a file of the grader's user, `GRADER` its process.
+# What each layer must prevent. A cell lists in `got` what it achieved, which should be nothing.
+# `SEEN` is a file of the grader's user, `GRADER` its process id.
 _ATTEMPTS: Mapping[str, str] = {
     "environment": "got = [name for name in os.environ if 'SECRET' in name]",
-    # None larger than a file may be, and none of them with a name.
+    # Each file is within the limit for one file, and none has a name.
     "scratch": """\
 kept = []
 try:
@@ -63,7 +63,7 @@ for path in ("/usr/planted", os.path.dirname(os.__file__) + "/planted.py", SEEN 
     except OSError:
         pass
 """,
-    # To what they are already, so that nothing is lost where it is not refused.
+    # Changes to the present values, so that nothing is lost if they are not refused.
     "metadata": """\
 got = []
 for path in (SEEN, os.__file__):
@@ -113,7 +113,7 @@ try:
 except OSError:
     pass
 """,
-    # With arguments that make no sense: what is not refused does nothing all the same.
+    # With invalid arguments, so that a call that is not refused does nothing.
     "system-calls": """\
 import ctypes
 libc = ctypes.CDLL(None, use_errno=True)
@@ -140,21 +140,21 @@ got += [] if status["NoNewPrivs"].strip() == "1" else ["new privileges"]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tried:
-    """What came of trying to get through one layer."""
+    """The result of an attempt to break through one layer."""
 
     layer: str
     present: bool
-    """Whether the layer is said to be there."""
+    """Whether the sandbox claims the layer."""
     held: bool | None
-    """None when it could not be tried."""
+    """None if it could not be tested."""
     got: str
-    """What the notebook got, or why it could not try."""
+    """What the notebook achieved, or why it could not try."""
     detail: str
     fix: str
 
 
 def try_layers(chosen: Chosen) -> tuple[Tried, ...]:
-    """Every layer of the sandbox, present or not, attacked by one notebook."""
+    """Attacks every layer of the sandbox, present or not, with one notebook."""
     layers = chosen.sandbox.layers()
     with _targets() as targets:
         evidence = _run(chosen, targets)
@@ -176,21 +176,21 @@ def try_layers(chosen: Chosen) -> tuple[Tried, ...]:
 
 def _came_of(layer: str, evidence: Evidence) -> tuple[bool | None, str]:
     if layer not in _ATTEMPTS:
-        return None, "it shows in use only"
+        return None, "it can only be seen in use"
     if evidence.outcome is Outcome.REFUSED:
         return None, evidence.note or "no kernel"
     run = evidence.cells[1 + list(_ATTEMPTS).index(layer)]
     if layer == "scratch" and "more files" in (run.error or ""):
-        return True, "ended by the guard"
+        return True, "ended by the supervisor"
     got = run.output.partition("GOT:")[2].strip()
     if run.failed or not got:
-        return None, run.error or "it said nothing"
+        return None, run.error or "it printed nothing"
     return got == "nothing", got
 
 
 @contextlib.contextmanager
 def _targets() -> Iterator[Mapping[str, object]]:
-    """Things of the grader's own that a notebook should not get at."""
+    """Resources of the grader that a notebook must not reach."""
     import socket
 
     abstract = f"grader-doctor-{os.getpid()}"

@@ -1,4 +1,4 @@
-"""What attacks leave behind or reach: processes, files, shared memory, sockets of ours."""
+"""Detects what attacks leave behind or reach: processes, files, shared memory, sockets."""
 
 from __future__ import annotations
 
@@ -26,18 +26,18 @@ from grader.runtime.worker.syscalls import prctl
 _PR_SET_CHILD_SUBREAPER = 36
 _LONGEST = 200
 SEGMENT_BYTES = 1_000_003
-"""No other program will want just as much."""
+"""A size of shared memory that no other program is likely to use."""
 _TOKEN = re.compile(r"hx[0-9a-f]{6}n\d{3}")
 
 
 def token_in(text: str) -> str:
-    """The token of the student whose code wrote *text*; empty when there is none."""
+    """The token of the student whose code wrote *text*; empty if it has none."""
     found = _TOKEN.search(text)
     return found[0] if found else ""
 
 
 class Outside:
-    """Sockets on this machine that no notebook should reach; remembers who did."""
+    """Sockets on this machine that no notebook should reach; records who did."""
 
     def __init__(self, folder: Path):
         self.heard: set[str] = set()
@@ -70,7 +70,7 @@ class Outside:
 
     @property
     def words(self) -> Mapping[str, object]:
-        """What the cells of an attack may know of it."""
+        """The variables that tell an attack's cells how to reach it."""
         return {
             "PORT": self.port,
             "ABSTRACT": f"\0{self._abstract}",
@@ -99,7 +99,7 @@ class Outside:
                 try:
                     self.heard.add(_message(key.fileobj))  # type: ignore[arg-type]
                 except OSError:
-                    self.heard.add("")  # somebody connected and said nothing
+                    self.heard.add("")  # a connection without a message
 
 
 def _message(server: socket.socket) -> str:
@@ -116,15 +116,15 @@ def _message(server: socket.socket) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Left:
-    """Something that was still there when grading had ended."""
+    """Something that still existed after grading had ended."""
 
     token: str
-    """Whose it is; empty when that can't be told."""
+    """The student's token; empty if unknown."""
     what: str
 
 
 class Orphans:
-    """Makes every process that loses its parent ours for a while, so that none gets away."""
+    """Makes this process adopt all orphaned descendants for a while, so that none escapes."""
 
     def __enter__(self) -> Self:
         self._before = set(_children())
@@ -143,14 +143,14 @@ class Orphans:
             prctl(_PR_SET_CHILD_SUBREAPER, 0)
 
     def left(self, seconds: float = 2.0) -> tuple[Left, ...]:
-        """The processes that are still there, once those that are ending had time for it."""
+        """The remaining processes, after those that are ending had time to do so."""
         end = time.monotonic() + seconds
         while (there := self._there()) and time.monotonic() < end:
             time.sleep(0.05)
         return tuple(Left(*_described(pid)) for pid in there)
 
     def end(self) -> None:
-        """Kills what is left, and what that leaves."""
+        """Kills the remaining processes, and those that they leave behind."""
         for _ in range(200):
             there = self._there()
             if not there:
@@ -161,7 +161,7 @@ class Orphans:
             time.sleep(0.01)
 
     def _there(self) -> list[int]:
-        """Children that came to us and run; those that have ended are reaped."""
+        """Adopted children that still run; reaps those that have ended."""
         there = []
         for pid in set(_children()) - self._before:
             with contextlib.suppress(ChildProcessError):
@@ -185,14 +185,14 @@ def _described(pid: int) -> tuple[str, str]:
             data = Path(f"/proc/{pid}/{name}").read_bytes()
             texts.append(data.replace(b"\0", b" ").decode("utf-8", "replace"))
     command = " ".join(texts[1].split()) if len(texts) > 1 else ""
-    return token_in(" ".join(texts)), f"the process {command[:80]!r} is still there"
+    return token_in(" ".join(texts)), f"the process {command[:80]!r} is still running"
 
 
 # -- files and shared memory
 
 
 def planted(run: str, homes: Mapping[Path, bool]) -> Iterator[tuple[Path, Left]]:
-    """Files and folders whose names start with *run*, in folders that may be searched deeply."""
+    """Files and folders named *run*...; *homes* maps each folder to whether to recurse."""
     for home, deep in homes.items():
         for folder, folders, files in os.walk(home):
             for name in (*folders, *files):
@@ -203,7 +203,7 @@ def planted(run: str, homes: Mapping[Path, bool]) -> Iterator[tuple[Path, Left]]
 
 
 def watched() -> dict[Path, bool]:
-    """Folders outside of the made-up course into which an attack may plant something."""
+    """Folders outside of the made-up course into which an attack may write."""
     user, places = Path.home(), {Path(entry) for entry in sys.path if entry}
     names = ("/", "/etc", "/etc/profile.d", "/etc/cron.d", "/run", "/tmp", "/var/tmp", "/dev/shm")  # noqa: S108
     places |= {Path(name) for name in names}
@@ -214,7 +214,7 @@ def watched() -> dict[Path, bool]:
 
 
 def remove(path: Path) -> None:
-    """Removes what an attack planted."""
+    """Removes a file or folder that an attack created."""
     with contextlib.suppress(OSError):
         if path.is_dir() and not path.is_symlink():
             shutil.rmtree(path)
@@ -223,7 +223,7 @@ def remove(path: Path) -> None:
 
 
 def segments() -> set[str]:
-    """The System V shared memory, by id, that has the size by which attacks mark theirs."""
+    """Ids of System V shared memory segments with the size that attacks use."""
     with contextlib.suppress(OSError):
         lines = Path("/proc/sysvipc/shm").read_text().splitlines()[1:]
         return {line.split()[1] for line in lines if line.split()[3] == str(SEGMENT_BYTES)}
@@ -231,7 +231,7 @@ def segments() -> set[str]:
 
 
 def remove_segment(number: str) -> None:
-    """Removes one of `segments`."""
+    """Removes the segment with the id *number*."""
     import ctypes
 
     with contextlib.suppress(AttributeError, ValueError):
@@ -239,7 +239,7 @@ def remove_segment(number: str) -> None:
 
 
 def snapshot(folder: Path, without: Path) -> dict[str, str]:
-    """Every file under *folder* by mode, size and content, but for those under *without*."""
+    """Mode, size and content digest of every file under *folder*, except under *without*."""
     found = {}
     for path in sorted(folder.rglob("*")):
         if not path.is_relative_to(without):

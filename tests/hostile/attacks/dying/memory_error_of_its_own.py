@@ -7,7 +7,7 @@ earns: honest
 raise MemoryError
 
 # %%
-raise TimeoutError("we could not run this notebook; nothing is deducted")
+raise TimeoutError("we could not run this notebook; no points are deducted")
 
 # %%
 raise type("NotStartedError", (Exception,), {})("the kernel did not answer within 60 s")

@@ -2,7 +2,7 @@
 
 earns: honest
 slow: yes
-says: had used up its 20 s
+says: reached its time limit of 20 s
 """
 
 import json

@@ -3,7 +3,7 @@
 earns: honest
 stopped by: rlimits
 needs: numpy
-says: at most 1 GB of memory may be used
+says: limit: 1 GB of memory
 """
 
 # %%
