@@ -245,7 +245,7 @@ class TestReceipts:
         self, solved: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:
         path = self.a_receipt(solved)
-        assert "give one" in fails(
+        assert "not both" in fails(
             capsys, "check", solved, "--receipt", path, "--verify-receipt", path
         )
 

@@ -128,7 +128,7 @@ def test_a_format_that_comes_along_is_not_replaced(home: Path, tmp_path: Path) -
     [
         (("lines", "RESULTS", "-o", "colour=red"), "unexpected keyword argument 'colour'"),
         (("lines", "RESULTS", "-o", "mark"), "the option 'mark' has no value"),
-        (("mute", "RESULTS"), "does not say what it takes"),
+        (("mute", "RESULTS"), "does not declare its input"),
         (("gone", "RESULTS"), "can't be loaded"),
         (("line", "RESULTS"), "did you mean 'grader export lines'?"),
         (("lines", "RESULTS", "--student", "adda"), "did you mean 'ada'?"),
