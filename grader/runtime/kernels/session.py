@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Callable, Coroutine, Iterator, Mapping
+from dataclasses import replace
 from typing import Any, Protocol, TypeVar
 
 import zmq
@@ -32,6 +33,7 @@ GRACE_SECONDS = 1.5
 _LOOK_SECONDS = 0.05
 
 T = TypeVar("T")
+Names = tuple[str, ...]
 
 
 class Kernel(Protocol):
@@ -52,7 +54,7 @@ class Kernel(Protocol):
     async def interrupt(self) -> None:
         """Returns once the running code was interrupted; may never return."""
 
-    async def ask(self, names: tuple[str, ...]) -> AskReply:
+    async def ask(self, names: Names) -> AskReply:
         """The kernel's reply about *names*; may never return."""
 
     async def call(self, request: str) -> str | None:
@@ -111,13 +113,11 @@ class KernelSession:
         """The kernel's process id; see `Session.pid`."""
         return self._kernel.pid if self._kernel is not None else None
 
-    def run(
-        self, source: str, *, seconds: float, keep: int, then_ask: tuple[str, ...] = ()
-    ) -> CellResult:
+    def run(self, source: str, *, seconds: float, keep: int, then_ask: Names = ()) -> CellResult:
         """Runs one cell; see `Session.run`."""
         return self._await(self._run(source, seconds, keep, then_ask))
 
-    def ask(self, names: tuple[str, ...], *, seconds: float) -> AskReply:
+    def ask(self, names: Names, *, seconds: float) -> AskReply:
         """The kernel's reply about *names*; see `Session.ask`."""
         if names and names == self._told and self._kernel is not None:
             said = self._kernel.cells.answered_already(names)
@@ -214,9 +214,7 @@ class KernelSession:
                 return task.done()
         return True
 
-    async def _run(
-        self, source: str, seconds: float, keep: int, asked: tuple[str, ...]
-    ) -> CellResult:
+    async def _run(self, source: str, seconds: float, keep: int, asked: Names) -> CellResult:
         kernel = self._living()
         loop = asyncio.get_running_loop()
         began = loop.time()
@@ -269,7 +267,7 @@ class KernelSession:
 
         return await self._settled(asyncio.create_task(stopped()), self._clock(GRACE_SECONDS))
 
-    async def _ask(self, names: tuple[str, ...], seconds: float) -> AskReply:
+    async def _ask(self, names: Names, seconds: float) -> AskReply:
         kernel = self._kernel
         if kernel is None:
             return AskReply(alive=False)
@@ -306,11 +304,12 @@ class KernelSession:
             done = await self._interrupted(task)
         alive = done and task.exception() is None
         waited, disturbed = clock.waited, _disturbed(kernel, clock, late=late, failed=not alive)
+        said = task.result() if alive else None
+        result = CallResult(
+            said=said, seconds=took, late=late, alive=alive, waited=waited, disturbed=disturbed
+        )
         if alive:
-            said = task.result()
-            return CallResult(
-                said=said, seconds=took, late=late, waited=waited, disturbed=disturbed
-            )
+            return result
         if not done and kernel.lost:
             await self._end()
             raise LostError("the kernel was ended from outside")
@@ -320,16 +319,7 @@ class KernelSession:
         elif not late or kernel.hit is not None:
             outcome, error = died(self._status(), kernel.hit)
         await self._end()
-        return CallResult(
-            said=None,
-            seconds=took,
-            late=late,
-            alive=False,
-            error=error,
-            outcome=outcome,
-            waited=waited,
-            disturbed=disturbed,
-        )
+        return replace(result, error=error, outcome=outcome)
 
 
 def _disturbed(kernel: Kernel, clock: FairClock, *, late: bool, failed: bool) -> str:
