@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 from collections.abc import Callable, Coroutine, Iterator, Mapping
 from dataclasses import replace
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
 
 import zmq
 
@@ -23,8 +23,8 @@ from grader.runtime.kernels.base import (
 )
 from grader.runtime.kernels.causes import died, plain, words
 from grader.runtime.kernels.client import CellClient, log
-from grader.runtime.kernels.contention import BUSY, MACHINE, NO_MEMORY, FairClock, Usage
-from grader.runtime.sandbox import Place
+from grader.runtime.kernels.contention import BUSY, MACHINE, NO_MEMORY, FairClock
+from grader.runtime.kernels.process import Kernel, Names
 
 START_SECONDS = 60.0
 GRACE_SECONDS = 1.5
@@ -33,57 +33,6 @@ GRACE_SECONDS = 1.5
 _LOOK_SECONDS = 0.05
 
 T = TypeVar("T")
-Names = tuple[str, ...]
-
-
-class Kernel(Protocol):
-    """One kernel process, started cold or forked, and its communication."""
-
-    cells: CellClient
-    foresees: bool
-    """Whether it sends the values announced with a cell without a further request."""
-    about: Mapping[str, object]
-
-    @property
-    def places(self) -> tuple[Place, ...]:
-        """The kernel's folder, once for each path that leads to it."""
-
-    async def started(self) -> None:
-        """Returns once requests are answered and output arrives; may never return."""
-
-    async def interrupt(self) -> None:
-        """Returns once the running code was interrupted; may never return."""
-
-    async def ask(self, names: Names) -> AskReply:
-        """The kernel's reply about *names*; may never return."""
-
-    async def call(self, request: str) -> str | None:
-        """The reply of `grader.wire.trial.answer` to *request*; None if it is not text."""
-
-    def changed(self) -> asyncio.Future[None] | None:
-        """A future that is done when the process may have ended; None if it must be polled."""
-
-    def usage(self) -> Usage | None:
-        """The processor time of its processes so far; None if unknown."""
-
-    @property
-    def pid(self) -> int | None:
-        """The process id as the grader sees it; None if unknown."""
-
-    @property
-    def status(self) -> int | None:
-        """The exit status, negative for a signal; None while the process runs."""
-
-    @property
-    def hit(self) -> str | None:
-        """The limit for which the kernel was ended; None if none."""
-
-    @property
-    def lost(self) -> bool:
-        """Whether the kernel was lost through no fault of the notebook."""
-
-    async def end(self) -> None:
-        """Ends it with all its processes, and removes its folder."""
 
 
 class KernelSession:

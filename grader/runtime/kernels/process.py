@@ -1,0 +1,64 @@
+"""What a session needs of one kernel process, however it was started."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from typing import Protocol
+
+from grader.runtime.kernels.base import AskReply
+from grader.runtime.kernels.client import CellClient
+from grader.runtime.kernels.contention import Usage
+from grader.runtime.sandbox import Place
+
+Names = tuple[str, ...]
+
+
+class Kernel(Protocol):
+    """One kernel process, started cold or forked, and its communication."""
+
+    cells: CellClient
+    foresees: bool
+    """Whether it sends the values announced with a cell without a further request."""
+    about: Mapping[str, object]
+
+    @property
+    def places(self) -> tuple[Place, ...]:
+        """The kernel's folder, once for each path that leads to it."""
+
+    async def started(self) -> None:
+        """Returns once requests are answered and output arrives; may never return."""
+
+    async def interrupt(self) -> None:
+        """Returns once the running code was interrupted; may never return."""
+
+    async def ask(self, names: Names) -> AskReply:
+        """The kernel's reply about *names*; may never return."""
+
+    async def call(self, request: str) -> str | None:
+        """The reply of `grader.wire.trial.answer` to *request*; None if it is not text."""
+
+    def changed(self) -> asyncio.Future[None] | None:
+        """A future that is done when the process may have ended; None if it must be polled."""
+
+    def usage(self) -> Usage | None:
+        """The processor time of its processes so far; None if unknown."""
+
+    @property
+    def pid(self) -> int | None:
+        """The process id as the grader sees it; None if unknown."""
+
+    @property
+    def status(self) -> int | None:
+        """The exit status, negative for a signal; None while the process runs."""
+
+    @property
+    def hit(self) -> str | None:
+        """The limit for which the kernel was ended; None if none."""
+
+    @property
+    def lost(self) -> bool:
+        """Whether the kernel was lost through no fault of the notebook."""
+
+    async def end(self) -> None:
+        """Ends it with all its processes, and removes its folder."""
