@@ -282,6 +282,7 @@ def test_modules_stay_small() -> None:
     assert {name: lines for name, lines in sizes.items() if lines > 360} == {}
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("path", [p for _, p in modules()], ids=lambda p: p.stem)
 def test_every_module_says_what_it_is_for(path: Path) -> None:
     text = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8")))

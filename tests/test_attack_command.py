@@ -123,6 +123,7 @@ def rows(report: Report) -> dict[str, Row]:
     return {row.name: row for row in report.rows}
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "name, seen",
     [
@@ -185,6 +186,7 @@ def run(*arguments: str) -> Result:
     return CliRunner().invoke(grader, ["doctor", *arguments], standalone_mode=False)
 
 
+@pytest.mark.thorough
 def test_the_command_prints_what_held_and_exits_1_when_something_did_not() -> None:
     result = run("--attack", "--sandbox", "off", "--class", "escape/reach-the-network")
     assert result.return_value == 1

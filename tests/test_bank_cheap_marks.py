@@ -113,6 +113,7 @@ def with_code() -> Iterator[object]:
             yield pytest.param(name, marks=[SLOW] * long)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", [*with_code()])
 def test_what_does_nothing_earns_nothing(name: str) -> None:
     variant = draw(BANK.problem(name), sample_seed(name, 1), BANK.facts)

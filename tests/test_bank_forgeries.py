@@ -147,6 +147,7 @@ def q1(x, out):
 SUM = ("block-reduction", "block_sum")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("where", "code", "most"),
     [

@@ -135,6 +135,7 @@ def under_other_names(solution: str, function: str) -> str:
     return ast.unparse(tree)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("name", "part"), [*kernels()])
 def test_a_kernel_may_call_its_arguments_as_it_likes(name: str, part: str) -> None:
     key = a_key(name, part)

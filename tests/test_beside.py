@@ -344,6 +344,7 @@ while True:
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("user", ["the same", "another"])
 @pytest.mark.parametrize("source", FILLS.values(), ids=FILLS)
 def test_what_writes_too_much_is_ended_and_told(

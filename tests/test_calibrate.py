@@ -941,6 +941,7 @@ def sections(text: str) -> Iterator[str]:
         yield line.strip()
 
 
+@pytest.mark.thorough
 def test_a_quick_run_measures_everything_and_keeps_it(tmp_path: Path) -> None:
     """One real run: every figure is there, positive, in its unit, and in the file."""
     pytest.importorskip("torch")
@@ -988,6 +989,7 @@ def test_a_quick_run_measures_everything_and_keeps_it(tmp_path: Path) -> None:
     assert roofline_seconds(profile, flops=1e9, bytes_moved=1e6) > 0
 
 
+@pytest.mark.thorough
 def test_without_torch_numpy_is_measured_and_the_rest_is_named() -> None:
     heard: list[str] = []
     profile = calibrate(Settings(quick=True, torch=False), lambda f: heard.append(f.name))
@@ -1082,6 +1084,7 @@ worker.main()
     assert "hello from C" in done.stderr
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
 def test_stopping_it_leaves_no_process_and_no_file(tmp_path: Path) -> None:
     mark = f"calibrate-{os.getpid()}-{time.monotonic_ns()}"

@@ -157,6 +157,7 @@ def test_state_of_the_cells_is_there_again_after_a_death() -> None:
     assert shares(found) == {"dies": 0.5, "after": 1.0}
 
 
+@pytest.mark.thorough
 @pytest.mark.usefixtures("impatient")
 @WALL_FIRST
 def test_a_call_that_never_returns_costs_its_case_alone(way: dict[str, str]) -> None:
@@ -400,6 +401,7 @@ def test_what_was_looked_at_is_called_in_a_kernel_made_anew_too() -> None:
     assert judged(ran(*cells, keys={"q1_f": FORBIDS}), "q1_f", FORBIDS).share == 0
 
 
+@pytest.mark.thorough
 def test_what_only_does_something_is_not_done_again() -> None:
     cells = ["import builtins\nassert not hasattr(builtins, 'done')\nbuiltins.done = 1",
              "import torch\ntorch.set_num_interop_threads(1)\nfor factor in (1, 2): pass\n"
@@ -480,6 +482,7 @@ LIES = {
 }  # fmt: skip
 
 
+@pytest.mark.thorough
 @on_linux
 @pytest.mark.parametrize("said", LIES.values(), ids=LIES)
 def test_forged_answers_earn_nothing_and_cost_nobody_else(said: str, tmp_path: Path) -> None:
@@ -650,6 +653,7 @@ def kinds_example(fields: dict[str, str]) -> object:
     return CodeExample(**fields)
 
 
+@pytest.mark.thorough
 def test_evidence_stays_small_whatever_is_returned() -> None:
     body = {f"f{n}": "return np.zeros(400_000)" for n in range(2)}
     keys = {f"q1_{name}": KEY for name in body}
@@ -740,6 +744,7 @@ def test_a_students_notebook_holds_nothing_that_is_hidden(course: Path) -> None:
     assert released["solutions"] == {"twice": SCALED}
 
 
+@pytest.mark.thorough
 def test_check_runs_the_visible_examples(course: Path) -> None:
     right = ok("check", hand_in(course, "return x * by")).output
     assert "1 of 1 visible examples pass" in right
@@ -762,6 +767,7 @@ def test_a_release_with_another_solution_is_refused(
     assert "changed after it was made" in fails(capsys, *where)
 
 
+@pytest.mark.thorough
 def test_with_other_cases_old_evidence_is_unsettled_and_made_again(course: Path) -> None:
     hand_in(course, "return x * 2")
     assert graded(course).points == 0

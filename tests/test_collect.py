@@ -469,6 +469,7 @@ def test_a_link_to_the_folder_above_does_not_go_round_in_circles(tmp_path: Path)
     assert said(found) == {"ada/up": "symbolic link, not followed"}
 
 
+@pytest.mark.thorough
 def test_folders_without_end_are_left_with_a_word(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -66,6 +66,7 @@ def grade_of(exam: Path, student: str) -> dict:  # type: ignore[type-arg]
     return json.loads((exam / "results" / "grades" / f"{student}.json").read_text())
 
 
+@pytest.mark.thorough
 def test_the_solved_notebook_scores_full_marks(exam: Path) -> None:
     grade = grade_of(exam, "ada")
     assert (grade["score"], grade["max_score"], grade["complete"]) == (3, 3, True)
@@ -248,6 +249,7 @@ def test_feedback_shows_the_key_only_once_published(exam: Path) -> None:
     assert shown not in page()
 
 
+@pytest.mark.thorough
 def test_a_student_checks_a_notebook_without_the_release(exam: Path) -> None:
     result = run("check", exam / "submissions" / "ada.ipynb")
     assert result.return_value == 0

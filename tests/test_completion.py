@@ -44,6 +44,7 @@ def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return home
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("line", "wanted"),
     [

@@ -316,6 +316,7 @@ def test_page_faults_grow_with_the_memory_that_is_touched():
     assert 0 < small + 20 < large
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("tool", ["counting", "launches", "memory"])
 def test_a_tool_needs_nothing_of_ours(tool, tmp_path):
     path = tmp_path / "alone.py"

@@ -104,6 +104,7 @@ def counted(body: str, *before: str, key: Any, **changes: object) -> tuple[Judge
 # -- kernel launches
 
 
+@pytest.mark.thorough
 @EVERY_WAY
 def test_a_fused_way_needs_fewer_launches(way: dict[str, str]) -> None:
     judgement, race = counted("return torch.add(1, x, alpha=2)", key=BY_LAUNCHES, **way)
@@ -195,6 +196,7 @@ def test_wrong_results_on_counted_inputs_earn_nothing() -> None:
 # -- what is counted from outside
 
 
+@pytest.mark.thorough
 @needs_page_faults
 @EVERY_WAY
 def test_page_faults_are_counted_from_outside(way: dict[str, str]) -> None:
@@ -309,6 +311,7 @@ def test_the_doctor_says_what_can_be_counted_and_why_not() -> None:
         assert why is None or (why.what in finding.seen and finding.fix)
 
 
+@pytest.mark.thorough
 def test_calibration_says_why_instructions_are_not_counted() -> None:
     profile = calibrate(Settings(quick=True, torch=False))
     said = [left.why for left in profile.left_out if left.what == "instructions"]

@@ -575,6 +575,7 @@ def agrees_with_numba(name: str) -> None:
         assert np.allclose(one, other, rtol=1e-5, atol=1e-5)
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(importlib.util.find_spec("numba_cuda") is None, reason="numba-cuda is missing")
 @pytest.mark.skipif(gpu_there(), reason="there is a GPU, which is asked instead")
 @pytest.mark.parametrize("name", list(kernels()))

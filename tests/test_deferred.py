@@ -116,6 +116,7 @@ def marks(results: Path, student: str) -> dict[str, Mark]:
     return {mark.part: mark for mark in found.marks}
 
 
+@pytest.mark.thorough
 def test_what_needs_a_gpu_waits_for_one_and_is_filled_in(
     course: tuple[Path, Path, Path], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -150,6 +151,7 @@ def test_a_gpu_that_is_not_there_is_said(course: tuple[Path, Path, Path]) -> Non
             grade(handed, release, results, Settings(device="cuda", deferred=True))
 
 
+@pytest.mark.thorough
 def test_a_measurement_that_stays_unclear_when_it_is_made_alone_is_for_a_person(
     tmp_path: Path,
 ) -> None:

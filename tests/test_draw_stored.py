@@ -190,6 +190,7 @@ def test_the_spec_of_this_file_is_drawn_as_the_definition_says() -> None:
 BANK = Bank.open()
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", sorted(BANK.paths))
 def test_every_problem_of_the_bank_is_drawn_as_the_definition_says(name: str) -> None:
     problem, _ = BANK.located(name)

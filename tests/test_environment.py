@@ -59,6 +59,7 @@ def grader(*arguments: object) -> None:
     assert ended.value.code == 0
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(not WALLED, reason="without a network namespace there is no loopback either")
 def test_a_set_gets_the_loopback_and_the_variables_that_it_asks_for(bank: Path) -> None:
     release, work, out = bank / "release", bank / "work", bank / "out"

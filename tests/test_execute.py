@@ -173,6 +173,7 @@ def test_an_endless_cell_is_interrupted_and_the_kernel_lives_on() -> None:
     assert evidence.cells[1].seconds >= 1.0
 
 
+@pytest.mark.thorough
 def test_a_cell_that_ignores_the_interrupt_is_killed_and_the_rest_runs() -> None:
     evidence = run(
         "x = 41",
@@ -321,6 +322,7 @@ TOO_MUCH = {
 }
 
 
+@pytest.mark.thorough
 @on_linux
 @pytest.mark.parametrize("much", TOO_MUCH.values(), ids=TOO_MUCH)
 def test_what_is_too_much_to_be_sent_takes_nothing_else_along(much: str) -> None:
@@ -354,6 +356,7 @@ def test_a_word_on_stderr_is_noted_however_much_came_before() -> None:
     assert (first, value) == (("stderr",), ("result", "0.5"))
 
 
+@pytest.mark.thorough
 @on_linux
 def test_what_is_sent_for_a_cell_is_bounded_whatever_it_is(tmp_path: Path) -> None:
     from grader.runtime.worker import streams
@@ -395,6 +398,7 @@ except ChildProcessError: q2_b = "none"
 """
 
 
+@pytest.mark.thorough
 @on_linux
 @pytest.mark.parametrize("sandbox", ["auto", "off"])
 @pytest.mark.parametrize("command", ["sleep {}", "sleep {} | cat", "exec >&- 2>&-; sleep {}"])
@@ -525,6 +529,7 @@ print(evidence.note or evidence.answers["q1_a"].raw["v"])
 """
 
 
+@pytest.mark.thorough
 @on_linux
 @EVERY_WAY
 def test_a_kernel_starts_where_the_limit_on_cpu_time_leaves_no_room_to_warn(
@@ -747,6 +752,7 @@ q1_a = Slow()
 """
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("free, last", [(30.0, "finished"), (0.0, "timeout")])
 def test_asking_is_not_counted_against_the_notebook_up_to_a_limit(
     free: float, last: str, monkeypatch: pytest.MonkeyPatch
@@ -984,6 +990,7 @@ def test_a_cold_kernel_ends_by_itself_when_the_grader_is_killed(short: Path) -> 
     assert mark.is_gone()
 
 
+@pytest.mark.thorough
 @EVERY_WAY
 def test_no_folder_of_a_kernel_is_left(
     way: dict[str, str], short: Path, own_nursery: KernelPool

@@ -108,6 +108,7 @@ CASES = [
 ]
 
 
+@pytest.mark.thorough
 @needs_mounts
 @pytest.mark.parametrize(("folder", "kilobytes", "where"), CASES)
 def test_a_full_disk_is_named_and_the_next_run_ends_with_the_same_gradebook(
@@ -128,6 +129,7 @@ def test_a_full_disk_is_named_and_the_next_run_ends_with_the_same_gradebook(
     same(gradebook_of(tmp_path / "out.kept"), plain)
 
 
+@pytest.mark.thorough
 @needs_mounts
 def test_evidence_that_does_not_fit_stops_the_run_and_only_that_is_executed_again(
     course: tuple[Class, dict[str, object]], tmp_path: Path

@@ -126,6 +126,7 @@ def check_all(examples: int) -> None:
     fuzz(zips(), lambda data: collected(data, "class.zip"), examples)
 
 
+@pytest.mark.thorough
 def test_mutated_notebooks_and_zips_give_a_notebook_or_a_sentence() -> None:
     check_all(FEW)
 

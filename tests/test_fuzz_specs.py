@@ -97,6 +97,7 @@ def check_all(examples: int) -> None:
     fuzz(changed([json.loads(releases()[0])]).map(as_json), a_release, examples)
 
 
+@pytest.mark.thorough
 def test_mutated_specs_give_a_value_or_a_sentence() -> None:
     check_all(FEW)
 
@@ -128,6 +129,7 @@ BOMBS = {
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("data", BOMBS.values(), ids=BOMBS)
 def test_bombs_do_not_go_off(data: bytes) -> None:
     a_problem(data)

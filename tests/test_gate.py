@@ -71,6 +71,7 @@ DEFECTS = {
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("check", DEFECTS)
 def test_the_gate_finds_each_class_of_defect(check: str, tmp_path: Path) -> None:
     spec, solution = DEFECTS[check]

@@ -30,6 +30,7 @@ def graded(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return home
 
 
+@pytest.mark.thorough
 def test_the_notebook_of_a_student(graded: Path, golden) -> None:  # type: ignore[no-untyped-def]
     golden("ada.ipynb", (graded / "release/notebooks/ada.ipynb").read_text(encoding="utf-8"))
 

@@ -634,6 +634,7 @@ def test_processes_and_threads_have_a_limit_that_is_named(source: str) -> None:
     assert "64" in error_of(source)[1]
 
 
+@pytest.mark.thorough
 @needs("user", "processes")
 def test_a_fork_bomb_is_over_with_its_notebook() -> None:
     mark = Mark()
@@ -676,6 +677,7 @@ if any(ends):
 """
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("sandbox", ["auto", "off"])
 def test_memory_of_all_processes_together_has_a_limit(sandbox: str) -> None:
     """A guard ends all of it; a control group ends one that was in the way."""
@@ -725,6 +727,7 @@ def present() -> set[str]:
     return {layer.name for layer in sandboxes.find("wall").layers() if layer.present}
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "missing",
     [
@@ -789,6 +792,7 @@ time.sleep(5)
 """
 
 
+@pytest.mark.thorough
 @needs("processes")
 @pytest.mark.parametrize(
     "source, error",
@@ -835,6 +839,7 @@ runpy.run_module("grader.runtime.worker.fork_server", run_name="__main__", alter
 """
 
 
+@pytest.mark.thorough
 @needs("processes")
 @pytest.mark.parametrize("missing", [(), ("proc",), ("mount", "proc")], ids="-".join)
 def test_on_an_older_system_one_that_ends_leaves_the_others_alone(
@@ -912,6 +917,7 @@ print(json.dumps([evidence.outcome.value, evidence.note, sorted(present()),
 """
 
 
+@pytest.mark.thorough
 def test_an_ordinary_user_has_the_same_wall(short: Path) -> None:
     """Root becomes one in a user namespace; where tests are run by one, they are all of this."""
     import json
@@ -961,6 +967,7 @@ time.sleep(8)
 )
 
 
+@pytest.mark.thorough
 @needs("processes", "user")
 @pytest.mark.skipif(os.uname().machine != "x86_64", reason="the numbers are those of x86-64")
 @pytest.mark.parametrize("source", [IN_A_THREAD, IN_THE_LAST_THREAD], ids=["beside", "last"])
@@ -1005,6 +1012,7 @@ q3_c = sum(here.recv() for here, _ in lines for _ in range(5))
 """
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "missing",
     [(), NAMESPACES, ("proc", "user", "switch")],
@@ -1039,6 +1047,7 @@ q1_a = 1
 """
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "missing", [NAMESPACES, (*NAMESPACES, "switch")], ids=["another user", "the same user"]
 )
@@ -1058,6 +1067,7 @@ def test_processes_that_start_others_and_are_gone_end_with_their_notebook(
     assert time.monotonic() - began < 30
 
 
+@pytest.mark.thorough
 def test_a_notebook_whose_folder_is_tidied_away_is_run_again(
     pretended: Callable[..., None], short: Path
 ) -> None:

@@ -106,6 +106,7 @@ def test_places_are_looked_at_in_all_blocks() -> None:
         assert difference(*both, Closeness()) == "the result has wrong values"
 
 
+@pytest.mark.thorough
 def test_of_a_large_result_no_more_is_written_out_than_is_shown() -> None:
     small = {"t": "array", "dtype": "float8_e5m2", "shape": [80], "v": in_base64(np.ones(80, "u1"))}
     values = [

@@ -64,6 +64,7 @@ def notes(results: str, spy: str) -> set[str]:
     return found
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("results", RESULTS.values(), ids=RESULTS)
 @pytest.mark.parametrize("spy", SPIES.values(), ids=SPIES)
 def test_no_spy_tells_a_hidden_input(results: str, spy: str) -> None:
@@ -72,6 +73,7 @@ def test_no_spy_tells_a_hidden_input(results: str, spy: str) -> None:
     assert not any(re.search(r"\d", note.replace("0 of 1 groups", "")) for note in found)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "name",
     ["n-m-pruning", "tiled-transpose", "memory-planner", "blocked-transpose", "block-reduction"],

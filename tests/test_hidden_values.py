@@ -484,6 +484,7 @@ def test_rules(rule: str, code: str, holds: bool) -> None:
 # -- what a name is made of
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "cells, found",
     [

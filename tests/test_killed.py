@@ -150,6 +150,7 @@ def killed_again_and_again(
     print(f"{kills} kills in {batch} batches")
 
 
+@pytest.mark.thorough
 def test_after_any_kill_the_next_run_carries_on(
     course: tuple[Class, dict[str, object], float], dice: random.Random
 ) -> None:

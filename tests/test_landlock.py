@@ -352,6 +352,7 @@ def test_udp_is_refused() -> None:
         assert behind(*attempts, setup=own, network=True) == ["done"] * 4
 
 
+@pytest.mark.thorough
 @needs(6, "signals")
 def test_processes_outside_get_no_signals() -> None:
     with subprocess.Popen(["sleep", "100"]) as other:

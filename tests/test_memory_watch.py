@@ -167,6 +167,7 @@ def printed(command: list[str], folder: Path, code: str) -> list[str]:
     return ended.stdout.split()
 
 
+@pytest.mark.thorough
 def test_the_first_process_of_a_namespace_sees_all_the_others(tmp_path: Path) -> None:
     pid, megabytes, over, far_over = printed(
         namespaces("pid", "fork", "mount-proc"),

@@ -118,6 +118,7 @@ KINDS = (
 lines = st.lists(st.tuples(st.sampled_from(KINDS), contents), max_size=6)
 
 
+@pytest.mark.thorough
 @settings(max_examples=150, deadline=None)
 @given(lines, lines, lines)
 def test_whatever_a_kernel_says_is_read_and_never_our_fault(
@@ -293,6 +294,7 @@ LARGEST = {
 }
 
 
+@pytest.mark.thorough
 def test_the_largest_answers_are_read() -> None:
     space = {f"{name}{n}": value for name, value in LARGEST.items() for n in range(12)}
     for names in (*((name,) for name in space), tuple(space)):
@@ -312,6 +314,7 @@ RETURNED = {
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("value", RETURNED.values(), ids=RETURNED)
 def test_the_largest_results_are_read(value: object) -> None:
     space = {"f": lambda: value}

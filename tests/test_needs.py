@@ -162,6 +162,7 @@ def marks(results: Path, student: str) -> dict[str, Mark]:
     return {mark.part: mark for mark in found.marks}
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("kind", "more"), [("code", ""), ("measurement", RACE)])
 def test_what_needs_a_package_waits_for_it_and_is_filled_in(
     tmp_path: Path, installed: Path, kind: str, more: str
@@ -340,6 +341,7 @@ def test_a_solution_that_fails_stops_the_batch_with_its_line(
     assert "the hidden cases of 'q1_here' can't be made" in text
 
 
+@pytest.mark.thorough
 def test_the_gate_skips_what_it_can_not_load_and_checks_the_rest(
     tmp_path: Path, installed: Path
 ) -> None:
@@ -429,6 +431,7 @@ def test_the_gate_says_what_it_did_not_run(tmp_path: Path, installed: Path) -> N
     assert "the solution has 2 known-wrong implementations" in said
 
 
+@pytest.mark.thorough
 def test_a_student_is_told_what_to_install(tmp_path: Path, installed: Path) -> None:
     handed, release, _ = handed_in(tmp_path)
     text = (release / "notebooks" / "bo.ipynb").read_text()

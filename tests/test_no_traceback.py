@@ -144,6 +144,7 @@ def solve(given):
 """
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(sys.platform == "win32", reason="sends a signal to a group of processes")
 def test_ctrl_c_ends_workers_without_a_word(tmp_path: Path) -> None:
     mark = tmp_path / "mark"
@@ -180,6 +181,7 @@ ODD = {
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", ODD)
 def test_a_solution_that_fails_is_named_with_its_line(tmp_path: Path, name: str) -> None:
     text, place = ODD[name]
@@ -193,6 +195,7 @@ def test_a_solution_that_fails_is_named_with_its_line(tmp_path: Path, name: str)
     assert f"{place}: the solution " in done.stdout
 
 
+@pytest.mark.thorough
 def test_a_worker_that_dies_is_a_sentence(tmp_path: Path) -> None:
     bank = a_bank(tmp_path / "bank", solution="import os\nos._exit(9)\n")
     text = (bank / "problems" / "memory-math" / "sample.yaml").read_text()

@@ -53,6 +53,7 @@ def refusal(data: bytes) -> str:
 CODE = {"cell_type": "code", "source": "x = 1", "id": "a", "metadata": {}, "outputs": []}
 
 
+@pytest.mark.thorough
 @given(cells)
 def test_what_is_written_is_valid_and_reads_back_the_same(made: list[Cell]) -> None:
     data = notebook.write(made, {"kernelspec": {"name": "python3", "display_name": "é"}})
@@ -219,6 +220,7 @@ BOMBS = {
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("data", BOMBS.values(), ids=BOMBS)
 def test_what_would_become_gigabytes_of_objects_is_not_parsed(data: bytes) -> None:
     assert refusal(data) == "the notebook holds more than 500,000 values"
@@ -278,6 +280,7 @@ def test_arbitrary_bytes_give_a_notebook_or_a_sentence(data: bytes) -> None:
     assert said[0].islower()
 
 
+@pytest.mark.thorough
 @given(
     st.fixed_dictionaries(
         {},

@@ -66,6 +66,7 @@ def test_notebooks_that_are_alike_share_a_parent_and_no_kernel(own_nursery: Kern
     assert ready(own_nursery) == 1
 
 
+@pytest.mark.thorough
 def test_a_sandbox_and_a_device_and_variables_have_a_parent_each(own_nursery: KernelPool) -> None:
     ways = (
         {},
@@ -89,6 +90,7 @@ def test_variables_that_a_set_asks_for_are_there(own_nursery: KernelPool) -> Non
         one.close()
 
 
+@pytest.mark.thorough
 @BOTH
 def test_a_parent_that_nobody_needs_ends_and_the_next_is_a_new_one(
     sandbox: str, own_nursery: KernelPool, short: Path, monkeypatch: pytest.MonkeyPatch
@@ -101,6 +103,7 @@ def test_a_parent_that_nobody_needs_ends_and_the_next_is_a_new_one(
     assert run("q1_a = 1", asks="q1_a", sandbox=sandbox).outcome is Outcome.FINISHED
 
 
+@pytest.mark.thorough
 @BOTH
 def test_a_parent_whose_kernel_is_at_work_is_needed(
     sandbox: str, own_nursery: KernelPool, monkeypatch: pytest.MonkeyPatch
@@ -232,6 +235,7 @@ def test_a_parent_is_not_idle_while_a_kernel_of_it_runs(
     assert until(lambda: not parents(own_nursery), 10)
 
 
+@pytest.mark.thorough
 @BOTH
 def test_kernels_outlive_the_replacement_of_their_parent(
     sandbox: str, own_nursery: KernelPool, short: Path
@@ -332,6 +336,7 @@ def test_a_forked_grader_has_kernels_of_its_own(own_nursery: KernelPool) -> None
     assert run("q1_a = 1", asks="q1_a").outcome is Outcome.FINISHED
 
 
+@pytest.mark.thorough
 def test_no_descriptor_is_left_of_a_kernel_that_nobody_heard(own_nursery: KernelPool) -> None:
     def opened() -> int:
         return len(list(Path("/proc/self/fd").iterdir()))

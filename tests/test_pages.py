@@ -156,6 +156,7 @@ def measured(page: Path, profile: Path, *options: str) -> dict[str, object]:
     return json.loads(html.unescape(found[1]))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", ["class", "feedback", "early"])
 def test_nothing_sticks_out_on_a_phone(folder, tmp_path, name):
     seen = measured(folder / f"{name}-390.html", tmp_path)
@@ -165,6 +166,7 @@ def test_nothing_sticks_out_on_a_phone(folder, tmp_path, name):
     assert seen["small"] == 0
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", ["class", "feedback"])
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 def test_every_text_has_enough_contrast(folder, tmp_path, name, scheme):

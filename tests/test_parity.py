@@ -205,6 +205,7 @@ def check(told: Mapping[str, tuple[object, ...]]) -> None:
     assert told["object"][3] == "an A "
 
 
+@pytest.mark.thorough
 @on_linux
 def test_every_kind_of_cell_behind_the_wall_is_as_without_one() -> None:
     wall = run(*CELLS.values(), asks=ASKS, limits=ROOMY, **WAYS["wall"])
@@ -302,6 +303,7 @@ def test_kernels_that_die_are_the_same_cold() -> None:
     assert course(everything, "fork", SHORT) == course(everything, "cold", SHORT)
 
 
+@pytest.mark.thorough
 @on_linux
 def test_endless_cells_behind_the_wall_are_stopped_as_without_one() -> None:
     wall = course(ENDLESS, "wall", SHORT)

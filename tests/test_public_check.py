@@ -141,6 +141,7 @@ def agree(key: Key, values: Sequence[object]) -> None:
         assert said == graded or {said, graded} == nothing, repr(value)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("part", ANSWERED, ids=[f"{i}-{p.kind}" for i, p in enumerate(ANSWERED)])
 def test_the_cell_reads_what_grading_reads(part) -> None:  # type: ignore[no-untyped-def]
     key = a_key(part)
@@ -159,6 +160,7 @@ def test_the_cell_reads_what_grading_reads(part) -> None:  # type: ignore[no-unt
         assert values
 
 
+@pytest.mark.thorough
 def test_the_cell_knows_every_unit_that_grading_knows() -> None:
     compared = units_of_the_bank()
     assert len(compared) > 12

@@ -287,6 +287,7 @@ def patch():
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("before", FORGERIES.values(), ids=FORGERIES)
 def test_forgeries_do_not_make_it_fast(before: str) -> None:
     body = f"'patch' in globals() and patch()\nif 'kept' in globals() and kept:\n    pass\n{SLOW}"
@@ -325,6 +326,7 @@ time.sleep(0.04)
 return by * x.sum(axis=0)"""
 
 
+@pytest.mark.thorough
 def test_inputs_that_are_never_made_are_not_raced_with() -> None:
     solution = SOLUTION.replace("return by * x", "return by * x.sum(axis=0)")
     solution = solution.replace("size=5", "size=(3, 5)")

@@ -424,6 +424,7 @@ def others(tmp_path: Path) -> Iterator[tuple[subprocess.Popen[str], list[int]]]:
     process.communicate()
 
 
+@pytest.mark.thorough
 def test_no_rank_is_left_when_the_first_process_is_interrupted(
     others: tuple[subprocess.Popen[str], list[int]],
 ) -> None:
@@ -434,6 +435,7 @@ def test_no_rank_is_left_when_the_first_process_is_interrupted(
     assert all(gone(pid) for pid in pids)
 
 
+@pytest.mark.thorough
 def test_no_rank_is_left_when_the_first_process_is_killed(
     others: tuple[subprocess.Popen[str], list[int]],
 ) -> None:
@@ -467,6 +469,7 @@ def drive(answer, numbers):
 """
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("sandbox", ["off", pytest.param("required", marks=pytest.mark.skipif(
     not WALLED, reason="without a network namespace there is no loopback either"))])  # fmt: skip
 def test_in_a_kernel_a_deadlock_costs_its_own_call_alone(sandbox: str) -> None:
@@ -501,6 +504,7 @@ def test_in_a_kernel_a_deadlock_costs_its_own_call_alone(sandbox: str) -> None:
     assert numbers == [["3.0", "4"], ["1.0", "4"], ["2.0", "4"]]
 
 
+@pytest.mark.thorough
 def test_in_a_notebook_the_tool_is_a_cell_and_ends_with_the_cell() -> None:
     uses = "run_ranks(lambda: __import__('time').sleep(1000), 2, timeout=900)"
     after = (

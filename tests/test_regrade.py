@@ -68,6 +68,7 @@ def correct(home: Path, spec: str) -> None:
     )  # fmt: skip
 
 
+@pytest.mark.thorough
 def test_a_correction_survives_the_next_run(exam: Path) -> None:
     correct(exam, ESSAY.replace("points: 2", "points: 5"))
     assert grade_of(exam)["score"] == 6
@@ -85,6 +86,7 @@ def test_a_correction_keeps_the_numbers_that_were_handed_out(exam: Path) -> None
     assert before["q1_share"]["value"] < 10
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("old", "new", "words"),
     [
@@ -142,6 +144,7 @@ def test_points_by_hand_settle_a_total_and_survive_a_regrade(exam: Path) -> None
     assert grade_of(exam)["complete"] is False
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [

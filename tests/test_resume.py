@@ -33,6 +33,7 @@ def handed_in(home: Path) -> tuple[Path, Path, Path]:
     return home / "release", folder, bank
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(sys.platform == "win32", reason="needs SIGINT to another process")
 def test_after_ctrl_c_nothing_is_lost_and_nothing_runs_twice(tmp_path: Path) -> None:
     release, folder, bank = handed_in(tmp_path)

@@ -35,6 +35,7 @@ def checked(course: Path, student: str) -> Checked:
     return check(handed(course, student), LIMITS)
 
 
+@pytest.mark.thorough
 def test_every_change_still_earns_full_marks(course: Path) -> None:
     said = ok(
         "grade", course / "handed", "--release", course / "release", "--bank", course / "bank",
@@ -48,6 +49,7 @@ def test_every_change_still_earns_full_marks(course: Path) -> None:
         assert (grade["score"], grade["max_score"]) == (11, 11)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("student", CHANGES)
 def test_every_change_is_still_read_by_the_students_own_check(course: Path, student: str) -> None:
     found = checked(course, student)

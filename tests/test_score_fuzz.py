@@ -264,6 +264,7 @@ def check(one: Asked, grade: Grade, raws: Mapping[str, Raw | None]) -> None:
     assert math.isfinite(grade.score)
 
 
+@pytest.mark.thorough
 def test_scoring_ends_soundly_whatever_a_kernel_said() -> None:
     met: set[Verdict] = set()
 
@@ -293,6 +294,7 @@ FORGED: tuple[Raw, ...] = (
 )
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("raw", [*NONSENSE, *FORGED], ids=lambda raw: str(raw)[:30])
 def test_a_forged_answer_in_every_part_is_scored(raw: Raw) -> None:
     for one in asked():
@@ -300,6 +302,7 @@ def test_a_forged_answer_in_every_part_is_scored(raw: Raw) -> None:
         check(one, score(one.paper, evidence(raws)), raws)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     "extreme",
     [*EXTREMES, "1 x 10^400", "1 x 10^308 EB", "-10^308 EB", "5e-324 ps", "1.7e308", "10^300 Kib"],

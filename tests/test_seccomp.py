@@ -400,6 +400,7 @@ KEPT = {
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("name", "device"), [*((name, "cpu") for name in KEPT), ("files", "cuda")], ids=str
 )

@@ -82,6 +82,7 @@ MESSY = {
 }
 
 
+@pytest.mark.thorough
 def test_every_answer_is_said_with_a_sign_that_is_a_word(solved: Path) -> None:
     result = run("check", edited(solved, **MESSY))
     assert result.return_value == 1
@@ -168,6 +169,7 @@ def test_the_whole_of_it_as_json(solved: Path) -> None:
     assert found["trouble"][0].startswith(f"code cell {stopped['cell']}, line 1: NameError")
 
 
+@pytest.mark.thorough
 def test_examples_that_fail_are_not_ready_and_answers_that_are_read_are_complete(
     solved: Path,
 ) -> None:
@@ -241,6 +243,7 @@ class TestReceipts:
         assert said.return_value == 1
         assert "was changed after it was written" in said.output
 
+    @pytest.mark.thorough
     def test_a_receipt_is_written_or_compared(
         self, solved: Path, capsys: pytest.CaptureFixture[str]
     ) -> None:
@@ -263,6 +266,7 @@ class TestReceipts:
         path.write_text(text)
         assert "receipt" in fails(capsys, "check", solved, "--verify-receipt", path)
 
+    @pytest.mark.thorough
     def test_the_same_check_gives_the_same_code(self, solved: Path) -> None:
         checked = check(solved, Limits(cell_seconds=20))
         now = datetime(2026, 1, 1, tzinfo=UTC)
@@ -297,6 +301,7 @@ class TestOnGitHub:
         assert "These are the public checks only." in text
         assert len(re.findall(r"^\| q1", text, re.M)) == len(NAMES)
 
+    @pytest.mark.thorough
     def test_an_answer_gives_the_runner_no_command(self, solved: Path, tmp_path: Path) -> None:
         text = '"\\n::error::owned\\n##[error]owned ::set-output name=a::b"'
         summary = tmp_path / "summary.md"
@@ -327,6 +332,7 @@ class TestPytest:
             env={**os.environ, "PYTHONPATH": str(PACKAGE)},
         )  # fmt: skip
 
+    @pytest.mark.thorough
     def test_every_part_of_a_solved_notebook_passes(self, solved: Path) -> None:
         done = self.run(solved.parent, "-v")
         assert done.returncode == 0, done.stdout
@@ -335,6 +341,7 @@ class TestPytest:
         assert f"{len(NAMES) + 1} passed" in done.stdout
         assert "These are the public checks only." in done.stdout
 
+    @pytest.mark.thorough
     def test_every_part_of_an_untouched_one_fails_and_says_what_to_do(self, blank: Path) -> None:
         done = self.run(blank.parent, "-q")
         assert done.returncode == 1
@@ -344,12 +351,14 @@ class TestPytest:
         assert "def test_public_check" not in done.stdout  # no source of ours in the way
         assert "These are the public checks only." in done.stdout
 
+    @pytest.mark.thorough
     def test_one_wrong_part_is_one_failure(self, solved: Path) -> None:
         done = self.run(edited(solved, scaled=MESSY["scaled"], bound="nope").parent, "-q")
         assert f"2 failed, {len(NAMES) - 1} passed" in done.stdout
         assert "fails: `scaled(np.array([1.5]))` gives [3.5]" in done.stdout
         assert re.search(r"stopped: code cell \d+, line 1: NameError: name 'nope'", done.stdout)
 
+    @pytest.mark.thorough
     @pytest.mark.parametrize("text", ["{", "[]", '{"cells": 3}', '{"cells": [], "metadata": {}}'])
     def test_a_broken_notebook_is_one_failure(self, blank: Path, text: str) -> None:
         blank.write_text(text)
@@ -359,6 +368,7 @@ class TestPytest:
         assert "midterm.ipynb" in done.stdout
         assert "Traceback" not in done.stdout
 
+    @pytest.mark.thorough
     def test_none_and_several_are_one_failure_and_one_may_be_named(
         self, solved: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
@@ -378,6 +388,7 @@ class TestPytest:
         assert f"1 passed, {len(NAMES)} skipped" in done.stdout
         assert "to run these checks, use `python -m pip install -r requirements.txt`" in done.stdout
 
+    @pytest.mark.thorough
     def test_collecting_runs_nothing_and_finds_the_parts_without_metadata(
         self, solved: Path
     ) -> None:

@@ -214,6 +214,7 @@ HOSTILE = {
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", HOSTILE)
 def test_a_hostile_text_is_refused_at_once(name) -> None:
     try:

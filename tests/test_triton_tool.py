@@ -411,6 +411,7 @@ def test_a_gpu_comes_to_the_same(tool: SimpleNamespace) -> None:
         tool.triton_launch(no_mask, 16, x, out, 1000, BLOCK=64)
 
 
+@pytest.mark.thorough
 def test_without_triton_one_line_says_what_to_install(tmp_path: Path) -> None:
     pytest.importorskip("torch")
     first = """

@@ -57,6 +57,7 @@ def exported(home: Path) -> ClassResults:
     return class_results(home / "results")
 
 
+@pytest.mark.thorough
 def test_its_marks_are_open_with_the_reason_and_wait_for_a_person(home: Path) -> None:
     with Gradebook.open(home / "results") as book:
         grade = book.grade("bo")

@@ -351,6 +351,7 @@ def test_no_notebook_takes_long_to_be_looked_at() -> None:
     assert perf_counter() - start < 2
 
 
+@pytest.mark.thorough
 def test_the_check_says_which_version_it_is(mixed: Path, bank: Path, tmp_path: Path) -> None:
     release = load_release(mixed / "release")
     shared = mixed / "release" / "versions" / "quiz-A.ipynb"

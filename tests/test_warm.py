@@ -154,6 +154,7 @@ q4_d = os.path.exists("/proc/self/task") and len(os.listdir("/proc/self/task"))
 """
 
 
+@pytest.mark.thorough
 @BOTH
 def test_a_kernel_has_no_thread_but_its_own_and_no_module_of_ours(
     sandbox: str,
@@ -236,6 +237,7 @@ def search(secret: str) -> str:
 IN_MEMORY = secrets.token_hex(16)
 
 
+@pytest.mark.thorough
 @BOTH
 def test_no_secret_of_the_grader_is_in_the_memory_of_a_kernel(
     sandbox: str, own_nursery: KernelPool, monkeypatch: pytest.MonkeyPatch
@@ -289,6 +291,7 @@ def end(pids: list[int]) -> None:
             os.kill(pid, signal.SIGKILL)
 
 
+@pytest.mark.thorough
 @BOTH
 def test_a_parent_that_is_killed_while_a_notebook_runs_costs_the_student_nothing(
     sandbox: str, own_nursery: KernelPool
@@ -315,6 +318,7 @@ def test_a_parent_that_is_killed_while_a_notebook_runs_costs_the_student_nothing
     assert not set(parents_of(own_nursery)) & set(killed)
 
 
+@pytest.mark.thorough
 @BOTH
 def test_a_parent_that_is_killed_between_notebooks_is_replaced(
     sandbox: str, own_nursery: KernelPool
@@ -362,6 +366,7 @@ def of_grader(short: Path) -> list[int]:
     return found
 
 
+@pytest.mark.thorough
 @BOTH
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT], ids=["killed", "Ctrl-C"])
 def test_nothing_is_left_of_a_grader_that_ends(
@@ -379,6 +384,7 @@ def test_nothing_is_left_of_a_grader_that_ends(
         assert list(short.iterdir()) == []
 
 
+@pytest.mark.thorough
 def test_the_folder_of_a_grader_that_was_killed_is_removed_by_the_next(
     short: Path, grader: Callable[..., subprocess.Popen[bytes]], own_nursery: KernelPool
 ) -> None:

@@ -110,6 +110,7 @@ def linted(texts: Mapping[str, str], folder: Path) -> dict[str, list[dict[str, A
     }
 
 
+@pytest.mark.thorough
 def test_actionlint_finds_nothing(tmp_path: Path) -> None:
     assert linted(dict(WORKFLOWS), tmp_path) == {name: [] for name in NAMES}
 
@@ -124,6 +125,7 @@ WRONG = {
 }
 
 
+@pytest.mark.thorough
 def test_actionlint_finds_what_is_wrong(tmp_path: Path) -> None:
     text = dict(WORKFLOWS)["project/ci.yml"]
     assert all(was in text for was, _ in WRONG.values())
@@ -156,6 +158,7 @@ def checked(script: str, folder: Path) -> str:
     return done.stdout
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("step", [s for _, s in SCRIPTS], ids=[n for n, _ in SCRIPTS])
 def test_shellcheck_finds_nothing_in_a_step(step: dict[str, Any], tmp_path: Path) -> None:
     assert checked(step["run"], tmp_path) == ""

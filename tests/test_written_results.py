@@ -69,6 +69,7 @@ def times(home: Path) -> dict[str, int]:
     return {name: (home / "results" / name).stat().st_mtime_ns for name in contents(home)}
 
 
+@pytest.mark.thorough
 def test_what_has_not_changed_is_neither_read_nor_written(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -201,6 +202,7 @@ CHANGES: dict[str, tuple[Change, int]] = {
 }
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", CHANGES)
 def test_whatever_changes_ends_as_if_all_were_written_anew(home: Path, name: str) -> None:
     change, of_students = CHANGES[name]
@@ -294,6 +296,7 @@ def test_without_a_word_on_what_was_written_all_is_written(home: Path, kept: byt
     assert contents(home) == before
 
 
+@pytest.mark.thorough
 def test_what_a_kill_left_half_published_is_taken_back(
     home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

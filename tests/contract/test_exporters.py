@@ -148,6 +148,7 @@ def test_every_exporter_is_tried_and_every_format_of_the_command_is_one() -> Non
     assert set(CASES) == set(exporters) == set(written)
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", CASES)
 def test_every_exporter_holds_to_its_contract(name: str) -> None:
     options, read = CASES[name]

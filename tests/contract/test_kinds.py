@@ -65,6 +65,7 @@ def heard(name: str, raw: Raw) -> tuple[str, float]:
     return kind.say(value, key), kind.judge(value, key).share or 0.0
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", sorted(kinds))
 @given(raw=raws)
 @settings(max_examples=150)

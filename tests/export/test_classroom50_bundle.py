@@ -104,6 +104,7 @@ def result_of(checkout: Path) -> dict[str, Any]:
     return data
 
 
+@pytest.mark.thorough
 def test_without_a_key_the_public_checks_and_nothing_that_looks_like_a_grade(
     made: Path, checkout: Path
 ) -> None:
@@ -123,6 +124,7 @@ def test_without_a_key_the_public_checks_and_nothing_that_looks_like_a_grade(
     assert output[1].startswith("summary=public checks only")
 
 
+@pytest.mark.thorough
 def test_an_answer_that_is_missing_is_a_test_that_fails(made: Path, checkout: Path) -> None:
     data = json.loads((checkout / "midterm.ipynb").read_text())
     data["cells"] = [c for c in data["cells"] if "q1_per_gpu =" not in "".join(c["source"])]
@@ -188,6 +190,7 @@ def test_a_notebook_above_the_folder_is_no_link(
             own_file(Path(name))
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("sealed", [False, True])
 @pytest.mark.parametrize("kind", ["link", "dangling link", "folder"])
 def test_a_result_is_written_whatever_a_student_put_in_its_place(
@@ -234,6 +237,7 @@ def test_what_is_our_fault_is_no_result(made: Path, checkout: Path) -> None:
     assert not (checkout / "result.json").exists()
 
 
+@pytest.mark.thorough
 def test_with_a_pack_and_its_key_the_hidden_tests_decide(made: Path, checkout: Path) -> None:
     from grader.errors import GraderError
     from grader.runtime.sandbox import choose
@@ -255,6 +259,7 @@ def test_with_a_pack_and_its_key_the_hidden_tests_decide(made: Path, checkout: P
     assert "no student 'eve'" in wrong.stderr
 
 
+@pytest.mark.thorough
 def test_files_of_the_student_are_not_taken_for_modules_of_ours(made: Path, checkout: Path) -> None:
     mark = checkout.parent / "ran"
     evil = f"open({str(mark)!r}, 'w')\n"

@@ -88,6 +88,7 @@ def test_behind_the_wall_nothing_of_the_runner_is_to_be_seen(handed_in: Path) ->
     assert grade["score"] == grade["max_score"]
 
 
+@pytest.mark.thorough
 def test_the_students_own_check_hands_on_none_of_its_variables(handed_in: Path) -> None:
     """There is no wall there, and no secret either: what others hold is theirs to keep."""
     done = seen(["check", str(handed_in / "submissions" / "ada.ipynb"), "--json"], {})

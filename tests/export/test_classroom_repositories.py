@@ -100,6 +100,7 @@ exit $code
 """
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("first", [OLD, None], ids=["something", "nothing"])
 def test_what_is_pushed_while_we_look_just_before_the_deadline_is_not_lost(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, first: str | None
@@ -477,6 +478,7 @@ def test_somebody_elses_branch_is_not_overwritten(tmp_path: Path) -> None:
     assert send(remote, {"README.md": b"x"}, branch="grades", whole=True).went is Went.SENT
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("kind", ["link", "dangling link", "folder", "file"])
 def test_a_result_takes_the_place_of_whatever_a_student_put_there(
     tmp_path: Path, kind: str

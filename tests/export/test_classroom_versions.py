@@ -114,6 +114,7 @@ def graded(course: Class) -> dict[str, str]:
     return totals(results)
 
 
+@pytest.mark.thorough
 def test_a_template_for_all_is_all_that_two_students_need(shared: Class) -> None:
     """From the template over two repositories to marks, with nothing handed out."""
     (name, notebook), *others = shared.notebooks().items()
@@ -135,6 +136,7 @@ def test_a_template_for_all_is_all_that_two_students_need(shared: Class) -> None
     assert graded(shared) == {"ada": right["ada"], "bo": right["ada"]}
 
 
+@pytest.mark.thorough
 def test_a_sample_is_for_practice_and_the_handout_comes_beside_it(own: Class) -> None:
     assert list(own.notebooks()) == [SAMPLE]
     assert own.is_clean()
@@ -187,6 +189,7 @@ def test_a_sample_that_is_filled_in_and_handed_in_is_nobodys_work(own: Class) ->
     assert float(graded(own)["ada"]) > 0
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(sys.platform != "linux", reason="its runners are Linux")
 def test_the_workflow_checks_the_sample_until_the_exam_is_there(own: Class) -> None:
     workspace = own.home / "repository"
@@ -336,6 +339,7 @@ def test_a_pack_of_an_earlier_run_is_still_said_to_be_there(own: Class) -> None:
     assert "encrypted" in before
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(("exam", "key"), [("workshop", "k0"), ("practice", "k4")])
 def test_what_a_sample_shows_is_no_leak(tmp_path: Path, exam: str, key: str) -> None:
     """Its words may be on no student's paper, and its numbers may be somebody's answer."""

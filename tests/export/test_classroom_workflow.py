@@ -284,6 +284,7 @@ def reusable(workspace: Path, environment: Mapping[str, str]) -> Any:
     return run_job(workflow, "grade", workspace, environment, skipped=("Install",))
 
 
+@pytest.mark.thorough
 def test_the_reusable_workflow_grades_by_a_sealed_pack(course: Path, tmp_path: Path) -> None:
     if not sandbox_here():
         pytest.skip("the sandbox needs more than this machine offers")

@@ -493,6 +493,7 @@ def test_links_are_not_followed_and_folders_are_no_notebooks(tmp_path: Path) -> 
 # A run
 
 
+@pytest.mark.thorough
 @linux
 def test_the_solved_notebook_earns_everything(tree: Path, course: Path) -> None:
     solve(tree, course, "ada")
@@ -556,6 +557,7 @@ raise RuntimeError("GOT " + ("; ".join(got) or "nothing"))
 """
 
 
+@pytest.mark.thorough
 @linux
 @pytest.mark.parametrize("container", [False, True], ids=["walled", "container"])
 def test_hostile_code_gets_nothing_and_hostile_text_stays_text(

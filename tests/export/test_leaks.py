@@ -75,6 +75,7 @@ def test_a_digest_of_a_key_is_found(course: Course, tmp_path: Path, digest: str)
     ]
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", PLANTS)
 def test_what_is_planted_is_found(course: Course, tmp_path: Path, name: str) -> None:
     kind, where, hide = PLANTS[name]
@@ -99,6 +100,7 @@ def clean_release(home: Path, exam: str, seed: int, students: int) -> tuple[Rele
     return release, home / "notebooks"
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("exam", ["midterm", "lab", "practice", "workshop"])
 def test_clean_notebooks_of_every_set_are_clean(tmp_path: Path, exam: str) -> None:
     release, folder = clean_release(tmp_path, exam, 0, 2)
@@ -170,6 +172,7 @@ def test_links_are_not_followed(course: Course, tmp_path: Path) -> None:
     assert course.found(folder).clean
 
 
+@pytest.mark.thorough
 def test_a_bomb_is_named_and_costs_little(course: Course, tmp_path: Path) -> None:
     write(tmp_path, "bomb.gz", gzip.compress(bytes(80_000_000), mtime=0))
     write(tmp_path, "bomb.zip", zipped("zeros", bytes(80_000_000)))
@@ -193,6 +196,7 @@ print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
 """
 
 
+@pytest.mark.thorough
 @pytest.mark.skipif(sys.platform != "linux", reason="counts the process's memory in KiB")
 @pytest.mark.parametrize("how", [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
 def test_a_bomb_takes_no_more_memory_than_may_come_out_of_it(tmp_path: Path, how: int) -> None:
@@ -267,6 +271,7 @@ def test_an_object_that_git_gives_up_on_hides_no_other(course: Course, tmp_path:
     assert reasons(found).count("git can't read it") == 3
 
 
+@pytest.mark.thorough
 def test_a_pdf_of_many_parts_is_searched_to_its_end(course: Course, tmp_path: Path) -> None:
     parts = [zlib.compress(b"nothing to see, part %d" % n) for n in range(600)]
     write(tmp_path, "slides.pdf", b"%PDF-1.7\n" + b"\n".join(parts) + zlib.compress(
@@ -278,6 +283,7 @@ def test_a_pdf_of_many_parts_is_searched_to_its_end(course: Course, tmp_path: Pa
     assert "more than 5000 compressed parts" in reasons(course.found(tmp_path))
 
 
+@pytest.mark.thorough
 def test_what_nobody_could_open_is_named(course: Course, tmp_path: Path) -> None:
     write(tmp_path, "all.7z", b"7z\xbc\xaf\x27\x1c" + bytes(range(256)))
     write(tmp_path, "long.pickle", pickle.dumps([str(n) for n in range(1_000)] * 150, protocol=0))
@@ -450,6 +456,7 @@ def test_the_command_says_it_in_json(
     assert "base64" in first["encodings"]
 
 
+@pytest.mark.thorough
 def test_the_command_is_content_with_what_is_clean(
     course: Course, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -496,6 +503,7 @@ def test_every_answer_of_a_solved_notebook_is_found(course: Course, tmp_path: Pa
     assert [name for name in judged if name not in told] == []
 
 
+@pytest.mark.thorough
 def test_hidden_cases_that_cannot_be_made_are_named(tmp_path: Path) -> None:
     from dataclasses import replace
 

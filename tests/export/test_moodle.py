@@ -265,6 +265,7 @@ def decoded(html: str) -> str:
     return html.replace("&#126;", "~").replace("&#123;", "{").strip()
 
 
+@pytest.mark.thorough
 @given(prompt=hostile, options=st.lists(hostile, min_size=2, max_size=4), told=hostile)
 @settings(max_examples=300, deadline=None)
 def test_no_text_of_a_spec_gets_out_of_its_place(
@@ -287,6 +288,7 @@ def test_no_text_of_a_spec_gets_out_of_its_place(
         assert decoded(as_written(prompt)) in decoded(one.text)
 
 
+@pytest.mark.thorough
 @given(text=hostile, exact=st.booleans())
 @settings(max_examples=300, deadline=None)
 def test_any_accepted_text_is_found_again(text: str, exact: bool) -> None:
@@ -316,6 +318,7 @@ def test_the_reader_knows_a_gap_when_it_sees_one() -> None:
 # The bank
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", quiz_problems())
 def test_every_problem_of_the_bank_is_graded_alike_there(name: str) -> None:
     bank = Bank.open(())

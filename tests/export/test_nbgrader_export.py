@@ -107,6 +107,7 @@ def as_typed(items: tuple[Item, ...], given: object) -> object:
     return given
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("part", PARTS, ids=IDS)
 def test_hidden_tests_give_what_the_judge_of_the_kind_gives(part: Part) -> None:
     for seed in range(2):

@@ -91,6 +91,7 @@ def export(home: Path, *arguments: object) -> subprocess.CompletedProcess[str]:
     )
 
 
+@pytest.mark.thorough
 def test_a_table_of_all_with_an_option_of_its_own(home: Path, tmp_path: Path) -> None:
     done = export(home, "lines", home / "results", "--out", tmp_path, "-o", "mark=|")
     assert (done.returncode, done.stderr) == (0, "note: no names in it\n")
@@ -123,6 +124,7 @@ def test_a_format_that_comes_along_is_not_replaced(home: Path, tmp_path: Path) -
     assert (tmp_path / "results.csv").exists()
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [

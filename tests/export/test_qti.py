@@ -294,6 +294,7 @@ def test_no_text_of_a_spec_gets_out_of_its_place(prompt: str, option: str, told:
     assert "<img" not in one.text
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("name", quiz_problems())
 def test_every_problem_of_the_bank_is_graded_alike_there(name: str) -> None:
     bank = Bank.open(())

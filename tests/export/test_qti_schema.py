@@ -71,6 +71,7 @@ def a_package(part: Part) -> ET.Element:
 FITTING = asked_parts("ordering")
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("part", FITTING, ids=numbered(FITTING))
 def test_every_kind_is_valid(part: Part, dtd) -> None:  # type: ignore[no-untyped-def]
     try:
