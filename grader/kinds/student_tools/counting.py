@@ -1,13 +1,13 @@
-"""Counts what PyTorch code does instead of timing it: FLOPs, bytes, kernels, and memory.
+"""What a piece of PyTorch code does, counted rather than timed: FLOPs, bytes, kernels, memory.
 
-The counts are the same on every machine. The rules:
+Counts are the same on every machine. The rules:
 
 - A FLOP is one addition or one multiplication; any other function of one element (a comparison, an
   exponential, a GELU) counts as one FLOP too. A product of m x k by k x n has 2 m k n.
-- A kernel is an operator that computes or copies something. Views of a tensor (`x.T`, `x[0]`,
-  `x.view(...)`), allocations without writing, and `.item()` don't count as kernels.
-- An operator reads each operand once and writes its whole result once. Broadcasting does not repeat
-  reads, and `x * x` reads x once. Selecting rows reads the selected rows and the indices.
+- A kernel is an operator that computes or copies something. Looking at a tensor in another way
+  (`x.T`, `x[0]`, `x.view(...)`), allocating without writing, and `.item()` are none.
+- An operator reads each of its operands once and writes its result once, all of it. Broadcasting
+  repeats nothing, and `x * x` reads x once. Picking rows reads what is picked, and the indices.
 """
 
 import weakref
@@ -16,7 +16,7 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils.flop_counter import flop_registry, sdpa_backward_flop_count, sdpa_flop_count
 
-# Matrix products that PyTorch's own counter does not cover.
+# Products that PyTorch's own counter leaves out.
 _PRODUCTS = {
     "mv": lambda a, x: 2 * a.numel(),
     "addmv": lambda y, a, x: 2 * a.numel(),
@@ -26,7 +26,7 @@ _PRODUCTS = {
     "_scaled_dot_product_flash_attention_for_cpu_backward":
         lambda g, q, k, v, *_: sdpa_backward_flop_count(g.shape, q.shape, k.shape, v.shape),
 }  # fmt: skip
-# One FLOP per element of the result; in-place versions (`add_`) are the same operators.
+# One FLOP for every element of the result; in-place versions (`add_`) are the same operators.
 _ONE = {
     "add", "sub", "rsub", "mul", "div", "neg", "abs", "pow", "sqrt", "rsqrt", "reciprocal", "sign",
     "exp", "log", "log2", "log1p", "sin", "cos", "erf", "tanh", "sigmoid", "relu", "gelu", "silu",
@@ -34,12 +34,12 @@ _ONE = {
     "clamp_min", "clamp_max", "masked_fill", "eq", "ne", "lt", "le", "gt", "ge", "floor", "ceil",
     "round", "remainder", "logical_and", "logical_or", "logical_not",
 }  # fmt: skip
-# Several FLOPs: softmax takes the maximum, subtracts, exponentiates, sums, and divides.
+# More than one: softmax takes the largest, subtracts, exponentiates, sums and divides.
 _EACH = dict.fromkeys(_ONE, 1) | {
     "_softmax": 5, "_log_softmax": 5, "_softmax_backward_data": 4, "_log_softmax_backward_data": 4,
     "addcmul": 2, "addcdiv": 2, "lerp": 3, "sigmoid_backward": 3, "tanh_backward": 3,
 }  # fmt: skip
-# FLOPs per element of the reduced operand (var: mean, subtract, square, sum).
+# FLOPs for every element of the operand that is reduced (var: mean, subtract, square, sum).
 _REDUCING = {
     "sum": 1, "mean": 1, "amax": 1, "amin": 1, "max": 1, "min": 1, "prod": 1, "cumsum": 1, "var": 4,
     "argmax": 1, "argmin": 1, "std": 4, "linalg_vector_norm": 2, "logsumexp": 4, "mse_loss": 3,
@@ -54,7 +54,7 @@ _MOVING = _PICKING | _FILLING | {
 
 
 def _tensors(value):
-    """Yields every tensor in it once."""
+    """Every tensor in it, each once."""
     found, left = {}, [value]
     while left:
         item = left.pop()
@@ -66,7 +66,7 @@ def _tensors(value):
 
 
 def _bytes(tensor):
-    """Returns the bytes of its elements; elements repeated by broadcasting count once."""
+    """Of its elements; those that broadcasting repeats count once."""
     total = tensor.element_size() * bool(tensor.numel())
     for size, stride in zip(tensor.shape, tensor.stride(), strict=True):
         total *= size if stride else 1
@@ -74,12 +74,12 @@ def _bytes(tensor):
 
 
 class Counter(TorchDispatchMode):
-    """Counts the operators dispatched inside `with Counter() as counter:`.
+    """Counts what is dispatched inside `with Counter() as counter:`.
 
-    `kernels`; bytes `read` and `written`; FLOPs of `products` and of other operators
-    (`elementwise`); elements of the `largest` result; bytes newly `allocated` for results, and the
-    `peak` of those alive at the same time. By operator: `names`, how often it ran; `written_by`,
-    the bytes that it wrote; `unknown`, operators without known FLOPs, which count as none.
+    `kernels`; bytes `read` and `written`; FLOPs of `products` and of all others (`elementwise`);
+    elements of the `largest` result; bytes newly `allocated` for results, and the `peak` of those
+    alive at a time. By operator: `names`, how often it ran; `written_by`, the bytes that it wrote;
+    `unknown`, those of which no FLOPs are known, and none counted.
     """
 
     def __init__(self):
@@ -90,11 +90,11 @@ class Counter(TorchDispatchMode):
 
     @classmethod
     def _should_skip_dynamo(cls):
-        return False  # otherwise PyTorch would import its compiler, which takes more than a second
+        return False  # PyTorch would import its compiler, which takes more than a second
 
     def __torch_dispatch__(self, function, types, args=(), kwargs=None):
         kwargs = kwargs or {}
-        with self:  # if an operator consists of others, those others are counted
+        with self:  # of operators that are made of others, those others are counted
             result = function.decompose(*args, **kwargs)
         if result is not NotImplemented:
             return result
@@ -155,14 +155,14 @@ def _flops(name, args, kwargs, results):
     if name in _REDUCING:
         return _REDUCING[name] * args[0].numel()
     if name in ("addmm", "baddbmm", "addmv") or (name == "convolution" and args[2] is not None):
-        return results[0].numel()  # for the added operand
+        return results[0].numel()  # to which something is added
     if name == "native_layer_norm":  # mean, subtract, square, sum, scale; then weight and bias
         return (5 + sum(one is not None for one in args[2:4])) * args[0].numel()
     return 0 if plain in _MOVING or name in _MOVING else None
 
 
 def count(function, *args):
-    """Returns what `function(*args)` does, as a dict of counts."""
+    """What `function(*args)` does, as a dict of counts."""
     with Counter() as counter:
         function(*args)
     return {
@@ -178,13 +178,13 @@ def count(function, *args):
 
 
 def count_flops(function, *args):
-    """Returns the FLOPs of `function(*args)`, including elementwise operators and reductions."""
+    """FLOPs of `function(*args)`, elementwise operators and reductions included."""
     return count(function, *args)["flops"]
 
 
 def saved_bytes(function, *args):
-    """Returns the bytes of the distinct storages that autograd keeps for the backward pass of
-    `function(*args)`, without parameters (leaves that require a gradient, and views of them)."""
+    """Bytes of the distinct storages that autograd keeps for the backward pass of
+    `function(*args)`; parameters (leaves that require a gradient, and views of them) left out."""
     kept = {}
 
     def pack(tensor):

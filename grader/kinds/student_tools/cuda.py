@@ -1,15 +1,15 @@
-"""Runs CUDA kernels on a CPU, one thread at a time, and detects errors.
+"""CUDA kernels on a CPU, one thread after the other, and what they must not do.
 
-A kernel is a plain function that uses numba's API: `cuda.grid(1)`, `cuda.syncthreads()`,
+A kernel is a plain function in the dialect of numba: `cuda.grid(1)`, `cuda.syncthreads()`,
 `cuda.shared.array(64, np.float32)`, `cuda.atomic.add(x, i, 1)`. `launch(kernel, grid, block, x, y)`
-runs it on numpy arrays. Each thread runs to its next barrier, then the next thread runs. When all
-threads wait there, each starts again from the top: earlier reads return the same values again, and
-earlier writes are skipped. So runs are deterministic, and a `print` repeats after a barrier.
+runs it on numpy arrays. A thread runs up to its next barrier, then the next thread does. When all
+wait there, each starts again from the top: what it read before it reads once more, what it wrote
+before it doesn't write again. So nothing hangs on luck, and a `print` shows again after a barrier.
 
-An error that names the thread is raised if an index is out of range (negative indices always are);
-if two threads use an element, at least one writes it, and there is no barrier in between (unless
-both write the same value or both use atomics); if some threads of a block never reach a barrier
-where others wait; and if shared memory is read before it is written.
+An error names the thread when an index is out of range (a negative one always is); when two threads
+use an element and one of them writes it, with no barrier between (unless both write the same value
+or both use atomics); when some threads of a block never come to a barrier where others wait; and
+when shared memory is read before it is written.
 """
 
 import inspect
@@ -27,19 +27,19 @@ WARP = 32
 
 
 class LaunchError(Exception):
-    """The size of a grid or a block that no GPU supports."""
+    """A grid or a block that no GPU takes."""
 
 
 class OutOfRangeError(Exception):
-    """An index outside the array."""
+    """An index that the array does not have."""
 
 
 class DataRaceError(Exception):
-    """Two threads use one element, one of them writes it, and nothing orders the accesses."""
+    """Two threads use one element, one of them writes it, and nothing orders them."""
 
 
 class DivergentBarrierError(Exception):
-    """A barrier that some threads of the block reach and others don't."""
+    """A barrier to which some threads of the block come and others do not."""
 
 
 class UnwrittenError(Exception):
@@ -47,7 +47,7 @@ class UnwrittenError(Exception):
 
 
 class Dim3(NamedTuple):
-    """A position or a size in a grid or a block."""
+    """A place or a size in a grid or in a block."""
 
     x: int = 1
     y: int = 1
@@ -59,18 +59,17 @@ class _Waiting(BaseException):
 
 
 class _Thread:
-    """The state of a thread between its turns."""
+    """What is kept of a thread between its turns."""
 
     def __init__(self, number: int, index: Dim3):
         self.number, self.index = number, index
         self.passed = 0  # barriers
-        self.read: list[Any] = []  # the values of all its reads, in order
+        self.read: list[Any] = []  # all that its reads gave, in order
         self.waits: tuple[int, ...] = ()  # the lines that led to its barrier
 
 
 class _Store:
-    """The memory of an array, with the last accesses of each element: by kind, element, and
-    block."""
+    """The memory of an array, with the last uses of each element: by kind, element and block."""
 
     def __init__(self, name: str, data: Any, *, shared: bool = False):
         self.name, self.data, self.shared = name, data, shared
@@ -79,7 +78,7 @@ class _Store:
 
 
 class Array:
-    """A kernel's view of an array: its shape, and one element at a time."""
+    """What a kernel sees of an array: its shape, and one element at a time."""
 
     def __init__(self, store: _Store, shape: tuple[int, ...], start: int = 0):
         self.shape, self.ndim, self.size = shape, len(shape), math.prod(shape)
@@ -96,14 +95,14 @@ class Array:
         self.change(index, "store", lambda _: value)
 
     def change(self, index: Any, kind: str, new: Callable[[Any], Any]) -> Any:
-        """Stores *new* of the old value in an element; returns the old value."""
+        """Puts *new* of the old value into an element; gives the old value."""
         at, rest = self._find(index)
         if rest:
             raise TypeError(f"{self._store.name}[{index}] is a row, not an element")
         return cuda.now.access(self._store, at, kind, new)
 
     def _find(self, index: Any) -> tuple[int, tuple[int, ...]]:
-        """Returns the position of an element, or the start of a row and its shape."""
+        """Where an element lies; or where a row begins, and its shape."""
         steps = index if isinstance(index, tuple) else (index,)
         if len(steps) > self.ndim or not all(isinstance(i, (int, np.integer)) for i in steps):
             raise TypeError(f"an index of {self._store.name} is {self.ndim} whole numbers")
@@ -133,7 +132,7 @@ class _Machine:
         self.sizes, self.recorder = (block, grid), recorder
 
     def run(self, kernel: Callable[..., Any], args: Sequence[Any]) -> None:
-        """Runs the blocks one by one, and the threads of each from barrier to barrier."""
+        """Runs one block after the other, and in it all threads from barrier to barrier."""
         block, grid = self.sizes
         for number, place in enumerate(_places(grid)):
             self.number, self.place = number, place
@@ -148,7 +147,7 @@ class _Machine:
                     thread.passed += 1
 
     def turn(self, thread: _Thread, kernel: Any, args: Any, *, stuck: bool = False) -> bool:
-        """Runs a thread to its next barrier; returns whether it waits there."""
+        """Runs a thread to its next barrier; whether it waits there."""
         self.thread, self.stuck = thread, stuck
         self.seen = self.made = 0  # barriers and shared arrays of this turn
         self.again = iter(thread.read[:])
@@ -167,19 +166,18 @@ class _Machine:
 
     @property
     def live(self) -> bool:
-        """Whether the thread has passed everything it did in earlier turns."""
+        """Whether the thread is past all that it did in earlier turns."""
         return self.seen == self.thread.passed
 
     def who(self, *numbers: int) -> str:
-        """Describes the current thread, or the one with these positions in its block and the
-        grid."""
+        """The thread that runs, in words; or the one of those numbers in its block and the grid."""
         pairs = zip(numbers or (self.thread.number, self.number), self.sizes, strict=True)
         places = [next(itertools.islice(_places(size), n, None)) for n, size in pairs]
         names = [p.x if p[1:] == (0, 0) else tuple(p) for p in places]
         return f"thread {names[0]} of block {names[1]}"
 
     def barrier(self) -> None:
-        """Ends the turn, unless the thread has passed this barrier before."""
+        """Ends the turn, unless the thread has passed here before."""
         if self.live and self.stuck:
             raise DivergentBarrierError(f"{self.who()} waits here for others that never come")
         if self.live:
@@ -190,8 +188,7 @@ class _Machine:
             self.recorder.start(self, _frames(self.turn.__code__))
 
     def array(self, shape: Any, dtype: Any) -> Array:
-        """Allocates shared memory: a thread's first call gets the block's first array, and so
-        on."""
+        """Shared memory: the block's first array for the first call of each thread, and so on."""
         shape = tuple(shape) if isinstance(shape, (tuple, list)) else (int(shape),)
         if self.made == len(self.shared):
             store = _Store(f"shared {self.made}", np.zeros(math.prod(shape), dtype), shared=True)
@@ -203,7 +200,7 @@ class _Machine:
         return found
 
     def access(self, store: _Store, at: int, kind: str, new: Any = None) -> Any:
-        """Records an access of the current thread; returns the value before it."""
+        """One access of the thread that runs; gives what was there before."""
         if not self.live:
             return None if kind == "store" else next(self.again)
         old = store.data[at]
@@ -217,7 +214,7 @@ class _Machine:
         return old
 
     def check(self, store: _Store, at: int, kind: str) -> None:
-        """Raises DataRaceError unless this access is ordered with those of other threads."""
+        """Raises DataRaceError unless this use is ordered with those of other threads."""
         me, epoch, value = self.thread.number, self.thread.passed, store.data[at]
         writes = (store.uses["store"], store.uses["atomic"])
         if store.shared and kind != "store" and not any(at in uses for uses in writes):
@@ -239,13 +236,13 @@ class _Machine:
 
 
 def _places(size: Dim3) -> Iterator[Dim3]:
-    """Yields all positions in a grid or a block, x fastest, in the order that fills warps."""
+    """All places in a grid or a block, x fastest, as warps are filled."""
     for z, y, x in itertools.product(range(size.z), range(size.y), range(size.x)):
         yield Dim3(x, y, z)
 
 
 def _frames(until: CodeType) -> Iterator[FrameType]:
-    """Returns the kernel's own calls that lead here, innermost first."""
+    """The calls of the kernel's own that lead here, from the innermost on."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None and frame.f_code is not until:
         if frame.f_code.co_filename != until.co_filename:
@@ -254,12 +251,12 @@ def _frames(until: CodeType) -> Iterator[FrameType]:
 
 
 def _atomic(new: Callable[..., Any]) -> Callable[..., Any]:
-    """Returns an atomic operation that stores *new* of the old and the given value."""
+    """An atomic operation that puts *new* of the old value and what is given into an element."""
     return lambda array, index, *given: array.change(index, "atomic", lambda old: new(old, *given))
 
 
 class Cuda:
-    """The object that a kernel uses under the name `cuda`."""
+    """What a kernel finds under the name `cuda`."""
 
     now: _Machine
     shared: SimpleNamespace
@@ -278,21 +275,21 @@ class Cuda:
         self.threadIdx = self.blockIdx = self.blockDim = self.gridDim = Dim3()
 
     def jit(self, *given: Any, **_: Any) -> Any:
-        """Returns the function unchanged."""
+        """Does nothing here: the function stays as it is."""
         return given[0] if given and callable(given[0]) else lambda function: function
 
     def syncthreads(self) -> None:
-        """Waits for all threads of the block."""
+        """A barrier for all threads of the block."""
         self.now.barrier()
 
     def grid(self, dimensions: int) -> Any:
-        """Returns the thread's position in the whole grid."""
+        """The thread's place in the whole grid."""
         places = zip(self.blockIdx, self.blockDim, self.threadIdx, strict=True)
         found = tuple(block * size + thread for block, size, thread in places)
         return found[0] if dimensions == 1 else found[:dimensions]
 
     def gridsize(self, dimensions: int) -> Any:
-        """Returns the number of threads in the whole grid, in each dimension."""
+        """How many threads the whole grid has, in each direction."""
         found = tuple(map(operator.mul, self.gridDim, self.blockDim))
         return found[0] if dimensions == 1 else found[:dimensions]
 
@@ -301,7 +298,7 @@ cuda = Cuda()
 
 
 def launch(kernel: Any, grid: Any, block: Any, *args: Any, recorder: Any = None) -> list[Any]:
-    """Runs `kernel[grid, block](*args)` and returns the arrays; sizes are integers or tuples."""
+    """Runs `kernel[grid, block](*args)`; sizes are whole numbers or tuples. Gives the arrays."""
     sizes = [Dim3(*(n if isinstance(n, (tuple, list)) else (n,))) for n in (grid, block)]
     if min(*sizes[0], *sizes[1]) < 1 or math.prod(sizes[1]) > 1024 or sizes[1].z > 64:
         raise LaunchError(f"no GPU takes a grid of {sizes[0]} blocks of {sizes[1]} threads")

@@ -1,14 +1,14 @@
-"""Counts the kernels that PyTorch code launches; on a CPU, those its operators would launch.
+"""How many kernels a piece of PyTorch code launches; on a CPU, how many its operators would.
 
-On a GPU, a launch is a CUDA request that the profiler (CUPTI) records: a kernel, a whole graph, a
-memset, or a copy within the device. On a CPU, it is an operator that calls a kernel of its backend,
-recorded below autograd, so that the operators of a backward pass count as well:
+On a GPU a launch is what CUDA is asked for, as the profiler (CUPTI) sees it: a kernel, a graph as a
+whole, a memset, a copy from the device to itself. On a CPU it is an operator that reaches a kernel
+of its backend, seen below autograd, so that the operators of a backward pass count as well:
 
-- An operator that computes, copies, or fills is one launch (`a + b`, `x.mul_(2)`, `zeros`).
-- A fused operator is one launch: `addcmul`, `lerp`, and `torch._foreach_add_` over a whole list.
-- Views of a tensor (`x.T`, `x[0]`, `x.view(...)`, `x.t_()`), allocations without writing
-  (`empty`), and reading a number (`.item()`) launch nothing.
-- If an operator consists of others (`matmul`, `linear`), those others count.
+- Whatever computes, copies or fills is one launch, however large (`a + b`, `x.mul_(2)`, `zeros`).
+- A fused operator is one: `addcmul`, `lerp`, and `torch._foreach_add_` over a whole list.
+- Looking at a tensor in another way (`x.T`, `x[0]`, `x.view(...)`, `x.t_()`), allocating without
+  writing (`empty`) and reading a number (`.item()`) launch nothing.
+- Of an operator that is made of others (`matmul`, `linear`), those others count.
 """
 
 import secrets
@@ -33,9 +33,9 @@ def _is_silent(operator):
 
 
 class _Dispatched(TorchDispatchMode):
-    """Counts by operator in `launched`; in the profile, each is below an event `mark`."""
+    """Counts by operator in `launched`; in the profile every one stands below an event `mark`."""
 
-    # The current functions, even if they are replaced later.
+    # As they are now, whatever becomes of them later.
     __enter__, __exit__ = TorchDispatchMode.__enter__, TorchDispatchMode.__exit__
 
     def __init__(self):
@@ -44,7 +44,7 @@ class _Dispatched(TorchDispatchMode):
 
     @classmethod
     def _should_skip_dynamo(cls):
-        return False  # otherwise PyTorch would import its compiler, which takes more than a second
+        return False  # PyTorch would import its compiler, which takes more than a second
 
     def __torch_dispatch__(self, function, types, args=(), kwargs=None):
         kwargs = kwargs or {}
@@ -62,7 +62,7 @@ class _Dispatched(TorchDispatchMode):
 
     @property
     def number(self):
-        """The number of launches so far."""
+        """Of launches so far."""
         return sum(self.launched.values())
 
 
@@ -70,7 +70,7 @@ def _profiled(device=None):
     # Not torch.profiler's, which imports PyTorch's compiler.
     try:
         config = _ExperimentalConfig(profile_all_threads=True)
-    except TypeError:  # an older PyTorch records only this thread
+    except TypeError:  # an older PyTorch sees this thread alone
         config = None
     return profile(use_device=device, use_kineto=True, experimental_config=config)
 
@@ -80,8 +80,8 @@ def _events(profiled):
 
 
 def _unseen(events, mark):
-    """Returns launches that no mode recorded: in another thread, or where modes were disabled. An
-    operator that is not below *mark* counts if it computes and no operator below it does."""
+    """Launches that no mode saw: in another thread, or where modes were switched off. Operators
+    that are not below *mark* count when they compute and no operator below them does."""
     threads = {}
     for e in events:
         threads.setdefault(e.start_thread_id(), []).append((e.start_ns(), -e.end_ns(), e.name()))
@@ -109,9 +109,8 @@ def _computes(name):
 
 
 def _on_cpu(run):
-    """Returns the result of `run()` and its launches; None for the launches if PyTorch was
-    changed."""
-    # Our additions before and after must be recorded, or nothing recorded can be trusted.
+    """What `run()` returns, and its launches; None for these when PyTorch was tampered with."""
+    # Additions of ours before and after: they must be seen, or nothing of what is seen is true.
     one, (before, after) = torch.zeros(1), (secrets.randbelow(7) + 2 for _ in range(2))
     mode = _Dispatched()
     with _profiled() as profiled, mode:
@@ -130,12 +129,12 @@ def _on_cpu(run):
 
 
 def _asked(names):
-    """Counts launches among the names of a profile's events, of CUDA's API and of the device."""
+    """Launches among the names of a profile's events, of CUDA's interface and of the device."""
     return sum(name.startswith((*_ASKED_OF_CUDA, _WITHIN_THE_DEVICE)) for name in names)
 
 
 def _on_cuda(run):
-    """Returns the result of `run()` and its CUDA launches, all of which have finished."""
+    """The same where CUDA is asked; all of it has been done when this returns."""
 
     def seen(work):
         torch.cuda.synchronize()
@@ -149,7 +148,7 @@ def _on_cuda(run):
             one.add_(1)
 
     number, one = secrets.randbelow(7) + 2, torch.zeros(1, device="cuda")
-    seen(ours)  # a process's first profile loads what later ones find
+    seen(ours)  # the first profile of a process loads what the next ones find
     fair = seen(ours)[1] == number
     result, found = seen(run)
     return result, found if fair and seen(ours)[1] == number else None
@@ -169,11 +168,11 @@ def _every_tensor(value):
 
 
 def counted(function, *args, backward=False):
-    """Returns `function(*args)` and its launches: on a GPU if an argument is there.
+    """What `function(*args)` returns, and its launches: on a GPU when an argument lies there.
 
-    With `backward`, returns the pair of the result and the gradients of those tensors in `args`
-    that require one, where every element of the result has the gradient 1, and the launches of both
-    passes. The launches are None if PyTorch was changed so that they can't be counted.
+    With `backward`, the pair of the result and of the gradients of those tensors in `args` that
+    require one, when every element of the result has the gradient 1; the launches of both passes.
+    None for the launches when PyTorch was changed so that they can't be counted.
     """
     where = _on_cuda if any(t.is_cuda for t in _every_tensor(args)) else _on_cpu
     result, launched = where(lambda: function(*args))
@@ -189,9 +188,9 @@ def counted(function, *args, backward=False):
 
 
 def launches(function, *args, backward=False):
-    """Returns the kernel launches of `function(*args)`; with `backward`, also of the backward pass.
+    """Kernel launches of `function(*args)`; with `backward`, also of the pass that goes back.
 
-    Raises RuntimeError if PyTorch was changed so that they can't be counted.
+    Raises RuntimeError when PyTorch was changed so that they can't be counted.
     """
     found = counted(function, *args, backward=backward)[1]
     if found is None:

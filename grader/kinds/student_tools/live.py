@@ -1,4 +1,4 @@
-"""Counts live elements of tensors: `with Live(x, y) as live: f(x, y)`, then `live.most`."""
+"""How many elements of tensors are alive: `with Live(x, y) as live: f(x, y)`, then `live.most`."""
 
 import weakref
 
@@ -7,10 +7,10 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 
 class Live(TorchDispatchMode):
-    """Counts the elements of live tensors created inside: `now`, and the maximum, `most`.
+    """Counts the elements of the tensors that are made inside and alive: `now`, and at `most`.
 
-    Tensors that share memory count once; those in *old* don't count. With `floats`, only
-    floating-point tensors count.
+    Tensors that share their memory count once, those in *old* not at all. With `floats` only
+    tensors of floating-point numbers count.
     """
 
     def __init__(self, *old, floats=False):

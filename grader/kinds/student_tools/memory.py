@@ -1,9 +1,9 @@
-"""Memory behavior: a model of a cache, and the number of pages that a process first touches."""
+"""What memory has to do: a model of a cache, and the pages that a process really touched first."""
 
 
 class Cache:
-    """A cache of `size` bytes: lines of `line` bytes, `ways` of them per set (all, if not given). A
-    full set evicts its least recently used line."""
+    """A cache of `size` bytes: lines of `line` bytes, `ways` of them in a set (all, unless given).
+    Of a set that is full, the line that was not used for the longest time makes room."""
 
     def __init__(self, size, line=64, ways=None):
         self.line, self.ways = line, ways or size // line
@@ -11,7 +11,7 @@ class Cache:
         self.hits = self.misses = 0
 
     def touch(self, address):
-        """Accesses the byte at `address`; returns True if its line was cached."""
+        """One access to the byte at `address`; True when its line was there."""
         number = address // self.line
         lines = self.sets[number % len(self.sets)]
         hit = lines.pop(number, None) is not None
@@ -24,8 +24,7 @@ class Cache:
 
 
 def page_faults(function, *args):
-    """Returns the number of pages that `function(*args)` mapped for the first time (not on
-    Windows)."""
+    """Pages that `function(*args)` made the system map for the first time (not on Windows)."""
     import resource
 
     before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt

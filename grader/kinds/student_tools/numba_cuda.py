@@ -1,8 +1,8 @@
-"""Runs kernels with numba: on a GPU if there is one, otherwise on numba's simulator.
+"""The same kernels by numba: on a GPU where there is one, and on numba's own simulator elsewhere.
 
-`numba_launch(kernel, grid, block, x, y)` runs a kernel like `launch` of the tool `cuda`, without
-counts or checks. numba's simulator starts an operating-system thread for each thread of a block,
-so use small blocks (64) and small grids there.
+`numba_launch(kernel, grid, block, x, y)` does what `launch` of the tool `cuda` does, with nothing
+counted and nothing checked. numba's simulator starts a thread of the operating system for each
+thread of a block, so keep blocks small there (64), and grids too.
 """
 
 import contextlib
@@ -20,7 +20,7 @@ class NumbaMissingError(Exception):
 
 
 def gpu_there() -> bool:
-    """Returns whether the CUDA driver finds a device."""
+    """Whether the CUDA driver finds a device."""
     count = ctypes.c_int(0)
     name = "nvcuda.dll" if sys.platform == "win32" else "libcuda.so.1"
     try:
@@ -32,9 +32,9 @@ def gpu_there() -> bool:
 
 
 def numba_cuda(*, simulate: bool | None = None) -> Any:
-    """Returns `numba.cuda`, simulated if there is no GPU, unless *simulate* is given.
+    """The module `numba.cuda`: simulated where no GPU is found, unless *simulate* says.
 
-    numba decides once per process, when it is first imported. Raises NumbaMissingError.
+    numba decides once in a process, when it is first imported. Raises NumbaMissingError.
     """
     wanted = not gpu_there() if simulate is None else simulate
     if "numba" not in sys.modules:
@@ -53,7 +53,7 @@ def numba_cuda(*, simulate: bool | None = None) -> Any:
 
 
 def numba_launch(kernel: Any, grid: Any, block: Any, *args: Any) -> None:
-    """Runs `kernel[grid, block](*args)` with numba; arrays are copied to the device and back."""
+    """Runs `kernel[grid, block](*args)` by numba; arrays are copied to the device and back."""
     cuda = numba_cuda()
     kernel = getattr(kernel, "py_func", kernel)
     with _as_on_a_device(kernel, cuda):
@@ -80,7 +80,7 @@ def _as_on_a_device(kernel: Any, cuda: Any) -> Iterator[None]:
 
 
 def _helpers(function: FunctionType) -> set[str]:
-    """Yields the plain functions that a kernel calls, directly or indirectly."""
+    """The plain functions that a kernel calls, and those that they call."""
     found: set[str] = set()
     waiting = [function]
     while waiting:

@@ -1,12 +1,12 @@
-"""Runs processes that use torch.distributed, to try collectives on one machine.
+"""Real processes that talk through torch.distributed, to try out collectives on one machine.
 
     found = run_ranks(swap, 2, [torch.zeros(3), torch.ones(3)])
     print([rank.result for rank in found], found[0].calls)
 
-calls `swap` in two new processes: in rank 0 with the first tensor, in rank 1 with the second.
-There, `torch.distributed` is initialized (gloo, over the loopback), and all its calls are recorded.
-Output of a rank is printed with its number. If no rank can continue, an error says which rank was
-waiting for what. When `run_ranks` returns, all processes have ended.
+calls `swap` in two new processes: in rank 0 with the first tensor, in rank 1 with the second. In
+there `torch.distributed` is ready for use (gloo, over the loopback), and all calls of it are
+noted. What a rank prints appears with its number. When no rank can go on, an error says who was
+waiting for what; in any case all of the processes are gone when `run_ranks` is done.
 """
 
 from __future__ import annotations
@@ -34,17 +34,17 @@ from typing import Any, NamedTuple
 import torch
 import torch.distributed as dist
 
-LIFETIME = 60.0  # seconds after which a rank always ends
+LIFETIME = 60.0  # seconds after which a rank ends, whatever happens
 MOST_CALLS = 1_000  # of a rank
-QUIET = 0.2  # seconds without news before checking whether any rank can continue
+QUIET = 0.2  # seconds without news, after which it is asked whether anybody can still go on
 
 
 class RankFailedError(RuntimeError):
-    """A rank raised an error or died."""
+    """A rank raised an error, or died."""
 
 
 class DeadlockError(RuntimeError):
-    """Every rank waits for something that no other rank will send, receive, or join."""
+    """Every rank waits for what no other will ever send, receive or join."""
 
 
 class RankHungError(RuntimeError):
@@ -52,35 +52,35 @@ class RankHungError(RuntimeError):
 
 
 class Call(NamedTuple):
-    """A call of torch.distributed. Variants share one name: `isend` is recorded as send."""
+    """One call of torch.distributed. All variants have one name: `isend` is noted as send."""
 
     name: str
-    peer: int  # the other rank in send and recv; otherwise -1
-    size: int  # bytes of this rank's input tensors; in recv, of the tensor to fill
+    peer: int  # the other rank in send and recv; -1 otherwise
+    size: int  # bytes of the tensors that this rank puts in; in recv, of the one to be filled
 
 
 class Rank(NamedTuple):
-    """The result of one process."""
+    """What came of one process."""
 
     result: Any
     calls: list[Call]
 
     def count(self, name: str) -> int:
-        """Returns how often `name` was called."""
+        """How often `name` was called."""
         return sum(call.name == name for call in self.calls)
 
     def size(self, name: str) -> int:
-        """Returns the bytes of all calls of `name`."""
+        """The bytes of all calls of `name`."""
         return sum(call.size for call in self.calls if call.name == name)
 
 
 def run_ranks(
     function: Callable[..., Any], world: int, *each: Sequence[Any], timeout: float = 5.0
 ) -> list[Rank]:
-    """Calls `function` in `world` processes; each gets its own item of every further argument.
+    """Calls `function` in `world` processes; of every further argument each gets its own item.
 
-    It may return None, tensors, numbers, texts, and lists, tuples, and dicts of them. Raises
-    RankFailedError, DeadlockError, or RankHungError if `timeout` seconds pass without a call.
+    It may return None, tensors, numbers, texts, and lists, tuples and dicts of them. Raises
+    RankFailedError; DeadlockError; or RankHungError, when `timeout` seconds pass without a call.
     """
     if not hasattr(os, "fork"):
         raise RuntimeError("this system can't fork processes: use Linux, macOS or WSL")
@@ -92,9 +92,7 @@ def run_ranks(
             for rank in range(world):
                 here, there = connection.Pipe(duplex=False)
                 with warnings.catch_warnings():
-                    warnings.simplefilter(
-                        "ignore"
-                    )  # about forking: a notebook's threads are idle now
+                    warnings.simplefilter("ignore")  # of forking: a notebook's threads idle now
                     pid = os.fork()
                 if pid == 0:
                     _become(rank, world, folder, there, function, [one[rank] for one in each])
@@ -103,7 +101,7 @@ def run_ranks(
             return _watch(ranks, timeout)
         finally:
             for one in ranks:
-                for kill in (os.kill, os.killpg):  # and the processes that a rank has started
+                for kill in (os.kill, os.killpg):  # and what a rank has started itself
                     with contextlib.suppress(OSError):
                         kill(one.pid, signal.SIGKILL)
             for one in ranks:
@@ -113,7 +111,7 @@ def run_ranks(
 
 
 class _Watched:
-    """The first process's view of a rank, based on its messages."""
+    """A rank as the first process knows it: by what it has told."""
 
     def __init__(self, rank: int, pid: int, line: Any):
         self.rank, self.pid, self.line = rank, pid, line
@@ -124,7 +122,7 @@ class _Watched:
         self.result: tuple[Any] | None = None
 
     def hear(self) -> None:
-        """Handles one message."""
+        """Takes one message."""
         try:
             what, *more = json.loads(self.line.recv_bytes())
             data = self.line.recv_bytes() if what == "returned" else b""
@@ -136,7 +134,7 @@ class _Watched:
             ) from None
         if what == "failed":
             kind, line, text = more
-            if "by peer" in text:  # gloo lost the connection: another rank died, and is reported
+            if "by peer" in text:  # gloo lost the connection: another rank died, and is named
                 return
             raise RankFailedError(f"rank {self.rank} raised {kind} in line {line}: {text}")
         if len(self.calls) > MOST_CALLS:
@@ -159,7 +157,7 @@ class _Watched:
                 ) from None
 
     def can_go_on(self, ranks: list[_Watched]) -> bool:
-        """Whether it is busy, or its partners have reached the call that it waits for."""
+        """Whether it is at work, or its partners have come to what it waits for."""
         if self.waits is None:
             return True
         what, often, partners = self.needs[self.waits]
@@ -176,7 +174,7 @@ class _Watched:
 
 
 def _watch(ranks: list[_Watched], timeout: float) -> list[Rank]:
-    """Listens to all ranks until each has returned."""
+    """Listens to all of them until each has returned."""
     last = time.monotonic()
     while running := {one.line: one for one in ranks if one.result is None}:
         ready = connection.wait(running, QUIET)
@@ -188,7 +186,7 @@ def _watch(ranks: list[_Watched], timeout: float) -> list[Rank]:
         active = [one for one in running.values() if one.can_go_on(ranks)]
         first = (active or list(running.values()))[0]
         others = ", ".join(str(one) for one in ranks if one is not first)
-        # Ranks report a call before they make it, so an unreported call has not been made.
+        # Ranks tell of a call before they make it: what nobody has told of has not been done.
         if not active:
             raise DeadlockError(f"{first}, and nobody could go on; {others}")
         if time.monotonic() - last > timeout:
@@ -199,7 +197,7 @@ def _watch(ranks: list[_Watched], timeout: float) -> list[Rank]:
 def _become(
     rank: int, world: int, folder: str, line: Any, function: Callable[..., Any], given: list[Any]
 ) -> None:
-    """The main function of a new process; never returns."""
+    """The life of a new process; never returns."""
 
     def say(*message: object) -> None:
         line.send_bytes(json.dumps(message).encode())
@@ -212,9 +210,9 @@ def _become(
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # then the first process ends this one
         signal.signal(signal.SIGALRM, signal.SIG_DFL)
         signal.setitimer(signal.ITIMER_REAL, LIFETIME)
-        gc.freeze()  # the first process cleans up what existed before
+        gc.freeze()  # what was there before is for the first process to clean up
         sys.stdout = sys.stderr = _Printed(say)
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # gloo's last messages, about its own sources
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # gloo's last words, about its own sources
         faulthandler.disable()
         torch.set_num_threads(1)
         os.environ["GLOO_SOCKET_IFNAME"] = "lo0" if sys.platform == "darwin" else "lo"
@@ -228,12 +226,12 @@ def _become(
     except BaseException as error:
         with contextlib.suppress(OSError):
             say("failed", type(error).__name__, _line(error), str(error)[:300])
-    while True:  # others may still need what this one sent; the first process ends it
+    while True:  # others may still need what this one has sent; the first process ends it
         signal.pause()
 
 
-# Methods of a process group, without underscores: the recorded name, and the index of the argument
-# with the input tensors. The longest matching prefix is used.
+# What functions ask a process group for, without underscores: the name for it, and which of the
+# arguments holds the tensors that are put in. The longest beginning that fits counts.
 _NAMES = {
     "send": ("send", 0), "recv": ("recv", 0), "broadcast": ("broadcast", 0),
     "reduce": ("reduce", 0), "allreduce": ("all_reduce", 0), "allgather": ("all_gather", 1),
@@ -244,7 +242,7 @@ _NAMES = {
 
 
 def _note_calls(say: Callable[..., None]) -> None:
-    """Reports each call before it is made, in the process group, which all functions use."""
+    """Tells of each call before it is made: at the group, where all functions end up at last."""
     made = 0
     works: dict[int, tuple[int, Any]] = {}  # with the objects, so that each keeps its id
 
@@ -279,13 +277,12 @@ def _note_calls(say: Callable[..., None]) -> None:
 
 
 def _partners(group: Any, name: str, place: int, args: Any) -> tuple[Any, ...]:
-    """Returns the peer, the size, the key of this call, the key of its counterparts, and their
-    ranks."""
+    """The peer; the size; what this call is, what its counterparts are, and whose they are."""
     size = _size(args[place]) if len(args) > place else 0
     ranks, where = dist.get_process_group_ranks(group), group.group_name
     if name not in ("send", "recv"):
         return -1, size, f"{name} {where}", f"{name} {where}", ranks
-    if len(args) < 3:  # receives from any rank
+    if len(args) < 3:  # whoever receives from anybody
         return -1, size, "recv any", "", []
     me, peer = dist.get_rank(), ranks[args[1]]
     ends = f"{where} {args[2]} {(me, peer) if name == 'send' else (peer, me)}"
@@ -299,7 +296,7 @@ def _size(value: Any) -> int:
 
 
 def _line(error: BaseException) -> int:
-    """Returns the line in the user's code where it happened; 0 if unknown."""
+    """Where in somebody's own code it happened; 0 when nobody knows."""
     for frame in reversed(traceback.extract_tb(error.__traceback__)):
         if "-packages" not in frame.filename and frame.filename != _line.__code__.co_filename:
             return frame.lineno or 0
@@ -307,13 +304,13 @@ def _line(error: BaseException) -> int:
 
 
 class _Printed(io.TextIOBase):
-    """Sends a rank's output to the first process, line by line."""
+    """Sends what a rank prints to the first process, line by line."""
 
     def __init__(self, say: Callable[..., None]):
         self._say, self._rest = say, ""
 
     def write(self, text: str) -> int:
-        """Buffers an incomplete line."""
+        """Keeps a line that is not complete until it is."""
         *lines, self._rest = (self._rest + text).split("\n")
         for line in lines:
             self._say("prints", line)

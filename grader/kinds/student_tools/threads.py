@@ -1,4 +1,4 @@
-"""Runs threads that share data in every possible order.
+"""Threads that share data, run in every order that there is.
 
     account, lock = Shared(balance=0), Lock()
     found = explore(
@@ -7,10 +7,10 @@
     )
     print(found)
 
-Each read or write of a field of `Shared`, and each acquire or release of a `Lock`, is one step.
-Between two steps, any other thread may run. `explore` tries all orders of the steps, so it finds
-every possible error. The threads are plain functions that also work with `threading.Lock`. They
-must be deterministic: the same reads must lead to the same steps.
+Each read and each write of a field of `Shared`, and each taking and giving back of a `Lock`, is one
+step. Between two steps any other thread may go on. `explore` tries all orders of the steps, so what
+can go wrong does. The threads are plain functions, and work as they are with `threading.Lock` too.
+They must do the same whenever they read the same.
 """
 
 from collections import deque
@@ -19,22 +19,22 @@ from typing import Any, NamedTuple
 
 MOST_STATES = 20_000
 MOST_STEPS = 200
-"""Maximum number of steps of one thread."""
+"""Of one thread."""
 
 
 class TooManyStatesError(Exception):
-    """The threads have too many steps to try all orders."""
+    """The threads have too many steps for all orders to be tried."""
 
 
 class Explored(NamedTuple):
-    """The possible outcomes; for each, one of the shortest ways to reach it, in words."""
+    """What can come of the threads; for each outcome a way to it, one of the shortest, in words."""
 
     outcomes: dict[Any, list[str]]
     """The results with which all threads end."""
     deadlocks: dict[str, list[str]]
-    """Deadlocks: which thread waits for which."""
+    """Who waits for whom for ever."""
     errors: dict[str, list[str]]
-    """The exceptions that a thread raises; the others continue without it."""
+    """The exceptions that a thread raises; the others go on without it."""
 
     def __str__(self) -> str:
         lines = []
@@ -53,12 +53,12 @@ class _Stop(BaseException):
 
 
 class _State(NamedTuple):
-    """The state of all threads. Threads that have read the same are in the same state."""
+    """Where all threads stand. Threads that have read the same stand at the same place."""
 
     values: frozenset[tuple[Any, Hashable]]
-    """The value of each field and each lock used so far."""
+    """What each field and each lock holds that was touched so far."""
     logs: tuple[tuple[Hashable, ...], ...]
-    """The results of each thread's steps."""
+    """What the steps of each thread have given."""
     done: tuple[bool, ...]
 
 
@@ -66,7 +66,7 @@ _turn: "_Turn | None" = None
 
 
 class _Turn:
-    """Repeats a thread's steps so far and makes one more."""
+    """One thread repeats its steps so far, and makes one more."""
 
     def __init__(self, state: _State, thread: int, first: dict[Any, Hashable]):
         self.thread, self.values = thread, dict(state.values)
@@ -77,7 +77,7 @@ class _Turn:
         self.over = self.done = False
 
     def run(self, body: Callable[[], Any]) -> str | None:
-        """Runs the thread; returns its exception in words, if it ends with one."""
+        """Runs the thread; its exception in words, if it ends in one."""
         global _turn  # noqa: PLW0603  # what fields and locks ask, wherever they are
         _turn, error = self, None
         try:
@@ -92,7 +92,7 @@ class _Turn:
         return error
 
     def step(self, make: Callable[[], tuple[Hashable, str]]) -> Hashable:
-        """Returns the recorded result of the step, or its result now if it is the new one."""
+        """What the step gave before; or what it gives now, if it is the one more."""
         if self.over:  # `with` and `finally`, while the turn ends
             return None
         for given in self.again:
@@ -109,18 +109,18 @@ class _Turn:
         raise _Stop
 
     def get(self, key: Any, at_first: Hashable) -> Hashable:
-        """Returns the value of a field or a lock."""
+        """What a field or a lock holds."""
         return self.values.setdefault(key, self.first.setdefault(key, at_first))
 
     def after(self, state: _State) -> _State:
-        """Returns the current state of all threads."""
+        """Where all threads stand now."""
         logs, done = list(state.logs), list(state.done)
         logs[self.thread], done[self.thread] = tuple(self.log), self.done
         return _State(frozenset(self.values.items()), tuple(logs), tuple(done))
 
 
 class Shared:
-    """Fields that threads share. Their values must be immutable: numbers, texts, tuples."""
+    """Fields that threads share. They hold numbers, texts, tuples: nothing that changes inside."""
 
     def __init__(self, **fields: Hashable):
         self.__dict__["_fields"] = fields
@@ -153,20 +153,20 @@ class Shared:
 
 
 class Lock:
-    """A `threading.Lock` whose orders of use can be explored."""
+    """As `threading.Lock`, to be explored."""
 
     def __init__(self, name: str = "the lock"):
         self.name = name
 
     def acquire(self) -> bool:
-        """Acquires the lock; waits while any thread holds it, including this one."""
+        """Takes the lock, after waiting while it is held, be it by the same thread."""
         turn = _turn
         if turn is not None:
             turn.step(lambda: self._take(turn))
         return True
 
     def release(self) -> None:
-        """Releases the lock. Raises RuntimeError if it is not held."""
+        """Gives the lock back. Raises RuntimeError when it is not held."""
         turn = _turn
         if turn is not None:
             turn.step(lambda: self._give(turn))
@@ -194,7 +194,7 @@ class Lock:
 def explore(
     threads: Sequence[Callable[[], Any]], result: Callable[[], Any] = lambda: None
 ) -> Explored:
-    """Tries all orders of the threads' steps; calls *result* each time all threads have ended."""
+    """Tries all orders of the threads' steps. *result* is asked whenever all threads have ended."""
     found = Explored({}, {}, {})
     first: dict[Any, Hashable] = {}
     start = _State(frozenset(), ((),) * len(threads), (False,) * len(threads))
@@ -228,7 +228,7 @@ def explore(
 
 
 def _ended(state: _State, first: dict[Any, Hashable], result: Callable[[], Any]) -> Any:
-    """Returns the value of *result* with the fields as in *state*."""
+    """What *result* says when the fields hold what they do in *state*."""
     fields = [key for key in first if isinstance(key, tuple)]
     for values in (dict(state.values), first):
         for shared, name in fields:

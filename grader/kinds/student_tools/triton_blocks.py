@@ -1,4 +1,4 @@
-"""Runs Triton kernels with Triton's interpreter and checks; also compiled if there is a GPU.
+"""Triton kernels by Triton's own interpreter, watched, and compiled for a GPU where there is one.
 
     def add(x, y, out, n, BLOCK: "tl.constexpr"):
         i = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
@@ -7,11 +7,11 @@
 
     triton_launch(add, 2, x, y, out, 100, BLOCK=64)
 
-`tl` is `triton.language`. The tool `triton_memory`, which finds errors and counts, is required.
-The kernel gets a pointer for each array or tensor; results are copied back, and all arguments are
-returned. Programs run one at a time. Without `other`, a masked load returns undefined values, which
-are NaN here (or the largest integer). With a GPU, the results are those of the compiled kernel, if
-the interpreter found no error.
+`tl` is `triton.language`. It goes with the tool `triton_memory`, which finds mistakes and counts.
+The kernel gets a pointer for each array or tensor; results are copied back, and all arguments
+returned. Programs run one after the other. What a masked load gives without `other` is undefined,
+and here NaN (or the largest integer). With a GPU the results are those of the compiled kernel, once
+the interpreter has found nothing wrong with it.
 """
 
 import contextlib
@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from grader.kinds.student_tools.triton_memory import TritonMemory  # noqa: TC004  # from the cell above
+    from grader.tools.triton_memory import TritonMemory  # noqa: TC004  # from the cell above
 
 MOST_PROGRAMS = 65_536
 
@@ -35,25 +35,25 @@ class TritonMissingError(Exception):
 
 
 class LaunchError(Exception):
-    """A launch that a GPU could not make."""
+    """Not a launch that a GPU could make."""
 
 
 class _Missing:
-    """Replaces `tl` without Triton: kernels can be written but not run."""
+    """Stands for `tl` where there is no Triton: kernels can be written, and not run."""
 
     def __init__(self, why):
         self._why = why
 
     def __getattr__(self, name):
-        if name == "constexpr":  # in annotations
+        if name == "constexpr":  # of annotations
             return name
         raise TritonMissingError(f"Triton is missing: pip install triton ({self._why})")
 
 
 def triton_language():
-    """Returns the module `triton.language`, or an object that raises TritonMissingError."""
+    """The module `triton.language`, or what says that it is missing."""
     if "triton" not in sys.modules:
-        # A kernel launched directly, with `kernel[grid](...)`, is then interpreted.
+        # By this a kernel that is launched by itself, with `kernel[grid](...)`, is interpreted.
         os.environ.setdefault("TRITON_INTERPRET", "0" if _gpu() else "1")
     try:
         return importlib.import_module("triton.language")
@@ -68,13 +68,13 @@ def _gpu():
         return False
 
 
-tl = _language = triton_language()  # a notebook may use the name `tl` for something else
+tl = _language = triton_language()  # a notebook may give the name `tl` to something else
 if isinstance(tl, _Missing):
     print("Triton is not installed: kernels can be written here, and not run (pip install triton)")
 
 
 def _poison(interpreter, pointers):
-    """Returns the value of masked lanes in a load without `other`."""
+    """What a masked load without `other` gives for lanes that are switched off."""
     dtype = pointers.get_element_ty()
     data = np.zeros(pointers.data.shape, dtype=interpreter._get_np_dtype(dtype))
     if data.dtype.kind == "f":
@@ -88,7 +88,7 @@ def _poison(interpreter, pointers):
 
 @contextlib.contextmanager
 def _watched(interpreter, memory):
-    """Within this context, the interpreter's accesses go to *memory*."""
+    """While it lasts, the interpreter's accesses go to *memory*."""
     builder, pointer = interpreter.interpreter_builder, interpreter.TensorHandle
     usual_cast = interpreter._implicit_cvt
     load, store = builder.create_masked_load, builder.create_masked_store
@@ -137,9 +137,9 @@ def _watched(interpreter, memory):
 
 @contextlib.contextmanager
 def _interpreted(interpreter, space):
-    """Within this context, compiled functions are interpreted; afterwards, all is restored.
+    """While it lasts, all that was made to be compiled is interpreted; after it all is as before.
 
-    The interpreter changes the language's modules and the kernel's globals, and keeps some so.
+    The interpreter changes the language's modules and the kernel's own names, and leaves some so.
     """
     compiled = importlib.import_module("triton.runtime.jit").JITFunction
     known, kept = interpreter.InterpretedFunction.rewritten_fn, []
@@ -193,8 +193,7 @@ def _put(owner, name, value):
 
 
 def _function(kernel):
-    """Returns the plain function of a kernel, with or without `@triton.jit` and similar
-    decorators."""
+    """The plain function of a kernel, with or without `@triton.jit` and the like."""
     while not isinstance(kernel, FunctionType) and hasattr(kernel, "fn"):
         kernel = kernel.fn
     if not isinstance(kernel, FunctionType):
@@ -235,7 +234,7 @@ def triton_launch(kernel, grid, *args, recorder=None, **constants):
     copies = {id(one.given): one for one in memory.all()}
     inside = [copies[id(t)].flat if id(t) in copies else t for t in tensors]
     space = function.__globals__
-    # Triton's imports at its first conversion need the unchanged language.
+    # What Triton imports at its first conversion must find the language as it is.
     interpreter._implicit_cvt(torch.zeros(1))
     with _interpreted(interpreter, space), _watched(interpreter, memory):
         space["tl"] = _language
@@ -255,20 +254,20 @@ def triton_launch(kernel, grid, *args, recorder=None, **constants):
 
 
 def _plain(rewritten):
-    """Removes quotes from annotations, which the interpreter would quote again."""
+    """Takes quotes off its annotations, of which the interpreter makes texts once more."""
     notes = rewritten.__annotations__
     notes.update({k: v.strip("'\"") for k, v in notes.items() if isinstance(v, str)})
 
 
 def _cause(error):
-    """Returns the exception of the kernel without the interpreter's wrapping."""
+    """What was raised in the kernel, out of what the interpreter wraps around it."""
     while type(error).__name__ == "InterpreterError" and error.__cause__ is not None:
         error = error.__cause__
     return error
 
 
 def _compiled(torch, function, sizes, tensors, constants):
-    """Runs the kernel on the GPU, whose results are returned."""
+    """The same on the GPU, whose results are what counts there."""
     space = function.__globals__
     missing = object()
     before = space.get("tl", missing)

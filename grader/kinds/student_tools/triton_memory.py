@@ -1,8 +1,9 @@
-"""Counts what Triton kernels move between tensors and registers, and finds memory errors.
+"""What Triton kernels move between tensors and registers, and the mistakes that show there.
 
-It is used by the tool `triton_blocks`. If a lane loads or stores outside the tensor from whose
-pointer its address was computed, OutOfRangeError is raised. Programs run in no order: if one reads
-or changes an element that another has written, DataRaceError is raised. Traffic counts:
+It goes with the tool `triton_blocks`, whose launches it watches. A lane that loads or stores
+outside the tensor whose pointer its address was made of raises OutOfRangeError. Programs have no
+order: if one needs, or changes, what another one has written, DataRaceError is raised. Traffic
+counts:
 
     traffic = Traffic()
     triton_launch(add, 2, x, y, out, 100, BLOCK=64, recorder=traffic)
@@ -13,20 +14,20 @@ import numpy as np
 
 
 class OutOfRangeError(Exception):
-    """A lane used an address outside its tensor."""
+    """A lane used an address outside of its tensor."""
 
 
 class DataRaceError(Exception):
-    """The value of an element depends on the order of programs or lanes."""
+    """What an element holds depends on the order of programs, or of lanes."""
 
 
 class Moved:
-    """What all programs moved between one tensor and their registers."""
+    """What all programs together moved between one tensor and their registers."""
 
     def __init__(self):
-        self.loads = self.stores = self.atomics = 0  # elements, counted on each access
-        self.masked = 0  # lanes that a mask switched off
-        self.size = 0  # bytes per element
+        self.loads = self.stores = self.atomics = 0  # elements, each time
+        self.masked = 0  # lanes that a mask kept from it
+        self.size = 0  # bytes of an element
 
     def __str__(self):
         return (
@@ -36,7 +37,7 @@ class Moved:
 
     @property
     def bytes(self):
-        """Bytes of all loads and stores, and twice those of atomic operations."""
+        """Of all loads and stores, and of atomic operations twice."""
         return self.size * (self.loads + self.stores + 2 * self.atomics)
 
 
@@ -52,7 +53,7 @@ class Traffic:
 
     @property
     def bytes(self):
-        """Bytes of all tensors."""
+        """Of all tensors."""
         return sum(moved.bytes for moved in self.tensors.values())
 
     def __str__(self):
@@ -60,14 +61,14 @@ class Traffic:
         return "\n".join([*lines, *(f"{name}: {moved}" for name, moved in self.tensors.items())])
 
 
-# The upper bits of an address identify its tensor, however far the offset is.
+# An address says in its upper bits of which tensor it was made, however far off it is.
 _SHIFT = np.uint64(48)
 _MIDDLE = 1 << 47
 _NOBODY, _SEVERAL = -1, -2
 
 
 class _Tensor:
-    """A tensor's elements in separate memory, with the programs that used each."""
+    """A tensor's elements in memory of their own, and who has used each."""
 
     def __init__(self, torch, name, number, tensor):
         self.name = name
@@ -102,16 +103,16 @@ class TritonMemory:
         return self._tensors.values()
 
     def start_of(self, address):
-        """Returns the address to compute with, for the tensor whose elements begin at *address*."""
+        """The address to compute with, of the tensor whose elements begin at *address*."""
         return next((t.start for t in self.all() if t.flat.data_ptr() == address), None)
 
     def program(self):
-        """Returns the number of the current program and its position in the grid."""
+        """The number of the program that runs, and its place in the grid."""
         at, sizes = self._builder.grid_idx, self._builder.grid_dim
         return at[0] + sizes[0] * (at[1] + sizes[1] * at[2]), tuple(at)
 
     def used(self, kind, addresses, mask, value=None):
-        """Returns the real addresses of valid lanes. Raises the error otherwise."""
+        """The real addresses, of lanes that may be used as they are; raises what is wrong."""
         active = np.broadcast_to(np.asarray(mask, dtype=bool), addresses.shape)
         real = np.zeros_like(addresses)
         numbers = addresses >> _SHIFT

@@ -1,11 +1,12 @@
-"""Counts what the warps of a launch cost: sectors, bank conflicts, atomics, and divergence.
+"""What the warps of a launch cost: sectors, bank conflicts, atomics, divergence.
 
     warps = Warps()
     launch(kernel, grid, block, x, y, recorder=warps)
     print(warps)
 
-It requires the tool `cuda`. A *request* is one instruction of one warp, for its active lanes: since
-the last barrier, the n-th access of each lane at one place in the code belongs to the same request.
+It goes with the tool `cuda`. A *request* is one instruction of one warp, for the lanes that do it:
+the n-th access of a lane at some place in the code, since the last barrier, belongs together with
+the n-th access of the other lanes there.
 """
 
 import dis
@@ -23,16 +24,16 @@ BANKS = 32
 
 
 class Request(NamedTuple):
-    """An instruction of one warp that accesses an array."""
+    """One instruction of one warp that uses an array."""
 
     array: str
-    """The kernel's parameter; in shared memory `shared 0`, `shared 1`, and so on."""
+    """The kernel's parameter; `shared 0`, `shared 1` and so on in shared memory."""
     kind: str
     """`load`, `store` or `atomic`."""
     size: int
-    """Bytes per element."""
+    """Bytes of an element."""
     lanes: dict[int, int]
-    """For each active lane, the element that it accesses."""
+    """For each active lane, the element that it uses."""
 
 
 class Cost(NamedTuple):
@@ -40,23 +41,23 @@ class Cost(NamedTuple):
 
     requests: int = 0
     accesses: int = 0
-    """Accesses of single lanes, at most 32 per request."""
+    """Of single lanes, so at most 32 a request."""
     sectors: int = 0
-    """Sectors of global memory, each counted once per request."""
+    """Of global memory, each counted once a request."""
     passes: int = 0
-    """Cycles of the banks of shared memory: one per request, more if lanes need different words of
-    a bank. For atomics, the maximum number of lanes of a request at one element."""
+    """Turns of the banks of shared memory: one a request, more when lanes need different words of
+    a bank. Of atomics, as many as lanes of a request meet at one element."""
 
 
 def sectors(request: Request) -> int:
-    """Returns how many sectors of global memory a request touches."""
+    """How many sectors of global memory a request touches."""
     if request.array.startswith("shared "):
         return 0
     return len({at * request.size // SECTOR for at in request.lanes.values()})
 
 
 def passes(request: Request) -> int:
-    """Returns how many bank cycles a request takes; 8-byte elements take half a warp at a time."""
+    """How many turns a request takes; 8-byte elements in shared memory go by half warps."""
     if request.kind == "atomic":
         return max(Counter(request.lanes.values()).values())
     if not request.array.startswith("shared "):
@@ -75,13 +76,12 @@ def passes(request: Request) -> int:
 
 
 def bank_passes(words: Iterable[int]) -> int:
-    """Returns how many bank cycles some 4-byte words take. Lanes that need the same word share
-    one."""
+    """How many turns some 4-byte words take. Lanes that need the same word share one."""
     return max(Counter(word % BANKS for word in set(words)).values(), default=0)
 
 
 class Warps:
-    """Records what the lanes of each warp do together; with *branches*, also their decisions."""
+    """Notes what the lanes of each warp do together; with *branches*, also how they decide."""
 
     def __init__(self, *, branches: bool = False):
         self._branches = branches
@@ -97,7 +97,7 @@ class Warps:
 
     @property
     def branches(self) -> int:
-        """How often a warp reached an if, a loop's test, or another decision."""
+        """How often a warp came to an if, a loop's test, or another decision."""
         return len(self._ways)
 
     @property
@@ -106,8 +106,7 @@ class Warps:
         return sum(len(ways) > 1 for ways in self._ways.values())
 
     def cost(self, array: str = "", kind: str = "") -> Cost:
-        """Returns the requests to arrays whose names start like this (`shared` for all shared
-        memory)."""
+        """Of the requests to arrays whose name begins so (`shared` for all shared memory)."""
         found = [
             request
             for request in self._requests.values()
@@ -130,7 +129,7 @@ class Warps:
     def access(
         self, machine: Any, store: Any, at: int, kind: str, frames: Iterator[FrameType]
     ) -> None:
-        """Records an access of the current thread."""
+        """Notes one access of the thread that runs."""
         where = [(id(f.f_code), self._code(f.f_code).positions[f.f_lasti // 2]) for f in frames]
         key = self._key(machine, (store.name, kind, *where))
         request = self._requests.get(key)
@@ -139,7 +138,7 @@ class Warps:
         request.lanes[machine.thread.number % LANES] = at
 
     def start(self, machine: Any, frames: Iterable[FrameType]) -> None:
-        """Starts a thread, or continues it after a barrier in these calls."""
+        """A thread begins, or goes on after a barrier in these calls."""
         self._times.clear()
         if self._branches:
             for frame in frames:
@@ -147,18 +146,18 @@ class Warps:
             sys.settrace(lambda frame, *_: self._follow(machine, frame))
 
     def stop(self) -> None:
-        """Records that the thread has ended or reached a barrier."""
+        """The thread has ended, or has come to a barrier."""
         if self._branches:
             sys.settrace(None)
 
     def _key(self, machine: Any, place: Any) -> Any:
-        """Returns what lanes of a warp that do the same thing together have in common."""
+        """What the lanes of a warp have in common that do the same thing together."""
         thread, time = machine.thread, self._times.get(place, 0)
         self._times[place] = time + 1
         return (machine.number, thread.number // LANES, thread.passed, time, place)
 
     def _follow(self, machine: Any, frame: FrameType) -> Any:
-        """Returns what watches the decisions of one call, unless it belongs to the simulator."""
+        """What watches the decisions of one call, unless it is of the simulator's own."""
         code, caller = frame.f_code, frame.f_back
         if _own(code, machine) or caller is None:
             return None
@@ -186,15 +185,15 @@ class Warps:
 
 
 def _own(code: CodeType, machine: Any) -> bool:
-    """Returns whether it belongs to the simulator rather than the kernel."""
+    """Whether it is of the simulator, and not of the kernel."""
     return code.co_filename in (machine.turn.__code__.co_filename, _own.__code__.co_filename)
 
 
 class _Code:
-    """For a function's instructions: the position of each in the text, and which ones decide."""
+    """Of a function's instructions: where each stands in the text, and which ones decide."""
 
     def __init__(self, code: CodeType):
-        self.code = code  # kept, so that no other object gets its id
+        self.code = code  # kept, so that no other gets its id
         self.positions = list(code.co_positions())
         self.jumps = {i.offset for i in dis.get_instructions(code) if _decides(i.opname)}
 
