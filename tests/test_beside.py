@@ -196,7 +196,7 @@ def test_what_is_its_own_a_notebook_changes_as_everywhere(machine: Machine) -> N
     source = HONEST + "got = [repr(value) for value in got]"
     assert what_got_through(source) == expected
     machine()
-    assert "guard asked" in layer("metadata")[1]
+    assert "the supervisor allows" in layer("metadata")[1]
     assert what_got_through(source) == expected
 
 
