@@ -193,7 +193,7 @@ def test_the_command_prints_what_held_and_exits_1_when_something_did_not() -> No
     assert "FAIL escape/reach-the-network" in result.stdout
     assert "without the layer network: " in result.stdout
     assert "ok   batch/honest-grades" in result.stdout
-    assert "not here: " in result.stdout
+    assert "not available: " in result.stdout
 
 
 def test_as_data_it_is_a_list_of_attacks(report: Report) -> None:

@@ -196,7 +196,7 @@ def test_what_is_its_own_a_notebook_changes_as_everywhere(machine: Machine) -> N
     source = HONEST + "got = [repr(value) for value in got]"
     assert what_got_through(source) == expected
     machine()
-    assert "guard asked" in layer("metadata")[1]
+    assert "the supervisor allows" in layer("metadata")[1]
     assert what_got_through(source) == expected
 
 
@@ -359,7 +359,7 @@ def test_what_writes_too_much_is_ended_and_told(
     evidence = run(start, "import time; time.sleep(1)", "q1_a = 28", asks="q1_a", limits=limits)
     told, _, after = evidence.cells
     assert told.error is not None, told.output[-300:]
-    assert "at most 10 MB" in told.error
+    assert "limit: 10 MB" in told.error
     assert after.outcome is Outcome.FINISHED
     written = [int(word) for word in told.output.split() if word.isdigit()]
     assert max(written, default=0) < 400  # MB: what is written before the guard has its turn

@@ -950,7 +950,7 @@ def test_a_machine_without_the_demanded_sandbox_is_an_error_of_the_set_up(
     broken: Callable[..., Broken],
 ) -> None:
     broken(0)
-    with pytest.raises(SetupError, match="no sandbox on this machine has all layers"):
+    with pytest.raises(SetupError, match="no sandbox on this machine has all the requested layers"):
         run("q1_a = 1", asks="q1_a", sandbox="required")
 
 

@@ -688,7 +688,7 @@ def test_memory_of_all_processes_together_has_a_limit(sandbox: str) -> None:
         assert LAYERS["cgroup"].present
     else:
         assert cell.outcome is Outcome.OUT_OF_MEMORY
-        assert "at most 0.6 GB of memory may be used" in str(cell.error)
+        assert "limit: 0.6 GB of memory" in str(cell.error)
     assert [plain(evidence.answers[n].raw) for n in ("q1_a", "q2_b")] == ["1", "2"]
 
 
@@ -798,8 +798,8 @@ time.sleep(5)
     "source, error",
     [
         (STAYS, "64"),
-        (EATERS, "at most 0.6 GB of memory"),
-        (HIDES, "at most 10 MB of files"),
+        (EATERS, "limit: 0.6 GB of memory"),
+        (HIDES, "limit: 10 MB for all files"),
     ],
     ids=["processes", "memory", "files"],
 )
@@ -824,7 +824,7 @@ def test_limits_hold_where_the_machine_shows_no_proc_of_its_own(
     sources = ("q1_a = 1", source, "q2_b = 2")
     evidence = run(*sources, asks="q1_a q2_b", limits=limits, sandbox="wall")
     assert [plain(evidence.answers[n].raw) for n in ("q1_a", "q2_b")] == ["1", "2"]
-    if "mount" in missing or error != "at most 10 MB of files":
+    if "mount" in missing or error != "limit: 10 MB for all files":
         assert error in str(evidence.cells[1].error)
     else:  # a file system of its own
         assert "No space left on device" in str(evidence.cells[1].error)
@@ -860,7 +860,7 @@ def test_on_an_older_system_one_that_ends_leaves_the_others_alone(
         done.append(waiting.result())
     assert [plain(each.answers["q1_a"].raw) for each in done] == ["0"] * 4
     evidence = run(EATERS, "q1_a = 0", asks="q1_a", sandbox="wall", limits=SMALL)
-    assert "at most 0.6 GB of memory" in str(evidence.cells[0].error)
+    assert "limit: 0.6 GB of memory" in str(evidence.cells[0].error)
     assert plain(evidence.answers["q1_a"].raw) == "0"
 
 
@@ -977,7 +977,7 @@ def test_files_that_a_thread_alone_has_open_are_counted(
 ) -> None:
     pretended(*missing)
     evidence = run("q1_a = 1", source, "q2_b = 2", asks="q1_a q2_b", limits=SMALL, sandbox="wall")
-    assert "at most 10 MB of files" in str(evidence.cells[1].error)
+    assert "limit: 10 MB for all files" in str(evidence.cells[1].error)
     assert [plain(evidence.answers[n].raw) for n in ("q1_a", "q2_b")] == ["1", "2"]
 
 
@@ -1029,7 +1029,7 @@ def test_what_sockets_hold_is_memory_where_no_group_counts(
     assert [cell.outcome for cell in evidence.cells] == [
         *(Outcome.FINISHED, Outcome.OUT_OF_MEMORY, Outcome.FINISHED)
     ]
-    assert "at most 0.3 GB of memory" in str(evidence.cells[1].error)
+    assert "limit: 0.3 GB of memory" in str(evidence.cells[1].error)
     assert [plain(evidence.answers[n].raw) for n in ("q3_c", "q2_b")] == ["40", "2"]
 
 

@@ -278,7 +278,7 @@ def _layers(found: Mapping[str, str | None], *, root: bool) -> tuple[Layer, ...]
         Layer("environment", True, "no variable of the grader's environment is inherited"),
         either(
             "scratch", "home, working and temporary folders are private",
-            ("mount", "in memory, of limited size"),
+            ("mount", "in memory, of bounded size"),
         ) if _has(found, "mount") else Layer(
             "scratch", True,
             f"home, working and temporary folders are private and removed afterwards; {WATCHED}",
