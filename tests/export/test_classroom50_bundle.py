@@ -214,7 +214,7 @@ def test_a_result_is_written_whatever_a_student_put_in_its_place(
         assert not (checkout / name).is_symlink()
         if kind == "folder":
             assert (checkout / f"{name}.moved-2" / "inside").read_text() == "x"
-            assert f"there was a folder '{name}'" in done.stderr
+            assert f"the folder '{name}' was renamed" in done.stderr
     assert result_of(checkout)["score"] > 0
     assert aim.read_text() == "aim"
 
@@ -459,7 +459,7 @@ def test_a_name_that_classroom_50_stops_at_is_refused_before_it_is_given_out(
     asked = ["--release", made / "release", "--host", "classroom50", *sum(names.items(), ())]
     error = run("classroom", "init", tmp_path / "course", *asked).exception
     assert isinstance(error, SetupError)
-    assert f"{option} '{name}' is no name for Classroom 50" in str(error)
+    assert f"{option} '{name}' is not a valid name in Classroom 50" in str(error)
     assert not (tmp_path / "course").exists()
 
 
