@@ -514,7 +514,7 @@ def test_somebody_elses_branch_is_not_overwritten(tmp_path: Path) -> None:
     git("push", "--quiet", remote.url, "HEAD:feedback", cwd=remote.work)
     sent = send(remote, {"README.md": b"x"}, branch="feedback", whole=True)
     assert sent.went is Went.FAILED
-    assert "not ours" in sent.text
+    assert "did not create it" in sent.text
     assert git("rev-parse", "feedback", cwd=remote.bare) == theirs
     assert send(remote, {"README.md": b"x"}, branch="grades", whole=True).went is Went.SENT
 
