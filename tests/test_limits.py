@@ -276,4 +276,4 @@ def test_a_written_answer_is_shown_as_cut() -> None:
         return str(marks._written(cell, {"t": "written", "v": text}).answer)
 
     assert said("x" * marks._SHOWN) == "x" * marks._SHOWN
-    assert said("x" * (marks._SHOWN + 1)).endswith("all of it is in the notebook)")
+    assert said("x" * (marks._SHOWN + 1)).endswith("see the notebook for the rest)")

@@ -1,5 +1,5 @@
-"""Results and exams in the formats of other systems: a module each, pure functions of records.
+"""Results and exams in the formats of other systems.
 
-An exporter gets what `reveal` lets through, and returns the bytes of its files with a note for
-everything that does not survive the format. It refuses rather than drop points silently.
+An exporter gets only what `reveal` lets through. It returns the content of its files, with a note
+for everything that the format can't represent, and raises an error rather than drop points.
 """

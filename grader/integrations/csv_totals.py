@@ -1,4 +1,4 @@
-"""A class's totals as a table for any spreadsheet: a line a student, points by problem and part."""
+"""A class's totals as CSV: one line per student, with points by problem and part."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ _HEAD = (
     "student", "name", "email", "section", "standing", "complete", "total", "so_far", "max",
 )  # fmt: skip
 
-# A problem, or one of its parts: number, place among the number's columns, problem's id, name.
+# A problem or a part: number, position among the number's columns, problem's id, name.
 _Column = tuple[int, int, str, str]
 
 
 def totals(results: ClassResults) -> Exported:
-    """The table. A cell for points that nobody knows yet is empty, and so is the total over them.
+    """The table. Cells of open points are empty, and so are totals that include them.
 
-    `so_far` has the points of the parts that are settled. Lines end as on Unix; the encoding is
-    UTF-8 with a mark, by which Excel knows it.
+    `so_far` is the sum over settled parts. Lines end with LF; the encoding is UTF-8 with a byte
+    order mark, which Excel needs.
     """
     everybody = results.results
     columns = _columns(everybody)
@@ -61,9 +61,9 @@ def _problem_column(problem: ShownProblem) -> _Column:
 
 
 def _columns(everybody: Iterable[Result]) -> list[_Column]:
-    """A column for every problem and part that anybody was asked, in the paper's order."""
+    """One column for every problem and part that any student has, in the exam's order."""
     found = {column for result in everybody for column, _ in _points(result.feedback)}
-    # Problems that were drawn from one pool stand one after the other.
+    # Problems drawn from one pool are adjacent.
     return sorted(found, key=lambda column: (column[0], column[2], column[1], column[3]))
 
 
@@ -83,9 +83,9 @@ def _notes(everybody: Iterable[Result]) -> Iterator[str]:
     ]
     if waiting:
         names = listed(one.student.id for one in waiting)
-        yield f"no total yet for {names}: see the column so_far for what is settled"
+        yield f"no total yet for {names}: the column so_far has the settled points"
     for standing in (Standing.MISSING, Standing.REFUSED, Standing.WAITING, Standing.OPEN):
         names = listed(one.student.id for one in nothing if one.standing is standing)
         if names:
-            yield f"no points for {names}: {standing.value}; you decide whether that is a zero"
+            yield f"no points for {names}: {standing.value}; decide whether this counts as zero"
     yield from warnings(everybody)

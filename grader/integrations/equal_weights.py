@@ -1,4 +1,4 @@
-"""Points as passing and failing tests of equal weight, for formats that count tests."""
+"""Converts points to passing and failing tests of equal weight, for formats that count tests."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from math import gcd, lcm
 from grader.model.result import ShownPart
 
 MOST = 60
-"""Tests of one problem; where points would need more, they are rounded to one of so many."""
+"""Maximum number of tests per problem. If points need more, they are rounded to this number."""
 
 _FINEST = 1000
 _SAME = 1e-6  # points are kept to six digits
@@ -18,10 +18,10 @@ _SAME = 1e-6  # points are kept to six digits
 
 @dataclass(frozen=True, slots=True)
 class Quanta:
-    """One part, or a problem as a whole, as *total* tests of which *passed* pass."""
+    """A part, or a whole problem, as *total* tests of which *passed* pass."""
 
     part: ShownPart | None
-    """None for the problem as a whole."""
+    """None for a whole problem."""
     total: int
     passed: int
 
@@ -31,21 +31,21 @@ class Split:
     """A problem as tests of equal weight."""
 
     step: Fraction
-    """The points of one test."""
+    """Points of one test."""
     quanta: tuple[Quanta, ...]
     exact: bool
-    """Whether the tests are worth the points; otherwise they are the nearest."""
+    """Whether the tests represent the points exactly; otherwise they are rounded."""
 
     @property
     def points(self) -> float:
-        """What the passing tests are worth."""
+        """The sum of the passing tests' points."""
         return float(self.step * sum(one.passed for one in self.quanta))
 
 
 def split(parts: Sequence[ShownPart]) -> Split | None:
-    """The tests of a problem; None when there is nothing to earn.
+    """Converts the settled *parts* of a problem to tests; None if no points can be earned.
 
-    *parts* all have points. Those that are worth nothing have no tests.
+    Parts with a maximum of zero get no tests.
     """
     worth = [part for part in parts if part.max_points > 0]
     if not worth:
@@ -68,7 +68,7 @@ def _fraction(points: float) -> Fraction | None:
 
 
 def _common(numbers: Sequence[Fraction]) -> Fraction:
-    """The largest number that goes into all of them."""
+    """The greatest common divisor."""
     below = lcm(*(x.denominator for x in numbers))
     return Fraction(gcd(*(int(x * below) for x in numbers)), below)
 
@@ -78,7 +78,7 @@ def _rounded(parts: Sequence[ShownPart]) -> Split:
     got = sum(part.points or 0.0 for part in parts)
     passed = round(got / float(most) * MOST)
     if 0 < got < float(most) - _SAME:
-        # Neither nothing nor everything comes of rounding.
+        # Rounding must not turn partial points into none or all.
         passed = min(max(passed, 1), MOST - 1)
     step = Fraction(most, MOST)
     exact = abs(float(step * passed) - got) <= _SAME

@@ -1,4 +1,4 @@
-"""What an exporter is given: a class's results, and the files that it made, written out."""
+"""Loads the results that exporters work on, and writes the files that they return."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from grader.registry import nearest
 
 
 def class_results(folder: Path, students: Iterable[str] = ()) -> ClassResults:
-    """What students may see of the results in *folder*: of all, or of *students* alone.
+    """What students may see of the results in *folder*, for all students or only *students*.
 
-    Keys and worked solutions are in it only once the feedback was published.
+    Includes keys and worked solutions only after the feedback was published.
     Raises SetupError for a student who is not in the release.
     """
     with Gradebook.open(folder) as book:
@@ -50,7 +50,7 @@ def _known(wanted: set[str], graded: Graded) -> None:
     for student in sorted(wanted - set(graded.students)):
         close = nearest(student, graded.students)
         raise SetupError(
-            f"the results have no student '{student}'",
+            f"the results contain no student '{student}'",
             fix=f"did you mean '{close}'?" if close else "see the ids in grades.csv",
         )
 
@@ -73,22 +73,22 @@ def _result(
 
 
 def write_exported(exported: Exported, out: Path) -> list[Path]:
-    """Writes the files into the folder *out*, each as a whole; the paths that were written.
+    """Writes the files into the folder *out*, each atomically, and returns their paths.
 
-    A link in a file's place is replaced, and never followed. Raises SetupError for a folder in a
-    file's place, and for a name or a link on the way that leads out of *out*.
+    If a link is in a file's place, it is replaced, never followed. Raises SetupError if a folder
+    is in a file's place, or if a name or a link leads out of *out*.
     """
     written = []
     for name, data in exported.files.items():
         target = out / name
-        # The last part is not resolved: what stands there is replaced, wherever it leads.
+        # The last component is not resolved, because it is replaced even if it is a link.
         if target.name == ".." or not target.parent.resolve().is_relative_to(out.resolve()):
-            raise SetupError(f"'{name}' would be written outside of '{out}'", fix="rename it")
+            raise SetupError(f"'{name}' would be written outside '{out}'", fix="rename it")
         if _in_the_way(target):
             raise SetupError(
-                "there is a folder where a file is to be written",
+                "a folder is in the place of a file to write",
                 where=str(target),
-                fix="rename or remove the folder, or write elsewhere",
+                fix="rename or remove the folder, or choose another output folder",
             )
         target.parent.mkdir(parents=True, exist_ok=True)
         write_whole(target, data)
@@ -97,9 +97,9 @@ def write_exported(exported: Exported, out: Path) -> list[Path]:
 
 
 def make_way(exported: Exported, out: Path) -> list[str]:
-    """Renames folders that stand where files are to be written; a note for each.
+    """Renames folders that are in the place of files to write; returns a note for each.
 
-    For an *out* that a student has written into, who must not keep a result from being written.
+    A student who can write into *out* must not be able to block a result.
     """
     notes = []
     for name in exported.files:
@@ -114,7 +114,7 @@ def make_way(exported: Exported, out: Path) -> list[str]:
                 target.rename(moved)
             except OSError as error:
                 raise fault(error, target) from error
-            notes.append(f"there was a folder '{name}'; it is now called '{moved.name}'")
+            notes.append(f"the folder '{name}' was renamed to '{moved.name}'")
     return notes
 
 

@@ -1,4 +1,4 @@
-"""The formats that come along, as exporters: each with its options, and nothing of its own."""
+"""The built-in export formats, each as an exporter with its options."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from grader.model.quiz import Quiz
 
 
 class _OfStudent:
-    """One student's files, for that student."""
+    """An exporter of one student's result, for that student."""
 
     takes: ClassVar[type[Result]] = Result
 
@@ -28,7 +28,7 @@ class _OfStudent:
 
 
 class _OfClass:
-    """Everybody's points, for the instructor."""
+    """An exporter of the whole class's results, for the instructor."""
 
     takes: ClassVar[type[ClassResults]] = ClassResults
 
@@ -37,7 +37,7 @@ class _OfClass:
 
 
 class _OfQuiz:
-    """An exam with its answers, for the instructor."""
+    """An exporter of an exam with its answers, for the instructor."""
 
     takes: ClassVar[type[Quiz]] = Quiz
 
@@ -48,7 +48,7 @@ class _OfQuiz:
 @exporters.add("csv")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Csv(_OfClass):
-    """Totals for any spreadsheet, with an empty cell for points that are open."""
+    """Totals for any spreadsheet. Cells of open points are empty."""
 
     def export(self, subject: ClassResults, *, leave_out: bool = False) -> Exported:  # noqa: ARG002
         """`results.csv`."""
@@ -58,23 +58,23 @@ class Csv(_OfClass):
 @exporters.add("github")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GitHub(_OfStudent):
-    """What GitHub Classroom's autograding reporter reads."""
+    """Input of GitHub Classroom's autograding reporter."""
 
     def export(self, subject: Result, *, leave_out: bool = False) -> Exported:
-        """A file a problem, and the outputs of the step."""
+        """One file per problem, and the outputs of the step."""
         return github(subject, partial=leave_out)
 
 
 @exporters.add("actions")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Actions(_OfStudent):
-    """What a step of a GitHub workflow prints, and its summary."""
+    """Annotations and the summary of a step in a GitHub workflow."""
 
     notebook: str = ""
-    """The file to point at, as it lies in the repository."""
+    """Path of the notebook in the repository, for annotations."""
 
     def export(self, subject: Result, *, leave_out: bool = False) -> Exported:  # noqa: ARG002
-        """The commands as `annotations.txt`, and `summary.md`, which names what is open."""
+        """`annotations.txt`, and `summary.md`, which names open parts."""
         found = actions.annotations_of(subject, self.notebook)
         files = {
             "annotations.txt": actions.annotation_lines(found).encode("utf-8", "replace"),
@@ -86,7 +86,7 @@ class Actions(_OfStudent):
 @exporters.add("classroom50")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Classroom50(_OfStudent):
-    """Classroom 50's result and the text of its release."""
+    """Classroom 50's result, and the body of its release."""
 
     whose: Identity
     scale: int = SCALE
@@ -99,7 +99,7 @@ class Classroom50(_OfStudent):
 @exporters.add("gradescope")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gradescope(_OfStudent):
-    """What Gradescope's harness reads; an open part has no score there."""
+    """Gradescope's result file, in which open parts have no score."""
 
     tiers: Tiers = Tiers()  # noqa: RUF009 - frozen
     text_format: TextFormat = TextFormat.TEXT
@@ -112,7 +112,7 @@ class Gradescope(_OfStudent):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Gradebook(_OfClass):
-    """An instructor's own table, of which one column is filled in."""
+    """A table that the instructor downloaded, with one column filled in."""
 
     table: bytes
     file: str
@@ -123,12 +123,12 @@ class _Gradebook(_OfClass):
 @exporters.add("canvas")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Canvas(_Gradebook):
-    """A column of the gradebook that Canvas exported."""
+    """One column of a gradebook exported from Canvas."""
 
     column: str
 
     def export(self, subject: ClassResults, *, leave_out: bool = False) -> Exported:  # noqa: ARG002
-        """The file under its own name; cells of open points stay as they were."""
+        """The file under its original name; cells of open points are unchanged."""
         return canvas(
             subject,
             self.table,
@@ -142,10 +142,10 @@ class Canvas(_Gradebook):
 @exporters.add("worksheet")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Worksheet(_Gradebook):
-    """The grades of Moodle's worksheet for grading offline."""
+    """The grades in Moodle's offline grading worksheet."""
 
     def export(self, subject: ClassResults, *, leave_out: bool = False) -> Exported:  # noqa: ARG002
-        """The file under its own name; cells of open points stay as they were."""
+        """The file under its original name; cells of open points are unchanged."""
         return worksheet(
             subject,
             self.table,
@@ -178,15 +178,15 @@ class Qti(_OfQuiz):
 @exporters.add("nbgrader")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Nbgrader:
-    """An assignment of nbgrader, with hidden tests."""
+    """An nbgrader assignment with hidden tests."""
 
     assignment: str
     takes: ClassVar[type[Quiz]] = Quiz
 
     def public(self, name: str) -> bool:
-        """The notebook that students get, and not the source with the hidden tests."""
+        """True for the students' notebook, False for the source with the hidden tests."""
         return name.startswith(f"{STUDENTS}/")
 
     def export(self, subject: Quiz, *, leave_out: bool = False) -> Exported:
-        """The source notebook, and the one that students get."""
+        """The source notebook, and the students' notebook."""
         return nbgrader(subject, self.assignment, leave_out=leave_out)

@@ -1,7 +1,7 @@
-"""Where pip gets this package from: a repository at a commit, or a wheel with its hash.
+"""Where pip installs this package from: a repository at a commit, or a wheel with its hash.
 
-The name of the package is on no index, so whoever registered it there would run code wherever
-somebody installs it by that name. Everything that we write names an address instead.
+The package is on no index. If generated files named it without a URL, anyone who registered the
+name on an index could run code on students' machines, so generated files always name a URL.
 """
 
 from __future__ import annotations
@@ -23,48 +23,48 @@ from grader.integrations.repositories.git import Git
 NAME = "systems-grader"
 VARIABLE = "GRADER_SOURCE"
 OWN_WHEEL = re.compile(r"systems[_.-]grader-[^/]*\.whl", re.IGNORECASE)
-# No user name or token, which would end up where students read it, and nothing that a shell or
-# YAML would take for more than a letter.
+# No user name or token, because students can read the files, and no character that is special
+# in a shell or in YAML.
 _ADDRESS = r"(?:https://|file:///)[\w.~:/%+-]+"
 _GIT = re.compile(rf"(?:git\+)?({_ADDRESS})@([0-9a-f]{{40}})", re.ASCII)
 _WHEEL = re.compile(rf"{_ADDRESS}\.whl#sha256=[0-9a-f]{{64}}", re.ASCII)
 _SSH = re.compile(r"(?:ssh://)?(?:[\w.-]+@)([\w.-]+)(?::(?!\d+/)|/)([\w.~/+-]+)", re.ASCII)
 _FIX = (
-    "name it with --grader-source: URL@COMMIT, such as https://github.com/OWNER/REPOSITORY@ and 40 "
-    "hexadecimal digits, or the wheel as https://HOST/NAME.whl#sha256= and 64"
+    "pass --grader-source URL@COMMIT, such as https://github.com/OWNER/REPOSITORY@ and 40 "
+    "hexadecimal digits, or a wheel as https://HOST/NAME.whl#sha256= and 64 hexadecimal digits"
 )
 
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """One address that pip installs this package from, always the same bytes."""
+    """A pinned URL that pip installs this package from."""
 
     url: str
-    """`git+https://…@COMMIT`, or a wheel's address with `#sha256=…`, which pip checks."""
+    """`git+https://…@COMMIT`, or a wheel's URL with `#sha256=…`, which pip checks."""
     note: str = ""
-    """What differs from the code that runs here; empty where nothing does."""
+    """How the source differs from the running code; empty if it does not."""
 
     @property
     def wheel(self) -> Path | None:
-        """The wheel, where it is a file on this machine."""
+        """The path of the wheel if it is a local file, else None."""
         if not self.url.startswith("file:"):
             return None
         return Path(unquote(urlsplit(self.url).path))
 
     def wheel_bytes(self) -> bytes:
-        """The wheel's bytes; raises SetupError when they are not those of the hash."""
-        assert self.wheel is not None  # noqa: S101 - who asks has looked
+        """The wheel's content. Raises SetupError if it does not match the hash."""
+        assert self.wheel is not None  # noqa: S101 - callers check
         data = _read(self.wheel)
         if not self.url.endswith(f"#sha256={hashlib.sha256(data).hexdigest()}"):
             raise SetupError(
-                "the wheel does not have the hash that was named",
+                "the wheel does not match the given hash",
                 where=str(self.wheel),
-                fix="name the wheel that the hash is of, or the path alone",
+                fix="pass the wheel that has this hash, or the path without a hash",
             )
         return data
 
     def requirement(self, *extras: str) -> str:
-        """One line for pip, with the package's optional *extras*.
+        """A requirement for pip, with the package's optional *extras*.
 
         >>> Source("git+https://example.org/g@" + "0" * 40).requirement("classroom")[:40]
         'systems-grader[classroom] @ git+https://'
@@ -74,9 +74,9 @@ class Source:
 
 
 def source_of(text: str) -> Source:
-    """The source that a person named; raises SetupError for one that may change or is no address.
+    """Parses `--grader-source`. Raises SetupError unless *text* pins the code.
 
-    A wheel on this machine may be named by its path.
+    A local wheel can be given as a path.
     """
     git = _GIT.fullmatch(text)
     if git is not None:
@@ -91,7 +91,7 @@ def source_of(text: str) -> Source:
 
 
 def own_source() -> Source:
-    """Where the package that runs here came from; raises SetupError when that is not known."""
+    """The source of the running package. Raises SetupError if it is not known."""
     if (PACKAGE.parent / ".git").exists():
         return _of_checkout(Git(PACKAGE.parent, ours=False))
     told = _direct_url()
@@ -108,13 +108,16 @@ def own_source() -> Source:
 
 
 def chosen_source(text: str) -> Source:
-    """The source named by *text*, or by GRADER_SOURCE, or the package's own. Raises SetupError."""
+    """The source given by *text*, else by GRADER_SOURCE, else the running package's.
+
+    Raises SetupError if the source is not pinned or not known.
+    """
     named = text or os.environ.get(VARIABLE, "")
     return source_of(named) if named else own_source()
 
 
 def _unknown(why: str) -> SetupError:
-    return SetupError(f"can't tell where students can install this grader from: {why}", fix=_FIX)
+    return SetupError(f"no source that students can install the grader from: {why}", fix=_FIX)
 
 
 def _read(path: Path) -> bytes:
@@ -128,7 +131,7 @@ def _read(path: Path) -> bytes:
 
 
 def _direct_url() -> dict[str, Any]:
-    """What pip noted when it installed the package that runs here (PEP 610); empty if nothing."""
+    """pip's record of how the running package was installed (PEP 610); empty if there is none."""
     try:
         found: Distribution = distribution(NAME)
         here = Path(str(found.locate_file("grader"))).resolve() == PACKAGE.resolve()
@@ -159,7 +162,7 @@ def _of_checkout(git: Git) -> Source:
 
 
 def _bare(url: str) -> str:
-    """*url* as everybody can use it: https where it was SSH, and without a user's name or token.
+    """*url* as anyone can use it: https instead of SSH, and without user name or token.
 
     >>> _bare("git@github.com:org/grader.git"), _bare("https://me:token@example.org/g")
     ('https://github.com/org/grader.git', 'https://example.org/g')

@@ -1,4 +1,4 @@
-"""Where in the file of a notebook something stands, for programs that point at lines of files."""
+"""Line numbers in a notebook's file, for tools that annotate lines."""
 
 from __future__ import annotations
 
@@ -15,15 +15,15 @@ _SETS = re.compile(r"^([A-Za-z_]\w*)\s*(?::[^=]*)?=(?!=)")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Places:
-    """Lines of the file, from 1; what was not found is not there."""
+    """Line numbers in the file, from 1. What was not found is missing."""
 
     answers: Mapping[str, int]
-    """Where each name is set for the last time, as that is the one that counts."""
+    """The last assignment of each name, which is the one that counts."""
     cells: Mapping[int, tuple[int, ...]]
-    """The lines of each code cell's source, by the number that Jupyter gives the cell."""
+    """The lines of each code cell's source, by Jupyter's number of the cell."""
 
     def of_cell(self, number: int, line: int | None = None) -> int | None:
-        """The line of the file for a line of a code cell, or for the cell."""
+        """The file's line for line *line* of code cell *number*, or for its first line."""
         lines = self.cells.get(number, ())
         if not lines:
             return None
@@ -31,15 +31,15 @@ class Places:
 
 
 def places(data: bytes) -> Places:
-    """The places in a notebook's file; none where it can't be read.
+    """Locates answers and cells in a notebook's file; finds none if it can't be read.
 
-    A notebook that was written without line breaks has everything in its first line.
+    In a notebook without line breaks, everything is in line 1.
     """
     answers: dict[str, int] = {}
     cells: dict[int, tuple[int, ...]] = {}
     try:
         cells_of = read(data).cells
-        # Jupyter gives no number to a cell without code.
+        # Jupyter does not number empty code cells.
         code = [c.source for c in cells_of if c.type == "code" and c.source.strip()]
     except SubmissionError:
         code = []
@@ -65,9 +65,9 @@ def places(data: bytes) -> Places:
 
 
 def _after(text: str, row: str, start: int, *, plain: bool) -> tuple[int, int] | None:
-    """Where *row* begins and ends in the file, as JSON writes it, after what was found before it.
+    """Start and end of *row*, as encoded in JSON, in the file from offset *start*.
 
-    *plain* says that there is nothing but ASCII in the file.
+    *plain* says whether the file is pure ASCII.
     """
     if not row.strip():
         return start, start
@@ -75,7 +75,7 @@ def _after(text: str, row: str, start: int, *, plain: bool) -> tuple[int, int] |
     for written in _written(row, plain=plain):
         at = text.find(written, start, end)
         if at >= 0:
-            # The other way of writing it counts where it stands before this one.
+            # The other encoding counts if it comes earlier.
             found, end = (at, at + len(written)), at
     return found
 

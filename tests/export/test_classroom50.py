@@ -202,7 +202,7 @@ def test_missing_variables_are_named() -> None:
 def test_status_and_summary() -> None:
     assert outputs(a_mixed_result()) == {
         "status": "failure",
-        "summary": "425/800 (1 of 4 parts in full)",
+        "summary": "425/800 (full points for 1 of 4 parts)",
     }
     assert outputs(a_result(a_problem(1, a_part("q1_size"))))["status"] == "success"
 

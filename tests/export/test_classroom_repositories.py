@@ -15,6 +15,7 @@ from typing import Any, ClassVar
 
 import pytest
 
+from grader.bank.folders import Bank
 from grader.cli import main
 from grader.errors import SetupError
 from grader.integrations.repositories import collecting
@@ -23,11 +24,16 @@ from grader.integrations.repositories.collecting import (
     Collecting,
     Repository,
     collect_repositories,
+    fit_for,
 )
 from grader.integrations.repositories.git import Access, Bounds, GitError, address, scratch
 from grader.integrations.repositories.publishing import EMAIL, Sending, Went, send_all
 from grader.integrations.repositories.roster import instant, load_repositories
+from grader.release.file import load_release
+from grader.release.rendering import Notebooks
+from tests.builders import a_bank, a_roster
 from tests.builders_classroom import Remote, git
+from tests.test_commands import ok
 
 OLD = '{"cells": [], "metadata": {"v": 1}, "nbformat": 4, "nbformat_minor": 5}'
 NEW = '{"cells": [], "metadata": {"v": 2}, "nbformat": 4, "nbformat_minor": 5}'
@@ -49,7 +55,7 @@ def test_the_branch_as_it_stood_at_the_deadline(tmp_path: Path) -> None:
     out = tmp_path / "out"
     outcome = collected(remote, out, BETWEEN)
     assert (outcome.came, outcome.commit) == (Came.COLLECTED, first)
-    assert "after the deadline is left out" in outcome.text
+    assert "after the deadline and are left out" in outcome.text
     assert (out / "ada.ipynb").read_text() == OLD
     # The file's time is the commit's, by which grading knows when it came.
     assert (out / "ada.ipynb").stat().st_mtime == instant(JANUARY).timestamp()
@@ -207,10 +213,10 @@ def test_what_could_not_be_read_at_first_is_doubted(tmp_path: Path) -> None:
     for came in (Came.COLLECTED, Came.KEPT):
         outcome = collected(remote, out, BETWEEN)
         assert outcome.came is came
-        assert "may be dated back" in outcome.text
+        assert "may be backdated" in outcome.text
     # With more time than that, there is nothing to doubt.
     later = instant("2999-01-01T00:00:00Z")
-    assert "dated back" not in collected(remote, out, later).text
+    assert "backdated" not in collected(remote, out, later).text
 
 
 def test_names_of_files_are_no_commands_to_a_runner(
@@ -262,9 +268,44 @@ def test_which_notebook(tmp_path: Path) -> None:
     assert "a.ipynb, b.ipynb" in outcome.text
     assert collected(remote, tmp_path / "b", notebook="b.ipynb").came is Came.COLLECTED
     assert collected(remote, tmp_path / "c", notebook="deep/{id}.ipynb").came is Came.COLLECTED
-    assert "no 'z.ipynb'" in collected(remote, tmp_path / "d", notebook="z.ipynb").text
+    assert "no file 'z.ipynb'" in collected(remote, tmp_path / "d", notebook="z.ipynb").text
     remote.push({"ada.ipynb": OLD})
     assert "ada.ipynb" in collected(remote, tmp_path / "e").text
+
+
+def test_of_several_notebooks_the_release_s_is_collected(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    a_bank(tmp_path / "bank")
+    bank = ("--bank", tmp_path / "bank")
+    ok("render", "quiz", "--roster", a_roster(tmp_path), "--out", tmp_path / "release", *bank)
+    capsys.readouterr()
+    release = load_release(tmp_path / "release")
+    made = Notebooks(release, Bank.open((str(tmp_path / "bank"),)))
+    own, other = (made.of(release.students[name]) for name in ("ada", "bo"))
+    remote = Remote(tmp_path / "clones", "ada")
+    remote.push({"exam.ipynb": own, "friend.ipynb": other, "notes.ipynb": OLD, "bad.ipynb": "{"})
+    fit = fit_for(tmp_path / "release")
+    assert collected(remote, tmp_path / "one", fit=fit).came is Came.COLLECTED
+    assert (tmp_path / "one" / "ada.ipynb").read_bytes() == own
+    roster = tmp_path / "roster.csv"
+    roster.write_text(f"id,repository\nada,{remote.url}\n")
+    command = ["classroom", "collect", str(roster), "--out", str(tmp_path / "two")]
+    with pytest.raises(SystemExit) as ended:
+        main(command)
+    assert ended.value.code == 1
+    said = capsys.readouterr().out
+    assert "4 notebooks" in said
+    with pytest.raises(SystemExit) as ended:
+        main([*command, "--release", str(tmp_path / "release")])
+    assert not ended.value.code
+    assert (tmp_path / "two" / "ada.ipynb").read_bytes() == own
+    # Where the release does not decide, nothing is guessed.
+    remote.push({"copy.ipynb": own})
+    assert "more than one belongs to the release" in collected(remote, tmp_path / "x", fit=fit).text
+    git("rm", "--quiet", "exam.ipynb", "copy.ipynb", "friend.ipynb", cwd=remote.work)
+    remote.push()
+    assert "none belongs to the release" in collected(remote, tmp_path / "y", fit=fit).text
 
 
 def test_nothing_of_a_repository_runs(tmp_path: Path) -> None:
@@ -344,7 +385,7 @@ def test_the_token_goes_to_its_server_alone(tmp_path: Path) -> None:
             ada = Repository(student="ada", url=f"{here}/ada.git")
             (outcome,) = collect_repositories([ada], tmp_path / str(told), how)
             assert outcome.came is Came.FAILED
-            assert "no such repository" in outcome.text
+            assert "the repository does not exist" in outcome.text
             assert "s3cret" not in outcome.text
             assert any(_Recording.seen) is told
         server.shutdown()
@@ -354,7 +395,7 @@ def test_the_token_goes_to_its_server_alone(tmp_path: Path) -> None:
     "text", ["ext::sh -c 'touch x'", "-u./evil", "javascript://x", "fd::3", "https://[x"]
 )
 def test_odd_addresses_are_refused(text: str) -> None:
-    with pytest.raises(SetupError, match="no address of a repository"):
+    with pytest.raises(SetupError, match="not the address of a repository"):
         address(text)
 
 
@@ -377,7 +418,7 @@ def test_one_failure_does_not_stop_the_others(
     }  # fmt: skip
 
 
-def test_a_fault_of_ours_in_one_repository_does_not_stop_the_others(
+def test_an_internal_error_in_one_repository_does_not_stop_the_others(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     wanted = []
@@ -392,7 +433,7 @@ def test_a_fault_of_ours_in_one_repository_does_not_stop_the_others(
 
     monkeypatch.setattr(collecting, "take", take)
     ada, bo = collect_repositories(wanted, tmp_path / "out", Collecting())
-    assert (ada.came, ada.text) == (Came.FAILED, "a fault of ours (KeyError)")
+    assert (ada.came, ada.text) == (Came.FAILED, "an internal error (KeyError)")
     assert bo.came is Came.COLLECTED
 
 
@@ -420,7 +461,7 @@ def test_a_roster_says_where_and_until_when(tmp_path: Path) -> None:
 
 
 def test_an_instant_without_a_zone_is_refused() -> None:
-    with pytest.raises(SetupError, match="which time zone"):
+    with pytest.raises(SetupError, match="has no time zone"):
         instant("2026-12-01T23:59:00")
 
 
@@ -473,7 +514,7 @@ def test_somebody_elses_branch_is_not_overwritten(tmp_path: Path) -> None:
     git("push", "--quiet", remote.url, "HEAD:feedback", cwd=remote.work)
     sent = send(remote, {"README.md": b"x"}, branch="feedback", whole=True)
     assert sent.went is Went.FAILED
-    assert "not ours" in sent.text
+    assert "did not create it" in sent.text
     assert git("rev-parse", "feedback", cwd=remote.bare) == theirs
     assert send(remote, {"README.md": b"x"}, branch="grades", whole=True).went is Went.SENT
 
@@ -509,7 +550,7 @@ def test_a_result_takes_the_place_of_whatever_a_student_put_there(
     theirs = git("rev-parse", "HEAD", cwd=remote.work)
     sent = send(remote, {**files, "README.md": b"12 of 20"}, **how)
     assert sent.went is Went.SENT, sent.text
-    assert "in place of what somebody else had committed" in sent.text
+    assert "replacing what somebody else committed" in sent.text
     listed = git("ls-tree", "-r", "feedback", cwd=remote.bare).splitlines()
     assert [line.split()[0] for line in listed] == ["100644", "100644"]
     assert git("show", "feedback:result.json", cwd=remote.bare) == "{}"
@@ -556,7 +597,7 @@ def test_a_hook_of_the_server_may_refuse(tmp_path: Path, monkeypatch: pytest.Mon
     assert sent.went is Went.FAILED
     assert "protected branch" in sent.text
     # Its name has the number that servers send to those whom they don't let in.
-    assert "not let in" not in sent.text
+    assert "access is denied" not in sent.text
 
 
 class Trapped:

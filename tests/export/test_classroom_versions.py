@@ -298,7 +298,7 @@ def test_what_was_told_is_for_the_instructor_alone(own: Class) -> None:
 
 def test_a_run_of_which_nothing_is_kept_is_said(own: Class) -> None:
     (own.made / "instructor" / "classroom.json").unlink()
-    assert any("--deadline and --schedule, are gone" in note for note in own.init())
+    assert any("--deadline and --schedule, pass them again" in note for note in own.init())
     assert not any("are gone" in note for note in own.init())
 
 

@@ -145,7 +145,7 @@ def test_an_earlier_submission_s_points_are_refused_or_said_to_be_that() -> None
     waiting = a_mixed_result(standing=Standing.WAITING, complete=False)
     with pytest.raises(SetupError, match="newer submission"):
         runners(waiting)
-    assert "before the latest" in notes(waiting, partial=True)[0]
+    assert "the latest is not graded yet" in notes(waiting, partial=True)[0]
 
 
 def test_who_handed_in_nothing_has_no_file() -> None:

@@ -218,6 +218,11 @@ def test_odd_metadata_is_no_crash() -> None:
     found = too_soon(odd, most=1, minutes=60)
     assert found
     assert found.score is None
+    document = json.loads(found.results_json())
+    assert "score" not in document
+    assert all("score" not in test for test in document["tests"])
+    assert "last score" not in document["output"]
+    assert document["extra_data"]["counted"] == [odd["previous_submissions"][0]["submission_time"]]
 
 
 def test_a_wrong_part_is_failed_and_a_right_one_passed() -> None:

@@ -627,8 +627,7 @@ def test_two_notebooks_and_which_was_graded(tree: Path, course: Path) -> None:
 def test_no_notebook_and_something_else_in_its_place(tree: Path) -> None:
     (tree / "submission" / "exam.pdf").write_bytes(b"%PDF-1.7")
     document, _ = run_here(tree)
-    assert document["score"] == 0
-    assert ".ipynb" in document["output"]
+    assert ".ipynb" in ungraded(document)
     (tree / "submission" / "exam.ipynb").write_bytes(b"%PDF-1.7")
     document, _ = run_here(tree)
     assert "PDF" in ungraded(document)
@@ -811,7 +810,7 @@ def test_code_that_could_not_talk_between_processes_loses_nothing(tmp_path: Path
     assert found.problems[1] == problems[1]
     assert (found.score, found.complete, found.unsettled) == (13.5, False, 1)
     assert found.problems[0].parts[0].verdict is Verdict.UNSETTLED
-    assert "costs no points" in found.problems[0].parts[0].why
+    assert "No points are deducted" in found.problems[0].parts[0].why
 
 
 @linux
@@ -841,7 +840,7 @@ def test_a_python_in_the_zip_is_the_one_that_was_asked_for(
         main(["classroom", "gradescope", release, *arguments])
 
     given.write_bytes(b"no archive")
-    for why in ("no .tar.gz that can be read", "no bin/python3.12 in this archive"):
+    for why in ("not a valid .tar.gz", "does not contain bin/python3.12"):
         with pytest.raises(SystemExit) as stop:
             make()
         assert stop.value.code == 2

@@ -204,7 +204,7 @@ def test_what_fits_into_no_gap_is_a_question_of_its_own_with_the_whole_prompt() 
     assert all("billion parameters" in q.text for c in categories for q in c.questions)
     assert "Full marks for 16 GPUs." in categories[1].questions[0].rubric
     assert [c.path[-1] for c in categories] == [f"01 Weights ({x})" for x in "abc"]
-    assert any("takes 3 of Moodle's questions" in note for note in notes)
+    assert any("becomes 3 questions in Moodle" in note for note in notes)
 
 
 def test_a_category_says_the_mark_that_moodle_can_not_know() -> None:
@@ -226,11 +226,11 @@ def test_code_is_refused_unless_it_is_to_be_left_out() -> None:
     categories, notes = exported(quiz, leave_out=True)
     assert [q.type for q in categories[0].questions] == ["numerical"]
     assert "maximum mark is 1" in categories[0].info
-    assert notes[0] == "left out, 4 points: q1_scaled, as this code part has no such form"
+    assert notes[0] == "left out q1_scaled (4 points): it has no equivalent of code parts"
 
 
 def test_a_quiz_of_which_nothing_is_left_is_refused() -> None:
-    with pytest.raises(SetupError, match="no part"):
+    with pytest.raises(SetupError, match="can't ask any part"):
         moodle(a_quiz([an_asked(a_field(a_key(a_code())))]), leave_out=True)
 
 
@@ -248,7 +248,7 @@ def test_what_moodle_would_judge_otherwise_is_refused(part: Part, why: str) -> N
 
 def test_a_number_of_too_many_digits_is_noted() -> None:
     notes = exported(a_quiz([an_asked(a_field(a_key(an_integer(answer="2 ** 64 - 1"))))]))[1]
-    assert "whole numbers are compared to 14 digits only: q1_nodes" in notes
+    assert "Moodle compares only 14 digits of whole numbers: q1_nodes" in notes
 
 
 def test_every_note_names_its_parts() -> None:
@@ -257,7 +257,10 @@ def test_every_note_names_its_parts() -> None:
     notes = exported(a_quiz([an_asked(*fields)]))[1]
     slips = next(note for note in notes if note.startswith("unit slips"))
     assert slips.endswith(": q1_share, q1_nodes")
-    assert any(n.startswith("Moodle gives part") and n.endswith("q1_sharded") for n in notes)
+    assert any(
+        n.startswith("all or nothing here, but Moodle gives part") and n.endswith("q1_sharded")
+        for n in notes
+    )
     assert any("keep it private" in note for note in notes)
 
 
@@ -379,7 +382,7 @@ def test_more_variants_than_there_are_is_said(tmp_path: Path) -> None:
     )  # fmt: skip
     data = json.loads(done.output)
     assert data["files"] == [str(out)]
-    assert "sample: only 15 different variants were found, not 40" in data["notes"]
+    assert "sample: found only 15 different variants instead of 40" in data["notes"]
     assert len(read(out.read_bytes())[0].questions) == 15
 
 
@@ -401,7 +404,7 @@ def test_a_pool_gives_one_problem_of_each_of_its_parts(tmp_path: Path) -> None:
     assert set().union(*problems) == {"sample", "other", "third"}
     assert all("maximum mark is 6" in c.info for c in categories)
     notes = json.loads(done.output)["notes"]
-    assert any("parted once" in note for note in notes)
+    assert any("split once" in note for note in notes)
     assert any("random key" in note for note in notes)
 
 
@@ -413,7 +416,7 @@ def test_a_pool_of_unequal_problems_is_refused(
     other = SPEC.replace("id: sample", "id: other", 1).replace("points: 2", "points: 5")
     a_bank(tmp_path / "bank", spec=other, exam=exam)
     said = fails(capsys, "export", "moodle", "quiz", "--bank", bank, "--out", tmp_path / "q.xml")
-    assert "not worth the same: sample 3, other 6" in said
+    assert "have different points: sample 3, other 6" in said
     assert "pass --even-points" in said
     assert "give the pool 'points:'" in said
     command = ("export", "moodle", "quiz", "--bank", bank, "--private-key", "k", "--even-points")
@@ -505,7 +508,7 @@ def test_pools_whose_problems_lose_unlike_parts_are_refused() -> None:
         an_asked(number, code, problem="one"),
         an_asked(a_field(a_key(a_numeric()), 3), more, problem="two"),
     ]
-    with pytest.raises(SetupError, match="number 1 are not worth the same") as caught:
+    with pytest.raises(SetupError, match="number 1 have different points") as caught:
         moodle(a_quiz(pool), leave_out=True)
     assert "--even-points" in (caught.value.fix or "")
     quiz = replace(a_quiz(pool), even_points=True)
@@ -524,7 +527,7 @@ def test_of_a_pool_the_problems_that_are_one_question_stay() -> None:
     ]
     categories, notes = exported(a_quiz(pool))
     assert [q.name for q in categories[0].questions] == ["one 001", "two 001"]
-    assert notes[0].startswith("number 1 asks one, two, and not split: ")
+    assert notes[0].startswith("number 1 asks one, two, not split: ")
     categories, notes = exported(a_quiz([pool[0], an_asked(*half, problem="other")]))
     assert [[q.type for q in c.questions] for c in categories] == [["numerical"], ["ordering"]]
-    assert notes[0].startswith("number 1 asks split, and not other: ")
+    assert notes[0].startswith("number 1 asks split, not other: ")

@@ -149,7 +149,7 @@ def test_locked_cells_come_from_the_source_and_the_last_of_two_counts() -> None:
 @pytest.mark.parametrize(
     ("cells", "what"),
     [
-        ([an_answer("x")], "no cell of these notebooks has points"),
+        ([an_answer("x")], "no cell of these notebooks is graded by nbgrader"),
         ([a_test("1"), a_test("2")], "more than one cell has the grade_id 'tests'"),
         ([a_test("### AUTOTEST f(1)")], "AUTOTEST"),
         ([a_cell("x", "a b", grade=True, points=1.0)], "odd grade_id"),

@@ -329,7 +329,7 @@ def test_what_a_person_reads_is_noted_for_every_version(tmp_path: Path) -> None:
     path.write_text(path.read_text().replace("  - one\n  - two\n", "  - pool: [one, two]\n"))
     bank = Bank.open((str(tmp_path / "bank"),))
     done = print_exam(bank, "exam", 8, tmp_path / "out", private_key="t")
-    (note,) = (note for note in done.notes if "read by a person" in note)
+    (note,) = (note for note in done.notes if "grade manually" in note)
     assert set(note.partition(": ")[2].split(", ")) == {"q1_one", "q1_two"}
 
 
@@ -535,9 +535,9 @@ def test_a_corrected_key_regrades_paper_too(bank: Bank, tmp_path: Path) -> None:
         ({"student": "ada", "q1_size": "3"}, "version is missing"),
         ({"student": "", "version": "A", "q1_size": "3"}, "no id"),
         ({"student": "../ada", "version": "A"}, "can't be a file name"),
-        ({"student": "ada", "version": "A", "q1_why.points": "4"}, "no number from 0 to 3"),
-        ({"student": "ada", "version": "A", "q1_why.points": "nan"}, "no number from 0 to 3"),
-        ({"student": "ada", "version": "A", "q1_why.points": "good"}, "no number from 0 to 3"),
+        ({"student": "ada", "version": "A", "q1_why.points": "4"}, "not a number from 0 to 3"),
+        ({"student": "ada", "version": "A", "q1_why.points": "nan"}, "not a number from 0 to 3"),
+        ({"student": "ada", "version": "A", "q1_why.points": "good"}, "not a number from 0 to 3"),
     ],
 )
 def test_lines_that_can_not_be_right_are_named(
@@ -563,7 +563,7 @@ def test_the_right_check_code_is_taken_in_any_case(bank: Bank, tmp_path: Path) -
         ("student,version,version\nada,A,A\n", "twice"),
         ("student,version\nada,A\nADA,B\n", "twice"),
         ("student,version\nada,A,3\n", "more cells"),
-        ("student,version\n", "nobody"),
+        ("student,version\n", "the sheet has no students"),
         ("", "no column 'student'"),
         ('student,version,name\nada,A,"Ada\nbo,B,Bo\n', "not CSV"),
     ],
@@ -612,7 +612,7 @@ def test_results_of_notebooks_and_of_paper_do_not_mix(bank: Bank, tmp_path: Path
         bind(book, release, tmp_path / "out")
         book.add_students(release.students.values())
         book.add_submissions([Submission(student="A", path="A.ipynb", sha256="0" * 64)])
-    with pytest.raises(SetupError, match="notebooks, not of paper"):
+    with pytest.raises(SetupError, match="notebooks, not to a paper exam"):
         entered(bank, tmp_path, {"student": "ada", "version": "A"})
 
 

@@ -120,7 +120,7 @@ def test_what_lies_in_the_place_of_a_file_of_ours_gives_way(
     assert aim.read_text() == "aim"
     if kind == "folder":
         assert (out / "ada" / "README.md.moved" / "inside").read_text() == "x"
-        assert "there was a folder 'ada/README.md'; it is now called" in done.stderr
+        assert "the folder 'ada/README.md' was renamed to" in done.stderr
 
 
 def test_a_students_folder_that_is_a_link_is_not_written_through(

@@ -57,6 +57,13 @@ from grader.words import counted
     "the top.",
 )
 @click.option(
+    "--release",
+    type=click.Path(path_type=Path),
+    metavar="RELEASE",
+    help="If a repository has several notebooks at the top, collect the one that belongs to this "
+    "release.",
+)
+@click.option(
     "--student",
     "students",
     multiple=True,
@@ -101,6 +108,7 @@ def command(
     branch: str,
     deadline: str | None,
     notebook: str,
+    release: Path | None,
     students: tuple[str, ...],
     again: bool,
     seconds: float,
@@ -118,6 +126,7 @@ def command(
         Came,
         Collecting,
         collect_repositories,
+        fit_for,
         repositories,
     )
     from grader.integrations.repositories.git import Bounds
@@ -136,6 +145,7 @@ def command(
     how = Collecting(
         notebook=notebook,
         branch=branch,
+        fit=fit_for(release) if release else None,
         access=access(),
         bounds=Bounds(seconds=seconds, bytes=int(most_mb * 1e6)),
         jobs=jobs,

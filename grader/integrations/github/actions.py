@@ -1,6 +1,6 @@
-"""Text for GitHub Actions: annotations, step summaries, outputs, and a guard around students' text.
+"""Text for GitHub Actions: annotations, step summaries, outputs, and guards around students' text.
 
-Everything here is a string; whoever runs a step writes it where it belongs.
+The functions only return strings; callers print or write them.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ from grader.text.escape import inert, inert_line, markdown, one_line
 from grader.words import points
 
 MOST = 10
-"""Annotations of a level that GitHub shows for one step."""
+"""Annotations per level that GitHub shows for one step."""
 SUMMARY_BYTES = 1024 * 1024
-"""What GitHub keeps of a step's summary: nothing at all of a longer one."""
+"""Size limit of a step's summary. GitHub drops a longer one entirely."""
 
 _TOKEN = re.compile(r"[0-9a-zA-Z-]{32,128}")
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
-_CUT = "\n\nThe rest does not fit into a step's summary; see the feedback page.\n"
+_CUT = "\n\nThe rest does not fit in a step summary; see the feedback page.\n"
 
 
 class Level(StrEnum):
-    """How loud an annotation is."""
+    """Severity of an annotation."""
 
     ERROR = "error"
     WARNING = "warning"
@@ -39,7 +39,7 @@ class Level(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Annotation:
-    """A sentence at a line of a file."""
+    """A message at a line of a file."""
 
     level: Level
     message: str
@@ -49,9 +49,9 @@ class Annotation:
 
 
 def annotation_lines(found: Iterable[Annotation]) -> str:
-    """The commands that make GitHub show *found*, a line each.
+    """The workflow commands that make GitHub show *found*, one per line.
 
-    Of each level at most as many as it shows; the last then says how many there are beyond.
+    If a level has more than `MOST` annotations, its last command counts and names the rest.
     """
     lines: list[str] = []
     listing = list(found)
@@ -63,7 +63,7 @@ def annotation_lines(found: Iterable[Annotation]) -> str:
         if rest:
             names = listed([one.title or one.message for one in rest], most=20)
             more = f"{len(rest)} more: {names}"
-            lines.append(_command(Annotation(level=level, message=more, title="and more")))
+            lines.append(_command(Annotation(level=level, message=more, title="More")))
     return "".join(f"{line}\n" for line in lines)
 
 
@@ -74,7 +74,7 @@ def _command(one: Annotation) -> str:
 
 
 def _data(text: str) -> str:
-    # The percent sign first, or what stands for the others would be escaped again.
+    # The percent sign first, or the other escapes would be escaped again.
     tame = inert(text).strip()
     return tame.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
 
@@ -87,7 +87,7 @@ def _property(text: str) -> str:
 def annotations_of(
     result: Result, file: str, places: Places | None = None
 ) -> tuple[Annotation, ...]:
-    """What a student should look at, each at its place in the notebook *file* where it is known."""
+    """Annotations of a result, at lines of the notebook *file* that *places* has."""
     feedback = result.feedback
     found = []
     if feedback.refusal:
@@ -146,7 +146,7 @@ def summary_of(result: Result) -> str:
         told.append(feedback.run.sentence)
     waiting = open_parts(feedback.problems)
     if waiting:
-        told.append(f"Still open: {listed(waiting)}")
+        told.append(f"Still open: {listed(waiting)}.")
     rows = [
         (part.name, _worth(part), SAID[part.verdict], part.answer or "", reason(part))
         for problem in feedback.problems
@@ -157,7 +157,7 @@ def summary_of(result: Result) -> str:
 
 
 def _total(feedback: Feedback) -> str:
-    """The points, where any are settled: what is open is no zero."""
+    """The total so far; no number while everything is open."""
     if feedback.total is None:
         return f"No points yet, of {points(feedback.max_score)}"
     total = f"{points(feedback.score)} of {points(feedback.max_score)} points"
@@ -172,9 +172,9 @@ def _worth(part: ShownPart) -> str:
 def summary(
     title: str, told: Iterable[str], head: Sequence[str], rows: Iterable[Sequence[str]]
 ) -> str:
-    """A step's summary: a heading, a paragraph a sentence, a table. Plain text goes in.
+    """A step's summary from plain text: a heading, one paragraph per sentence, and a table.
 
-    Cut at whole rows where GitHub would otherwise show nothing.
+    Truncated at whole rows if it exceeds GitHub's limit.
     """
     lines = [f"## {markdown(title)}", ""]
     for sentence in told:
@@ -189,7 +189,7 @@ def _row(cells: Sequence[str]) -> str:
 
 
 def fitted(lines: Iterable[str], most: int = SUMMARY_BYTES) -> str:
-    """As many whole lines as fit, and a sentence where some did not."""
+    """As many whole *lines* as fit in *most* bytes, and a sentence if some did not."""
     kept: list[str] = []
     size = len(_CUT.encode())
     for line in lines:
@@ -201,41 +201,44 @@ def fitted(lines: Iterable[str], most: int = SUMMARY_BYTES) -> str:
 
 
 def guarded(text: str, token: str) -> str:
-    """*text* between lines that tell the runner to take nothing in it for a command.
+    """*text* between lines that stop the runner from interpreting commands in it.
 
-    *token* is random, from the caller, with 128 bits or more, and printed nowhere else. Raises
-    SetupError for one that is shorter, or that stands in the text.
+    *token* must be random, have at least 128 bits, and be printed nowhere else. Raises SetupError
+    if it is too short or occurs in the text.
     """
     if not _TOKEN.fullmatch(token):
         raise SetupError(
-            "the token around a student's text is no 32 to 128 letters and digits",
-            fix="make it with secrets.token_hex(16)",
+            "the token around a student's text must be 32 to 128 letters and digits",
+            fix="generate it with secrets.token_hex(16)",
         )
     if token in text:
-        raise SetupError("a student's text knows the token around it", fix="make a new one")
+        raise SetupError("a student's text contains the token around it", fix="generate a new one")
     body = text if text.endswith("\n") or not text else text + "\n"
     return f"::stop-commands::{token}\n{body}::{token}::\n"
 
 
 def outputs_text(outputs: Mapping[str, str], delimiter: str) -> str:
-    """What to append to the file of GITHUB_OUTPUT for *outputs*.
+    """The lines to append to the file GITHUB_OUTPUT for *outputs*.
 
-    A value of one line stands behind its name, as some programs look for it there; a longer one
-    between lines with *delimiter*, which is random, from the caller, as the token of `guarded`.
-    Raises SetupError for a name that the runner would not take, and for a delimiter that stands
-    in a value.
+    A value of one line is written as NAME=VALUE, which some programs expect; a longer one between
+    lines with *delimiter*, which must be random like the token of `guarded`. Raises SetupError
+    for a name that the runner does not accept, and if the delimiter occurs in a value.
     """
     if not _TOKEN.fullmatch(delimiter):
         raise SetupError(
-            "the delimiter of outputs is no 32 to 128 letters and digits",
-            fix="make it with secrets.token_hex(16)",
+            "the delimiter of outputs must be 32 to 128 letters and digits",
+            fix="generate it with secrets.token_hex(16)",
         )
     written = []
     for name, value in outputs.items():
         if not _NAME.fullmatch(name):
-            raise SetupError(f"'{name}' is no name of an output", fix="letters, digits, _ and -")
+            raise SetupError(
+                f"'{name}' is not a valid name of an output", fix="use letters, digits, _ and -"
+            )
         if delimiter in value:
-            raise SetupError(f"the output '{name}' knows its delimiter", fix="make a new one")
+            raise SetupError(
+                f"the output '{name}' contains its delimiter", fix="generate a new one"
+            )
         flat = value.replace("\r\n", "\n").replace("\r", "\n")
         several = "\n" in flat
         written.append(
@@ -245,7 +248,7 @@ def outputs_text(outputs: Mapping[str, str], delimiter: str) -> str:
 
 
 def log_lines(result: Result) -> str:
-    """One result for a step's log: a line a part, without anything that could be a command."""
+    """One result for a step's log: one line per part, with workflow commands disarmed."""
     feedback = result.feedback
     rows = [
         f"{part.name}: {_worth(part)} points, {SAID[part.verdict]}. {one_line(reason(part))}"

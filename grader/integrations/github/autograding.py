@@ -1,4 +1,4 @@
-"""One submission graded on the runner of a class: by a sealed pack, or by the public checks."""
+"""Grades one submission on a class's runner, with a sealed pack or with the public checks."""
 
 from __future__ import annotations
 
@@ -27,34 +27,34 @@ _NUMBER = re.compile(r"q(\d{1,9})_", re.ASCII)
 
 
 def sealed_result(notebook: Path, student: str, pack: Path, settings: Settings) -> Result:
-    """What *student* may see of the grade of *notebook* by the release in *pack*.
+    """Grades *notebook* with the release in *pack*; returns what *student* may see.
 
-    Raises SetupError when the pack can't be opened or has no such student.
+    Raises SetupError if the pack can't be opened or does not contain the student.
     """
     try:
         with own_file(notebook).open("rb") as file:
-            data = file.read(MAX_BYTES + 1)  # a longer one is refused all the same
+            data = file.read(MAX_BYTES + 1)  # enough for a longer file to be refused
     except OSError as error:
         raise SetupError(
-            f"can't read the notebook: {(error.strerror or 'it is not there').lower()}",
+            f"can't read the notebook: {(error.strerror or 'it does not exist').lower()}",
             where=str(notebook),
-            fix="name the notebook in the student's repository",
+            fix="pass the path of the notebook in the student's repository",
         ) from None
     return one_result(data, student, pack, settings)
 
 
 def own_file(path: Path) -> Path:
-    """*path*, unless a link on it, which a student may commit, leads elsewhere.
+    """Returns *path*. Raises SetupError if it contains a symbolic link, which a student can commit.
 
-    Whoever calls us may name a file above this folder, with `..`. Of an absolute path only the
-    last part is looked at. Raises SetupError.
+    A relative path may lead above the current folder with `..`. Of an absolute path, only the
+    last component is checked.
     """
     steps = [path] if path.is_absolute() else list(_steps(path))
     linked = next((step for step in steps if step.is_symlink()), None)
     if linked is not None:
         what = "the notebook" if linked == steps[-1] else f"the notebook's folder '{linked.name}'"
         raise SetupError(
-            f"{what} is a link; the file itself is needed",
+            f"{what} is a symbolic link",
             where=str(path),
             fix="commit the notebook itself",
         )
@@ -62,9 +62,9 @@ def own_file(path: Path) -> Path:
 
 
 def _steps(path: Path) -> Iterator[Path]:
-    """What lies on the way to *path*, from this folder on.
+    """The paths from the current folder to *path*, one per component.
 
-    Where none is a link, `..` leads back to the folder that one came from.
+    If none of them is a link, `..` leads back to the previous folder.
     """
     here = Path.cwd().resolve()
     for part in path.parts:
@@ -80,16 +80,16 @@ def one_result(
     *,
     published: bool = False,
 ) -> Result:
-    """What *student* may see of the grade of the notebook in *data*, graded in its own folder.
+    """Grades the notebook in *data* in a temporary folder; returns what *student* may see.
 
-    *release* may be a pack. With the accepted answers when it is *published*. Raises SetupError
-    for an unknown student.
+    *release* may be a pack. Includes accepted answers if *published*. Raises SetupError for an
+    unknown student.
     """
     unknown = SetupError(
         f"the release has no student '{student}'",
-        fix="render and seal it again with a roster of the names that students have here",
+        fix="render and seal it again with a roster that has the students' names on this platform",
     )
-    if Path(student).name != student:  # it would be written somewhere else
+    if Path(student).name != student:  # would be written outside the folder
         raise unknown
     with tempfile.TemporaryDirectory(prefix="grader-one-") as folder:
         handed, out = Path(folder) / "submissions", Path(folder) / "results"
@@ -104,9 +104,9 @@ def one_result(
 
 
 def public_result(checked: Checked, student: str, submitted_at: str) -> Result:
-    """The public checks as a result: a point for each answer that is there and readable.
+    """The public checks as a result: one point for each answer that exists and can be read.
 
-    It says nothing of what is right, and its title and the names of its parts say so.
+    The result does not judge answers; its title and the names of its parts say so.
     """
     problems: dict[int, list[ShownPart]] = {}
     for line in checked.lines:
@@ -138,7 +138,7 @@ def public_result(checked: Checked, student: str, submitted_at: str) -> Result:
 
 
 def unreadable_result(why: str, student: str, submitted_at: str) -> Result:
-    """The result of a file that is no notebook with answers: one public check, not passed."""
+    """The result of an unreadable notebook: one public check that fails, with the reason *why*."""
     part = _shown("notebook", "notebook: can be read", False, why)
     problem = ShownProblem(number=0, id="notebook", title="public check only", parts=(part,))
     feedback = Feedback(
@@ -158,7 +158,7 @@ def unreadable_result(why: str, student: str, submitted_at: str) -> Result:
 
 
 def _public(line: Line) -> ShownPart:
-    what = "visible examples pass" if line.tried else "there and readable"
+    what = "visible examples pass" if line.tried else "exists and can be read"
     faults = [tried.fault for tried in line.tried if tried.fault]
     why = "; ".join([line.text, *faults])
     return _shown(line.name.partition("_")[2], f"{line.name}: {what}", line.passes, why)
@@ -181,7 +181,7 @@ def _shown(part: str, name: str, passes: bool, why: str) -> ShownPart:
 
 
 def unjudged(files: Mapping[str, bytes], body: str) -> dict[str, bytes]:
-    """Classroom 50's files of public checks, with *body*, and without verdicts on answers."""
+    """Classroom 50's files for public checks: with *body*, without verdicts and answers."""
     data = json.loads(files[RESULT])
     for test in data["tests"]:
         for name in ("verdict", "answer"):
@@ -191,10 +191,10 @@ def unjudged(files: Mapping[str, bytes], body: str) -> dict[str, bytes]:
 
 
 def commit_time(folder: Path) -> str:
-    """When the commit that is checked out in *folder* was made; now, where git can't say."""
+    """Time of the commit that is checked out in *folder*, in ISO 8601; now if git fails."""
     try:
-        # The folder is a student's: files in it that look like a repository's are none of ours,
-        # and of the settings in it those that name programs don't count.
+        # The folder is a student's: a bare repository inside it must not be used, and settings
+        # that name programs must have no effect.
         command = ["-c", "safe.bareRepository=explicit", "show", "-s", "--no-show-signature"]
         return Git(folder, ours=False).line(*command, "--format=%cI", "HEAD")
     except GraderError:
@@ -202,7 +202,7 @@ def commit_time(folder: Path) -> str:
 
 
 def plain_outputs(outputs: dict[str, str]) -> str:
-    """Lines for GITHUB_OUTPUT of the one form that Classroom 50's runner looks for, NAME=VALUE."""
+    """Lines for GITHUB_OUTPUT as NAME=VALUE, the only form that Classroom 50's runner reads."""
     return "".join(f"{name}={value}\n" for name, value in _flat(outputs))
 
 

@@ -1,4 +1,4 @@
-"""The repositories of a class: what a student's starts from, and the instructor's own."""
+"""The files of a class's repositories: the students' starter files, and the instructor's."""
 
 from __future__ import annotations
 
@@ -23,61 +23,61 @@ PINS: Mapping[str, str] = {
     "upload": "actions/upload-artifact@043fb46d1a93c77aae656e7c1c64a875d1fc6a0a # v7.0.1",
     "download": "actions/download-artifact@3e5f45b2cfb9172054b4087a40e8e0b5a5461e7c # v8.0.1",
 }
-"""A tag can be moved to other code; a commit can't."""
+"""Pinned to commits, because a tag can be moved to other code."""
 
 _ODD = frozenset("\"'`$\\<>|;&*?[]()#!~\n\r\t")
-"""What a shell or YAML would take for more than a letter."""
+"""Characters that are special in a shell or in YAML."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Course:
-    """What the files of a class are filled in with; nothing of it is secret."""
+    """Values for the templates of a class's files; none of them is secret."""
 
     title: str
     notebook: str
-    """The name of the notebook in every student's repository."""
+    """Name of the notebook in every student's repository."""
     url: str
-    """Where students' repositories are, with {id} in it."""
+    """URL of students' repositories, with {id} in it."""
     source: Source
     """Where the grader is installed from."""
     python: str = "3.12"
     branch: str = "main"
     deadline: str = ""
-    """ISO 8601 with an offset; empty without one."""
+    """ISO 8601 with an offset; empty if there is none."""
     cron: str = ""
-    """When to collect and grade, in UTC; empty: by hand alone."""
+    """When to collect and grade, in UTC; if empty, only on request."""
     torch: bool = False
     cuda: bool = False
     gpu_label: str = "gpu"
     classroom: str = "CLASSROOM"
     assignment: str = "exam"
     scale: int = 100
-    """Of points for Classroom 50, which knows integers only."""
+    """Factor for points in Classroom 50, which supports only integers."""
     again: str = ""
-    """The options that make the same files again."""
+    """The command-line options that write the same files again."""
     shared: str = ""
-    """The version that everybody has, so that the notebook is the same for all; else empty."""
+    """The version that all students share, and so the same notebook; empty if there is none."""
     sample: str = ""
-    """The path of the notebook for practice in the template; empty without one."""
+    """Path of the practice notebook in the template; empty if there is none."""
 
     @property
     def install(self) -> str:
-        """The grader, as a line for pip."""
+        """The grader as a requirement for pip."""
         return self.source.requirement()
 
     @property
     def install_sealed(self) -> str:
-        """The grader with what opens sealed packs, as a line for pip."""
+        """The grader as a requirement for pip, with the packages that open sealed packs."""
         return self.source.requirement("classroom")
 
     @property
     def title_line(self) -> str:
-        """The title as it may stand in a docstring."""
+        """The title without characters that are special in a docstring."""
         return "".join(c for c in self.title if c.isprintable() and c not in '"\\')
 
 
 def checked(course: Course) -> Course:
-    """*course*; raises SetupError where a value would not stay one word of a workflow."""
+    """Returns *course*. Raises SetupError for values that would break a workflow file."""
     values = {
         "--notebook": course.notebook,
         "--url": course.url,
@@ -92,19 +92,19 @@ def checked(course: Course) -> Course:
         odd = sorted(set(value) & _ODD | {c for c in value if not c.isprintable() or c.isspace()})
         if odd or "${{" in value:
             raise SetupError(
-                f"{option} '{value}' has characters that a workflow would read as commands: "
+                f"{option} '{value}' has characters that are special in a workflow: "
                 f"{' '.join(map(repr, odd))}",
-                fix="leave them out",
+                fix="remove them",
             )
     if "{id}" not in course.url:
         raise SetupError(
-            f"--url '{course.url}' has no place for a student's id",
-            fix="write {id} where it stands, such as https://github.com/ORG/midterm-{id}.git",
+            f"--url '{course.url}' does not contain {{id}}",
+            fix="write {id} in place of the student's id: https://github.com/ORG/midterm-{id}.git",
         )
     if set(course.cron) - set("0123456789*/,- ") or len(course.cron.split()) not in (0, 5):
         raise SetupError(
-            f"--schedule '{course.cron}' is no schedule",
-            fix="five fields as cron has them, in UTC, such as '30 22 * * *'",
+            f"--schedule '{course.cron}' is not a cron schedule",
+            fix="write five cron fields, in UTC, such as '30 22 * * *'",
         )
     return course
 
@@ -117,10 +117,10 @@ def student_files(
     *,
     check: bool = True,
 ) -> dict[str, bytes]:
-    """What a repository of a student starts from, without the notebook.
+    """The starter files of a student's repository by path, without the notebook.
 
-    *version* is the one that the student shares with others. *check* is whether the workflow for
-    GitHub Actions is there.
+    *version* is the version that the student shares with others. *check* says whether to include
+    the GitHub Actions workflow. Raises SpecError if a template can't be filled in.
     """
     made = dict(_files(STUDENT, templates, course=course, student=student, version=version))
     if not check:
@@ -129,7 +129,7 @@ def student_files(
 
 
 def instructor_files(course: Course, templates: tuple[Path, ...]) -> dict[str, bytes]:
-    """The instructor's repository, without the release and the roster."""
+    """The files of the instructor's repository by path, without the release and the roster."""
     return dict(_files(INSTRUCTOR, templates, course=course))
 
 
@@ -140,7 +140,7 @@ def _files(kind: str, templates: tuple[Path, ...], **names: object) -> Iterator[
 def filled(
     folder: str, templates: tuple[Path, ...], **names: object
 ) -> Iterator[tuple[str, bytes]]:
-    """Every file that the templates in *folder* make: its name and its bytes, with LF line ends."""
+    """Renders the templates in *folder*; yields each file's name and content, with LF line ends."""
     from jinja2 import TemplateError
 
     environment = _environment(templates)
@@ -151,14 +151,14 @@ def filled(
             text = environment.get_template(name).render(**names)
         except TemplateError as error:
             raise SpecError(
-                f"the template '{name}' can't be filled in: {error}",
-                fix="a bank's templates/ folder overrides ours; compare it with ours",
+                f"the template '{name}' can't be rendered: {error}",
+                fix="if your bank's templates/ folder overrides it, compare it with the original",
             ) from None
         yield _target(name.removeprefix(f"{folder}/")), (text.strip("\n") + "\n").encode()
 
 
 def _target(name: str) -> str:
-    """The file's name: packages leave out those that begin with a dot.
+    """The file's name. Templates avoid leading dots, because packages omit such files.
 
     >>> _target("dot_github/workflows/check.yml.j2")
     '.github/workflows/check.yml'
@@ -171,7 +171,7 @@ def _target(name: str) -> str:
 def _environment(folders: tuple[Path, ...]) -> Environment:
     from jinja2 import Environment, FileSystemLoader, StrictUndefined
 
-    # Other brackets than usual: workflows and devcontainers use the usual ones themselves.
+    # Unusual delimiters, because workflows and devcontainers use the usual ones themselves.
     return Environment(
         loader=FileSystemLoader(list(folders)),
         undefined=StrictUndefined,

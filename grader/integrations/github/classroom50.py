@@ -18,15 +18,15 @@ from grader.words import points
 SCHEMA = "classroom50/result/v1"
 RESULT, BODY = "result.json", "release-body.md"
 SCALE = 100
-"""Its points for one of ours, as its points are integers."""
+"""Classroom 50's points per exam point, because its points are integers."""
 
-# Half a hundredth of a point may get lost by rounding, and no more.
+# Rounding may lose at most half a hundredth of a point.
 _LOST = Fraction(5, 1000)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Identity:
-    """Whose submission it is, as the runner says in its environment."""
+    """The submission, as the runner's environment identifies it."""
 
     classroom: str
     assignment: str
@@ -35,9 +35,9 @@ class Identity:
     submission: str
     """The tag, `submit/...`."""
     commit: str
+    """URL, like the next two."""
     release: str
     review: str
-    """URLs."""
     pushed_by: str = ""
     pusher: int | None = None
 
@@ -53,9 +53,9 @@ _REQUIRED = {
 
 
 def identity(environment: Mapping[str, str]) -> Identity:
-    """Whose submission it is, by the variables that Classroom 50's runner sets.
+    """Reads the submission's identity from the variables that Classroom 50's runner sets.
 
-    Raises SetupError with the names of those that are missing.
+    Raises SetupError that names missing variables.
     """
     found = {name: environment.get(key, "").strip() for name, key in _REQUIRED.items()}
     found["owner"] = found["owner"] or environment.get("USERNAME", "").strip()
@@ -63,17 +63,17 @@ def identity(environment: Mapping[str, str]) -> Identity:
     if missing:
         raise SetupError(
             f"Classroom 50's runner did not set {', '.join(missing)}",
-            fix="run this from its autograder.py, or set them to try it out",
+            fix="run this from its autograder.py, or set them yourself for a test",
         )
     if not found["submission"].startswith("submit/"):
         raise SetupError(
-            f"'{found['submission']}' is no tag of a submission",
-            fix="SUBMISSION_TAG starts with submit/",
+            f"'{found['submission']}' is not the tag of a submission",
+            fix="set SUBMISSION_TAG to a tag that starts with submit/",
         )
     number = environment.get("GITHUB_ACTOR_ID", "").strip()
     return Identity(
         **found,
-        # Older runners do not tell it, and know nothing but individual work.
+        # Older runners do not set it, and support only individual work.
         assignment_type=environment.get("ASSIGNMENT_TYPE", "").strip() or "individual",
         review=environment.get("REVIEW_URL", "").strip() or found["commit"],
         pushed_by=environment.get("GITHUB_ACTOR", "").strip(),
@@ -90,12 +90,12 @@ def classroom50(
     submitted_at: str | None = None,
     graded_at: str | None = None,
 ) -> Exported:
-    """`result.json` and `release-body.md`, to be written where Classroom 50's runner looks.
+    """`result.json` and `release-body.md`, which Classroom 50's runner reads.
 
-    *scale* is the same for a whole class, or its gradebook would add up unlike numbers.
-    *submitted_at* and *graded_at* are ISO 8601; the first is of the submission unless given, and
-    stays what it is when the work is graded again, as lateness is judged by it. Raises SetupError
-    as `graded` does, and when *scale* would drop more than half a hundredth of a point.
+    *scale* must be the same for a whole class, or its gradebook would add up unlike numbers.
+    *submitted_at* and *graded_at* are ISO 8601. *submitted_at* defaults to the submission's time
+    and must not change when the work is graded again, because it decides lateness. Raises
+    SetupError as `graded` does, and if *scale* would lose more than half a hundredth of a point.
     """
     problems = graded(result, partial=partial)
     parts = [(problem, part) for problem in problems for part in settled(problem)]
@@ -121,14 +121,14 @@ def classroom50(
         data["graded_at"] = _instant(graded_at, result.feedback.student.id)
     if whose.pushed_by:
         data["submitted_by"] = {"username": whose.pushed_by, "id": whose.pusher}
-    # Plain ASCII, as the runner reads it in whatever encoding its machine prefers.
+    # Plain ASCII, because the runner reads it in the machine's preferred encoding.
     text = json.dumps(data, indent=2, allow_nan=False) + "\n"
     notes = [*left_out(result)]
     if scale != 1:
-        notes.append(f"Classroom 50's points are integers: {scale} of them are one of the exam's")
+        notes.append(f"Classroom 50 supports only integers: {scale} of its points are 1 exam point")
     off = Fraction(score, scale) - sum(Fraction(part.points or 0.0) for _, part in parts)
     if abs(off) > Fraction(1, 10**5):
-        notes.append(f"rounded to 1/{scale} of a point; each test's field `points` is exact")
+        notes.append(f"rounded to 1/{scale} of a point; the field `points` of each test is exact")
     files = {RESULT: text.encode(), BODY: _body(result, problems, score, most, scale).encode()}
     return Exported(files=files, notes=tuple(notes))
 
@@ -141,7 +141,7 @@ def outputs(result: Result, *, scale: int = SCALE, partial: bool = False) -> dic
     most = sum(_whole(part.max_points, scale, part.name) for part in parts)
     return {
         "status": "success" if parts and right == len(parts) else "failure",
-        "summary": f"{score}/{most} ({right} of {len(parts)} parts in full)",
+        "summary": f"{score}/{most} (full points for {right} of {len(parts)} parts)",
     }
 
 
@@ -168,21 +168,21 @@ def _whole(earned: float, scale: int, name: str) -> int:
     whole = round(exact)
     if abs(exact - whole) > _LOST * scale:
         raise SetupError(
-            f"the {points(earned)} points of '{name}' are no integer at {scale} to a point",
-            fix=f"use --scale {SCALE}, and set the assignment's points by it",
+            f"the {points(earned)} points of '{name}', multiplied by {scale}, are not an integer",
+            fix=f"use --scale {SCALE}, and multiply the assignment's points by it as well",
         )
     return whole
 
 
 def _instant(text: str | None, student: str) -> str:
-    """ISO 8601 to the one form that the format takes; without a zone it is UTC."""
+    """Converts ISO 8601 to the form that the format requires; without a zone it is UTC."""
     try:
         when = datetime.fromisoformat(text or "")
         when = when.replace(tzinfo=UTC) if when.tzinfo is None else when.astimezone(UTC)
     except (ValueError, OverflowError):  # in UTC it may be before the year 1 or after 9999
         raise SetupError(
-            f"when '{student}' handed in is not known: '{text or ''}'",
-            fix="say it with --submitted-at, such as the commit's date",
+            f"the submission time of '{student}' is not known: '{text or ''}'",
+            fix="pass --submitted-at with, for example, the commit's date",
         ) from None
     return when.strftime("%Y-%m-%dT%H:%M:%SZ")
 
@@ -196,7 +196,7 @@ def _body(
     worth = points(round(sum(part.max_points for part in kept), 6))
     lines = [f"### {markdown(feedback.title)}: {earned} of {worth} points", ""]
     if scale != 1:
-        lines += [f"In Classroom 50: {score}/{most}, at {scale} to a point.", ""]
+        lines += [f"In Classroom 50: {score}/{most}, where 1 point counts as {scale}.", ""]
     if feedback.refusal:
         lines += [markdown(feedback.refusal), ""]
     for text in feedback.warnings:

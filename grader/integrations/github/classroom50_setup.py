@@ -1,4 +1,4 @@
-"""What Classroom 50 is told of an exam: the autograder's bundle and the assignment's entry."""
+"""An exam's files for Classroom 50: the autograder's bundle and the assignment's entry."""
 
 from __future__ import annotations
 
@@ -14,46 +14,46 @@ from grader.integrations.github.classroom import Course, filled
 
 ENTRY, PACK = "assignment.json", "exam.pack"
 MOST_BYTES = 10 * 2**20
-"""Of a bundle: Classroom 50's runner downloads no more."""
+"""Size limit of a bundle, set by Classroom 50's runner."""
 _NAME = re.compile(r"[a-z0-9][a-z0-9-]{1,38}")
 _LONGEST = 59
-"""Characters of both names together: GitHub allows 100 for `CLASSROOM-ASSIGNMENT-USERNAME`, and 39
-of them may be the user's."""
+"""Maximum length of both names together: GitHub allows 100 characters for
+`CLASSROOM-ASSIGNMENT-USERNAME`, and 39 of them may be the user's."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JobLimits:
-    """Seconds that the autograder may take of its job's time."""
+    """Time limits of the autograder, in seconds."""
 
     job: int = 15 * 60
-    """After which Classroom 50 ends the job, without a result."""
+    """Classroom 50 ends the job after this time, without a result."""
     total: int = 13 * 60
-    """For the autograder, so that two minutes are left for checkout, Python and publishing."""
+    """The whole autograder; leaves two minutes for checkout, Python and publishing."""
     install: int = 5 * 60
     notebook: int = 5 * 60
-    """For the cells; hidden tests come after them."""
+    """The notebook's cells; hidden tests run after them."""
 
 
 LIMITS = JobLimits()
 
 
 def default_url(owner: str, classroom: str, assignment: str) -> str:
-    """Where Classroom 50 makes students' repositories."""
+    """The URL pattern of students' repositories in Classroom 50."""
     return f"https://github.com/{owner}/{classroom}-{assignment}-{{id}}.git"
 
 
 def checked_for_classroom50(course: Course) -> Course:
-    """*course*; raises SetupError for a name that Classroom 50 does not accept."""
+    """Returns *course*. Raises SetupError for a name that Classroom 50 does not accept."""
     for option, name in (("--classroom", course.classroom), ("--assignment", course.assignment)):
         if not _NAME.fullmatch(name):
             raise SetupError(
-                f"{option} '{name}' is no name for Classroom 50",
-                fix="2 to 39 of a-z, 0-9 and -, not beginning with -, as it was named there",
+                f"{option} '{name}' is not a valid name in Classroom 50",
+                fix="use the name it has there: 2 to 39 of a-z, 0-9 and -, not starting with -",
             )
     if len(course.classroom) + len(course.assignment) > _LONGEST:
         raise SetupError(
-            f"'{course.classroom}' and '{course.assignment}' have more than {_LONGEST} characters "
-            "together, so a repository's name may become longer than GitHub allows",
+            f"'{course.classroom}' and '{course.assignment}' together have more than {_LONGEST} "
+            "characters, so a repository's name may become longer than GitHub allows",
             fix="choose a shorter --classroom or --assignment",
         )
     return course
@@ -62,9 +62,9 @@ def checked_for_classroom50(course: Course) -> Course:
 def classroom50_files(
     course: Course, owner: str, templates: tuple[Path, ...], pack: bytes = b""
 ) -> dict[str, bytes]:
-    """The bundle with *pack*, if there is one, and the entry; anybody can read all of it.
+    """The bundle, with *pack* if given, and the assignment's entry. All of it is public.
 
-    Raises SetupError when Classroom 50 would not download the bundle.
+    Raises SetupError if the bundle is too large for Classroom 50.
     """
     made = dict(
         filled("classroom/classroom50", templates, course=course, pack=bool(pack), limits=LIMITS)
@@ -75,10 +75,10 @@ def classroom50_files(
     size = sum(len(data) for data in made.values())
     if size > MOST_BYTES:
         raise SetupError(
-            f"Classroom 50's bundle would have {size / 2**20:.1f} MiB, and its runner downloads no "
-            f"more than {MOST_BYTES // 2**20}",
-            fix="seal a smaller release, such as one for each section or one with --shared "
-            "versions, or leave --pack out and grade in the instructor's repository",
+            f"Classroom 50's bundle would have {size / 2**20:.1f} MiB, and its runner downloads at "
+            f"most {MOST_BYTES // 2**20} MiB",
+            fix="seal a smaller release, such as one per section or one with --shared versions, or "
+            "omit --pack and grade in the instructor's repository",
         )
     return made
 
@@ -97,21 +97,21 @@ def entry(course: Course, owner: str) -> Mapping[str, object]:
         **due,
         "mode": "individual",
         "autograder": "default",
-        # Otherwise every push is a submission, with a run of the autograder and a release each.
+        # Otherwise every push is a submission, and starts the autograder and makes a release.
         "submission_mode": "tag",
         "runtime": {"python": course.python, "runs-on": "ubuntu-latest"},
     }
 
 
 def setup_notes(course: Course) -> Iterator[str]:
-    """What an instructor should know who is used to other hosts."""
+    """Notes on where Classroom 50 differs from other hosts."""
     yield (
-        f"Classroom 50 has integer points, so points are multiplied by {course.scale}; it has no "
-        "late cut-off, and the latest submission counts"
+        f"Classroom 50 supports only integer points, so points are multiplied by {course.scale}; "
+        "it has no late cutoff, and the latest submission counts"
     )
     yield (
-        f"{ENTRY} sets submission_mode to tag: students submit with `gh student submit`, and a "
-        "plain push is not graded"
+        f"{ENTRY} sets submission_mode to tag: students submit with `gh student submit`; a plain "
+        "push is not graded"
     )
     yield (
         f"Classroom 50 ends a job after {LIMITS.job // 60} minutes: autograder.py takes at most "

@@ -1,4 +1,4 @@
-"""The folders of a class: templates for students, and the instructor's repository."""
+"""Writes a class's folders: the student template and repositories, and the instructor's."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ __all__ = ["Before", "Init", "Wishes", "before", "course_of", "init_classroom", 
 TEMPLATE, STUDENTS, INSTRUCTOR, BUNDLE = "student-template", "students", "instructor", "classroom50"
 ROSTER = "roster.csv"
 _NOBODY = "OWNER"
-"""In place of an organization that was not named."""
+"""Placeholder if no organization was given."""
 _TORCH = re.compile(r"^\s*(import|from) torch\b", re.M)
-"""In code; a text may mention it without anything that needs it."""
+"""An import in code; a text may mention torch without needing it."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,21 +61,22 @@ def init_classroom(
     pack: Path | None = None,
     done: Callable[[str], None] = lambda _: None,
 ) -> Init:
-    """Writes the template, every student's starting repository, and the instructor's.
+    """Writes the template, every student's starter repository, and the instructor's repository.
 
-    The template has the notebook itself where everybody shares one version, and otherwise a sample
-    with numbers of nobody's. The release goes into the instructor's repository alone, with what was
-    wished, for the next run. Files that are there are replaced, the roster aside; others stay, but
-    for a notebook that an earlier run put into the template.
+    If all students share one version, the template has the notebook itself; otherwise a sample
+    with numbers that belong to no student. Only the instructor's repository gets the release, and
+    the options for the next run. Existing files are replaced, except the roster; other files
+    stay, except a notebook that an earlier run put into the template. Raises SetupError for bad
+    options, and if *out* is a git repository.
     """
     release = load_release(release_file)
     course = course_of(release, wishes)
     _check_reachable(course.source, wishes)
     if out.exists() and (out / ".git").exists():
         raise SetupError(
-            "this folder is a git repository, and it would hold the release",
+            "this folder is a git repository, and it would contain the release",
             where=str(out),
-            fix="name a folder outside of it; only instructor/, private, may hold the release",
+            fix="choose a folder outside it; only instructor/, kept private, may hold the release",
         )
     check = wishes.host == "github"
     bundle = {} if check else _bundle(course, wishes, bank, pack, out / BUNDLE)
@@ -92,7 +93,7 @@ def init_classroom(
     instructor = instructor_files(course, bank.templates)
     roster = out / INSTRUCTOR / ROSTER
     unlisted = _unlisted(roster, release)
-    if not roster.exists():  # later it holds what the instructor wrote
+    if not roster.exists():  # the instructor may have edited it
         instructor[ROSTER] = _roster(release)
     instructor[KEPT] = kept_bytes(wishes, tuple(shown))
     _put(out / INSTRUCTOR, instructor)
@@ -103,37 +104,37 @@ def init_classroom(
 
 
 def _check_reachable(source: Source, wishes: Wishes) -> None:
-    """Raises SetupError where only this machine has the wheel that students are to install."""
+    """Raises SetupError if the wheel that students must install is only on this machine."""
     if source.wheel is not None and not wishes.grader_source.startswith("file:"):
         digest = source.url.rpartition("#")[2]
         raise SetupError(
-            "students can't install a wheel that is on this machine alone",
+            "students can't install a wheel that is only on this machine",
             where=str(source.wheel),
-            fix="upload it to where they can download it, such as a release of a repository, and "
-            f"name it with --grader-source https://HOST/{source.wheel.name}#{digest}",
+            fix="upload it, for example to a release of a repository, and pass "
+            f"--grader-source https://HOST/{source.wheel.name}#{digest}",
         )
 
 
 def _in_template(course: Course, notebooks: Notebooks) -> dict[str, bytes]:
-    """The notebook that everybody may have before it is known who they are."""
+    """The notebook in the template, which does not depend on the student; may be empty."""
     if course.shared:
         return {course.notebook: notebooks.of(of_version(course.shared))}
     return {course.sample: notebooks.of(sample_student())} if course.sample else {}
 
 
 def _cleared(template: Path, earlier: Before, shown: Mapping[str, bytes]) -> list[str]:
-    """Takes out what an earlier run put into the template and this one doesn't; says so.
+    """Removes notebooks that only an earlier run put into the template; returns a note.
 
-    Whoever started from it would work in a notebook that is not graded by this release.
+    Students who started from one would work in a notebook that this release does not grade.
     """
     gone = [n for n in earlier.notebooks if n not in shown and is_ours(template / n)]
     for name in gone:
         (template / name).unlink()
-    return [f"no longer part of the template, and removed: {', '.join(gone)}"] if gone else []
+    return [f"removed from the template: {', '.join(gone)}"] if gone else []
 
 
 def _unlisted(roster: Path, release: Release) -> list[str]:
-    """Students who would not be collected, as the roster that is kept has no line for them."""
+    """A note that names students without a line in the kept roster, who are not collected."""
     if not roster.exists():
         return []
     listed = {student.id for student in load_roster(roster)}
@@ -146,7 +147,7 @@ def _unlisted(roster: Path, release: Release) -> list[str]:
 
 
 def course_of(release: Release, wishes: Wishes) -> Course:
-    """What the files are filled in with."""
+    """The values for the templates; raises SetupError for bad options."""
     exam = release.exam
     owner, assignment = wishes.owner or _NOBODY, wishes.assignment or exam.id
     usual = f"https://github.com/{owner}/{exam.id}-{{id}}.git"
@@ -175,12 +176,12 @@ def course_of(release: Release, wishes: Wishes) -> Course:
         checked_for_classroom50(course)
     if course.shared or not wishes.sample:
         return course
-    # In a folder of its own: the only notebook in the top folder is the one that counts.
+    # In a separate folder, because the only notebook in the top folder is the one that counts.
     return replace(course, sample=f"sample/{Path(course.notebook).stem}-sample.ipynb")
 
 
 def _texts(data: object) -> Iterator[str]:
-    """Every text in plain data."""
+    """Yields every string in nested data."""
     if isinstance(data, str):
         yield data
     elif isinstance(data, Mapping):
@@ -190,7 +191,7 @@ def _texts(data: object) -> Iterator[str]:
 
 
 def _needs_cuda(release: Release) -> bool:
-    """Whether a part is put off on a runner without a GPU."""
+    """Whether a runner without a GPU has to defer a part."""
     student = next(iter(release.students.values()), None)
     if student is None or not any(p.solution for p in release.problems.values()):
         return False
@@ -211,7 +212,7 @@ def _roster(release: Release) -> bytes:
 def _bundle(
     course: Course, wishes: Wishes, bank: Bank, pack: Path | None, folder: Path
 ) -> Mapping[str, bytes]:
-    """Classroom 50's files, with *pack* or the one that an earlier run put into *folder*."""
+    """Classroom 50's files, with *pack* or else the pack of an earlier run in *folder*."""
     earlier = folder / PACK
     kept = earlier.read_bytes() if pack is None and earlier.exists() else b""
     sealed = kept if pack is None else _sealed(pack)
@@ -225,31 +226,29 @@ def _sealed(pack: Path) -> bytes:
         raise SetupError(
             "this is not a sealed pack, and the bundle is public",
             where=str(pack),
-            fix="name the file that `grader classroom seal` wrote",
+            fix="pass the file that `grader classroom seal` wrote",
         )
     return pack.read_bytes()
 
 
 def known_to_students(release: Release) -> Iterator[str]:
-    """Says which problems every student can look up: the package is theirs to install and read."""
+    """A note if problems come from the package's own bank, which students can read."""
     own = Bank((own_bank(),))
     known = [n for n, d in release.digests.items() if n in own.paths and own.digest(n) == d]
     if known:
         yield (
-            f"{len(known)} of {len(release.digests)} problems come with the package, which "
-            "students install: its formulas, right options and solution files are theirs to read; "
-            "for an exam that counts, use a bank of your own"
+            f"{len(known)} of {len(release.digests)} problems come with the package, so students "
+            "can read their formulas, right options and solutions; for an exam that counts, use "
+            "a private bank"
         )
 
 
 def _notes(course: Course, wishes: Wishes) -> list[str]:
     notes = [course.source.note] if course.source.note else []
     if not wishes.owner and not wishes.url:
-        notes.append(
-            f"students' repositories are looked for at {course.url}; see --owner and --url"
-        )
+        notes.append(f"students' repositories are expected at {course.url}; see --owner and --url")
     if course.torch:
-        notes.append("some part needs torch, so installing takes longer than a minute without it")
+        notes.append("some parts need torch, so installing takes more than a minute")
     if course.cuda:
         notes.append(
             f"some parts wait for a runner with the labels self-hosted and {course.gpu_label}"
@@ -260,21 +259,21 @@ def _notes(course: Course, wishes: Wishes) -> list[str]:
 
 
 def _of_versions(release: Release, course: Course) -> Iterator[str]:
-    """What the template shows, and what it can't hold."""
+    """Notes on what the template shows and what it can't contain."""
     if course.shared:
         yield (
-            f"everybody shares version {course.shared}, so the template holds the exam itself: let "
-            "nobody see it before the exam begins"
+            f"all students share version {course.shared}, so the template contains the exam "
+            "itself: keep it private until the exam begins"
         )
     elif course.sample:
         yield (
-            f"the template has a sample for practice, {course.sample}: the exam's problems with "
-            "other numbers; leave it out with --no-sample if they are to be new to students"
+            f"the template has a practice sample, {course.sample}: the exam's problems with other "
+            "numbers; if students must not see the problems before, pass --no-sample"
         )
     if not course.shared and (shared := versions_of(release)):
         yield (
-            f"there are several versions ({', '.join(shared)}), and a template can hold one: hand "
-            "the notebooks out, or render a release for each template"
+            f"the release has several versions ({', '.join(shared)}), and a template can contain "
+            "only one: hand out the notebooks, or render a release for each template"
         )
 
 

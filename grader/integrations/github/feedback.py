@@ -13,7 +13,7 @@ from grader.report import file_name
 def feedback_files(result: Result, results: Path) -> dict[str, bytes]:
     """README.md, which GitHub shows, and the page that `grader report` wrote in *results*.
 
-    Raises SetupError when there is no such page.
+    Raises SetupError if the page does not exist.
     """
     student = result.feedback.student.id
     page = results / "feedback" / file_name(student, ".html")
@@ -26,5 +26,5 @@ def feedback_files(result: Result, results: Path) -> dict[str, bytes]:
             fix="run `grader report` on these results first",
         ) from None
     text = summary_of(result)
-    text += "\nThe whole feedback is in `feedback.html`: download it and open it in a browser.\n"
+    text += "\nThe full feedback is in `feedback.html`: download it and open it in a browser.\n"
     return {"README.md": text.encode("utf-8", "replace"), "feedback.html": html}

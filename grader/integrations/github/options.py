@@ -1,4 +1,4 @@
-"""What an instructor said of a class, kept in the instructor's repository from run to run."""
+"""The options of `grader classroom init`, stored in the instructor's repository between runs."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from typing import Any
 from grader.errors import SetupError
 
 KEPT = "classroom.json"
-"""In the instructor's repository; nothing in it is secret."""
+"""File in the instructor's repository; nothing in it is secret."""
 SCHEMA = "systems-grader/classroom/v1"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wishes:
-    """What the instructor said of the class; empty where they left it to us."""
+    """The instructor's options; an empty one has a default that depends on the release."""
 
     host: str = "github"
     owner: str = ""
@@ -28,35 +28,35 @@ class Wishes:
     schedule: str = ""
     branch: str = "main"
     grader_source: str = ""
-    """What pip installs in students' and the instructor's repositories."""
+    """Where pip installs the grader from in students' and the instructor's repositories."""
     python: str = "3.12"
     gpu_label: str = "gpu"
     classroom: str = "CLASSROOM"
     assignment: str = ""
     scale: int = 100
     sample: bool = True
-    """Whether the template has a notebook for practice, where it can't have the exam's own."""
+    """Whether the template has a practice notebook if it can't have the exam's own."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Before:
-    """What an earlier run left in the instructor's repository."""
+    """What an earlier run stored in the instructor's repository."""
 
     wishes: Wishes = Wishes()
     notebooks: tuple[str, ...] = ()
-    """What it put into the template."""
+    """Notebooks that it put into the template."""
     lost: bool = False
-    """Whether there was a run of which nothing is kept."""
+    """Whether there was an earlier run that stored no options."""
 
 
 def before(instructor: Path) -> Before:
-    """What the earlier run was told; raises SetupError when that can't be read."""
+    """Reads what an earlier run stored. Raises SetupError if the file can't be read."""
     path = instructor / KEPT
     try:
         data = json.loads(path.read_bytes())
         if data["schema"] != SCHEMA:
             raise ValueError("another schema")
-        # Earlier versions kept the name of a package, which may be anybody's on an index.
+        # Earlier versions stored the name of a package, which anyone may own on an index.
         options = {n: v for n, v in data["options"].items() if n != "install"}
         return Before(
             wishes=Wishes(**_checked(options)),
@@ -66,9 +66,9 @@ def before(instructor: Path) -> Before:
         return Before(lost=(instructor / ".github" / "workflows").is_dir())
     except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
         raise SetupError(
-            "what an earlier run of `grader classroom init` was told can't be read",
+            "the options of an earlier run of `grader classroom init` can't be read",
             where=str(path),
-            fix="restore the file, or remove it and give all options again",
+            fix="restore the file, or remove it and pass all options again",
         ) from None
 
 
@@ -81,9 +81,9 @@ def _checked(options: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def merged(earlier: Before, given: Mapping[str, object]) -> tuple[Wishes, tuple[str, ...]]:
-    """The wishes of this run, and a note where it goes on with what an earlier one was told.
+    """The options of this run, and notes on options that it keeps from an earlier one.
 
-    *given* are those that were said this time, by name; an empty one takes an earlier one back.
+    *given* has the options of this run by name; an empty one resets an earlier one.
     """
     plain = Wishes()
     now: dict[str, Any] = {n: getattr(plain, n) if v == "" else v for n, v in given.items()}
@@ -92,19 +92,19 @@ def merged(earlier: Before, given: Mapping[str, object]) -> tuple[Wishes, tuple[
     notes = []
     if kept:
         notes.append(
-            f"kept from the run before:{options(kept)}; give an option again to change it"
-            + (", or '' to take it back" if any(isinstance(v, str) for _, v in kept) else "")
+            f"kept from the previous run:{options(kept)}; pass an option again to change it"
+            + (", or pass '' to reset it" if any(isinstance(v, str) for _, v in kept) else "")
         )
     if earlier.lost:
         notes.append(
-            f"this folder was made before options were kept in instructor/{KEPT}: those of the "
-            "run before, such as --deadline and --schedule, are gone unless you give them again"
+            f"an earlier version wrote this folder without instructor/{KEPT}: if you used "
+            "options such as --deadline and --schedule, pass them again"
         )
     return wishes, tuple(notes)
 
 
 def _told(wishes: Wishes) -> Iterator[tuple[str, object]]:
-    """What differs from what nobody said."""
+    """Yields name and value of each option that differs from its default."""
     plain = Wishes()
     for field in fields(Wishes):
         value = getattr(wishes, field.name)
@@ -113,7 +113,7 @@ def _told(wishes: Wishes) -> Iterator[tuple[str, object]]:
 
 
 def options(told: list[tuple[str, object]]) -> str:
-    """Names and values as options of the command, each with a space before it.
+    """Names and values as command-line options, each preceded by a space.
 
     >>> options([("schedule", "5 23 * * *"), ("sample", False)])
     " --schedule '5 23 * * *' --no-sample"
@@ -129,15 +129,15 @@ def options(told: list[tuple[str, object]]) -> str:
 
 
 def again(wishes: Wishes) -> str:
-    """The options that make the same files again in another folder."""
+    """The command-line options that write the same files in another folder."""
     return options([*_told(wishes)])
 
 
 def kept_bytes(wishes: Wishes, notebooks: tuple[str, ...]) -> bytes:
-    """The file that a later run reads."""
+    """Content of the file that a later run reads."""
     data = {
         "schema": SCHEMA,
-        "about": "What `grader classroom init` was told; it keeps to it when it runs again.",
+        "about": "The options of `grader classroom init`, which reuses them when it runs again.",
         "options": dict(_told(wishes)),
         "template_notebooks": list(notebooks),
     }

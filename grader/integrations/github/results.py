@@ -1,4 +1,4 @@
-"""GitHub Classroom's formats: what its autograding reporter reads, and `autograding.json`."""
+"""GitHub Classroom's formats: the autograding reporter's input, and `autograding.json`."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ from grader.words import points
 
 AUTOGRADING = ".github/classroom/autograding.json"
 RUNNERS = "runners"
-"""The output that has all runner ids, as the reporter's input wants them."""
+"""Name of the output that lists all runner ids for the reporter."""
 
-# Linux takes no longer string for one variable of a process, name and all.
+# Linux limits the length of an environment variable, including its name.
 _LONGEST_VARIABLE = 128 * 1024 - 256
 _LONGEST_REASON = 1000
 _VERSION = 3
@@ -28,46 +28,46 @@ _VERSION = 3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Runner:
-    """One problem, as the reporter is told of it."""
+    """One problem in the reporter's input."""
 
     id: str
-    """Letters and digits alone: with anything else the reporter misreports errors."""
+    """Only letters and digits: with other characters the reporter misreports errors."""
     payload: Mapping[str, object]
 
     @property
     def variable(self) -> str:
-        """The environment variable in which the reporter looks for it."""
+        """The environment variable that the reporter reads."""
         return f"{self.id.upper()}_RESULTS"
 
     @property
     def encoded(self) -> str:
-        """The payload as that variable wants it: base64 of JSON."""
+        """The variable's value: the payload as base64 of JSON."""
         data = json.dumps(self.payload, ensure_ascii=False, allow_nan=False)
         return base64.b64encode(data.encode()).decode("ascii")
 
 
 def runners(result: Result, *, partial: bool = False) -> tuple[Runner, ...]:
-    """A runner for every problem with something to earn.
+    """One runner for every problem with points to earn.
 
-    The reporter shows two totals, of which one counts passing tests and the other adds their
-    scores; so a problem's points are tests of equal weight, as many of them passing as points
-    were earned. Raises SetupError as `graded` does.
+    The reporter shows two totals: one counts passing tests, the other adds their scores. So that
+    both agree, a problem becomes tests of equal weight that pass in proportion to its points.
+    Raises SetupError as `graded` does.
     """
     found: list[Runner] = []
     scores = _Scores()
     for problem in graded(result, partial=partial):
         made = split(settled(problem))
         if made is not None:
-            # Once, and not again for every problem.
+            # Warnings are shown once, not for every problem.
             told = () if found else result.feedback.warnings
             found.append(_runner(problem, made, scores, result.feedback.refusal, told))
     return tuple(found)
 
 
 class _Scores:
-    """Scores of tests whose sum, as the reporter adds them up, is the exact one as it is written.
+    """Scores of tests whose floating-point sum in the reporter equals the exact sum.
 
-    Ten times 0.1 adds up to 0.9999999999999999, and that is what a class would read.
+    Otherwise ten times 0.1 would be shown as 0.9999999999999999.
     """
 
     def __init__(self) -> None:
@@ -75,7 +75,7 @@ class _Scores:
         self._sum = 0.0
 
     def of(self, step: Fraction) -> float | int:
-        """The score of one more test that is worth *step*."""
+        """The score of the next test that is worth *step*."""
         self._exact += step
         value, wanted = float(step), float(self._exact)
         if self._sum + value != wanted:
@@ -85,13 +85,13 @@ class _Scores:
 
 
 def outputs(found: Iterable[Runner]) -> dict[str, str]:
-    """The step's outputs: a name for every runner, and `runners` for the reporter's input."""
+    """The step's outputs: one per runner, and `runners` with their ids."""
     listing = list(found)
     return {**{one.id: one.encoded for one in listing}, RUNNERS: ",".join(r.id for r in listing)}
 
 
 def github(result: Result, *, partial: bool = False) -> Exported:
-    """The reporter's JSON of every problem, to be looked at or to be sent by another program."""
+    """The reporter's JSON for every problem, for inspection or for other programs."""
     made = runners(result, partial=partial)
     files = {
         f"{one.id}.json": _json({"variable": one.variable, "payload": one.payload}) for one in made
@@ -101,19 +101,19 @@ def github(result: Result, *, partial: bool = False) -> Exported:
 
 
 def notes(result: Result, *, partial: bool = False) -> tuple[str, ...]:
-    """What the reporter's format can't hold of *result*."""
+    """Notes on what the reporter's format can't represent of *result*."""
     problems = graded(result, partial=partial)
     said = list(left_out(result))
     for problem in problems:
         made = split(settled(problem))
         if made is not None and not made.exact:
             said.append(
-                f"problem {problem.number} earned {problem.points:.7g} points and is sent as "
-                f"{made.points:.7g}: the reporter counts tests of equal weight"
+                f"problem {problem.number} earned {problem.points:.7g} points, exported as "
+                f"{made.points:.7g}, because the reporter counts tests of equal weight"
             )
     nothing = [f"q{p.number}" for p in problems if settled(p) and split(settled(p)) is None]
     if nothing:
-        said.append(f"not sent, as nothing can be earned there: {listed(nothing)}")
+        said.append(f"left out because they are worth no points: {listed(nothing)}")
     return tuple(said)
 
 
@@ -139,7 +139,7 @@ def _runner(
     waiting = open_parts([problem])
     said = [f"warning: {text}" for text in warnings]
     if waiting:
-        said.append(f"still open, and not counted: {', '.join(waiting)}")
+        said.append(f"still open and not counted: {', '.join(waiting)}")
     if said:
         payload["message"] = inert_line("; ".join(said))
     runner = Runner(id=number, payload=payload)
@@ -153,7 +153,7 @@ def _runner(
 def _tests(
     one: Quanta, made: Split, problem: ShownProblem, scores: _Scores
 ) -> list[dict[str, object]]:
-    """Passing ones first; why is told with the first that does not pass."""
+    """The tests, passing ones first; the first failing one has the reason."""
     name = one.part.name if one.part else f"problem {problem.number}"
     earned = points(one.part.points if one.part else problem.points)
     worth = points(one.part.max_points if one.part else float(made.step * one.total))
@@ -171,7 +171,7 @@ def _tests(
                 "message": None,
                 "test_code": why if count == one.passed + 1 else "",
                 "filename": "",
-                # Anything else but zero is printed as a line number, its absence too.
+                # The reporter prints any other value, and a missing one, as a line number.
                 "line_no": 0,
                 "duration": 0,
             }
@@ -191,7 +191,7 @@ def _number(value: float) -> float | int:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Check:
-    """A test of `autograding.json`: a command that exits with 0, or prints what is expected."""
+    """A test in `autograding.json`: a command that must exit with 0 or print expected output."""
 
     name: str
     run: str
@@ -204,9 +204,9 @@ class Check:
 
 
 def autograding(checks: Sequence[Check]) -> Exported:
-    """`.github/classroom/autograding.json`, as GitHub's education/autograding action reads it.
+    """`.github/classroom/autograding.json` for GitHub's education/autograding action.
 
-    Raises SetupError for what that action would misunderstand.
+    Raises SetupError for values that the action would misread.
     """
     return Exported(files={AUTOGRADING: _json({"tests": [_check(one) for one in checks]})})
 

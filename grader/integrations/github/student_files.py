@@ -1,4 +1,4 @@
-"""Files for the student's own repository that are the same for every exam."""
+"""Files for students' repositories that are the same for every exam."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ TEST_EXAM = "test_exam.py"
 
 
 def test_exam_source(templates: tuple[Path, ...]) -> str:
-    """The text of `test_exam.py`: the public checks as plain pytest, a test for every part.
+    """The text of `test_exam.py`: the public checks as pytest, one test per part.
 
-    It goes beside the one notebook of a repository as it is. *templates* are a bank's folders of
-    templates, searched in order, so that a course may put its own in their place.
+    The file goes next to the notebook of a repository. *templates* are folders that are searched
+    in order, so that a course can override the template. Raises SetupError if it is missing.
     """
     for folder in templates:
         path = folder / "classroom" / TEST_EXAM
@@ -29,7 +29,7 @@ def test_exam_source(templates: tuple[Path, ...]) -> str:
 
 
 def is_ours(path: Path) -> bool:
-    """Whether a notebook that was rendered here lies at *path*, whatever was done to it since."""
+    """Whether the file at *path* is a notebook that this package rendered, even if edited since."""
     try:
         found = read(path.read_bytes()).metadata.get("grader")
     except (OSError, SubmissionError):

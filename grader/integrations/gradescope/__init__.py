@@ -1,1 +1,1 @@
-"""Gradescope from both sides: making its autograder, and being it."""
+"""Gradescope: building the autograder zip, and grading in Gradescope's container."""

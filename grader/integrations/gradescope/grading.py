@@ -35,13 +35,14 @@ from grader.text.escape import one_line
 from grader.words import counted, points
 
 OURS_MB, OURS_WITH_TORCH_MB = 300, 550
-"""Of the container's memory: for the grader, the parent of kernels, and a kernel before its first
-cell. With torch, the first two import it as well: the grader runs the solution on hidden inputs."""
+"""Megabytes of the container's memory that are reserved for the grader, the parent process of
+kernels, and a kernel before its first cell. With torch, the first two import it as well, because
+the grader runs the solution on hidden inputs."""
 LEAST_MB = 200
-"""For what student code needs of its own."""
+"""Megabytes that student code gets at least."""
 CELL_SECONDS = 60.0
 SHARE = 0.6
-"""Of the time, for the cells of the notebook; the rest is for starting and for hidden cases."""
+"""Share of the time for the notebook's cells; the rest is for startup and hidden cases."""
 
 log = logging.getLogger("grader.gradescope")
 log.addHandler(logging.NullHandler())
@@ -49,7 +50,7 @@ log.addHandler(logging.NullHandler())
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _How:
-    """What `settings.json` of the zip says."""
+    """The settings in the zip's `settings.json`."""
 
     tiers: Tiers
     solutions: bool
@@ -61,7 +62,7 @@ class _How:
     sandbox: str
 
     def settings(self, share: int) -> Settings:
-        """For one of *share* runs that have to fit into the time."""
+        """The settings for each of *share* runs, which together must fit into the time."""
         whole = SHARE * seconds(self.minutes) / share
         ours = OURS_WITH_TORCH_MB if self.torch else OURS_MB
         return Settings(
@@ -78,19 +79,19 @@ class _How:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Done:
-    """What came of it."""
+    """The result of one autograder run."""
 
     data: bytes
-    """`results.json`."""
+    """Content of `results.json`."""
     sentence: str
-    """For the instructor, who alone sees what the autograder prints."""
+    """Printed by the autograder, which only the instructor sees."""
 
 
 def autograde(root: Path) -> Done:
-    """Grades what lies in *root*, and writes its `results/results.json`.
+    """Grades the submission in *root*, and writes its `results/results.json`.
 
-    Never raises for what a student or Gradescope did; for a fault of ours the file says so, and
-    has no score.
+    Does not raise: if the submission can't be graded, or an internal error occurs, the file says
+    so and has no score.
     """
     metadata: Mapping[str, Any] = {}
     try:
@@ -103,8 +104,8 @@ def autograde(root: Path) -> Done:
         if not isinstance(error, GraderError):
             log.exception("grading failed")
         sentence = (
-            "Your submission could not be graded. This is not your fault and costs no points: "
-            "tell your instructor."
+            "Your submission could not be graded because of an internal error. This is not your "
+            "fault, and no points are deducted. Tell your instructor."
         )
         done = replace(_nothing(sentence, metadata), sentence=f"not graded: {error}")
     write_whole(root / "results" / FILE, done.data)
@@ -122,19 +123,18 @@ def _graded(root: Path, how: _How, metadata: Mapping[str, Any]) -> Done:
     if not students:
         who = named(metadata)
         return _nothing(
-            f"Not graded: the exam has no notebook for {who}. This costs no points. Ask your "
-            "instructor to put this e-mail, or this number, on the roster, to render the exam "
-            "again, and to upload the autograder that is made of it.",
+            f"Not graded: the exam has no notebook for {who}. No points are deducted. Ask your "
+            "instructor to add this e-mail or number to the roster, render the exam again, and "
+            "upload the new autograder.",
             metadata,
         )
     versions = {release.students[student].version for student in students} - {""}
     chosen = choose(root / "submission", release.id, students, versions)
     if chosen is None:
         return _nothing(
-            "Not graded: there is no notebook in what you handed in. Hand in the file that ends "
-            "in .ipynb.",
+            "Not graded: your submission contains no notebook. Submit the file that ends in "
+            ".ipynb.",
             metadata,
-            score=0.0,
         )
     return _result(release, source, how, metadata, students, chosen)
 
@@ -147,7 +147,7 @@ def _result(
     students: Sequence[str],
     chosen: Chosen,
 ) -> Done:
-    # A group has one notebook, which has the numbers of one of them.
+    # A group submits one notebook, which has the numbers of one member.
     whose = [chosen.student] if chosen.student is not None else list(students)
     settings = how.settings(len(whose))
     results = [
@@ -166,39 +166,39 @@ def _result(
 
 
 def _sentence(result: Result) -> str:
-    """The total, and why there is less of it than could be."""
+    """The total, and why parts are open, if any are."""
     shown = result.feedback
     told = f"{shown.student.id}: {points(shown.score)} of {points(shown.max_score)} points"
     parts = [part for problem in shown.problems for part in problem.parts if part.points is None]
     if not parts:
         return told
     count = counted(len(parts), "part is", "parts are")
-    return f"{told}; {count} open, {parts[0].name} as: {one_line(parts[0].why, 200)}"
+    return f"{told}; {count} open. {parts[0].name}: {one_line(parts[0].why, 200)}"
 
 
 def _paper(best: Result, students: Sequence[str]) -> str:
     if len(students) < 2:
         return ""
-    return f"Graded by the numbers of {best.feedback.student.id}, for all of you."
+    return f"Graded with the numbers of {best.feedback.student.id}, for the whole group."
 
 
-def _nothing(sentence: str, metadata: Mapping[str, Any], score: float | None = None) -> Done:
-    """That nothing was graded; it does not count for the limit."""
+def _nothing(sentence: str, metadata: Mapping[str, Any]) -> Done:
+    """A result without a score, which does not count toward the submission limit."""
     try:
         counted = counted_before(metadata)
     except SetupError:
         counted = ()
-    return Done(data=not_graded(sentence, counted=counted, score=score), sentence=sentence)
+    return Done(data=not_graded(sentence, counted=counted), sentence=sentence)
 
 
 def _metadata(root: Path) -> Mapping[str, Any]:
     path = root / "submission_metadata.json"
-    return _json(path, "it is Gradescope's; run this where it lies")
+    return _json(path, "run this in Gradescope's container, which provides the file")
 
 
 def _how(source: Path) -> _How:
     path = source / SETTINGS
-    data = _json(path, "upload the zip that `grader classroom gradescope` makes")
+    data = _json(path, "upload the zip that `grader classroom gradescope` writes")
     try:
         return _How(
             tiers=Tiers(**{name: Visible(tier) for name, tier in data["tiers"].items()}),
@@ -212,9 +212,9 @@ def _how(source: Path) -> _How:
         )
     except (KeyError, TypeError, ValueError, IndexError):
         raise SetupError(
-            "the settings can't be understood",
+            "the settings are not in the expected format",
             where=str(path),
-            fix="upload the zip that `grader classroom gradescope` makes",
+            fix="upload the zip that `grader classroom gradescope` writes",
         ) from None
 
 
@@ -224,5 +224,5 @@ def _json(path: Path, fix: str) -> Mapping[str, Any]:
     except (OSError, ValueError):
         data = None
     if not isinstance(data, dict):
-        raise SetupError("this is not there, or not JSON", where=str(path), fix=fix)
+        raise SetupError("the file is missing or is not JSON", where=str(path), fix=fix)
     return data

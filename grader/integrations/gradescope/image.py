@@ -1,4 +1,4 @@
-"""Gradescope's autograder: the files of its zip, and the zip itself."""
+"""The zip of a Gradescope autograder, and the files in it."""
 
 from __future__ import annotations
 
@@ -18,48 +18,48 @@ RELEASE, SETTINGS, EARLY, WHEELS = "release.json", "settings.json", "not-finishe
 INTERPRETER = "python.tar.gz"
 EXECUTABLE = ("setup.sh", "run_autograder")
 SPARE_SECONDS = 30
-"""Of Gradescope's own limit, so that ours is reached first and leaves a result."""
+"""How much earlier than Gradescope the grader stops, so that it can still write a result."""
 PYTHONS = ("3.12", "3.13", "3.11")
-"""In the order in which they are looked for."""
+"""In order of preference."""
 OLDEST = "3.11"
 PLAIN_MB, TORCH_MB = 768, 1536
-"""Of Gradescope's containers, the smallest that an exam runs in, without and with torch."""
+"""Memory of the smallest Gradescope container that an exam runs in, without and with torch."""
 
 _DATE = (1980, 1, 1, 0, 0, 0)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Autograder:
-    """What an autograder is made of."""
+    """Content and options of an autograder."""
 
     title: str
     install: str
-    """The grader, as a line for pip; a path is that of a wheel in the zip."""
+    """The grader as a requirement for pip; a path names a wheel in the zip."""
     torch: bool
-    """Whether a part needs it."""
+    """Whether a part needs torch."""
     tiers: Tiers
     solutions: bool
-    """Whether accepted answers go into the results, for whom the tier says."""
+    """Whether the results contain accepted answers, visible as `tiers.solutions` says."""
     rate: tuple[int, float] | None
-    """At most so many submissions within so many minutes; None without a limit."""
+    """Maximum number of submissions, and the period in minutes; None for no limit."""
     minutes: float = 10.0
-    """After which Gradescope ends a run."""
+    """Minutes after which Gradescope ends a run."""
     memory_mb: int | None = None
-    """What its container has; None for the smallest that such an exam needs."""
+    """Memory of the container in MB; None for the smallest that such an exam needs."""
     sandbox: str = "required:user"
     text_format: TextFormat = TextFormat.TEXT
     offline: bool = False
-    """Whether every package is among the wheels."""
+    """Whether the zip has a wheel of every package that is needed."""
     wheels: Mapping[str, bytes] = field(default_factory=dict)
-    """By file name."""
+    """Content by file name."""
     python: str = PYTHONS[0]
-    """The version that wheels and interpreter are for."""
+    """The Python version of wheels and interpreter."""
     interpreter: bytes = b""
-    """A Python that runs where it is unpacked, as a .tar.gz; empty without one."""
+    """A relocatable Python as a .tar.gz; empty if there is none."""
 
     @property
     def settings(self) -> bytes:
-        """What `run_autograder` reads, as JSON."""
+        """Content of `settings.json`, which `run_autograder` reads."""
         data = {
             "tiers": {
                 "marks": self.tiers.marks.value,
@@ -78,9 +78,9 @@ class Autograder:
 
 
 def autograder_zip(one: Autograder, release: bytes, templates: tuple[Path, ...]) -> bytes:
-    """The zip that an instructor uploads. **Secret**: it holds the release.
+    """The zip that an instructor uploads. **Secret**: it contains the release.
 
-    The same bytes for the same arguments.
+    Returns the same bytes for the same arguments. Raises SetupError if a template is missing.
     """
     # Wheels of compiled packages are for one version of Python.
     versions = (one.python,) if one.offline else PYTHONS
@@ -105,8 +105,8 @@ def autograder_zip(one: Autograder, release: bytes, templates: tuple[Path, ...])
         RELEASE: release,
         SETTINGS: one.settings,
         EARLY: not_graded(
-            "Your submission was not graded to the end. This is not your fault and costs no "
-            "points: submit again, and tell your instructor if it stays like this."
+            "Grading of your submission did not finish. This is not your fault, and no points "
+            "are deducted. Submit again, and tell your instructor if this happens again."
         ),
         **{f"{WHEELS}/{name}": data for name, data in one.wheels.items()},
         **({INTERPRETER: one.interpreter} if one.interpreter else {}),
@@ -120,7 +120,7 @@ def autograder_zip(one: Autograder, release: bytes, templates: tuple[Path, ...])
 
 
 def seconds(minutes: float) -> int:
-    """How long `run_autograder` may take."""
+    """The time limit of `run_autograder` in seconds."""
     return max(SPARE_SECONDS, round(60 * minutes) - SPARE_SECONDS)
 
 
@@ -129,7 +129,7 @@ def _zipped(files: Mapping[str, bytes]) -> bytes:
     with zipfile.ZipFile(target, "w", zipfile.ZIP_DEFLATED) as archive:
         for name in sorted(files):
             entry = zipfile.ZipInfo(name, _DATE)
-            entry.create_system = 3  # Unix, so that the permissions count
+            entry.create_system = 3  # Unix, so that the permissions apply
             mode = 0o755 if name in EXECUTABLE else 0o600 if name == RELEASE else 0o644
             entry.external_attr = (0o100000 | mode) << 16
             entry.compress_type = zipfile.ZIP_DEFLATED

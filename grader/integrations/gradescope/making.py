@@ -1,4 +1,4 @@
-"""A release to Gradescope's autograder."""
+"""Builds the Gradescope autograder of a release."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ _LARGE = 100_000_000
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Made:
-    """A zip on disk."""
+    """A zip that was written."""
 
     release: str
     bytes: int
@@ -49,11 +49,11 @@ def make_autograder(
 ) -> Made:
     """Writes the zip of the release in *release_file* to *out*.
 
-    *wished* has what the instructor chose; title and packages are the release's. With *wheels*,
-    those in the folder are in it, and this package's is installed if it is among them; otherwise
-    *grader_source* says where it comes from. With *interpreter*, the Python in that file is in it;
-    *offline*, so is every other package that is needed, fetched now. Raises SetupError when one
-    can't be had.
+    *wished* has the instructor's options; title and packages come from the release. The zip
+    includes the wheels in the folder *wheels*, and installs this package's wheel if it is among
+    them; otherwise pip installs it from *grader_source*. It also includes the Python in the
+    archive *interpreter*, and with *offline* every other package that is needed, which are
+    downloaded now. Raises SetupError if a package can't be downloaded or read.
     """
     release = load_release(release_file)
     packages = dict(_wheels(wheels)) if wheels is not None else {}
@@ -88,9 +88,9 @@ def _wheels(folder: Path) -> Iterator[tuple[str, bytes]]:
     found = sorted(folder.glob("*.whl")) if folder.is_dir() else []
     if not found:
         raise SetupError(
-            "there are no wheels here",
+            "the folder contains no wheels",
             where=str(folder),
-            fix="make this package's with `pip wheel --no-deps --wheel-dir DIR PATH`",
+            fix="build this package's wheel with `pip wheel --no-deps --wheel-dir DIR PATH`",
         )
     for path in found:
         yield path.name, path.read_bytes()
@@ -103,15 +103,15 @@ def _own_wheel(folder: Path | None, names: Iterable[str]) -> Source | None:
         return None
     if len(own) > 1:
         raise SetupError(
-            f"there are {len(own)} wheels of this package here: {', '.join(own)}",
+            f"the folder contains {len(own)} wheels of this package: {', '.join(own)}",
             where=str(folder),
-            fix="leave the one that is to be installed",
+            fix="keep only the one to install",
         )
     return source_of(str(folder / own[0]))
 
 
 def _built(source: Source) -> tuple[str, bytes]:
-    """This package's wheel, downloaded or built from *source*: its name and its bytes."""
+    """Name and content of this package's wheel, downloaded or built from *source*."""
     with tempfile.TemporaryDirectory(prefix="grader-wheel-") as folder:
         _pip("wheel", "--no-deps", "--wheel-dir", folder, source.requirement())
         (path,) = Path(folder).glob("*.whl")
@@ -119,7 +119,7 @@ def _built(source: Source) -> tuple[str, bytes]:
 
 
 def _pip(command: str, *words: str) -> None:
-    """Runs pip; raises SetupError with its own reason."""
+    """Runs pip; raises SetupError with pip's reason if it fails."""
     quiet = ("--quiet", "--disable-pip-version-check")
     done = subprocess.run(  # noqa: S603
         [sys.executable, "-m", "pip", command, *quiet, *words],
@@ -131,38 +131,38 @@ def _pip(command: str, *words: str) -> None:
         last = [line for line in done.stderr.splitlines() if line.startswith("ERROR:")]
         raise SetupError(
             f"pip can't get every package: {last[0][7:] if last else f'see pip {command}'}",
-            fix="build this package's wheel with `pip wheel --no-deps` and name its folder "
-            "with --wheels, or leave --offline out",
+            fix="build this package's wheel with `pip wheel --no-deps` and pass its folder "
+            "as --wheels, or omit --offline",
         )
 
 
 def _interpreter(path: Path, version: str) -> bytes:
-    """The archive in *path*, which has a Python of that version as `setup.sh` looks for it."""
+    """The archive in *path*; raises SetupError unless it has a Python of that version."""
     wanted = f"bin/python{version}"
     fix = (
-        f"name an `install_only` archive of python-build-standalone, of Python {version} for Linux "
-        "on x86-64; --python chooses another version"
+        f"pass an `install_only` archive of python-build-standalone for Python {version}, Linux, "
+        "x86-64; --python chooses another version"
     )
     try:
         with tarfile.open(path, "r:gz") as archive:
-            # Its top folder is left out when it is unpacked.
+            # Unpacking strips the top folder.
             inside = {name.partition("/")[2] for name in archive.getnames()}
         data = path.read_bytes()
     except (OSError, tarfile.TarError, EOFError, zlib.error):
-        raise SetupError("this is no .tar.gz that can be read", where=str(path), fix=fix) from None
+        raise SetupError("this is not a valid .tar.gz", where=str(path), fix=fix) from None
     if wanted not in inside:
-        raise SetupError(f"there is no {wanted} in this archive", where=str(path), fix=fix)
+        raise SetupError(f"the archive does not contain {wanted}", where=str(path), fix=fix)
     return data
 
 
 def _completed(one: Autograder, packages: Mapping[str, bytes]) -> dict[str, bytes]:
-    """The wheels of everything that is installed, for the image's Python."""
+    """The wheels of all packages that the image installs, by file name."""
     with tempfile.TemporaryDirectory(prefix="grader-wheels-") as folder:
         given, target = Path(folder) / "given", Path(folder) / "all"
         given.mkdir()
         for name, data in packages.items():
             (given / name).write_bytes(data)
-        # With pip, an image needs nothing but a Python.
+        # With pip included, the image needs only a Python.
         wanted = [str(given / Path(one.install).name), "pip", *(["torch"] if one.torch else [])]
         extra = ("--extra-index-url", "https://download.pytorch.org/whl/cpu") if one.torch else ()
         _pip(
@@ -178,29 +178,29 @@ def _completed(one: Autograder, packages: Mapping[str, bytes]) -> dict[str, byte
 
 def _notes(release: Release, one: Autograder, size: int, cuda: bool) -> Iterator[str]:
     if not one.install.startswith("./"):
-        yield f"setup.sh installs {one.install}; where the image can't reach that, see --wheels"
+        yield f"setup.sh installs {one.install}; if the image can't reach that, see --wheels"
     bare = [s.id for s in release.students.values() if "@" not in s.id + s.email]
     if bare:
         some = ", ".join(bare[:3]) + (", …" if len(bare) > 3 else "")
         yield (
-            f"{len(bare)} of {counted(len(release.students), 'student')} without an e-mail on the "
-            f"roster ({some}): they are known there by their id alone, as a number, as a whole "
-            "e-mail or as what stands before its @"
+            f"{len(bare)} of {counted(len(release.students), 'student')} have no e-mail on the "
+            f"roster ({some}): Gradescope must know them by their id, as user number, as e-mail, "
+            "or as the part of the e-mail before the @"
         )
     if one.torch:
-        yield f"some part needs torch: choose a container with at least {TORCH_MB / 1024:g} GB"
+        yield f"some parts need torch: choose a container with at least {TORCH_MB / 1024:g} GB"
     if cuda:
-        yield "some parts need a GPU, which Gradescope has not: they stay open, without a score"
+        yield "some parts need a GPU, which Gradescope does not have: they stay open, unscored"
     if talking(release):
         yield (
-            "some parts talk between processes over 127.0.0.1, for which containers there have no "
-            "network of their own: code of such a part that is not right stays open, without a "
-            "score"
+            "some parts communicate between processes over 127.0.0.1, which needs a network that "
+            "Gradescope's containers can't isolate: if the code of such a part fails, the part "
+            "stays open, unscored"
         )
     if any(part.kind == "explanation" for p in release.problems.values() for part in p.parts):
-        yield "parts that a person grades stay open there, without a score"
+        yield "manually graded parts stay open there, unscored"
     if size > _LARGE:
-        yield f"the zip has {size / 1e6:.0f} MB; Gradescope may refuse more than 100"
+        yield f"the zip has {size / 1e6:.0f} MB; Gradescope may reject more than 100 MB"
     hidden = [one.tiers.marks, *([one.tiers.solutions] if one.solutions else [])]
     if any(tier is not Visible.ALWAYS for tier in hidden):
         yield "Gradescope hides the total from students while any test is hidden from them"

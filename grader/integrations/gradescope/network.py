@@ -1,4 +1,4 @@
-"""What a container without a network of its own can't judge."""
+"""Code that communicates between processes, where the container can't isolate a network."""
 
 from __future__ import annotations
 
@@ -10,31 +10,31 @@ from grader.model.result import ShownPart, ShownProblem
 from grader.runtime.sandbox import choose
 
 _WHY = (
-    "Your code talks between processes over 127.0.0.1, which is not possible where this was "
-    "graded. This costs no points: your instructor grades it elsewhere."
+    "Your code communicates between processes over 127.0.0.1, which is not possible in this "
+    "autograder. No points are deducted; your instructor grades this part elsewhere."
 )
 
 
 def talking(release: Release) -> frozenset[str]:
-    """The problems whose code talks between processes."""
+    """The ids of problems whose code communicates between processes."""
     return frozenset(name for name, one in release.problems.items() if "loopback" in one.needs)
 
 
 def has_loopback(sandbox: str) -> bool:
-    """Whether student code that is kept in by *sandbox* can talk to itself over 127.0.0.1.
+    """Whether student code in the sandbox *sandbox* can use 127.0.0.1.
 
-    It can in a network of its own. Where there is none, it would be that of the whole container,
-    and so the filter refuses it. Raises SetupError when the sandbox lacks what it must have.
+    It can if the sandbox has its own network. Otherwise the system-call filter refuses it,
+    because the network would be the whole container's. Raises SetupError if a required layer of
+    the sandbox is missing.
     """
     plan = choose(sandbox).sandbox.plan(loopback=True)
     return plan["loopback"] or plan["filter"] is None
 
 
 def left_open(result: Result, release: Release) -> Result:
-    """*result* without the points of code that lost some, perhaps for lack of a network.
+    """*result* with code parts left open that may have lost points for lack of a network.
 
-    Of problems that need it alone. What is right stays so, and what was left blank is worth
-    nothing anywhere.
+    Changes only problems that need a network. Full marks stay, and blank parts stay at zero.
     """
     needing = talking(release)
     feedback = result.feedback

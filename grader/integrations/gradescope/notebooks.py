@@ -1,4 +1,4 @@
-"""Which of the files that were handed in is the notebook to grade."""
+"""Chooses the notebook to grade among the submitted files."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from grader.model import SAMPLE
 from grader.notebook.self_description import About, whose
 
 MOST = 20
-"""Notebooks that are looked into."""
+"""Notebooks of one submission that are read."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chosen:
-    """A notebook that was handed in."""
+    """The submitted notebook to grade."""
 
     data: bytes
     student: str | None
-    """Of those who handed in, whose it says it is; None when it says nothing."""
+    """The submitter whom the notebook names; None if it names none of them."""
     note: str
-    """What was said of the others; empty when it is the only one."""
+    """A sentence about the other notebooks; empty if there are none."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,11 +42,12 @@ class _Candidate:
 def choose(
     folder: Path, release: str, students: Collection[str], versions: Collection[str] = ()
 ) -> Chosen | None:
-    """The notebook in *folder* that is the exam *release* of one of *students*; None without one.
+    """The notebook in *folder* that belongs to *release* and one of *students*; None if none does.
 
-    One of the shared *versions* that they have is theirs too, and the sample is nobody's. What a
-    notebook says of itself only decides between several. Raises SubmissionError with a sentence for
-    the student when there is one that can't even be opened.
+    Notebooks of the shared *versions* belong to the students too; the practice sample belongs to
+    nobody. What a notebook says about itself only decides between several. Raises
+    SubmissionError with a sentence for the student if there are only notebooks that can't be
+    opened.
     """
     trouble: SubmissionError | None = None
     candidates = []
@@ -74,7 +75,7 @@ def choose(
     def fit(one: _Candidate) -> tuple[bool, bool, bool, bool, float, str]:
         ours = one.release == release
         whose = ours and (names_one(one) or one.version in versions)
-        # With equal times, as a zip may give them, the same one every time.
+        # The name breaks ties: files from a zip can have equal times.
         name = str(one.found.name)
         return one.version != SAMPLE, whose, ours, one.readable, one.found.time, name
 
@@ -93,7 +94,7 @@ def _candidate(found: Found) -> _Candidate:
     try:
         about, readable = whose(notebook.read(data)), True
     except SubmissionError:
-        about, readable = About(), False  # grading says what is wrong with it
+        about, readable = About(), False  # grading reports what is wrong with it
     return _Candidate(
         found=found,
         data=data,
@@ -116,6 +117,6 @@ def _note(best: _Candidate, others: list[_Candidate]) -> str:
     names = ", ".join(short(PurePosixPath(one.found.name)) for one in others[:5])
     more = ", …" if len(others) > 5 else ""
     return (
-        f"You handed in {len(others) + 1} notebooks. {short(best.found.name)} is graded, "
-        f"not {names}{more}. Hand in one alone to choose another."
+        f"You submitted {len(others) + 1} notebooks. {short(best.found.name)} is graded, "
+        f"not {names}{more}. To choose another, submit it alone."
     )

@@ -9,16 +9,16 @@ from grader.model import Student
 
 
 class People:
-    """The students of a release, found by what Gradescope knows of people."""
+    """Finds a release's students by what Gradescope knows about its users."""
 
     def __init__(self, students: Mapping[str, Student]):
         self._by_email = _unique((s.email, s.id) for s in students.values() if s.email)
         self._by_id = _unique((name, name) for name in students)
-        # Where the roster has an e-mail, it alone counts: another domain is another person.
+        # If the roster has an e-mail, only it counts: another domain is another person.
         self._bare = {s.id for s in students.values() if not s.email}
 
     def of(self, metadata: Mapping[str, Any]) -> tuple[str, ...]:
-        """The ids of everybody who handed this in together, as far as the release has them."""
+        """The ids of all submitters that the release has, without duplicates."""
         found = (self._find(user) for user in users_of(metadata))
         return tuple(dict.fromkeys(name for name in found if name is not None))
 
@@ -34,13 +34,13 @@ class People:
 
 
 def users_of(metadata: Mapping[str, Any]) -> list[Mapping[str, Any]]:
-    """What Gradescope says of everybody who handed in."""
+    """Gradescope's records of all submitters."""
     listed = metadata.get("users")
     return [one for one in listed if isinstance(one, dict)] if isinstance(listed, list) else []
 
 
 def named(metadata: Mapping[str, Any]) -> str:
-    """Everybody who handed in, as an instructor would look for them."""
+    """The e-mails or user numbers of all submitters, for a message."""
     shown = (_text(u.get("email")) or f"user {_text(u.get('id'))}" for u in users_of(metadata))
     return ", ".join(shown) or "nobody"
 
@@ -50,7 +50,7 @@ def _text(value: object) -> str:
 
 
 def _unique(pairs: Iterator[tuple[str, str]]) -> dict[str, str]:
-    """Folded names to ids; a name of two students belongs to neither."""
+    """Maps folded names to ids; drops names that two students share."""
     found: dict[str, str] = {}
     twice: set[str] = set()
     for name, student in pairs:

@@ -20,7 +20,7 @@ FILE = "results.json"
 
 
 class Visible(StrEnum):
-    """Who sees a line, and from when on."""
+    """Who sees an entry, and from when on."""
 
     ALWAYS = "visible"
     AFTER_DUE = "after_due_date"
@@ -29,7 +29,7 @@ class Visible(StrEnum):
 
 
 class TextFormat(StrEnum):
-    """How Gradescope shows a text."""
+    """How Gradescope renders text."""
 
     TEXT = "text"
     MARKDOWN = "md"
@@ -37,12 +37,12 @@ class TextFormat(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Tiers:
-    """Who sees what. While any line is hidden, Gradescope hides the total from students too."""
+    """Who sees what. While any test is hidden from students, Gradescope hides the total too."""
 
     marks: Visible = Visible.ALWAYS
     """Points, verdicts and reasons."""
     solutions: Visible = Visible.AFTER_PUBLISHED
-    """Accepted answers and worked solutions, once the exam's own feedback is published."""
+    """Accepted answers and worked solutions, which exist once the feedback is published."""
     output: Visible = Visible.STAFF
     """What the autograder prints."""
 
@@ -57,10 +57,10 @@ def results_json(
 ) -> bytes:
     """`results.json` of one submission.
 
-    An open part has no score there, and the text says that it waits; while all are open there is
-    no score at all. *above* is said above everything else, in plain text. *counted* are the times
-    of the runs that count for the limit, this one among them, to be read by `too_soon` in the next.
-    Raises SetupError while the submission waits to be graded: that is no result.
+    An open part has no score, and the text lists it; while all parts are open, there is no total
+    score either. *above* is plain text that precedes everything else. *counted* holds the times of
+    the runs that count toward the submission limit, including this one; the next run passes them
+    to `too_soon`. Raises SetupError if the submission is not graded yet.
     """
     feedback, who = result.feedback, tiers or Tiers()
     if not feedback.problems and feedback.standing is Standing.WAITING:
@@ -93,70 +93,72 @@ def results_json(
     return _json(data)
 
 
-def not_graded(
-    sentence: str, *, counted: tuple[str, ...] = (), score: float | None = None
-) -> bytes:
-    """`results.json` that says why there is no grade; without a score, unless one is given.
+def not_graded(sentence: str, *, counted: tuple[str, ...] = ()) -> bytes:
+    """`results.json` without any score; *sentence* tells the student why.
 
-    Gradescope takes a file without any score for an autograder that failed: no points are
-    recorded, which is what a fault of ours should come to.
+    Gradescope treats a file without a score as a failed autograder and records no points. It has
+    no other way to say "no grade yet", and a 0 would claim that the work was judged.
     """
+    return _scoreless(sentence, {"not_graded": True, "counted": list(counted)})
+
+
+def _scoreless(sentence: str, extra: Mapping[str, object]) -> bytes:
     told = plain(sentence)
-    data: dict[str, object] = {
-        **({} if score is None else {"score": score}),
+    test = {
+        "name": "Not graded",
+        "name_format": "text",
         "output": told,
         "output_format": "text",
+        "status": "failed",
         "visibility": Visible.ALWAYS.value,
-        "stdout_visibility": Visible.STAFF.value,
-        "extra_data": {"not_graded": True, "counted": list(counted)},
-        "tests": [],
     }
-    if score is None:
-        data["tests"] = [
-            {
-                "name": "Not graded",
-                "name_format": "text",
-                "output": told,
-                "output_format": "text",
-                "status": "failed",
-                "visibility": Visible.ALWAYS.value,
-            }
-        ]
-    return _json(data)
+    return _json(
+        {
+            "output": told,
+            "output_format": "text",
+            "visibility": Visible.ALWAYS.value,
+            "stdout_visibility": Visible.STAFF.value,
+            "extra_data": extra,
+            "tests": [test],
+        }
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TooSoon:
-    """A submission beyond the limit."""
+    """A submission that exceeds the limit on submissions per period."""
 
     until: datetime
-    """From when on the next one counts; with a zone."""
+    """When the next submission is graded again; has a time zone."""
     counted: tuple[str, ...]
-    """The runs that used the limit up."""
+    """The times of the submissions that used up the limit."""
     score: float | None
-    """Of the last one that was graded."""
+    """Score of the last graded submission; None if there is none."""
     sentence: str
 
     def results_json(self) -> bytes:
-        """`results.json` that keeps the score and says when to come back."""
+        """`results.json` that keeps the last score, if any, and says when to submit again."""
+        extra = {"too_soon": True, "counted": list(self.counted), "score": self.score}
+        if self.score is None:
+            return _scoreless(self.sentence, extra)
         data = {
-            "score": self.score or 0.0,
+            "score": self.score,
             "output": self.sentence,
             "output_format": "text",
             "visibility": Visible.ALWAYS.value,
             "stdout_visibility": Visible.STAFF.value,
-            "extra_data": {"too_soon": True, "counted": list(self.counted), "score": self.score},
+            "extra_data": extra,
             "tests": [],
         }
         return _json(data)
 
 
 def too_soon(metadata: Mapping[str, Any], *, most: int, minutes: float) -> TooSoon | None:
-    """Whether this submission is one more than *most* within *minutes*; None when it counts.
+    """The refusal of a submission that exceeds *most* within *minutes*; None if it is graded.
 
-    Measured between the times of submissions, so that a queue or a regrade changes nothing. What
-    was itself too soon, or failed by our fault, does not count. *metadata* is what
-    `submission_metadata.json` holds; raises SetupError where that can't be understood.
+    Compares the times of submissions, so a queue or a regrade changes nothing. Submissions that
+    were themselves too soon, or failed because of an internal error, do not count. *metadata* is
+    the content of `submission_metadata.json`; raises SetupError if its times can't be read.
     """
     now = _time(metadata.get("created_at"))
     earlier = [when for when in counted_before(metadata) if _time(when) <= now]
@@ -164,18 +166,19 @@ def too_soon(metadata: Mapping[str, Any], *, most: int, minutes: float) -> TooSo
     if len(recent) < most:
         return None
     until = _time(recent[-most]) + timedelta(minutes=minutes)
-    every = f"{count(most, 'submission')} within {minutes:g} minutes"
+    score = _last_score(metadata)
+    limit = f"the limit is {count(most, 'submission')} within {minutes:g} minutes"
     return TooSoon(
         until=until,
         counted=tuple(recent),
-        score=_last_score(metadata),
-        sentence=f"Not graded: {every} are allowed. Submit again after "
-        f"{until.isoformat(timespec='seconds')}. Your last score stays.",
+        score=score,
+        sentence=f"Not graded: {limit}. Submit again after {until.isoformat(timespec='seconds')}."
+        + ("" if score is None else " Your last score stays."),
     )
 
 
 def counted_now(metadata: Mapping[str, Any], *, minutes: float) -> tuple[str, ...]:
-    """The times of runs that count for the limit, with this one: for `results_json`."""
+    """The times of the submissions that count toward the limit, including this one."""
     now = _time(metadata.get("created_at"))
     window = timedelta(minutes=minutes)
     recent = [when for when in counted_before(metadata) if timedelta(0) < now - _time(when)]
@@ -183,9 +186,10 @@ def counted_now(metadata: Mapping[str, Any], *, minutes: float) -> tuple[str, ..
 
 
 def counted_before(metadata: Mapping[str, Any]) -> tuple[str, ...]:
-    """The times of earlier submissions that count, from the oldest.
+    """The times of earlier submissions that count toward the limit, oldest first.
 
-    The latest one's own list where it has one, as Gradescope keeps the results of that alone.
+    Uses the list in the latest submission's results if there is one, because Gradescope passes
+    on no older results.
     """
     previous = _previous(metadata)
     if not previous:
@@ -222,25 +226,25 @@ def _time(value: object) -> datetime:
         when = datetime.fromisoformat(str(value))
     except ValueError:
         raise SetupError(
-            f"'{one_line(str(value), 60)}' in submission_metadata.json is no time",
-            fix="the file is Gradescope's; run this where it lies",
+            f"'{one_line(str(value), 60)}' in submission_metadata.json is not a time",
+            fix="run this in Gradescope's container, which provides the file",
         ) from None
     return when.replace(tzinfo=UTC) if when.tzinfo is None else when
 
 
 def _said(feedback: Feedback) -> str:
-    """What stands above all tests; plain text."""
+    """The plain text above all tests."""
     told = []
     if feedback.refusal:
         told.append(feedback.refusal)
     elif feedback.standing is Standing.MISSING:
-        told.append("There was no notebook in what you handed in.")
+        told.append("Your submission contains no notebook.")
     told += [f"Warning: {text}." for text in feedback.warnings]
     if feedback.standing is Standing.WAITING:
         told.append("A newer submission is not graded yet.")
     waiting = open_parts(feedback.problems)
     if waiting:
-        told.append(f"Still open, and not in the score: {listed(waiting)}.")
+        told.append(f"Still open and not counted in the score: {listed(waiting)}.")
     if feedback.run:
         told.append(feedback.run.sentence)
         told += [f"Code cell {t.number}: {t.error}" for t in feedback.run.troubles]
@@ -278,12 +282,12 @@ def _why(part: ShownPart, text_format: TextFormat) -> str:
 
 
 def _tame(text: str) -> str:
-    """Markdown without HTML and images; Gradescope's own cleaning is not relied on."""
+    """Markdown without HTML and images, so that nothing depends on Gradescope's sanitizer."""
     return plain(text).replace("&", "&amp;").replace("<", "&lt;").replace("![", "!&#91;")
 
 
 def _unlinked(part: ShownPart) -> str:
-    """The reason without links, as the student's own words may be among it."""
+    """The reason without links, because it may quote the student's text."""
     return reason(part).replace("](", "]\u200b(").replace("://", ":\u200b//")
 
 
@@ -309,11 +313,11 @@ def _json(data: object) -> bytes:
 
 
 def notes(result: Result, tiers: Tiers) -> tuple[str, ...]:
-    """What whoever uses the file should know."""
+    """What the file does not show to everyone, and which parts have no score."""
     feedback, said = result.feedback, []
     waiting = open_parts(feedback.problems)
     if waiting:
-        said.append(f"without a score, as they are still open: {listed(waiting)}")
+        said.append(f"still open, so they have no score: {listed(waiting)}")
     said += warnings([result])
     shown = [tiers.marks] if feedback.problems else []
     if feedback.published and any(_solved(problem) for problem in feedback.problems):

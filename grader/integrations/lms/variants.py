@@ -1,4 +1,4 @@
-"""A set and a private key to a quiz of another system: seeded variants of every problem."""
+"""Draws a quiz for another system from a set and a private key: variants of every problem."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from grader.notebook.render import given, letter_of
 from grader.release.rendering import private_key_of
 
 TRIES = 20
-"""Seeds are tried for each variant that is wanted, until one has other numbers."""
+"""Seeds to try per wanted variant until one gives different numbers."""
 
 
 def make_quiz(
@@ -30,10 +30,10 @@ def make_quiz(
     *,
     even_points: bool = False,
 ) -> Quiz:
-    """The quiz of the set *wanted*, with as many variants of each problem as there are, at most.
+    """The quiz of the set *wanted*, with at most *variants* variants of each problem.
 
-    The same set, key and number give the same quiz. Raises SpecError for what can't be drawn, and
-    SetupError when a pool's problems are not worth the same, unless *even_points* scales them.
+    The same set, key and number give the same quiz. Raises SpecError if a problem can't be drawn,
+    and SetupError if problems of a pool have different points, unless *even_points* scales them.
     """
     exam = bank.exam(wanted)
     key = private_key_of(private_key) or secrets.token_bytes(32)
@@ -42,21 +42,21 @@ def make_quiz(
     uneven = [pool for pool in pools if pool.is_uneven]
     if uneven and not even_points:
         raise SetupError(
-            f"the problems of the pool at number {uneven[0].number} are not worth the same: "
+            f"the problems of the pool at number {uneven[0].number} have different points: "
             f"{worth_of(uneven[0])}",
             fix="pass --even-points to scale them, or give the pool 'points:' in the set; other "
-            "systems have one number of points per pool",
+            "systems allow only one number of points per pool",
         )
     notes = [evened_note(pool) for pool in uneven]
     pools = tuple(pool.evened() if pool in uneven else pool for pool in pools)
     notes += _shortages(pools, variants)
     if any(slot.pool and 1 < slot.choose < len(slot.pool) for slot in exam.slots):
         notes.append(
-            "where a set draws several problems from a pool, the pool was parted once, by the "
-            "private key, and every student gets one problem of each of its parts"
+            "the set draws several problems from a pool: the pool was split once, by the private "
+            "key, and every student gets one problem from each group"
         )
     if private_key is None:
-        notes.append("drawn by a random key: give --private-key TEXT to get the same numbers again")
+        notes.append("drawn with a random key; to get the same numbers again, use --private-key")
     return Quiz(
         id=exam.id,
         title=exam.title,
@@ -75,7 +75,7 @@ class _Drawing:
     variants: int
 
     def parted(self, slot: Slot) -> list[tuple[str, ...]]:
-        """The problems of *slot*, in as many groups as problems are drawn from it."""
+        """The problems of *slot*, split into one group per problem that is drawn from it."""
         if slot.problem:
             return [(slot.problem,)]
         seed = seed_for(self.key, "quiz", "pool/" + "/".join(slot.pool))
@@ -84,7 +84,7 @@ class _Drawing:
         return [tuple(slot.pool[i] for i in group) for group in sorted(groups)]
 
     def asked(self, problem: str, slot: Slot) -> Iterator[Asked]:
-        """The variants of *problem*; no two show the same."""
+        """Yields variants of *problem* that all look different to students."""
         seen: set[object] = set()
         for number in range(1, self.variants * TRIES + 1):
             if len(seen) == self.variants:
@@ -117,11 +117,11 @@ def _shortages(pools: Sequence[Pool], variants: int) -> Iterator[str]:
         for name in pool.problems:
             found = sum(asked.problem == name for asked in pool.questions)
             if found < variants:
-                yield f"{name}: only {found} different variants were found, not {variants}"
+                yield f"{name}: found only {found} different variants instead of {variants}"
 
 
 def question(variant: Variant, slot: Slot, number: int) -> Asked:
-    """The variant as a quiz asks it, with the parts and points of *slot*."""
+    """The variant as a question of a quiz, with the parts and points of *slot*."""
     dice, problem = variant.draw, variant.problem
     points = points_of(problem, slot)
     return Asked(
@@ -154,6 +154,6 @@ def _field(variant: Variant, part: str, points: float, letter: str) -> Field:
 
 
 def _shown(asked: Asked) -> object:
-    """What a student would see of it, however things to choose from are shuffled."""
+    """What a student sees of the question, apart from the order of options."""
     fields = tuple(replace(field, items=()) for field in asked.fields)
     return replace(asked, variant=0, solution="", fields=fields)

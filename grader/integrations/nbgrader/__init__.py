@@ -1,1 +1,1 @@
-"""Assignments of nbgrader: graded here as they are, and made from our sets."""
+"""nbgrader assignments: grades them as they are, and exports sets as assignments."""

@@ -1,4 +1,4 @@
-"""The settings of an nbgrader course, from the configuration files beside its folders."""
+"""Reads the settings of an nbgrader course from its configuration files."""
 
 from __future__ import annotations
 
@@ -10,25 +10,25 @@ from grader.model.assignment import CourseConfig
 from grader.notebook.nbgrader_cells import Setting, parsed_json, parsed_python, understood
 
 _FILES = {"nbgrader_config.py": parsed_python, "nbgrader_config.json": parsed_json}
-"""As traitlets reads them: the JSON file has the last word."""
+"""In traitlets' order: the JSON file overrides the Python file."""
 _ABOVE = 4
-"""Folders that are looked into: `source/ps1`, `source`, the course, and the one that holds it."""
+"""Number of folders to search: `source/ps1`, `source`, the course, and its parent."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Course:
-    """What a course's configuration files say."""
+    """The settings in a course's configuration files."""
 
     config: CourseConfig = field(default_factory=CourseConfig)
     notes: tuple[str, ...] = ()
     file: str = ""
-    """The file that says it; empty where there is none."""
+    """The configuration file; empty if there is none."""
 
 
 def load_course(folder: Path) -> Course:
-    """The settings that hold for *folder*: those of the nearest folder above with a file of them.
+    """The settings for *folder*, from the nearest enclosing folder with a configuration file.
 
-    Raises SpecError for a file that can't be understood without running it.
+    Raises SpecError for a file that can't be evaluated without running it.
     """
     folder = folder.absolute()
     for above in (folder, *folder.parents)[:_ABOVE]:
@@ -43,17 +43,17 @@ def load_course(folder: Path) -> Course:
 
 
 def require_usual_regions(folder: Path) -> None:
-    """Raises SetupError where nbgrader would not find the regions of an exported notebook.
+    """Raises SetupError if nbgrader would not find the regions of an exported notebook.
 
-    It would hand out the solutions then.
+    It would then release the solutions to students.
     """
     course, usual = load_course(folder), CourseConfig()
     for what in ("solution", "hidden", "scheme"):
         mine, wanted = getattr(course.config, what), getattr(usual, what)
         if mine != wanted:
             raise SetupError(
-                f"this course marks regions by '{mine[0]}', and an export by '{wanted[0]}', so "
-                "nbgrader would leave solutions in what it hands out",
+                f"this course marks regions with '{mine[0]}', and an export with '{wanted[0]}', so "
+                "nbgrader would release solutions to students",
                 where=course.file,
                 fix="remove that setting, or export into the folder of another course",
             )

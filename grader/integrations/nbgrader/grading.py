@@ -1,4 +1,4 @@
-"""Submissions of an nbgrader assignment to grades: overwritten, run in the sandbox, and marked."""
+"""Grades submissions of an nbgrader assignment: restores cells, runs in the sandbox, marks."""
 
 from __future__ import annotations
 
@@ -33,15 +33,15 @@ _VARIABLES = (("NBGRADER_EXECUTION", "autograde"),)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AssignmentRun:
-    """What one call of `grader grade --format nbgrader` did."""
+    """Result of one call of `grader grade --format nbgrader`."""
 
     assignment: Assignment
     executed: int
-    """Notebooks."""
+    """Number of notebooks."""
     kept: int
-    """Notebooks whose evidence was there already."""
+    """Number of notebooks whose evidence existed already."""
     unsettled: int
-    """Notebooks that we could not run."""
+    """Number of notebooks that could not be run because of an internal error."""
     notices: tuple[Notice, ...]
 
 
@@ -57,9 +57,10 @@ def grade_assignment(
 ) -> AssignmentRun:
     """Executes and marks *submissions* into the results folder *out*.
 
-    What was executed with the same cells is not executed again; points and the order of cells
-    may change in between. A cell has *cell_seconds*, or what the course's configuration says.
-    *started* is told how many will be executed.
+    A notebook that was executed with the same cells is not executed again, even if points or the
+    order of cells changed. The time limit per cell is *cell_seconds*, or else the course's.
+    *started* is called with the number of notebooks to execute. Raises SetupError if the
+    assignment, the submissions or *out* can't be used.
     """
     assignment = load_assignment(source)
     settings = replace(settings, limits=_limits(assignment, settings.limits, cell_seconds))
@@ -91,9 +92,9 @@ def grade_assignment(
 
 
 def _limits(assignment: Assignment, limits: Limits, cell_seconds: float | None) -> Limits:
-    """*limits* with the time per cell that was asked for, or else that of the course.
+    """*limits* with the time per cell from the caller, or else from the course.
 
-    A course that gives a cell more time than a notebook has here gives the notebook as much.
+    If the course allows a cell more time than a notebook has, the notebook's limit is raised.
     """
     if cell_seconds is not None:
         return replace(limits, cell_seconds=cell_seconds)
@@ -111,22 +112,22 @@ def _unsupported(assignment: Assignment) -> list[Notice]:
 def _require_students(found: CollectedAssignment, only: tuple[str, ...], submissions: Path) -> None:
     if not found.submissions:
         raise SetupError(
-            "there are no notebooks of this assignment here",
+            "there are no notebooks of this assignment",
             where=str(submissions),
-            fix="name the folder `submitted` of the course, or one that holds STUDENT.ipynb",
+            fix="pass the course's folder `submitted`, or a folder with STUDENT.ipynb files",
         )
     for student in only:
         if student not in found.submissions:
             close = nearest(student, found.submissions)
             raise SetupError(
-                f"'{student}' handed in nothing",
+                f"'{student}' submitted nothing",
                 where=str(submissions),
                 fix=f"did you mean '{close}'?" if close else "check the name of the folder",
             )
 
 
 def _bind(book: Gradebook, assignment: Assignment) -> None:
-    """Ties a results folder to its assignment; raises SetupError when it belongs to another."""
+    """Binds a results folder to the assignment. Raises SetupError if it belongs to another."""
     bound, release = book.setting(ASSIGNMENT), book.setting(RELEASE)
     mine = f"nbgrader:{assignment.name}"
     if release is not None and release != mine:
@@ -144,7 +145,7 @@ def _bind(book: Gradebook, assignment: Assignment) -> None:
 def _handed_in(
     student: str, mine: Mapping[str, Submission]
 ) -> tuple[Submission, Mapping[str, Submission]]:
-    """What stands for all notebooks of a student, and these."""
+    """One submission that represents all notebooks of a student, and the notebooks."""
     if len(mine) == 1:
         return next(iter(mine.values())), mine
     digests = [[name, one.sha256] for name, one in sorted(mine.items())]
@@ -159,7 +160,7 @@ def _handed_in(
 
 
 class _Filing:
-    """One run's way from evidence to grades in the gradebook; lives as long as the run."""
+    """Executes what one run needs, and stores evidence and grades in the gradebook."""
 
     def __init__(self, book: Gradebook, assignment: Assignment, settings: Settings, why: str):
         self.executed = self.kept = self.unsettled = 0
@@ -175,7 +176,7 @@ class _Filing:
         self._todo: dict[str, list[Submission]] = {n.name: [] for n in assignment.notebooks}
 
     def take(self, student: str, sha256: str, mine: Mapping[str, Submission]) -> None:
-        """Adds a student, with the evidence that there is."""
+        """Adds a student with the existing evidence."""
         found = self._evidence[student] = {}
         self._works[student] = Work(student=student, handed_in=mine, evidence=found, sha256=sha256)
         for notebook in self._assignment.notebooks:
@@ -195,7 +196,7 @@ class _Filing:
                 self.kept += 1
 
     def run(self, started: Started) -> None:
-        """Executes what has to be, and files the grade of every student."""
+        """Executes the remaining notebooks, and stores the grade of every student."""
         self.executed = sum(map(len, self._todo.values()))
         waiting = {s: self._awaited(s) for s in self._works}
         for student in [s for s, awaited in waiting.items() if not awaited]:
@@ -226,16 +227,16 @@ class _Filing:
                     yield notebook.name, submission, self._filed(notebook, evidence)
 
     def _filed(self, notebook: SourceNotebook, evidence: Evidence) -> Evidence:
-        """The evidence as it is kept; our own failure is not, so that the next run tries again."""
+        """Stores and returns evidence; internal errors are not stored, so the next run retries."""
         if evidence.outcome is not Outcome.REFUSED:
             try:
                 kept = self._book.put_evidence(evidence, self._fingerprint(notebook))
                 self.unsettled += bool(kept.disturbed)
                 return kept
             except SetupError:
-                raise  # such as a full disk: true for the whole batch
+                raise  # for example, a full disk, which affects the whole batch
             except GraderError as error:
-                what = f"we could not keep what it did: {error.what}"
+                what = f"the evidence could not be stored: {error.what}"
                 evidence = refused(evidence.submission_sha256, what)
         self.unsettled += 1
         return evidence
@@ -246,10 +247,10 @@ class _Filing:
         failed = any(e.outcome is Outcome.REFUSED or e.disturbed for e in found)
         grade = score_assignment(self._assignment, work)
         if failed and loses(self._book, grade):
-            return  # what an earlier run has settled for these very files stays
+            return  # keep what an earlier run settled for the same files
         self._book.put_grade(grade, run=self._run)
 
     def _fingerprint(self, notebook: SourceNotebook) -> str:
-        """Stands for how a notebook is executed, and with which cells."""
+        """Identifies how a notebook is executed, and with which cells."""
         how = [self._settings.fingerprint(()), notebook.digest, self._beside]
         return hashlib.sha256(json.dumps(how).encode()).hexdigest()[:16]

@@ -1,4 +1,4 @@
-"""Evidence of an nbgrader notebook to marks: a pure function, by nbgrader's own rule."""
+"""Marks an nbgrader notebook from its evidence, by nbgrader's own rule. A pure function."""
 
 from __future__ import annotations
 
@@ -18,22 +18,22 @@ TESTS, MANUAL, TASK = "tests", "manual", "task"
 """Kinds of marks."""
 
 _SHOWN = 4_000
-"""Characters of a written answer that a mark holds."""
+"""Characters of a written answer that a mark contains."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Work:
-    """What there is of one student, by notebook."""
+    """One student's submissions and evidence, by notebook."""
 
     student: str
     handed_in: Mapping[str, Submission]
     evidence: Mapping[str, Evidence]
     sha256: str
-    """Of all that was handed in."""
+    """Digest of all submitted notebooks."""
 
 
 def score_assignment(assignment: Assignment, work: Work) -> Grade:
-    """The grade that a student's evidence earns. The same arguments give the same grade."""
+    """The grade for a student's evidence. The same arguments give the same grade."""
     marks = tuple(
         mark for notebook in assignment.notebooks for mark in _marks(assignment, notebook, work)
     )
@@ -53,7 +53,7 @@ def score_assignment(assignment: Assignment, work: Work) -> Grade:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Found:
-    """What becomes of one cell, before it is a mark."""
+    """The judgment of one cell, before it becomes a mark."""
 
     points: float | None
     verdict: Verdict
@@ -84,15 +84,17 @@ def _marks(assignment: Assignment, notebook: SourceNotebook, work: Work) -> Iter
 
 
 def _whole(name: str, work: Work) -> _Found | None:
-    """What becomes of every cell of a notebook that did not run; None when it did."""
+    """The judgment of every cell of a notebook that did not run; None if it ran."""
     submission, evidence = work.handed_in.get(name), work.evidence.get(name)
     if submission is None:
-        what = f"There is no notebook '{name}' among what you handed in."
+        what = f"Your submission does not contain the notebook '{name}'."
         return _Found(points=0.0, verdict=Verdict.ABSENT, feedback=what)
     if submission.refusal is not None:
         return _Found(points=None, verdict=Verdict.UNREADABLE, feedback=submission.refusal)
     if evidence is None or evidence.outcome is Outcome.REFUSED:
-        why = (evidence and evidence.note) or "we could not run this notebook; nothing is deducted"
+        why = (evidence and evidence.note) or (
+            "the notebook could not be run because of an internal error; no points are deducted"
+        )
         return _Found(points=None, verdict=Verdict.UNSETTLED, feedback=why)
     return None
 
@@ -107,11 +109,11 @@ def _cell(cell: SourceCell, evidence: Evidence | None) -> _Found:
 
 
 def _missing(answer: Answer | None) -> _Found:
-    why = (answer and answer.absent) or "it is not in the evidence"
+    why = (answer and answer.absent) or "the evidence does not contain it"
     return _Found(
         points=None,
         verdict=Verdict.UNSETTLED,
-        feedback=f"A person has to look at this: {why}.",
+        feedback=f"This needs manual grading: {why}.",
     )
 
 
@@ -121,14 +123,14 @@ def _written(cell: SourceCell, raw: Raw) -> _Found:
     return _Found(
         points=None,
         verdict=Verdict.UNSETTLED,
-        feedback="This waits for a person.",
+        feedback="This is graded manually.",
         answer=None if cell.task else _shown(str(raw.get("v", ""))),
     )
 
 
 def _shown(written: str) -> str:
-    """*written* as far as a mark holds it: who reads it must see that there is more."""
-    more = f" […] (the first {_SHOWN:,} characters; all of it is in the notebook)"
+    """*written*, truncated with a visible note if it is too long for a mark."""
+    more = f" […] (the first {_SHOWN:,} characters; see the notebook for the rest)"
     return written if len(written) <= _SHOWN else written[:_SHOWN] + more
 
 
@@ -140,8 +142,8 @@ def _tests(cell: SourceCell, raw: Raw, evidence: Evidence) -> _Found:
         return _Found(
             points=None,
             verdict=Verdict.UNSETTLED,
-            feedback=f"The tests can't be read: {reason}. nbgrader would stop here; a person "
-            "decides.",
+            feedback=f"The tests' output can't be read: {reason}. nbgrader would stop with an "
+            "error; this needs manual grading.",
         )
     if points >= cell.points and not _failed(outputs):
         return _Found(points=points, verdict=Verdict.CORRECT, feedback="The tests passed.")
@@ -157,11 +159,11 @@ def _failed(outputs: list[list[str]]) -> bool:
 
 
 def _why(outputs: list[list[str]], run: CellRun | None) -> str:
-    """Why the tests gave nothing, without what they said, as that may tell the answer."""
+    """Why the tests gave no points, without their messages, which may reveal the answer."""
     if outputs and outputs[0][0] == STDERR:
-        return "The tests printed an error or a warning, and then nbgrader gives nothing."
+        return "The tests printed an error or a warning, for which nbgrader gives no points."
     if run is None or not run.failed:
         return "The tests gave no points."
     if run.outcome is not Outcome.FINISHED:
-        return f"The tests did not come to their end: the cell {run.trouble}."
+        return f"The tests did not finish: the cell {run.trouble}."
     return f"The tests stopped with {(run.error or '').partition(':')[0]}."

@@ -15,7 +15,7 @@ from grader.model.result import Feedback, Row, RunStory, ShownPart, ShownProblem
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GradedAssignment:
-    """Results of an assignment, by the cells that were kept."""
+    """Results of an assignment, explained with the stored cells."""
 
     book: Gradebook
     assignment: Assignment
@@ -27,30 +27,30 @@ class GradedAssignment:
 
     @property
     def title(self) -> str:
-        """The same."""
+        """The assignment's name, because it has no separate title."""
         return self.assignment.name
 
     @property
     def release(self) -> str:
-        """Stands for the cells."""
+        """Identifier of the cells, points included."""
         return release_of(self.assignment)
 
     @property
     def students(self) -> Mapping[str, Student]:
-        """Everybody who ever handed something in."""
+        """All students who ever submitted anything, by id."""
         return self.book.students()
 
     @property
     def pooled(self) -> Collection[int]:
-        """None: everybody has the same notebook."""
+        """Always empty, because all students have the same notebook."""
         return ()
 
     def max_points(self, student: str) -> float:  # noqa: ARG002
-        """The same for everybody."""
+        """The assignment's maximum, the same for all students."""
         return self.assignment.max_points
 
     def shown(self, row: Row, *, published: bool, evidence: Evidence | None = None) -> Feedback:
-        """Points and what became of each cell; what the tests said once it is *published*."""
+        """Points and feedback for each cell; includes the tests' messages if *published*."""
         runs = [evidence] if evidence is not None else list(self._runs(row))
         return Feedback(
             student=row.student,
@@ -87,7 +87,7 @@ class GradedAssignment:
 
 
 def graded_assignment(book: Gradebook) -> GradedAssignment:
-    """What the results in *book* are of. Raises SetupError when that was lost."""
+    """The assignment of the results in *book*. Raises SetupError if it can't be read."""
     return GradedAssignment(book=book, assignment=kept(book))
 
 
@@ -108,7 +108,7 @@ def _part(mark: Mark) -> ShownPart:
 
 
 def _story(evidence: Evidence, *, published: bool) -> RunStory:
-    """How the notebook ran; of tests only the error's name, until answers are released."""
+    """How the notebook ran; until publication, of failed tests only the error's name."""
     if published:
         return story(evidence)
     tests = {answer.raw.get("index") for answer in evidence.answers.values() if answer.raw}

@@ -1,4 +1,4 @@
-"""The instructor's notebooks of an nbgrader assignment, read and kept."""
+"""Reads the instructor's notebooks of an nbgrader assignment, and stores them with results."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ from grader.notebook import Notebook
 from grader.notebook.nbgrader_cells import source_cell, with_answers_cleared
 
 FILE = "assignment.json"
-"""What results keep of the assignment. **Secret**: hidden tests are in it."""
+"""File with the assignment in a results folder. **Secret**: it contains hidden tests."""
 MAX_FILES = 1_000
 MAX_BYTES = 200_000_000
-"""Of everything beside the notebooks."""
+"""Total size limit of the files next to the notebooks."""
 
 _NOT_COPIED = (".ipynb_checkpoints", "__pycache__")
 
@@ -30,7 +30,7 @@ _NOT_COPIED = (".ipynb_checkpoints", "__pycache__")
 def load_assignment(path: Path) -> Assignment:
     """The assignment whose source is *path*: the folder `source/NAME` of a course, or a notebook.
 
-    Raises SetupError for what nbgrader would not take, and for what needs its own kernel.
+    Raises SetupError for notebooks that nbgrader would reject, and for ones that need its kernel.
     """
     if path.suffix == ".ipynb":
         files, name, others = [path], path.parent.name, {}
@@ -41,17 +41,17 @@ def load_assignment(path: Path) -> Assignment:
         others = dict(_others(path))
     if not files or not all(file.is_file() for file in files):
         raise SetupError(
-            "there are no source notebooks here",
+            "there are no source notebooks",
             where=str(path),
-            fix="name the folder source/ASSIGNMENT of the course, or one notebook",
+            fix="pass the course's folder source/ASSIGNMENT, or one notebook",
         )
     course = load_course(path.parent if path.suffix == ".ipynb" else path)
     notebooks = tuple(_notebook(file, course.config) for file in files)
     if not any(cell.is_marked for each in notebooks for cell in each.cells):
         raise SetupError(
-            "no cell of these notebooks has points for nbgrader",
+            "no cell of these notebooks is graded by nbgrader",
             where=str(path),
-            fix="name the notebooks in which its cells are marked, those in source/",
+            fix="pass the notebooks in source/, which have nbgrader's metadata",
         )
     return Assignment(
         name=name,
@@ -64,7 +64,7 @@ def load_assignment(path: Path) -> Assignment:
 
 
 def _others(folder: Path) -> Iterator[tuple[str, bytes]]:
-    """What lies beside the notebooks, which nbgrader copies to every submission."""
+    """Yields the files next to the notebooks, which nbgrader copies to every submission."""
     left, count = MAX_BYTES, 0
     for path in sorted(folder.rglob("*")):
         inside = path.relative_to(folder)
@@ -73,9 +73,10 @@ def _others(folder: Path) -> Iterator[tuple[str, bytes]]:
         left, count = left - path.stat().st_size, count + 1
         if left < 0 or count > MAX_FILES:
             raise SetupError(
-                f"more than {MAX_FILES:,} files or {MAX_BYTES / 1e6:.0f} MB beside the notebooks",
+                f"there are more than {MAX_FILES:,} files or {MAX_BYTES / 1e6:.0f} MB next to the "
+                "notebooks",
                 where=str(folder),
-                fix="take out what the notebooks don't read",
+                fix="remove files that the notebooks don't read",
             )
         yield inside.as_posix(), path.read_bytes()
 
@@ -93,7 +94,7 @@ def _notebook(file: Path, config: CourseConfig) -> SourceNotebook:
         raise SetupError(
             f"more than one cell has the grade_id '{twice[0]}'",
             where=where,
-            fix="give every cell its own id",
+            fix="give every cell a unique grade_id",
         )
     return SourceNotebook(name=file.stem, cells=cells)
 
@@ -103,9 +104,9 @@ def _cells(read: Notebook, where: str, config: CourseConfig) -> Iterator[SourceC
         known = source_cell(cell, where)
         if cell.type == "code" and "AUTOTEST" in cell.source:
             raise SetupError(
-                "a cell has '### AUTOTEST', which nbgrader fills in with its own kernel",
+                "a cell has '### AUTOTEST', which only nbgrader can expand",
                 where=where,
-                fix="write the tests out, such as from the source that it makes",
+                fix="write the tests out, for example as nbgrader expands them",
             )
         if known is not None:
             yield with_answers_cleared(known, where, config)
@@ -116,19 +117,19 @@ def _require_python(read: Notebook, where: str) -> None:
     language = spec.get("language", "python") if isinstance(spec, Mapping) else "python"
     if language != "python":
         raise SetupError(
-            f"the notebook is for {language}; only Python is run here",
+            f"the notebook is in {language}, and only Python is supported",
             where=where,
             fix="grade it with nbgrader",
         )
 
 
 def release_of(assignment: Assignment) -> str:
-    """Stands for the cells that count, their points included."""
+    """Identifier of the graded cells, including their points."""
     return hashlib.sha256(_text(assignment).encode()).hexdigest()[:16]
 
 
 def files_digest(assignment: Assignment) -> str:
-    """Stands for what lies beside the notebooks."""
+    """Digest of the files next to the notebooks."""
     digests = {name: hashlib.sha256(data).hexdigest() for name, data in assignment.files.items()}
     return hashlib.sha256(json.dumps(digests, sort_keys=True).encode()).hexdigest()
 
@@ -144,15 +145,15 @@ def _text(assignment: Assignment) -> str:
 
 
 def keep(book: Gradebook, assignment: Assignment) -> None:
-    """Writes the assignment's cells beside the gradebook, by which its marks can be explained."""
+    """Writes the assignment's cells next to the gradebook, so that marks can be explained."""
     data = _text(assignment).encode()
     write_whole(book.folder / FILE, data, durable=True, private=True)
 
 
 def kept(book: Gradebook) -> Assignment:
-    """The assignment of the results in *book*, without what lies beside its notebooks.
+    """The assignment of the results in *book*, without the files next to its notebooks.
 
-    Raises SetupError when the file is gone or damaged.
+    Raises SetupError if the stored file is missing or damaged.
     """
     file = book.folder / FILE
     try:
@@ -162,7 +163,7 @@ def kept(book: Gradebook) -> Assignment:
         raise SetupError(
             "the cells of the assignment can't be read",
             where=str(file),
-            fix="run `grader grade --format nbgrader` again, which writes them",
+            fix="run `grader grade --format nbgrader` again to restore them",
         ) from None
 
 

@@ -1,4 +1,4 @@
-"""One version of a set, the same for everybody who gets it: what nbgrader can hand out."""
+"""Draws one version of a set for nbgrader, which gives all students the same notebook."""
 
 from __future__ import annotations
 
@@ -15,41 +15,41 @@ from grader.release.file import new_release
 from grader.release.rendering import private_key_of, sample
 
 _ALIKE = (
-    "nbgrader can't give every student numbers of their own: all who get this assignment have "
-    "those of version {version}; export others with --version and share them out"
+    "nbgrader can't give students individual numbers: everyone who gets this assignment has the "
+    "numbers of version {version}; to use more versions, export them with --version"
 )
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,30}")
 
 
 def make_version(bank: Bank, wanted: str, version: str, private_key: str | None = None) -> Quiz:
-    """The set *wanted* as one quiz, whose numbers the version's name and the key decide.
+    """The set *wanted* as a quiz, with numbers that depend on the version's name and the key.
 
-    Raises SpecError for what can't be drawn, and SetupError for an odd name.
+    Raises SpecError if a problem can't be drawn, and SetupError for an invalid name.
     """
     notes = [_ALIKE.format(version=version)]
     if private_key is None:
-        notes.append("drawn by a random key: give --private-key TEXT to get the same numbers again")
+        notes.append("drawn with a random key; to get the same numbers again, use --private-key")
     drawn = version_paper(bank, wanted, version, private_key)
     return version_quiz(drawn, version, tuple(notes))
 
 
 def version_paper(bank: Bank, wanted: str, version: str, private_key: str | None = None) -> Paper:
-    """The paper of a student of that name."""
+    """The paper of a pseudo-student who stands for the version."""
     if not _NAME.fullmatch(version):
         raise SetupError(
-            f"'{version}' can't be the name of a version",
+            f"'{version}' is not a valid name of a version",
             fix="use letters, digits, - and _, such as --version A",
         )
     exam = bank.exam(wanted)
     for name in exam.wanted:
-        sample(bank, name)  # what can't be drawn is named with its line in the YAML
+        sample(bank, name)  # reports problems that can't be drawn with their line in the YAML
     student = Student(id=f"version-{version}")
     key = private_key_of(private_key) or secrets.token_bytes(32)
     return paper(new_release(bank, exam, (student,), key), student)
 
 
 def version_quiz(paper: Paper, version: str, notes: tuple[str, ...] = ()) -> Quiz:
-    """The paper as a quiz of one question at each number."""
+    """The paper as a quiz with one question per number."""
     exam = paper.exam
     return Quiz(
         id=exam.id,
@@ -65,7 +65,7 @@ def version_quiz(paper: Paper, version: str, notes: tuple[str, ...] = ()) -> Qui
 
 
 def _slot(question: Question) -> Slot:
-    """What asks the parts of *question* for the points that they have on its paper."""
+    """A slot with the parts of *question* and their points on its paper."""
     points = question.points
     name = question.variant.problem.id
     return Slot(problem=name, parts=tuple(points), points=round(sum(points.values()), 6))

@@ -1,1 +1,1 @@
-"""Exams on paper: printed versions and keys, and the answers typed in afterwards."""
+"""Exams on paper: prints versions and keys, and scores answers that were typed in."""

@@ -1,4 +1,4 @@
-"""What students wrote on paper, typed into a sheet: scored without running anything."""
+"""Scores paper answers from the sheet that they were typed into; runs nothing."""
 
 from __future__ import annotations
 
@@ -34,32 +34,32 @@ from grader.release.file import load_release
 from grader.release.papers import SEATS, Papers, bind, papers_of
 
 HOW = "typed in from paper"
-"""In place of how a notebook was executed."""
+"""Recorded instead of how a notebook was executed."""
 BY = "paper"
-"""Who gave the points that the sheet has."""
-READ = "The answer is on paper, where a person reads it."
+"""Recorded as the grader of points from the sheet."""
+READ = "The answer is on paper and is graded manually."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entered:
-    """What one call of `grader enter` did."""
+    """Result of one call of `grader enter`."""
 
     scored: int
     kept: int
-    """Students whose line has not changed since."""
+    """Students whose line has not changed since the last call."""
     absent: tuple[str, ...]
-    """Students on the sheet who had no version."""
+    """Students on the sheet who have no version."""
     unreadable: tuple[str, ...]
-    """A sentence for each answer that can't be read as it was typed."""
+    """A sentence for each typed answer that can't be read."""
     open: int
-    """Parts that wait for a person's points."""
+    """Parts that need manual grading."""
 
 
 def enter(sheet: Path, release_file: Path, out: Path) -> Entered:
-    """Scores the answers in *sheet* by the versions of a release, into the results folder *out*.
+    """Scores the answers in *sheet* with a release's versions into the results folder *out*.
 
-    Entered again, lines that have changed count as they stand now. Raises SpecErrors, each with
-    its line, for what can't be what a student wrote, and files nothing then.
+    If entered again, changed lines are scored anew. Raises SpecErrors with the line of each
+    invalid entry, and then stores nothing.
     """
     release = load_release(release_file)
     versions = _Versions(release)
@@ -72,13 +72,13 @@ def enter(sheet: Path, release_file: Path, out: Path) -> Entered:
         before = book.setting(SEATS)
         old = before if isinstance(before, dict) else {}
         book.add_students(row.student for row in rows)
-        # Somebody who is no longer on the sheet stays what they were.
+        # Students who are no longer on the sheet keep their version.
         book.set_setting(SEATS, {**old, **{row.student.id: row.version for row in rows}})
         return _filed(book, papers_of(book), rows, versions, sheet)
 
 
 class _Versions:
-    """What each version asks for, and where its answers are written."""
+    """The check code of each version, and the places for its answers."""
 
     def __init__(self, release: Release):
         papers = Papers(release=release)
@@ -90,7 +90,7 @@ class _Versions:
 def _require_paper(book: Gradebook) -> None:
     if book.setting(SEATS) is None and book.submissions():
         raise SetupError(
-            "these results are of notebooks, not of paper",
+            "these results belong to notebooks, not to a paper exam",
             where=str(book.folder),
             fix="choose another folder for --out",
         )
@@ -108,7 +108,7 @@ def _filed(
     for row in rows:
         student = row.student.id
         if row.version is None:
-            # Such as a line that was emptied, as another student's answers stood in it.
+            # For example, a line that was emptied because it had another student's answers.
             by_hand.file(student, {})
             if student in current:
                 book.withdraw_grade(student, by=BY, why="The line on the sheet is empty.")
@@ -137,9 +137,9 @@ def _filed(
 
 
 class _ByHand:
-    """The points that a person gave on paper, beside those of `grader mark`.
+    """Stores points from manual grading on paper next to those from `grader mark`.
 
-    Points of `grader mark` stay until the sheet says something new.
+    Points from `grader mark` stay until the points on the sheet change.
     """
 
     def __init__(self, book: Gradebook):
@@ -149,7 +149,7 @@ class _ByHand:
             self._given.setdefault(one.student, {})[one.name] = one
 
     def file(self, student: str, points: Mapping[str, float]) -> set[str]:
-        """Files what the sheet says of *student*; the names of all marks with points by hand."""
+        """Stores the sheet's points of *student*; returns the names of manually graded marks."""
         given = self._given.get(student, {})
         for name, number in points.items():
             one = given.get(name)
@@ -157,16 +157,16 @@ class _ByHand:
                 self._book.put_override(_override(student, name, number))
         emptied = {name for name, one in given.items() if one.by == BY and name not in points}
         for name in sorted(emptied):
-            self._book.withdraw_override(student, name, by=BY, why="No points are on the sheet.")
+            self._book.withdraw_override(student, name, by=BY, why="The sheet has no points.")
         return (given.keys() | points.keys()) - emptied
 
     def _is_news(self, one: Override, number: float) -> bool:
-        """Whether the sheet did not say *number* before somebody gave other points."""
+        """Whether *number* is not what the sheet had before somebody assigned other points."""
         return one.by == BY or self._said.get((one.student, one.name)) != number
 
     @cached_property
     def _said(self) -> Mapping[tuple[object, object], object]:
-        """What the sheet said last of each mark."""
+        """The last points on the sheet, by student and mark."""
         lines = (a.detail for a in self._book.audit() if a.who == BY and "name" in a.detail)
         return {(said["student"], said["name"]): said.get("points") for said in lines}
 
@@ -191,7 +191,7 @@ def _scored(
 
 
 def evidence_of(row: TypedRow, places: tuple[Place, ...], sha256: str) -> Evidence:
-    """What *row* says, as if a kernel had been asked for it; nothing has run."""
+    """The answers in *row* in the form of evidence from a kernel; runs nothing."""
     answers = {p.name: _answer(p, row.answers) for p in places}
     return Evidence(
         submission_sha256=sha256,
@@ -220,7 +220,7 @@ def _answer(place: Place, typed: Mapping[str, str]) -> Answer:
     else:
         written = typed.get(place.name, "")
         raw = _text(written) if written else None
-    return Answer(name=place.name, raw=raw, absent=None if raw else "its box on paper is empty")
+    return Answer(name=place.name, raw=raw, absent=None if raw else "the box on paper is empty")
 
 
 def _text(written: str) -> Raw:
@@ -236,13 +236,13 @@ def _list(items: list[Raw]) -> Raw:
 
 
 def _digest(row: TypedRow) -> str:
-    """Stands for the paper that somebody handed in, as a file's SHA-256 does."""
+    """Identifies the submitted paper, as a file's SHA-256 identifies a notebook."""
     plain = json.dumps([row.student.id, row.version, dict(row.answers)], sort_keys=True)
     return hashlib.sha256(plain.encode("utf-8", "backslashreplace")).hexdigest()
 
 
 def _points(row: TypedRow, places: tuple[Place, ...]) -> Iterator[tuple[str, float]]:
-    """The points that a person gave on paper, by the answer's name."""
+    """Yields the name of each manually graded answer with its points on the sheet."""
     for place in places:
         if place.form is Form.TEXT and (written := row.answers.get(place.names[0])):
             yield place.name, float(written)

@@ -1,4 +1,4 @@
-"""An exam on paper as HTML: a version to hand out, its key, and the sheet to type answers into."""
+"""The files of a paper exam: a version and its key as HTML, and the answer sheet as CSV."""
 
 from __future__ import annotations
 
@@ -25,20 +25,20 @@ HEAD = ("student", "name", "version", "check")
 
 
 def exam_html(exam: PrintedExam, templates: tuple[Path, ...]) -> bytes:
-    """What a student gets; nothing of the key is in it."""
+    """The exam for students, without any part of the key."""
     return _filled("paper/exam.html.j2", exam, templates)
 
 
 def key_html(exam: PrintedExam, templates: tuple[Path, ...]) -> bytes:
-    """Answers, tolerances, mistakes and worked solutions of the same version. **Secret.**"""
+    """Answers, tolerances, known mistakes and worked solutions of the version. **Secret.**"""
     return _filled("paper/key.html.j2", exam, templates)
 
 
 def answer_sheet(exams: Iterable[PrintedExam], students: Iterable[Student]) -> bytes:
-    """The CSV that answers are typed into: a line a student, a column for each place.
+    """The CSV that answers are typed into: one line per student, one column per answer.
 
-    Where versions have different problems, it has the places of all of them. Whose version the
-    roster names has it filled in, where it is one of *exams*.
+    If versions have different problems, it has columns for all of them. If the roster names a
+    student's version and it is one of *exams*, it is filled in.
     """
     exams = tuple(exams)
     printed = {exam.version for exam in exams}
@@ -59,8 +59,8 @@ def _filled(name: str, exam: PrintedExam, templates: tuple[Path, ...]) -> bytes:
         text = _environment(templates).get_template(name).render(exam=exam, Form=Form)
     except TemplateError as error:
         raise SpecError(
-            f"the template '{name}' can't be filled in: {error}",
-            fix="a bank's templates/ folder overrides ours; compare it with ours",
+            f"the template '{name}' can't be rendered: {error}",
+            fix="if your bank's templates/ folder overrides it, compare it with the original",
         ) from None
     return text.encode("utf-8", "backslashreplace")
 

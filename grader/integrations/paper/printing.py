@@ -1,4 +1,4 @@
-"""A set to versions on paper: a release of pseudo-students, exams, keys and the answer sheet."""
+"""Prints versions of a set: a release with one pseudo-student per version, exams, keys, sheet."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ from grader.release.versions import LETTERS
 from grader.units import printed_unit, with_unit
 
 PRINTED = 6
-"""Versions, where nobody says how many."""
+"""Default number of versions."""
 CHECK = 4
-"""Characters of the code of a version."""
+"""Length of a version's check code."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Printed:
-    """What was written."""
+    """The files that were written, and notes."""
 
     release: Release
     files: tuple[Path, ...]
@@ -59,8 +59,8 @@ def print_exam(
 ) -> Printed:
     """Writes *versions* versions of the set *wanted* to *out*, with keys, sheet and release.
 
-    *students* get a line each on the sheet. Raises SetupError for parts that need a computer,
-    unless they are left out.
+    The sheet gets one line per student in *students*. Raises SetupError for parts that need a
+    computer, unless *leave_out* is True.
     """
     exam, notes = on_paper(bank.exam(wanted), bank, leave_out=leave_out)
     _require_paper(out)
@@ -77,19 +77,19 @@ def print_exam(
         write_whole(files[-2], exam_html(one, bank.templates))
         write_whole(files[-1], key_html(one, bank.templates), private=True)
     files.append(out / SHEET)
-    kept = [f"{SHEET} was there already, and is kept as it is"] if files[-1].exists() else []
+    kept = [f"{SHEET} already exists and was not changed"] if files[-1].exists() else []
     if not kept:  # somebody may have typed into it
         write_whole(files[-1], answer_sheet(exams, students))
     strange = sorted({s.version for s in students if s.version} - {e.version for e in exams})
     if strange:
-        kept.append(f"versions on the roster that are not printed: {', '.join(strange)}")
+        kept.append(f"the roster names versions that are not printed: {', '.join(strange)}")
     essays = dict.fromkeys(p.name for e in exams for p in e.places if p.form is Form.TEXT)
-    read = [f"read by a person, whose points are typed in: {', '.join(essays)}"] if essays else []
+    read = [f"grade manually and type the points in: {', '.join(essays)}"] if essays else []
     return Printed(release=release, files=tuple(files), notes=(*notes, *made.notes, *read, *kept))
 
 
 def _require_paper(out: Path) -> None:
-    """Raises SetupError when *out* holds a release that can't be printed, which would stay."""
+    """Raises SetupError if *out* has a release that can't be printed, which would be kept."""
     file = out / "release.json"
     if not file.exists():
         return
@@ -99,16 +99,16 @@ def _require_paper(out: Path) -> None:
         asked = (part for name in names for part in old.problems[name].parts)
         if any(needs_computer(p.kind) for p in asked if not slot.parts or p.id in slot.parts):
             raise SetupError(
-                "the release that is there has parts that need a computer",
+                "the existing release has parts that need a computer",
                 where=str(file),
                 fix="choose another folder for --out",
             )
 
 
 def on_paper(exam: ExamSet, bank: Bank, *, leave_out: bool) -> tuple[ExamSet, tuple[str, ...]]:
-    """The set with what can be answered on paper, and a note for each thing that was left out.
+    """The parts of *exam* that can be answered on paper, and notes on what was left out.
 
-    Raises SetupError, naming them, for parts that need a computer, unless *leave_out* is set.
+    Raises SetupError, which names them, for parts that need a computer, unless *leave_out* is set.
     """
     slots: list[Slot] = []
     dropped: list[str] = []
@@ -120,15 +120,15 @@ def on_paper(exam: ExamSet, bank: Bank, *, leave_out: bool) -> tuple[ExamSet, tu
     if dropped and not leave_out:
         raise SetupError(
             f"these parts of the set '{exam.id}' need a computer: {', '.join(dropped)}",
-            fix="leave them out, and their points, with --leave-out, or take them out of the set",
+            fix="leave out these parts and their points with --leave-out, or change the set",
         )
     if not slots:
         raise SetupError(
-            f"nothing of the set '{exam.id}' can be answered on paper", fix="choose another set"
+            f"no part of the set '{exam.id}' can be answered on paper", fix="choose another set"
         )
     if not dropped:
         return exam, ()
-    notes = (f"left out, with their points, as they need a computer: {', '.join(dropped)}",)
+    notes = (f"left out with their points because they need a computer: {', '.join(dropped)}",)
     return replace(exam, problems=tuple(slots)), notes
 
 
@@ -148,7 +148,7 @@ def _single(slot: Slot, bank: Bank) -> tuple[Slot | None, list[str]]:
 
 
 def _pool(slot: Slot, bank: Bank) -> tuple[Slot | None, list[str]]:
-    """The pool with the problems that can be answered as a whole: all are worth the same."""
+    """The pool with only problems that can be answered completely, so all have equal points."""
 
     def whole(problem: Problem) -> bool:
         return not any(needs_computer(part.kind) for part in problem.parts)
@@ -163,19 +163,19 @@ def _pool(slot: Slot, bank: Bank) -> tuple[Slot | None, list[str]]:
 
 
 def needs_computer(kind: str) -> bool:
-    """Whether answers of that kind have to run, or are measured."""
+    """Whether answers of that kind are executed or measured."""
     found = kinds.find(kind)
     return found.needs_solution or found.is_measured
 
 
 def check_code(release: str, version: str) -> str:
-    """The short code of a version of the release with that id."""
+    """The check code of a version: `CHECK` characters that depend on the release's id."""
     digest = hashlib.sha256(f"{release}/{version}".encode()).digest()
     return base64.b32encode(digest).decode()[:CHECK]
 
 
 def printed(mine: Paper) -> PrintedExam:
-    """The paper of a pseudo-student as it is printed."""
+    """The printed form of a pseudo-student's paper."""
     return PrintedExam(
         version=mine.student.id,
         check=check_code(mine.release, mine.student.id),
@@ -206,7 +206,7 @@ def _problem(question: Question) -> PrintedProblem:
 
 def _part(question: Question, key: Key, letter: str) -> PrintedPart:
     kind = kinds.find(key.part.kind)
-    # What earns how much stands behind a semicolon, where all or nothing is not understood.
+    # Unless the part is all or nothing, the rule for points follows a semicolon.
     rule = kind.how(key).partition("; ")[2]
     return PrintedPart(
         letter=letter,
@@ -232,7 +232,7 @@ _FORMS = {
 
 
 def place_of(name: str, kind: Kind, key: Key) -> Place:
-    """Where the answer of *key* is written; what is not known is a line."""
+    """The place for the answer of *key*; a line for kinds without a specific form."""
     form = _FORMS.get(key.part.kind, Form.LINE)
     if any(isinstance(item, EssayItem) for item in kind.items(key)):
         form = Form.TEXT
@@ -265,7 +265,7 @@ def _count(key: Key, form: Form) -> int:
 
 
 def _mistakes(kind: Kind, key: Key) -> Iterator[PrintedMistake]:
-    """What wrong answers are known, with what they keep."""
+    """Yields known wrong answers with their partial credit."""
     for item in kind.items(key):
         if isinstance(item, NumberItem):
             where = f"{item.row}, {item.column}: " if item.row else ""

@@ -1,4 +1,4 @@
-"""The sheet into which answers on paper were typed: every line checked against its version."""
+"""Reads the sheet with typed answers, and checks every line against its version."""
 
 from __future__ import annotations
 
@@ -19,26 +19,26 @@ _PEOPLE = ("student", "name", "version", "check")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TypedRow:
-    """What one student wrote."""
+    """One student's line."""
 
     student: Student
     version: str | None
-    """None when the line is empty: who did not come."""
+    """None if the line is empty because the student was absent."""
     answers: Mapping[str, str] = field(default_factory=dict)
-    """By column, without those that are empty."""
+    """Nonempty answers by column."""
 
 
 def load_typed(
     path: Path, codes: Mapping[str, str], places: Mapping[str, Sequence[Place]]
 ) -> tuple[TypedRow, ...]:
-    """The lines of the sheet at *path*. *codes* are the check codes of the versions, by letter,
-    and *places* where answers are written on each.
+    """Reads the sheet at *path*.
 
-    Raises SpecErrors with everything that can't be right: an unknown version, a code that is not
-    the version's, an answer to what the version does not ask.
+    *codes* has the check code of each version, and *places* its places for answers, both by
+    letter. Raises SpecErrors with every invalid entry: an unknown version, a check code of
+    another version, or an answer that the version does not ask for.
     """
     sheet = _Sheet(str(path), codes, places)
-    first, *rows = table_rows(path, "the sheet", fix="name the answers.csv that was typed into")
+    first, *rows = table_rows(path, "the sheet", fix="pass the answers.csv with the typed answers")
     sheet.head([cell.strip() for cell in first[1]])
     for line, row in rows:
         sheet.take(row, line)
@@ -46,7 +46,7 @@ def load_typed(
 
 
 class _Sheet:
-    """The sheet as far as it was read, with everything that is wrong in it."""
+    """Collects lines and errors while the sheet is read."""
 
     def __init__(self, file: str, codes: Mapping[str, str], places: Mapping[str, Sequence[Place]]):
         self._file = file
@@ -61,32 +61,34 @@ class _Sheet:
         self._errors: list[SpecError] = []
 
     def head(self, names: list[str]) -> None:
-        """Reads the first line; raises SpecErrors for columns that no version has."""
+        """Reads the header. Raises SpecErrors for unknown, duplicate or missing columns."""
         self._columns = names
         known = {*_PEOPLE, *(name for columns in self._names.values() for name in columns)}
         for name in names:
             if name and name not in known:
                 close = nearest(name, known)
-                fix = f"did you mean '{close}'?" if close else "leave the first line as it was"
+                fix = f"did you mean '{close}'?" if close else "restore the first line"
                 self._wrong(1, f"no version asks for '{name}'", fix)
             elif name and names.count(name) > 1:
-                self._wrong(1, f"the column '{name}' stands there twice", "keep one")
+                self._wrong(1, f"the column '{name}' occurs twice", "keep one of them")
         for name in ("student", "version"):
             if name not in names:
-                self._wrong(1, f"there is no column '{name}'", "leave the first line as it was")
+                self._wrong(1, f"there is no column '{name}'", "restore the first line")
         if self._errors:
             raise SpecErrors(tuple(self._errors))
 
     def take(self, row: list[str], line: int) -> None:
-        """Reads one line more."""
+        """Reads one line, and records its errors."""
         if any(cell.strip() for cell in row[len(self._columns) :]):
-            self._wrong(line, "this line has more cells than the first", "put commas in quotes")
+            self._wrong(
+                line, "this line has more cells than the first", "quote cells that contain commas"
+            )
             return
         cells = dict(zip(self._columns, (cell.strip() for cell in row), strict=False))
         name = unguarded(cells.get("student", ""))
         problem = id_problem(name, self._folded)
         if problem:
-            self._wrong(line, problem, "one line a student, with an id as in the roster")
+            self._wrong(line, problem, "keep one line per student, with the id from the roster")
             return
         self._folded.add(name.casefold())
         answers = {k: v for k, v in cells.items() if k and k not in _PEOPLE and v}
@@ -101,17 +103,17 @@ class _Sheet:
         version, code = cells.get("version", "").upper(), cells.get("check", "").upper()
         if not version:
             if wanted or code:
-                self._wrong(line, "the version is missing", "its letter is on every page")
+                self._wrong(line, "the version is missing", "see the letter on every page")
             return None
         if version not in self._codes:
             letters = ", ".join(self._codes)
-            self._wrong(line, f"there is no version '{version}'", f"the versions are {letters}")
+            self._wrong(line, f"there is no version '{version}'", f"choose from {letters}")
             return None
         if code and code != self._codes[version]:
             self._wrong(
                 line,
                 f"'{code}' is not the check code of version {version}",
-                "look at the head of the page: another version, or another exam",
+                "check the top of the page: it is another version or another exam",
             )
         return version
 
@@ -121,22 +123,22 @@ class _Sheet:
             self._wrong(
                 line,
                 f"version {version} does not ask for '{column}'",
-                "look at the version's letter again, or leave the cell empty",
+                "check the version's letter, or leave the cell empty",
             )
         elif place.form is Form.TEXT and not _is_points(written, place.points):
             self._wrong(
                 line,
-                f"'{written[:40]}' under '{column}' is no number from 0 to {place.points:g}",
-                f"columns that end in {POINTS} take the points that were given on paper",
+                f"'{written[:40]}' under '{column}' is not a number from 0 to {place.points:g}",
+                f"in columns that end in {POINTS}, enter the points given on paper",
             )
 
     def _wrong(self, line: int, what: str, fix: str) -> None:
         self._errors.append(SpecError(what, where=Location(self._file, line), fix=fix))
 
     def done(self) -> tuple[TypedRow, ...]:
-        """All lines; raises SpecErrors when something is wrong."""
+        """Returns all lines; raises SpecErrors if there are errors."""
         if not self._rows and not self._errors:
-            self._wrong(1, "nobody is on the sheet", "type in a line for each student")
+            self._wrong(1, "the sheet has no students", "add one line per student")
         if self._errors:
             raise SpecErrors(tuple(self._errors))
         return tuple(self._rows.values())

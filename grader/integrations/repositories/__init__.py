@@ -1,1 +1,1 @@
-"""Students' git repositories: collecting submissions from them and publishing files to them."""
+"""Collecting submissions from students' git repositories, and publishing files to them."""

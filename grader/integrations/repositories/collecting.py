@@ -1,4 +1,4 @@
-"""Every student's notebook out of their repository, into a folder that `grader grade` takes."""
+"""Collects every student's notebook from their repository into a folder for `grader grade`."""
 
 from __future__ import annotations
 
@@ -16,28 +16,31 @@ from urllib.parse import quote
 
 from grader.errors import GraderError, SetupError, shown
 from grader.files import alone, write_whole
+from grader.grading.ownership import fits_in
 from grader.integrations.repositories.git import ANYONE, USUAL, Access, Bounds, GitError, address
 from grader.integrations.repositories.roster import instant
-from grader.integrations.repositories.snapshot import NothingThereError, Taken, Wanted, take
+from grader.integrations.repositories.snapshot import Fit, NothingThereError, Taken, Wanted, take
 from grader.model import Student
+from grader.notebook import Notebook
+from grader.release.file import load_release
 
 STATE = ".collected.json"
-"""What was collected when; its name begins with a dot, so that it is taken for no submission."""
+"""What was collected when. The leading dot keeps it from being read as a submission."""
 
 
 class Came(StrEnum):
-    """What became of one student's repository."""
+    """Outcome for one student's repository."""
 
     COLLECTED = "collected"
     KEPT = "kept"
-    """The deadline had passed when it was collected; what came later does not count."""
+    """It was collected after the deadline before; later commits do not count."""
     NOTHING = "nothing handed in"
     FAILED = "failed"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Repository:
-    """Where one student's work is, and until when it counts."""
+    """The address of one student's repository, and the student's deadline."""
 
     student: str
     url: str
@@ -46,22 +49,23 @@ class Repository:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Entry:
-    """What is remembered of one student between runs."""
+    """What is stored about one student between runs."""
 
     commit: str
     committed: str
     seen: str
-    """When we began the look that showed us that commit; unlike the commit's own time, nobody can
-    make it up. What is pushed while we look is seen by the next look."""
+    """When the fetch that found this commit began. Unlike the commit's own time, it can't be
+    forged. A push during the fetch is found by the next one."""
     sha256: str
     deadline: str = ""
     failed: str = ""
-    """When we looked after the deadline and could not read it: what came later proves no date."""
+    """When the repository could first not be read after the deadline. Commits that are found
+    later may be backdated."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """One student's line of the report."""
+    """One student's line in the report."""
 
     student: str
     came: Came
@@ -76,14 +80,14 @@ def repositories(
     url: str = "",
     deadline: datetime | None = None,
 ) -> tuple[Repository, ...]:
-    """Where each student's repository is: as the roster says, or else by the pattern *url*.
+    """The repository of each student: from *about* (the roster), or else from the pattern *url*.
 
-    Raises SetupError for a student whose repository is nowhere named.
+    Raises SetupError if neither gives a student's repository.
     """
     if url and "{id}" not in url:
         raise SetupError(
-            f"the pattern '{url}' has no place for a student's id",
-            fix="write {id} where it stands, such as https://github.com/ORG/midterm-{id}.git",
+            f"the pattern '{url}' does not contain {{id}}",
+            fix="write {id} in place of the student's id: https://github.com/ORG/midterm-{id}.git",
         )
     found = []
     for student in students:
@@ -91,10 +95,10 @@ def repositories(
         own = mine.get("repository") or _filled(url, student.id)
         if not own:
             raise SetupError(
-                f"nothing says where the repository of '{student.id}' is",
-                fix="give --url with {id} in it, or the roster a column 'repository'",
+                f"the repository of '{student.id}' is not known",
+                fix="pass --url with {id} in it, or add a column 'repository' to the roster",
             )
-        address(own)  # a wrong one is an error before anything is fetched
+        address(own)  # reports a wrong address before anything is fetched
         until = instant(mine["deadline"]) if mine.get("deadline") else deadline
         found.append(Repository(student=student.id, url=own, deadline=until))
     return tuple(found)
@@ -106,15 +110,31 @@ def _filled(url: str, student: str) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Collecting:
-    """How repositories are looked at."""
+    """Options for collecting."""
 
     notebook: str = ""
     branch: str = ""
+    fit: Fit | None = None
+    """Chooses between several notebooks of a repository; see `fit_for`."""
     access: Access = ANYONE
     bounds: Bounds = USUAL
     jobs: int = 8
     again: bool = False
-    """Take even what is settled because the deadline had passed when it was collected."""
+    """Collect again even if a notebook was already collected after its deadline."""
+
+
+def fit_for(release_file: Path) -> Fit:
+    """How well a notebook fits a student of the release, by the rule of `grader grade`.
+
+    Raises SetupError if the release can't be read.
+    """
+    release = load_release(release_file)
+    fits = fits_in(release)
+
+    def fit(student: str, notebook: Notebook) -> int:
+        return fits(student, notebook) if student in release.students else 0
+
+    return fit
 
 
 def collect_repositories(
@@ -123,10 +143,11 @@ def collect_repositories(
     how: Collecting,
     done: Callable[[str], None] = lambda _: None,
 ) -> tuple[Outcome, ...]:
-    """Puts STUDENT.ipynb into *out* for everyone; one student's failure is told, and no more.
+    """Writes STUDENT.ipynb into *out* for every student, and returns one outcome per student.
 
-    A file carries the time of its commit. What was collected after a student's deadline is not
-    collected again: a commit can be dated back, but it can't have been there when we looked.
+    A failure for one student does not stop the others. Each file gets the time of its commit.
+    What was collected after a student's deadline is not collected again, because later commits
+    can be backdated.
     """
     out.mkdir(parents=True, exist_ok=True)
     listed = list(wanted)
@@ -141,7 +162,7 @@ def collect_repositories(
                     state[outcome.student] = entry
                 done(outcome.student)
         finally:
-            # Stopped half-way, what was seen after a deadline still settles it.
+            # If the run is interrupted, what was found after a deadline is still final.
             data = {student: asdict(entry) for student, entry in sorted(state.items())}
             write_whole(out / STATE, (json.dumps(data, indent=1) + "\n").encode())
     return tuple(outcomes)
@@ -164,6 +185,7 @@ def _one(
         notebook=how.notebook.replace("{id}", student),
         branch=how.branch,
         before=repository.deadline,
+        fit=how.fit,
     )
     asked = datetime.now(UTC)
     try:
@@ -174,7 +196,9 @@ def _one(
         text = _failure(error, before, out / f"{student}.ipynb")
         return told(came=Came.FAILED, text=text), _failed(repository, before)
     except Exception as error:  # noqa: BLE001  # one repository must not stop the others
-        what = GraderError(f"a fault of ours ({type(error).__name__})", fix="report this as a bug")
+        what = GraderError(
+            f"an internal error ({type(error).__name__})", fix="report this as a bug"
+        )
         text = _failure(what, before, out / f"{student}.ipynb")
         return told(came=Came.FAILED, text=text), _failed(repository, before)
     entry = _entry(taken, repository, before, asked)
@@ -184,18 +208,18 @@ def _one(
     _date(target, entry.committed)
     text = f"{shown(taken.path, 80)} of {entry.committed}"
     if taken.newer:
-        text += "; what was committed after the deadline is left out"
+        text += "; later commits came after the deadline and are left out"
     return told(came=Came.COLLECTED, text=text + _doubt(entry), commit=taken.commit), entry
 
 
 def _doubt(entry: Entry) -> str:
     if not entry.failed:
         return ""
-    return f"; it could not be read on {entry.failed}, so its commit may be dated back"
+    return f"; it could not be read on {entry.failed}, so its commit may be backdated"
 
 
 def _failed(repository: Repository, before: Entry | None) -> Entry | None:
-    """Remembers that it could not be read after the deadline; that settles nothing."""
+    """The entry with the time of a failure after the deadline; None before the deadline."""
     now = datetime.now(UTC)
     if repository.deadline is None or now < repository.deadline:
         return None
@@ -208,12 +232,12 @@ def _failure(error: GraderError, before: Entry | None, target: Path) -> str:
     if isinstance(error, GitError) and error.said and error.said not in text:
         text += f" ({shown(error.said, 200)})"
     if before is not None and before.commit and target.exists():
-        text += f"; what was collected on {before.seen} stays"
+        text += f"; the notebook collected on {before.seen} is kept"
     return text
 
 
 def _settled(before: Entry, repository: Repository, out: Path) -> bool:
-    """Whether it was collected after this very deadline, and is still there."""
+    """Whether it was collected after this same deadline, and the file is unchanged."""
     if repository.deadline is None or before.deadline != _iso(repository.deadline):
         return False
     if datetime.fromisoformat(before.seen) < repository.deadline:
@@ -242,12 +266,12 @@ def _entry(taken: Taken, repository: Repository, before: Entry | None, asked: da
     if before and before.failed and repository.deadline and not same:
         late = datetime.fromisoformat(before.failed) >= repository.deadline
         entry = replace(entry, failed=before.failed if late else "")
-    # After the deadline the time of this look is what settles it.
+    # After the deadline, the time of this fetch makes the commit final.
     return replace(entry, seen=before.seen) if same and before and not over else entry
 
 
 def _date(target: Path, committed: str) -> None:
-    """Gives the file the time of its commit, by which `grader grade` knows when it came."""
+    """Sets the file's time to its commit's, which `grader grade` uses as the submission time."""
     seconds = datetime.fromisoformat(committed).timestamp()
     os.utime(target, (seconds, seconds))
 
@@ -268,7 +292,7 @@ def _state(out: Path) -> dict[str, Entry]:
         return {}
     except (OSError, ValueError, TypeError, AttributeError) as error:
         raise SetupError(
-            "what was collected before can't be read",
+            "the record of earlier collections can't be read",
             where=str(out / STATE),
-            fix="restore the file, or remove it to collect everything anew",
+            fix="restore the file, or remove it to collect everything again",
         ) from error

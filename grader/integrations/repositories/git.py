@@ -1,7 +1,7 @@
-"""Git, so that nothing in a repository of somebody else runs, hangs or fills the disk.
+"""Runs git so that nothing in a foreign repository can run code, hang or fill the disk.
 
-Commands run in repositories of our own. Another one that lies on this disk is served by a git that
-we start, and that would go by the settings in it: those that name programs are overruled there.
+Commands run in repositories that we create. If the other repository is on this disk, the git
+process that serves it reads that repository's settings; those that name programs are overridden.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from urllib.parse import urlsplit
 from grader.errors import GraderError, SetupError
 
 PROTOCOLS = ("https", "http", "ssh", "file")
-"""Any other may start a program that an address names."""
+"""Other protocols may start a program that an address names."""
 _LONGEST_SAID = 300
 _TOO_LARGE = int(getattr(signal, "SIGXFSZ", 25))
-"""What ends a program that writes more than it may."""
+"""The signal that ends a program that exceeds the file size limit."""
 
 _SETTINGS = {
     "core.hooksPath": os.devnull,
@@ -42,17 +42,17 @@ _SETTINGS = {
     "advice.detachedHead": "false",
 }
 _SERVED = {
-    # Whoever made the repository wrote its settings, and could write programs into them.
+    # The repository's owner wrote its settings, which could name programs.
     "core.hooksPath": os.devnull,
     "core.fsmonitor": "false",
     "core.alternateRefsCommand": "true",  # the program that does nothing
-    "receive.denyCurrentBranch": "refuse",  # else files are checked out, through its filters
+    "receive.denyCurrentBranch": "refuse",  # otherwise files are checked out through its filters
     "receive.autogc": "false",
     "gc.auto": "0",
     "maintenance.auto": "false",
 }
 _NO_PROTOCOL = "none"
-"""The name of no protocol: what is missing in a repository is not fetched from where it says."""
+"""Matches no protocol, so a repository can't fetch missing objects from elsewhere."""
 _KEPT = (
     *("PATH", "HOME", "SYSTEMROOT", "SSH_AUTH_SOCK", "SSL_CERT_FILE", "SSL_CERT_DIR"),
     *("GIT_SSL_CAINFO", "https_proxy", "HTTPS_PROXY", "http_proxy", "no_proxy", "NO_PROXY"),
@@ -61,7 +61,7 @@ _KEPT = (
 
 
 class GitError(GraderError):
-    """Git did not do it; *said* is what it had to say, on one line."""
+    """A git command failed; *said* is git's own message in one line."""
 
     def __init__(self, what: str, said: str = "", *, fix: str | None = None):
         super().__init__(what, fix=fix)
@@ -70,13 +70,13 @@ class GitError(GraderError):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Access:
-    """What lets us in: a token for one server, sent to no other."""
+    """Credentials: a token that is sent to one server only."""
 
     token: str = ""
     server: str = "https://github.com"
 
     def settings(self) -> Mapping[str, str]:
-        """For git's configuration; never on a command line, where others could read it."""
+        """Git settings with the token. Not for a command line, which other users can read."""
         if not self.token:
             return {}
         pair = base64.b64encode(f"x-access-token:{self.token}".encode()).decode()
@@ -89,12 +89,13 @@ class Access:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bounds:
-    """How much one command may take."""
+    """Limits on one command."""
 
     seconds: float = 120.0
     bytes: int = 200_000_000
-    """Of one file that it writes, such as everything it fetches."""
+    """Size of a file that it writes, such as the pack that it fetches."""
     memory: int = 4 * 2**30
+    """In bytes."""
 
 
 ANYONE = Access()
@@ -103,16 +104,19 @@ USUAL = Bounds()
 
 @dataclass(frozen=True, slots=True)
 class Git:
-    """Commands in one folder."""
+    """Runs git commands in one folder."""
 
     folder: Path
     access: Access = ANYONE
     bounds: Bounds = USUAL
     ours: bool = True
-    """Whether we made the repository; one that we did not reaches no other."""
+    """Whether we created the repository; any other one can't reach further repositories."""
 
     def run(self, *arguments: str, given: bytes = b"", most: int = 1_000_000) -> bytes:
-        """What the command prints, *most* bytes of it. Raises GitError."""
+        """Runs a command with the input *given*, and returns its output.
+
+        Raises GitError if it fails, exceeds a limit, or prints more than *most* bytes.
+        """
         command = [*_limited(self.bounds), *arguments]
         with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
             process = subprocess.Popen(  # noqa: S603 - no shell reads the arguments
@@ -141,7 +145,7 @@ class Git:
         return data
 
     def line(self, *arguments: str, given: bytes = b"") -> str:
-        """The one line that the command prints."""
+        """Runs a command, and returns its output as text without surrounding whitespace."""
         return self.run(*arguments, given=given).decode("utf-8", "replace").strip()
 
     def _environment(self) -> dict[str, str]:
@@ -172,7 +176,7 @@ class Git:
 
 @contextlib.contextmanager
 def scratch(access: Access = ANYONE, bounds: Bounds = USUAL) -> Iterator[Git]:
-    """Git in a new folder of its own, which is removed afterwards."""
+    """Provides `Git` in a new temporary folder. Raises SetupError if git is not installed."""
     if shutil.which("git") is None:
         raise SetupError("git is not installed", fix="install git")
     folder = Path(tempfile.mkdtemp(prefix="grader-git-"))
@@ -183,35 +187,35 @@ def scratch(access: Access = ANYONE, bounds: Bounds = USUAL) -> Iterator[Git]:
 
 
 def address(text: str) -> str:
-    """The address of a repository as git takes it; a folder becomes a file:// address.
+    """The address of a repository for git; a folder becomes a file:// address.
 
-    Raises SetupError for one that could start a program or be taken for an option.
+    Raises SetupError for an address that could start a program or be read as an option.
     """
     try:
         scheme = urlsplit(text).scheme if "://" in text else ""
-    except ValueError:  # such as a bracket that is not closed
+    except ValueError:  # for example, an unclosed bracket
         scheme = "no address"
     if scheme in PROTOCOLS:
         return text
     if scheme or "::" in text or text.startswith("-"):
         raise SetupError(
-            f"'{text}' is no address of a repository",
-            fix=f"one that begins with {', '.join(p + '://' for p in PROTOCOLS)}, or a folder",
+            f"'{text}' is not the address of a repository",
+            fix=f"use one that begins with {', '.join(p + '://' for p in PROTOCOLS)}, or a folder",
         )
     if ":" in text and not Path(text).exists() and "@" in text.partition(":")[0]:
-        return text  # as ssh is often written: git@host:owner/name
+        return text  # the short form for SSH: git@host:owner/name
     return Path(text).absolute().as_uri()
 
 
 def origin(where: str) -> dict[str, str]:
-    """The settings with which git reaches the repository at *where*, as `address` gave it.
+    """Git settings for the remote `origin` at *where*, an address from `address`.
 
-    It is called `origin`. In a folder of this machine nothing is run that its settings or hooks
-    name. Elsewhere those are the server's business.
+    If it is a folder on this machine, no program that its settings or hooks name is run. On a
+    server, that is up to the server.
     """
     settings = {"remote.origin.url": where}
     if urlsplit(where).scheme == "file":
-        # Of our environment git hands on nothing to the one that serves another repository.
+        # Git does not pass our environment on to the process that serves the other repository.
         overruled = " ".join(f"-c {name}={value}" for name, value in _SERVED.items())
         serving = f"GIT_ALLOW_PROTOCOL={_NO_PROTOCOL} GIT_NO_LAZY_FETCH=1 git {overruled}"
         settings["remote.origin.uploadpack"] = f"{serving} upload-pack"
@@ -220,18 +224,18 @@ def origin(where: str) -> dict[str, str]:
 
 
 def _limited(bounds: Bounds) -> list[str]:
-    """The command `git`, with limits on memory and on files where a shell can set them."""
+    """The command `git`, with limits on memory and file size if a shell can set them."""
     if sys.platform == "win32":
         return ["git"]
-    # Blocks have 512 or 1,024 bytes, as the shell likes it.
-    # The signal ignored, git hears of it and can say so.
+    # A block has 512 or 1,024 bytes, depending on the shell.
+    # If the signal is ignored, git gets an error and can report it.
     limits = f"trap '' XFSZ; ulimit -f {bounds.bytes // 512}"
     limits += f"; ulimit -v {bounds.memory // 1024} 2>/dev/null"
     return ["/bin/sh", "-c", f'{limits}; exec git "$@"', "git"]
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """Ends the command and everything that it started."""
+    """Kills the command and all processes that it started."""
     if process.poll() is not None:
         return
     with contextlib.suppress(OSError):
@@ -243,7 +247,7 @@ def _end(process: subprocess.Popen[bytes]) -> None:
 
 
 def _telling(text: str) -> str:
-    """The line that says why; git puts others around it."""
+    """The line of git's output that has the reason."""
     lines = [line.strip() for line in text.splitlines()]
     found = [one for one in lines if one.startswith(("fatal:", "error:", "remote:", "!"))]
     line = next(iter(found), lines[-1] if lines else "")
@@ -252,14 +256,14 @@ def _telling(text: str) -> str:
 
 _REASONS: Sequence[tuple[tuple[str, ...], str]] = (
     (("file too large", "file size limit", "signal 25"), "it is larger than {most:g} MB"),
-    (("remote branch", "couldn't find remote ref"), "the branch is not there"),
+    (("remote branch", "couldn't find remote ref"), "the branch does not exist"),
     (
         ("not found", "does not exist", "does not appear", "could not read username"),
-        "there is no such repository, or we are not let in",
+        "the repository does not exist, or access is denied",
     ),
     (
         ("authentication failed", "error: 403", "permission denied", "denied to"),
-        "we are not let in",
+        "access is denied",
     ),
     (("could not resolve", "unable to access", "timed out"), "the server can't be reached"),
 )

@@ -1,4 +1,4 @@
-"""Files into students' repositories: what they start from, and their feedback afterwards."""
+"""Pushes files to students' repositories: starter files, and feedback."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ from grader.integrations.repositories.git import (
 NAME, EMAIL = "grader", "grader@users.noreply.github.com"
 _MOST_FILES = 1000
 _MOST_COMMITS = 1000
-"""On a branch, that are looked at for one of ours."""
+"""Commits of a branch that are searched for one of ours."""
 
 
 class Went(StrEnum):
-    """What became of one student's files."""
+    """Outcome for one student's files."""
 
     SENT = "sent"
     SAME = "nothing new"
@@ -39,7 +39,7 @@ class Went(StrEnum):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sent:
-    """One student's line of the report."""
+    """One student's line in the report."""
 
     student: str
     went: Went
@@ -49,13 +49,13 @@ class Sent:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sending:
-    """How files are sent."""
+    """Options for sending files."""
 
     branch: str
     message: str
     whole: bool
-    """Whether the branch is ours and holds these files alone; else only what is missing is added,
-    and nothing that is there is changed."""
+    """Whether the branch is ours and contains only these files. Otherwise missing files are
+    added, and existing ones are left unchanged."""
     access: Access = ANYONE
     bounds: Bounds = USUAL
     jobs: int = 8
@@ -67,7 +67,7 @@ def send_all(
     how: Sending,
     done: Callable[[str], None] = lambda _: None,
 ) -> tuple[Sent, ...]:
-    """Pushes every student's files; one student's failure is told, and no more."""
+    """Pushes every student's files. A failure for one student does not stop the others."""
     with ThreadPoolExecutor(max_workers=how.jobs) as pool:
         sent = []
         for one in pool.map(partial(_one, files_of=files_of, how=how), to):
@@ -98,34 +98,34 @@ def _send(to: Repository, files: Mapping[str, bytes], how: Sending) -> Sent:
         git.run("read-tree", *start)
         new = {n: data for n, data in files.items() if how.whole or not _there(git, parent, n)}
         if not new:
-            return told(went=Went.SAME, text="everything is there", commit=parent)
+            return told(went=Went.SAME, text="all files exist", commit=parent)
         for name, data in new.items():
             blob = git.line("hash-object", "-w", "--stdin", "--no-filters", given=data)
             git.run("update-index", "--add", "--cacheinfo", f"100644,{blob},{name}")
-        # What was there already is named in the tree, and need not be on this disk.
+        # Existing files are named in the tree, and their content need not be on this disk.
         tree = git.line("write-tree", "--missing-ok")
         if parent and tree == git.line("rev-parse", f"{parent}^{{tree}}"):
-            return told(went=Went.SAME, text="as sent before", commit=parent)
+            return told(went=Went.SAME, text="unchanged", commit=parent)
         commit = _commit(git, tree, parent, how.message)
         git.run("push", "--quiet", "--no-verify", "origin", f"{commit}:refs/heads/{how.branch}")
         text = ", ".join(sorted(new)[:4]) + (", …" if len(new) > 4 else "")
         text += f" to the branch {how.branch}"
         if taken_over:
-            text += ", in place of what somebody else had committed there"
+            text += ", replacing what somebody else committed there"
         return told(went=Went.SENT, text=text, commit=commit)
 
 
 def _tip(git: Git, how: Sending) -> tuple[str, bool]:
-    """The commit that the branch is at, and whether it is somebody else's on top of ours.
+    """The branch's commit, and whether it is somebody else's on top of ours.
 
-    Empty when there is no such branch.
+    The commit is empty if the branch does not exist. Raises SetupError if we did not make it.
     """
     branch = f"refs/heads/{how.branch}"
     heads = git.line("ls-remote", "--heads", "--", "origin", branch).splitlines()
-    # A branch of which that is but the end of the name, such as x/refs/heads/feedback, matches too.
+    # ls-remote also matches longer names, such as x/refs/heads/feedback.
     if branch not in [line.partition("\t")[2] for line in heads]:
         return "", False
-    # Lists of files without what is in them: nothing of that is needed.
+    # Fetch only trees; the content of files is not needed.
     git.run("config", "remote.origin.promisor", "true")
     git.run("config", "remote.origin.partialclonefilter", "blob:none")
     fetch = ["fetch", "--quiet", "--no-tags", "--filter=blob:none"]
@@ -134,20 +134,20 @@ def _tip(git: Git, how: Sending) -> tuple[str, bool]:
     show = ["log", "--no-show-signature", f"--max-count={_MOST_COMMITS}", "--format=%ce %s"]
     if not how.whole or git.line(*show, "--max-count=1", tip).startswith(f"{EMAIL} "):
         return tip, False
-    # A student can commit a link, a folder or anything else in the place of a file of ours, on
-    # top of what we sent; that must not keep the next result from them. It stays in the history.
+    # A student can commit a link, a folder or anything else in place of our files. That must not
+    # block the next result. The commit stays in the history.
     git.run(*fetch, f"--depth={_MOST_COMMITS}", "origin", branch)
     subject = how.message.partition("\n")[0]
     if f"{EMAIL} {subject}" not in git.line(*show, tip).splitlines():
         raise SetupError(
-            f"the branch '{how.branch}' is there already, and the last commit on it is not ours",
-            fix="name another one with --branch",
+            f"the branch '{how.branch}' exists, and this command did not create it",
+            fix="choose another one with --branch",
         )
     return tip, True
 
 
 def _there(git: Git, commit: str, path: str) -> bool:
-    """Whether the commit has anything at *path*."""
+    """Whether *path* exists in the commit."""
     return bool(commit and git.run("ls-tree", "-z", "--full-tree", commit, "--", path))
 
 
@@ -158,14 +158,18 @@ def _commit(git: Git, tree: str, parent: str, message: str) -> str:
 
 
 def folder_files(folder: Path) -> dict[str, bytes]:
-    """The files in *folder* by path; raises SetupError when it is not there or holds too many."""
+    """The files in *folder* by path. Raises SetupError if it does not exist or has too many."""
     if not folder.is_dir():
         raise SetupError(
-            f"there is nothing for '{folder.name}'",
+            f"there is no folder for '{folder.name}'",
             where=str(folder.parent),
-            fix="make it with `grader classroom init`",
+            fix="create it with `grader classroom init`",
         )
     paths = [p for p in sorted(folder.rglob("*")) if p.is_file() and not p.is_symlink()]
     if len(paths) > _MOST_FILES:
-        raise SetupError(f"more than {_MOST_FILES} files", where=str(folder), fix="name another")
+        raise SetupError(
+            f"the folder has more than {_MOST_FILES} files",
+            where=str(folder),
+            fix="choose a folder with fewer files",
+        )
     return {p.relative_to(folder).as_posix(): p.read_bytes() for p in paths}

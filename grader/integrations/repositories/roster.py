@@ -1,4 +1,4 @@
-"""What a roster says of repositories: where each student's is, and who has more time."""
+"""The roster's columns about repositories: each student's address and deadline."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ _IDS = ("id", "student", "student_id", "github_username", "username", "login")
 
 
 def load_repositories(path: Path) -> Mapping[str, Mapping[str, str]]:
-    """By student's id: `repository` and `deadline`, where the roster has such columns.
+    """`repository` and `deadline` by student's id, if the roster at *path* has such columns.
 
-    The roster itself is read and checked by `load_roster`; what is wrong with it is said there.
+    Raises SpecError for a deadline that is not valid; `load_roster` checks everything else.
     """
     text = path.read_text(encoding="utf-8-sig", errors="replace")
     first = text.split("\n", 1)[0]
@@ -50,7 +50,7 @@ def load_repositories(path: Path) -> Mapping[str, Mapping[str, str]]:
 
 
 def instant(text: str) -> datetime:
-    """An instant in ISO 8601 that says its offset from UTC; raises SetupError.
+    """Parses a time in ISO 8601. Raises SetupError if it is not valid or has no UTC offset.
 
     >>> instant("2026-12-01T23:59:00Z").timestamp()
     1796169540.0
@@ -61,9 +61,7 @@ def instant(text: str) -> datetime:
         found = None
     if found is None or found.tzinfo is None:
         raise SetupError(
-            f"'{text}' is no instant"
-            if found is None
-            else f"'{text}' does not say which time zone it is in",
+            f"'{text}' is not a valid time" if found is None else f"'{text}' has no time zone",
             fix="write it as 2026-12-01T23:59:00+01:00, or with Z for UTC",
         )
     return found

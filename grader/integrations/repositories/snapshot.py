@@ -1,8 +1,8 @@
-"""One notebook out of a student's repository, as it stood at an instant; nothing in it is run."""
+"""One notebook from a student's repository as of a point in time; runs nothing in it."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from pathlib import PurePosixPath
@@ -23,26 +23,34 @@ from grader.integrations.repositories.git import (
 
 _FILES, _LINK, _OTHER = ("100644", "100755"), "120000", "160000"
 _NAMED = 5
+_MOST_READ = 20
+"""Notebooks of one repository that are read to find the exam's."""
 _LATEST = 253_402_300_799  # the end of the year 9999
 _LFS = b"version https://git-lfs.github.com/"
 
 
+Fit = Callable[[str, notebook.Notebook], int]
+"""How well a notebook fits the exam, given the student's id; 0 if it does not belong to it."""
+
+
 class NothingThereError(SubmissionError):
-    """Nothing was handed in."""
+    """The student submitted nothing."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wanted:
-    """What is to be taken from where."""
+    """Which notebook to take, and from which repository."""
 
     url: str
     student: str
     notebook: str = ""
-    """Its path in the repository; else the only one in the top folder."""
+    """Path in the repository; if empty, a notebook in the top folder is taken."""
     branch: str = ""
-    """Else the one that the repository opens with."""
+    """If empty, the repository's default branch."""
     before: datetime | None = None
     """The last instant that counts, with its offset from UTC."""
+    fit: Fit | None = None
+    """Chooses between several notebooks in the top folder; without it they are refused."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,16 +61,16 @@ class Taken:
     path: str
     commit: str
     committed: int
-    """When, as the commit itself says, in seconds since 1970. Its author can write any time."""
+    """Time of the commit in seconds since 1970. The commit's author can set any time."""
     newer: bool = False
-    """Whether there is more that came too late."""
+    """Whether later commits were left out."""
 
 
 def take(wanted: Wanted, access: Access = ANYONE, bounds: Bounds = USUAL) -> Taken:
-    """The notebook. Raises SubmissionError when there is none, GitError when git fails.
+    """Fetches the notebook. Raises SubmissionError if there is none, GitError if git fails.
 
-    Only the list of files and that one file are fetched, where the server can do so. Hooks,
-    filters, submodules and Git LFS play no part, as nothing is ever checked out.
+    If the server supports it, only the list of files and the notebook are fetched. Nothing is
+    checked out, so hooks, filters, submodules and Git LFS have no effect.
     """
     with scratch(access, bounds) as git:
         clone = ["clone", "--quiet", "--bare", "--no-tags", "--single-branch", "--template="]
@@ -87,14 +95,14 @@ def take(wanted: Wanted, access: Access = ANYONE, bounds: Bounds = USUAL) -> Tak
 
 
 def _commit(git: Git, wanted: Wanted) -> tuple[str, bool]:
-    """What the branch pointed to at the instant, and whether it has moved on since."""
+    """The branch's commit at the deadline, and whether the branch has moved since."""
     try:
         head = git.line("rev-parse", "--quiet", "--verify", "HEAD^{commit}")
     except GitError:
         raise NothingThereError("nothing has been pushed yet") from None
     if wanted.before is None:
         return head, False
-    # Along the first parents: what was merged later was written, but not handed in, before.
+    # First parents only: what was merged later was written, but not submitted, before.
     seconds = int(wanted.before.timestamp())
     found = git.line("rev-list", "-1", "--first-parent", f"--before={seconds}", head)
     if not found:
@@ -103,19 +111,19 @@ def _commit(git: Git, wanted: Wanted) -> tuple[str, bool]:
 
 
 def _when(git: Git, commit: str) -> int:
-    """Its author's word for it, held within what files and calendars can express."""
+    """The commit's own time in seconds since 1970, limited to what files can have."""
     written = git.line("show", "-s", "--no-show-signature", "--format=%ct", commit)
-    if not written.removeprefix("-").isdecimal():  # who writes commits by hand can leave it out
+    if not written.removeprefix("-").isdecimal():  # a handmade commit can lack it
         raise SubmissionError("its commit does not say when it was made")
     return min(max(int(written), 0), _LATEST)
 
 
 def _notebook(git: Git, commit: str, wanted: Wanted) -> tuple[str, str]:
-    """The path of the notebook, and the name that git has for its content."""
+    """The path of the notebook, and git's name for its content."""
     if wanted.notebook:
         listed = _listed(git, commit, wanted.notebook)
         if wanted.notebook not in listed:
-            raise SubmissionError(f"there is no '{wanted.notebook}' in it")
+            raise SubmissionError(f"it has no file '{wanted.notebook}'")
         return wanted.notebook, _regular(wanted.notebook, *listed[wanted.notebook])
     listed = _listed(git, commit)
     found = [name for name in listed if PurePosixPath(name).suffix.casefold() == ".ipynb"]
@@ -123,18 +131,40 @@ def _notebook(git: Git, commit: str, wanted: Wanted) -> tuple[str, str]:
     if own in found:
         found = [own]
     if not found:
-        raise SubmissionError("there is no notebook in its top folder")
-    if len(found) > 1:
-        names = ", ".join(shown(name, 60) for name in found[:_NAMED])
+        raise SubmissionError("its top folder contains no notebook")
+    several = found
+    if len(found) > 1 and wanted.fit is not None:
+        found = _fitting(git, listed, found, wanted.student, wanted.fit)
+    if len(found) != 1:
+        names = ", ".join(shown(name, 60) for name in several[:_NAMED])
+        more = ", …" if len(several) > _NAMED else ""
+        which = "more than one belongs" if found else "none belongs"
+        why = f"{which} to the release" if wanted.fit else "it is unclear which one counts"
+        fix = "name the notebook with --notebook"
         raise SubmissionError(
-            f"there are {len(found)} notebooks in its top folder ({names}), and nobody said which",
-            fix="name it with --notebook",
+            f"its top folder contains {len(several)} notebooks ({names}{more}), and {why}",
+            fix=fix if wanted.fit else f"{fix}, or the release with --release",
         )
     return found[0], _regular(found[0], *listed[found[0]])
 
 
+def _fitting(
+    git: Git, listed: Mapping[str, tuple[str, str]], names: Sequence[str], student: str, fit: Fit
+) -> list[str]:
+    """Those of *names* that fit the exam best; none if none of them belongs to it."""
+    fits: dict[str, int] = {}
+    for name in names[:_MOST_READ]:
+        try:
+            data = _blob(git, _regular(name, *listed[name]), name)
+            fits[name] = fit(student, notebook.read(data))
+        except SubmissionError:
+            continue  # an unreadable file beside the exam's notebook does no harm
+    best = max(fits.values(), default=0)
+    return [name for name, value in fits.items() if value == best] if best else []
+
+
 def _listed(git: Git, commit: str, *paths: str) -> Mapping[str, tuple[str, str]]:
-    """Mode and content's name of everything in the top folder, or at *paths*."""
+    """Mode and object name of everything in the top folder, or at *paths*, by path."""
     found = {}
     for entry in git.run("ls-tree", "-z", "--full-tree", commit, "--", *paths).split(b"\0"):
         if not entry:
@@ -148,11 +178,11 @@ def _listed(git: Git, commit: str, *paths: str) -> Mapping[str, tuple[str, str]]
 def _regular(path: str, mode: str, blob: str) -> str:
     name = shown(path, 60)
     if mode == _LINK:
-        raise SubmissionError(f"'{name}' is a symbolic link; the file itself is needed")
+        raise SubmissionError(f"'{name}' is a symbolic link; commit the file itself")
     if mode == _OTHER:
-        raise SubmissionError(f"'{name}' is a submodule; the file itself is needed")
+        raise SubmissionError(f"'{name}' is a submodule; commit the file itself")
     if mode not in _FILES:
-        raise SubmissionError(f"'{name}' is no file")
+        raise SubmissionError(f"'{name}' is not a file")
     return blob
 
 
@@ -163,7 +193,7 @@ def _blob(git: Git, blob: str, path: str) -> bytes:
     data = git.run("cat-file", "blob", blob, most=notebook.MAX_BYTES)
     if data.startswith(_LFS):
         raise SubmissionError(
-            f"'{shown(path, 60)}' is kept in Git LFS, which is not read",
+            f"'{shown(path, 60)}' is stored in Git LFS, which is not supported",
             fix="commit the notebook itself",
         )
     return data

@@ -1,4 +1,4 @@
-"""Tables of grades that an instructor downloaded elsewhere, given back with points in them."""
+"""Fills in gradebooks that an instructor downloaded from another system."""
 
 from grader.integrations.lms.gradebooks.canvas import canvas
 from grader.integrations.lms.gradebooks.worksheet import worksheet

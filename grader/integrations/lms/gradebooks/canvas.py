@@ -23,11 +23,11 @@ _KEYS = {
     "Student": "name",
 }  # fmt: skip
 _FIRST = 6
-"""Rows among which that with the possible points is."""
+"""Number of first rows that are searched for the possible points."""
 _POSSIBLE = "points possible"
 _READ_ONLY = "(read only)"
 _ASSIGNMENT = re.compile(r" \(\d+\)$")
-# The cell of a number as Excel would run it is never written: points have digits and a dot alone.
+# Points are written with only digits and a decimal separator, so no cell can become a formula.
 
 
 def canvas(
@@ -41,15 +41,16 @@ def canvas(
 ) -> Exported:
     """The gradebook in *data* with the points of *results* in *column*.
 
-    Students are found by SIS Login ID, SIS User ID, ID or e-mail, and by their name where only
-    one has it. Every byte outside of the column stays. Cells of students whose points are open,
-    who handed in nothing, or who are excused stay, too, with a note.
+    Students are found by SIS Login ID, SIS User ID, ID or e-mail, or by a name that is unique.
+    Every byte outside the column is unchanged. So are the cells of students who have open
+    points, submitted nothing, or are excused; a note names them. Raises SpecError if *data* is
+    not a Canvas gradebook, and SetupError if the column or the students don't match.
     """
     table, mark = read_table(data, file)
     header = [cell.text.strip() for cell in table.rows[0]]
     if "ID" not in header or not header[0].startswith(("Student", "LastName")):
         raise SpecError(
-            "this is not a gradebook as Canvas exports it: no columns 'Student' and 'ID'",
+            "this is not a gradebook exported from Canvas: it has no columns 'Student' and 'ID'",
             where=Location(file, 1),
             fix="in Canvas: Grades, Export, Export Entire Gradebook",
         )
@@ -66,9 +67,9 @@ def canvas(
     )
     text, notes = filled(results, table, layout, scale=scale, missing_as_zero=missing_as_zero)
     if possible is None:
-        notes = (*notes, "the file has no row 'Points Possible', so the maximum was not compared")
+        notes = (*notes, "the file has no row 'Points Possible', so the maximum was not checked")
     elif most is None:
-        notes = (*notes, "the column has no possible points, so the maximum was not compared")
+        notes = (*notes, "the column has no possible points, so the maximum was not checked")
     return exported(file, text, mark, notes)
 
 
@@ -80,7 +81,7 @@ def _possible(table: Sheet) -> int | None:
 
 
 def _assignments(table: Sheet, possible: int | None) -> Iterator[str]:
-    """Columns that Canvas takes points from."""
+    """The columns that Canvas imports points from."""
     for index, cell in enumerate(table.rows[0]):
         title = cell.text.strip()
         below = "" if possible is None else table.said(possible, index)

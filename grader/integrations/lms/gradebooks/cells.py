@@ -1,4 +1,4 @@
-"""CSV as text with places: every cell can be read, and some replaced, with all else as it was."""
+"""CSV with the position of every cell, so that cells can be replaced and all else is kept."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ class Cell:
     """One cell of a file."""
 
     text: str
-    """What it says, without quotes."""
+    """Content without quotes."""
     start: int
     end: int
-    """Where it stands in the file's text, with its quotes."""
+    """Offsets in the file's text, including quotes."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,12 +31,12 @@ class Sheet:
     """The line of the file at which each row begins, from 1."""
 
     def said(self, row: int, column: int) -> str:
-        """What a cell says, from 0; nothing where the row is too short to have it."""
+        """The text of a cell, counted from 0; empty if the row is too short."""
         cells = self.rows[row]
         return cells[column].text.strip() if column < len(cells) else ""
 
     def replaced(self, cells: Mapping[tuple[int, int], str]) -> str:
-        """The text with those cells, by row and column from 0, saying something else."""
+        """The file's text with *cells*, by row and column from 0, replaced."""
         pieces, at = [], 0
         for (r, c), said in sorted(cells.items()):
             cell = self.rows[r][c]
@@ -51,11 +51,11 @@ class Sheet:
 
 _SEPARATORS = ",;\t"
 _LOOKED_AT = 3
-"""First lines by which Canvas tells commas from semicolons."""
+"""Number of first lines that Canvas uses to tell commas from semicolons."""
 
 
 def sheet(text: str, file: str) -> Sheet:
-    """The cells of *text*. Raises SpecError with the line where a quote is never closed."""
+    """Parses *text*. Raises SpecError with the line if a quote is never closed."""
     head = text.split("\n", _LOOKED_AT)[:_LOOKED_AT]
     separator = max(_SEPARATORS, key="".join(head).count)
     rows: list[tuple[Cell, ...]] = []
@@ -100,5 +100,5 @@ def _cell(text: str, start: int, separator: str, file: str, line: int) -> Cell:
         at = close + 2
     end = close + 1
     while end < len(text) and text[end] not in f"{separator}\r\n":
-        end += 1  # what stands behind the closing quote, as no spreadsheet writes it
+        end += 1  # skip text after the closing quote, which no spreadsheet writes
     return Cell("".join(pieces), start, end)

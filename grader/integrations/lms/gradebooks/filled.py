@@ -1,4 +1,4 @@
-"""An instructor's own table of grades with one column filled in, and every other byte kept."""
+"""Fills in one column of an instructor's gradebook and keeps every other byte."""
 
 from __future__ import annotations
 
@@ -16,26 +16,26 @@ from grader.registry import nearest
 
 EXCUSED = "EX"
 _SAME = 0.005
-"""Two decimals are kept by the systems that read it."""
+"""Points that differ by less are equal: the other systems keep two decimals."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Layout:
-    """Where things stand in a table of grades."""
+    """Positions in a gradebook."""
 
     column: int
     first: int
     """The first row that may be a student's."""
     keys: Mapping[int, str]
-    """Columns by which a student is found, in order, with what each holds: `id`, `email`, `name`"""
+    """Columns that identify a student, in order, with their content: `id`, `email` or `name`."""
     most: float | None = None
-    """The points that the column is out of; None where each row says so."""
+    """The column's maximum points; None if unknown or given per row."""
     most_column: int | None = None
     decimal: str = "."
 
 
 def decoded(data: bytes, file: str) -> tuple[str, str]:
-    """The text, and the mark of its encoding that stood before it."""
+    """The text, and its byte order mark, if any. Raises SpecError if it is not UTF-8."""
     mark = "\ufeff" if data.startswith(b"\xef\xbb\xbf") else ""
     try:
         return data.decode("utf-8").removeprefix("\ufeff"), mark
@@ -43,14 +43,15 @@ def decoded(data: bytes, file: str) -> tuple[str, str]:
         raise SpecError(
             "the file is not UTF-8",
             where=Location(file, data[: error.start].count(b"\n") + 1),
-            fix="use the file as it was downloaded, not as a spreadsheet saved it",
+            fix="use the downloaded file itself, not a copy that a spreadsheet program saved",
         ) from None
 
 
 def column_of(table: Sheet, row: int, wanted: str, takes: Sequence[str]) -> int:
-    """The column whose title is *wanted*, or *wanted* with an id in brackets behind it.
+    """The column whose title is *wanted*, or *wanted* followed by an id in parentheses.
 
-    Raises SetupError with the columns that could be meant: those in *takes*.
+    Raises SetupError, with suggestions from *takes*, if there is no such column, more than one,
+    or one that is not in *takes*.
     """
     titles = [cell.text.strip() for cell in table.rows[row]]
     found = [i for i, title in enumerate(titles) if title == wanted]
@@ -60,12 +61,11 @@ def column_of(table: Sheet, row: int, wanted: str, takes: Sequence[str]) -> int:
     if len(found) > 1:
         raise SetupError(
             f"'{table.file}' has {len(found)} columns '{wanted}'",
-            fix="name it with the number in brackets: "
-            + ", ".join(f"'{titles[i]}'" for i in found),
+            fix="add the number in parentheses: " + ", ".join(f"'{titles[i]}'" for i in found),
         )
     short = {title.rpartition(" (")[0]: title for title in takes}
     close = nearest(wanted, takes) or short.get(nearest(wanted, short) or "")
-    there = f"there are: {listed(takes)}" if takes else "add the assignment there, and export again"
+    there = f"choose from: {listed(takes)}" if takes else "add the assignment, and export again"
     fix = f"did you mean '{close}'?" if close else there
     if found:
         raise SetupError(f"the column '{titles[found[0]]}' can't be filled in", fix=fix)
@@ -75,16 +75,16 @@ def column_of(table: Sheet, row: int, wanted: str, takes: Sequence[str]) -> int:
 def filled(
     results: ClassResults, table: Sheet, layout: Layout, *, scale: bool, missing_as_zero: bool
 ) -> tuple[str, tuple[str, ...]]:
-    """The text with everybody's points, and notes on all who were left as they were.
+    """The text with all students' points, and notes on cells that were not filled in.
 
-    Raises SetupError when a student stands in two rows, when the points can't be what the column
-    is out of, and when not a single student is found.
+    Raises SetupError if a student is in two rows, if the column's maximum differs from the
+    exam's, and if no student is found.
     """
     if not layout.keys:
         raise SpecError(
-            "no column tells whose row is whose, such as an id, an e-mail address or a name",
+            "no column identifies the student by id, e-mail address or name",
             where=Location(table.file, 1),
-            fix="use the CSV file as it was downloaded",
+            fix="use the CSV file as downloaded",
         )
     rows = _rows(results, table, layout)
     said: dict[tuple[int, int], str] = {}
@@ -99,7 +99,7 @@ def filled(
         points = _points(result, _most(table, row, layout), layout.column, table, scale=scale)
         written = f"{points:.2f}".replace(".", layout.decimal)
         if before and not _is_same(before, points, layout.decimal):
-            kept.setdefault("had other points before, which are replaced", []).append(student)
+            kept.setdefault("different points were replaced", []).append(student)
         if not before or not _is_same(before, points, layout.decimal):
             said[row, layout.column] = written
     there = {result.feedback.student.id for result, _ in rows}
@@ -107,17 +107,17 @@ def filled(
     if not there:
         columns = ", ".join(f"'{_title(table, c)}'" for c in layout.keys)
         raise SetupError(
-            f"no student of the release stands in '{table.file}'; looked at {columns}",
-            fix="the release's ids must be the ids or logins of that system",
+            f"'{table.file}' contains no student of the release; searched {columns}",
+            fix="render the release with the ids or logins of that system",
         )
     if absent:
-        kept["are not in the table, and have no points in it"] = absent
+        kept["not in the table, so their points are not exported"] = absent
     notes = (f"{listed(who)}: {why}" for why, who in kept.items())
     return table.replaced(said), (*notes, *warnings(results.results))
 
 
 def exported(name: str, text: str, mark: str, notes: tuple[str, ...]) -> Exported:
-    """The file under its own name."""
+    """The file *name* with its byte order mark *mark*."""
     return Exported(files={name: (mark + text).encode()}, notes=notes)
 
 
@@ -133,7 +133,7 @@ def _rows(results: ClassResults, table: Sheet, layout: Layout) -> list[tuple[Res
             continue
         for column, kind in layout.keys.items():
             if column < len(row) and (text := row[column].text.strip()):
-                # A row counts once for each kind of key, in however many columns it stands.
+                # A row counts once for each kind of key, even if several columns contain it.
                 found = known.setdefault((kind, _folded(text, kind)), [])
                 if number not in found:
                     found.append(number)
@@ -146,9 +146,9 @@ def _rows(results: ClassResults, table: Sheet, layout: Layout) -> list[tuple[Res
     for at in sorted(at for at, count in times.items() if count > 1):
         who = [result.feedback.student.id for result, other in pairs if other == at]
         raise SetupError(
-            f"two students of the release are the same row of '{table.file}': {listed(who)}",
+            f"two students of the release match the same row of '{table.file}': {listed(who)}",
             where=Location(table.file, table.lines[at]),
-            fix="give them ids that tell them apart, as in the other system",
+            fix="give them the distinct ids that they have in the other system",
         )
     return pairs
 
@@ -166,12 +166,12 @@ def _row(result: Result, known: Mapping[tuple[str, str], list[int]], table: Shee
     for kind, text in tried:
         rows = known.get((kind, _folded(text, kind)), []) if text else []
         if len(rows) > 1 and kind == "name":
-            continue  # two people of one name are not told apart by it
+            continue  # a name that two people share identifies neither
         if len(rows) > 1:
             lines = ", ".join(str(table.lines[row]) for row in rows)
             raise SetupError(
-                f"'{student.id}' stands in several rows of '{table.file}': lines {lines}",
-                fix="remove the rows that are not meant",
+                f"'{student.id}' is in several rows of '{table.file}': lines {lines}",
+                fix="remove the other rows",
             )
         if rows:
             return rows[0]
@@ -179,15 +179,15 @@ def _row(result: Result, known: Mapping[tuple[str, str], list[int]], table: Shee
 
 
 def _why_not(result: Result, before: str, missing_as_zero: bool) -> str | None:
-    """Why the cell stays as it is; None when it is filled in."""
+    """Why the cell is not changed; None if it is filled in."""
     feedback = result.feedback
     if before.upper() == EXCUSED:
-        return "is excused there, and stays so"
+        return "excused, so the cell is unchanged"
     if feedback.standing in {Standing.MISSING, Standing.REFUSED}:
-        kept = f"{feedback.standing.value}, so the cell stays as it was (see --missing-as-zero)"
+        kept = f"{feedback.standing.value}, so the cell is unchanged (see --missing-as-zero)"
         return None if missing_as_zero else kept
     if not feedback.complete:
-        return "points are still open, so the cell stays as it was (see `grader mark`)"
+        return "points are still open, so the cell is unchanged (see `grader mark`)"
     return None
 
 
@@ -203,21 +203,21 @@ def _points(result: Result, most: float | None, column: int, table: Sheet, *, sc
         return feedback.score
     if not scale:
         raise SetupError(
-            f"the column '{table.rows[0][column].text.strip()}' is out of {most:g} points, and "
-            f"the exam of '{feedback.student.id}' out of {feedback.max_score:g}",
-            fix="set the points of the assignment there, or convert them with --scale",
+            f"the column '{table.rows[0][column].text.strip()}' has a maximum of {most:g} points, "
+            f"and the exam of '{feedback.student.id}' has {feedback.max_score:g}",
+            fix="change the assignment's points there, or convert the points with --scale",
         )
     if most <= 0:
         raise SetupError(
-            f"the column '{table.rows[0][column].text.strip()}' is out of {most:g} points, to "
-            "which nothing can be converted",
-            fix="set the points of the assignment there, and download the file again",
+            f"the column '{table.rows[0][column].text.strip()}' has a maximum of {most:g} points, "
+            "so points can't be converted to it",
+            fix="set the assignment's points there, and download the file again",
         )
     return feedback.score * most / feedback.max_score if feedback.max_score else 0.0
 
 
 def number(text: str) -> float | None:
-    """A number as spreadsheets in any country write one; None for anything else."""
+    """Parses a number with a decimal point or comma; None if *text* is not a finite number."""
     try:
         found = float(text.strip().replace(",", "."))
     except ValueError:
@@ -231,20 +231,20 @@ def _is_same(before: str, points: float, decimal: str) -> bool:
 
 
 def read_table(data: bytes, file: str) -> tuple[Sheet, str]:
-    """The table, and the mark before it. Raises SpecError for what is no table."""
+    """The table, and its byte order mark. Raises SpecError if *data* is not a table."""
     text, mark = decoded(data, file)
     table = sheet(text, file)
     if not table.rows or len(table.rows[0]) < 2:
         raise SpecError(
-            "this is no table with columns",
+            "this is not a table with columns",
             where=Location(file, 1),
-            fix="use the CSV file as it was downloaded",
+            fix="use the CSV file as downloaded",
         )
     return table, mark
 
 
 def columns_named(table: Sheet, row: int, names: Mapping[str, str]) -> Iterator[tuple[int, str]]:
-    """The columns of these titles, with what *names* says that they hold; in order of *names*."""
+    """Yields index and content of each column whose title is in *names*, in that order."""
     titles = [cell.text.strip().casefold() for cell in table.rows[row]]
     for name, kind in names.items():
         if name.casefold() in titles:

@@ -1,4 +1,4 @@
-"""Moodle's worksheet for grading offline, with the grades filled in."""
+"""Fills in Moodle's offline grading worksheet."""
 
 from __future__ import annotations
 
@@ -28,14 +28,15 @@ def worksheet(
 ) -> Exported:
     """The worksheet in *data* with the points of *results* in its column `Grade`.
 
-    Students are found by ID number, username or e-mail address, and by their name where only one
-    has it. Everything else stays as it was.
+    Students are found by ID number, username or e-mail address, or by a name that is unique.
+    Everything else is unchanged. Raises SpecError if *data* is not such a worksheet, and
+    SetupError if students or points don't match.
     """
     table, mark = read_table(data, file)
     titles = [cell.text.strip().casefold() for cell in table.rows[0]]
     if _GRADE not in titles or titles[0] != "identifier":
         raise SpecError(
-            "this is not Moodle's grading worksheet: no columns 'Identifier' and 'Grade'",
+            "this is not Moodle's grading worksheet: it has no columns 'Identifier' and 'Grade'",
             where=Location(file, 1),
             fix="in Moodle: allow 'Offline grading worksheet', then 'Download grading worksheet'",
         )

@@ -1,4 +1,4 @@
-"""Sets as quizzes of other systems: Moodle XML, and QTI 1.2 as Canvas reads it."""
+"""Exports sets as quizzes: Moodle XML, and QTI 1.2 for Canvas."""
 
 from grader.integrations.lms.quizzes.moodle import moodle
 from grader.integrations.lms.quizzes.qti import qti

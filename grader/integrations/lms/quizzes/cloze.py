@@ -1,8 +1,8 @@
-r"""Parts as gaps in one text, as Moodle's question type "embedded answers (Cloze)" reads them.
+r"""Parts as gaps in a text, for Moodle's question type "embedded answers (Cloze)".
 
 A gap is `{WEIGHT:TYPE:answer~answer}`; an answer is `%SHARE%text#feedback`. Texts are HTML whose
-entities the importer resolves once; of the signs with a meaning, `}` and `#` can be escaped by a
-backslash, and `~` only as an entity of that HTML.
+entities the importer resolves once. A backslash escapes `}` and `#`; `~` can only be written as
+an HTML entity.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from grader.model.quiz import Field
 from grader.text.markup import plain_text
 
 NONE = "None of these"
-"""A choice that is added where several may be right: nothing ticked is no answer in Moodle."""
+"""Option that is added where several may be right: in Moodle, ticking nothing is no answer."""
 
 _GAP = re.compile(r"\{(?=#|\d*:)")
 _UNWRITABLE = re.compile(r"~|\\\Z")
@@ -35,7 +35,7 @@ def fits(item: Item) -> bool:
 
 
 def outside(html: str) -> str:
-    """HTML for the text around gaps, in which nothing is taken for one."""
+    """*html* for the text around gaps, escaped so that Moodle finds no gap in it."""
     return _GAP.sub("&#123;", html)
 
 
@@ -62,12 +62,12 @@ def _count(item: Item) -> int:
 
 
 def one_by_one(item: Item) -> bool:
-    """Whether a choice is asked option by option, as each counts for itself."""
+    """Whether a choice is asked option by option, because every option counts separately."""
     return isinstance(item, ChoiceItem) and item.several and item.rule == "each-option"
 
 
 def gaps(field: Field, scale: int) -> str:
-    """What the part asks, with its gaps; *scale* makes all weights whole."""
+    """The part's question with its gaps. Multiplying by *scale* makes all weights whole."""
     marks = [str(int(weight * scale)) for weight in weights(field)]
     first = field.items[0]
     if isinstance(first, NumberItem):
@@ -125,10 +125,10 @@ def _choice(item: ChoiceItem, mark: str) -> str:
 
 
 def several(item: ChoiceItem) -> list[tuple[Choosable, float]]:
-    """Each option and the share that ticking it gives or takes, with one for "none of them".
+    """Each option, including "None of these", with the share that ticking it adds or deducts.
 
-    Net-correct is what Moodle does. For all or nothing nothing comes nearer than this: one wrong
-    tick takes everything, and a right one that is missing takes its part.
+    Moodle's own rule is net-correct. The closest to all-or-nothing is that one wrong tick deducts
+    everything, and a missing right one costs its share.
     """
     count = sum(choice.right for choice in item.choices)
     none = Choosable(id="none", text=NONE, right=not count)
@@ -167,7 +167,7 @@ def _text(item: TextItem, mark: str) -> str:
 
 
 def literal(text: str) -> str:
-    r"""A text in which `*` stands for itself, not for anything."""
+    r"""*text* with `*` escaped, which is otherwise a wildcard."""
     return text.replace("*", r"\*")
 
 
@@ -181,18 +181,18 @@ def _answer(share: float, text: str, feedback: str) -> str:
 
 
 def fraction(share: float) -> str:
-    """The share in front of an answer."""
+    """The share as a prefix of an answer."""
     return "=" if share == 1 else f"%{percent(share)}%"
 
 
 def percent(share: float) -> str:
-    """A share as Moodle writes it, such as 33.33333."""
+    """A share in percent, as Moodle writes it: 33.33333 for 1/3."""
     return f"{100 * share:.5f}".rstrip("0").rstrip(".")
 
 
 def _inside(html: str) -> str:
-    """HTML for an answer or its feedback: what the importer makes of it is this HTML again."""
-    # A backslash at the end would escape what stands behind the text.
+    """*html* escaped for an answer or its feedback; the importer restores it."""
+    # A trailing backslash would escape the next character.
     html = html.replace("~", "&#126;")
     return _escaped(f"{html} " if html.endswith("\\") else html)
 

@@ -1,4 +1,4 @@
-"""Which parts of a quiz a system can ask; a part that it can't is refused, or left out by name."""
+"""Decides which parts of a quiz a system can ask; refuses or leaves out the others."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from grader.model.item import Item
 from grader.model.quiz import Asked, Field, Pool, Quiz
 from grader.words import counted, points
 
-# An item and what it is worth to why it can't be asked; None when it can.
+# Maps an item and its points to the reason why it can't be asked; None if it can.
 Unfit = Callable[[Item, float], str | None]
 
 
@@ -28,10 +28,9 @@ class _Part:
 
 
 def fitting(quiz: Quiz, system: str, unfit: Unfit, *, leave_out: bool) -> Quiz:
-    """The quiz with what *system* can ask; its notes name what was left out.
+    """The parts of *quiz* that *system* can ask; its notes name what was left out.
 
-    Raises SetupError when something can't be asked, unless it is to be left out, and when nothing
-    remains.
+    Raises SetupError if a part can't be asked, unless *leave_out* is True, and if no part remains.
     """
     lost = {place: part for pool in quiz.pools for place, part in _unfit(pool, unfit).items()}
     if not lost:
@@ -45,8 +44,8 @@ def fitting(quiz: Quiz, system: str, unfit: Unfit, *, leave_out: bool) -> Quiz:
         notes += told
     if not pools:
         raise SetupError(
-            f"{system} can ask no part of '{quiz.id}'",
-            fix="choose another set; docs/reference/exports.md has what each kind becomes there",
+            f"{system} can't ask any part of '{quiz.id}'",
+            fix="choose another set; docs/reference/exports.md lists what each kind becomes",
         )
     return replace(quiz, pools=tuple(pools), notes=(*notes, *quiz.notes))
 
@@ -65,7 +64,7 @@ def _refusal(quiz: Quiz, system: str, lost: Mapping[Place, _Part]) -> str:
     whys: dict[str, list[str]] = {}
     for part in lost.values():
         whys.setdefault(part.why, []).append(f"{part.name} ({part.points:g})")
-    # One screen has room for some; the notes with --leave-out name every part.
+    # Keep the error to one screen; the notes with --leave-out name every part.
     told = [f"{_some(names)}: {why}" for why, names in list(whys.items())[:_REASONS]]
     others = [f"and {len(whys) - _REASONS} more reasons"] if len(whys) > _REASONS else []
     return (
@@ -80,7 +79,7 @@ def _some(names: list[str]) -> str:
 
 
 def _most(lost: Mapping[Place, _Part]) -> float:
-    """The points that a student loses at most, who gets one problem at each number."""
+    """The most points that a student can lose, who gets one problem at each number."""
     points: dict[tuple[int, str], float] = {}
     for (number, problem, _), part in lost.items():
         points[number, problem] = points.get((number, problem), 0.0) + part.points
@@ -103,7 +102,7 @@ def _unfit(pool: Pool, unfit: Unfit) -> Mapping[Place, _Part]:
 
 def _why(field: Field, unfit: Unfit) -> str | None:
     if not field.items:
-        return f"this {field.kind} part has no such form"
+        return f"it has no equivalent of {field.kind} parts"
     reasons = (unfit(item, field.points * getattr(item, "weight", 1.0)) for item in field.items)
     return next((why for why in reasons if why is not None), None)
 
@@ -111,10 +110,10 @@ def _why(field: Field, unfit: Unfit) -> str | None:
 def _without(
     pool: Pool, lost: Mapping[Place, _Part], *, even_points: bool
 ) -> tuple[Pool, list[str]]:
-    """The pool without what is lost, and a note for each.
+    """The pool without the lost parts, and a note for each.
 
-    Of several problems those that lose nothing stay, and the points with them; only where every
-    one loses something, parts are dropped.
+    If some problems lose nothing, only these stay, and so do the pool's points. Parts are dropped
+    only if every problem loses one.
     """
     mine = {place: part for place, part in lost.items() if place[0] == pool.number}
     losing = dict.fromkeys(problem for _, problem, _ in mine)
@@ -129,26 +128,26 @@ def _without(
         fields = tuple(f for f in asked.fields if (pool.number, asked.problem, f.id) not in lost)
         if fields:
             questions.append(replace(asked, fields=fields))
-    notes = [f"left out, {p.points:g} points: {p.name}, as {p.why}" for p in mine.values()]
+    notes = [f"left out {p.name} ({p.points:g} points): {p.why}" for p in mine.values()]
     left = replace(pool, questions=tuple(questions))
     if not left.is_uneven:
         return left, notes
     if not even_points:
         raise SetupError(
             f"without the parts that are left out, the problems of the pool at number "
-            f"{pool.number} are not worth the same: {worth_of(left)}",
+            f"{pool.number} have different points: {worth_of(left)}",
             fix="pass --even-points to scale them, or take problems out of the pool",
         )
     return left.evened(), [*notes, evened_note(left)]
 
 
 def worth_of(pool: Pool) -> str:
-    """What each problem of *pool* is worth, such as `a 2, b 3`."""
+    """The points of each problem of *pool*, such as `a 2, b 3`."""
     return ", ".join(f"{name} {points(worth)}" for name, worth in pool.worth.items())
 
 
 def evened_note(pool: Pool) -> str:
-    """What `Pool.evened` changes about *pool*, for the person who exports the quiz."""
+    """A note about what `Pool.evened` changes in *pool*."""
     most = points(max(pool.worth.values()))
     return f"number {pool.number}: each problem is worth {most} points; before: {worth_of(pool)}"
 
@@ -158,13 +157,16 @@ def _said(lost: Mapping[Place, _Part], problem: str) -> Iterator[str]:
 
 
 def name_of(pool: Pool, asked: Asked, field: Field) -> str:
-    """A part's name for people, such as `q3_share`; in a pool of several, with the problem's id."""
+    """A part's name for messages, such as `q3_share`; names the problem if the pool has several."""
     name = f"q{pool.number}_{field.id}"
     return name if len(pool.problems) == 1 else f"{name} of {asked.problem}"
 
 
 def notes_of(quiz: Quiz, more: Callable[[Item], Iterator[str]]) -> tuple[str, ...]:
-    """What does not survive, each with the names of the parts; *more* is what the system adds."""
+    """Notes on what the system can't represent, each with the names of the parts.
+
+    *more* yields what this system loses in addition to what the item itself states.
+    """
     found: dict[str, dict[str, None]] = {}
     for pool in quiz.pools:
         for asked in pool.questions:
@@ -179,14 +181,14 @@ def _phrases(field: Field, more: Callable[[Item], Iterator[str]]) -> Iterator[st
         yield from item.lost
         yield from more(item)
     if field.uses:
-        yield "judged by the right earlier answers, not by the student's own"
+        yield "graded with the correct earlier answers, not with the student's"
 
 
 def asked_alike(quiz: Quiz, several: Callable[[Asked], bool], why: str) -> Quiz:
-    """The quiz in which every pool can be drawn from there: whose questions are one question each.
+    """The quiz with only pools that the system can draw from: each problem is one question.
 
-    A system draws one question from a pool. Of problems that need *several* none stays in a pool
-    with others; where all do, the first is asked of everybody.
+    A system draws one question from a pool. Problems that need *several* questions are removed
+    from pools with others; if all do, every student gets the first. *why* explains it in a note.
     """
     pools, notes = [], []
     for pool in quiz.pools:
@@ -197,6 +199,6 @@ def asked_alike(quiz: Quiz, several: Callable[[Asked], bool], why: str) -> Quiz:
         gone = [name for name in pool.problems if name not in left.problems]
         if gone:
             stay = ", ".join(left.problems)
-            notes.append(f"number {pool.number} asks {stay}, and not {', '.join(gone)}: {why}")
+            notes.append(f"number {pool.number} asks {stay}, not {', '.join(gone)}: {why}")
         pools.append(left)
     return replace(quiz, pools=tuple(pools), notes=(*notes, *quiz.notes))

@@ -1,4 +1,4 @@
-"""A quiz as Moodle XML: a category for each number, with a question for each variant."""
+"""Exports a quiz as Moodle XML: a category per number, with a question per variant."""
 
 from __future__ import annotations
 
@@ -25,26 +25,26 @@ from grader.model.item import ChoiceItem, Item, NumberItem, OrderItem
 from grader.model.quiz import Asked, Field, Pool, Quiz
 
 SMALLEST = 1e-10
-"""Moodle widens every tolerance by 1e-14, which must not matter."""
+"""Smallest answer: Moodle widens every tolerance by 1e-14, which must not matter."""
 LARGEST_EXACT = 10**13
-"""Moodle compares 14 digits; larger whole numbers are accepted with their neighbours."""
+"""Moodle compares 14 digits, so it also accepts the neighbors of larger whole numbers."""
 
 GENERAL = (
-    "an answer is a number in the unit that is asked for, without a unit of its own",
-    "add one random question from each category to the quiz, with the mark of its description",
+    "students enter numbers in the unit that the question names, without writing the unit",
+    "add one random question from each category to the quiz, with the mark in its description",
     "formulas are LaTeX between \\( and \\), which Moodle's MathJax filter typesets",
-    "the file holds the answers: keep it private",
+    "the file contains the answers: keep it private",
 )
 
 
 def moodle(quiz: Quiz, *, leave_out: bool = False) -> Exported:
     """`quiz.xml` for Moodle's question bank.
 
-    Raises SetupError when a part has no form in Moodle, unless it is to be left out.
+    Raises SetupError if Moodle can't ask a part, unless *leave_out* is True.
     """
     fitted = fitting(quiz, "Moodle", _unfit, leave_out=leave_out)
     fitted = asked_alike(
-        fitted, lambda asked: len(_sheets(asked)) > 1, "that takes several of Moodle's questions"
+        fitted, lambda asked: len(_sheets(asked)) > 1, "it needs several questions in Moodle"
     )
     root = element("quiz")
     notes = list(fitted.notes)
@@ -54,7 +54,7 @@ def moodle(quiz: Quiz, *, leave_out: bool = False) -> Exported:
             root.append(made)
         if len(categories) > 1:
             notes.append(
-                f"number {pool.number} takes {len(categories)} of Moodle's questions, each with "
+                f"number {pool.number} becomes {len(categories)} questions in Moodle, each with "
                 "the whole prompt; a student may get them with different numbers"
             )
     notes += [*notes_of(fitted, _more), *GENERAL]
@@ -63,12 +63,12 @@ def moodle(quiz: Quiz, *, leave_out: bool = False) -> Exported:
 
 def _unfit(item: Item, points: float) -> str | None:  # noqa: ARG001 - any points will do
     if isinstance(item, NumberItem) and 0 < abs(item.ranges[0].value) < SMALLEST:
-        return f"answers below {SMALLEST:g} can't be told apart there; ask in a smaller unit"
+        return f"Moodle can't compare answers below {SMALLEST:g}; ask in a smaller unit"
     if isinstance(item, OrderItem) and item.rule not in ORDERINGS:
-        return f"the rule '{item.rule}' is not one of Moodle's for orders"
+        return f"Moodle has no rule '{item.rule}' for orderings"
     heading = Heading(name="", text="", feedback="", mark=1, idnumber="")
     if not cloze.fits(item) and alone(item, heading) is None:
-        return "its shares of the points are not among Moodle's, and its texts fit in no gap"
+        return "Moodle does not allow its shares of the points, and its texts can't be in a gap"
     return None
 
 
@@ -76,23 +76,23 @@ def _more(item: Item) -> Iterator[str]:
     if isinstance(item, NumberItem) and item.whole:
         right = item.ranges[0]
         if right.low == right.high and abs(right.value) > LARGEST_EXACT:
-            yield "whole numbers are compared to 14 digits only"
+            yield "Moodle compares only 14 digits of whole numbers"
     if isinstance(item, OrderItem):
         yield "needs Moodle 4.4, or the plug-in qtype_ordering"
     if cloze.one_by_one(item):
-        yield "asked option by option, yes or no; an option left open counts as wrong"
+        yield "asked option by option, yes or no; an unanswered option counts as wrong"
     if isinstance(item, ChoiceItem) and item.several and item.rule == "all-or-nothing":
         yield (
-            "Moodle gives part of the points for some of the right options, and none with a wrong "
-            "one; here it was all or nothing"
+            "all or nothing here, but Moodle gives part of the points for some of the right "
+            "options, and none with a wrong one"
         )
     if isinstance(item, ChoiceItem) and item.several and item.rule != "each-option":
-        yield f'has one more option, "{cloze.NONE}"'
+        yield f'has an additional option, "{cloze.NONE}"'
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Sheet:
-    """Parts of a variant that are one question of Moodle's."""
+    """Parts of a variant that form one question in Moodle."""
 
     fields: tuple[Field, ...]
     gaps: bool
@@ -103,7 +103,7 @@ class _Sheet:
 
 
 def _sheets(asked: Asked) -> list[_Sheet]:
-    """As few questions as possible: the parts of a variant stay together."""
+    """The variant as few questions as possible, so that its parts stay together."""
     inside = tuple(f for f in asked.fields if all(map(cloze.fits, f.items)))
     together = [inside] if inside else []
     apart = [(field,) for field in asked.fields if field not in inside]
@@ -111,7 +111,7 @@ def _sheets(asked: Asked) -> list[_Sheet]:
 
 
 def _native(fields: tuple[Field, ...]) -> bool:
-    """Whether they are one thing to answer, for which Moodle has a type of question."""
+    """Whether they are a single item that one of Moodle's question types can ask."""
     if len(fields) > 1 or len(fields[0].items) > 1:
         return False
     heading = Heading(name="", text="", feedback="", mark=1, idnumber="")
@@ -119,7 +119,7 @@ def _native(fields: tuple[Field, ...]) -> bool:
 
 
 def _categories(quiz: Quiz, pool: Pool) -> Iterator[list[Element]]:
-    """A category and its questions, for each question that a student gets at this number."""
+    """Yields a category and its questions, for each question that a student gets here."""
     every = [(asked, _sheets(asked)) for asked in pool.questions]
     scale = math.lcm(*(w.denominator for _, sheets in every for w in _weights(sheets)))
     count = len(every[0][1])
@@ -142,10 +142,10 @@ def _weights(sheets: Sequence[_Sheet]) -> Iterator[Fraction]:
 
 def _category(quiz: Quiz, name: str, mark: float) -> Element:
     made = element("question", type="category")
-    # A slash parts names; two are one that is meant.
+    # A slash separates names; a double slash is a literal one.
     path = "/".join(text.replace("/", "//") for text in (quiz.title, name))
     add(add(made, "category"), "text", f"$course$/top/{path}")
-    told = f"Add one random question from this category to the quiz; its maximum mark is {mark:g}."
+    told = f"Add one random question from this category to the quiz. Its maximum mark is {mark:g}."
     html(made, "info", f"<p>{told}</p>")
     return made
 
@@ -170,5 +170,5 @@ def _question(asked: Asked, sheet: _Sheet, scale: int, count: int) -> Element:
     more = f"Give {unit_of(item)}." if isinstance(item, NumberItem) else ""
     heading = replace(heading, text=head(asked) + ask(field, more))
     made = alone(item, heading)
-    assert made is not None  # noqa: S101 - what has no form was refused
+    assert made is not None  # noqa: S101 - `_unfit` refused such items
     return finished(made, heading)

@@ -1,4 +1,4 @@
-"""A part alone as a question of one of Moodle's types, in Moodle's XML."""
+"""A single part as a question of one of Moodle's types, in Moodle XML."""
 
 from __future__ import annotations
 
@@ -24,33 +24,33 @@ from grader.model.item import (
 from grader.text.markup import plain_text
 
 PENALTY = "0.3333333"
-"""What Moodle takes off for each further try, where a quiz allows one."""
+"""Share that Moodle deducts for each further attempt, if a quiz allows one."""
 
-# Other shares of the points make Moodle's importer drop the question.
+# Moodle's importer drops questions with other shares of the points.
 _SHARES = (
     *(1, 0.9, 5 / 6, 0.8, 0.75, 0.7, 2 / 3, 0.6, 0.5, 0.4, 1 / 3, 0.3, 0.25, 0.2, 1 / 6, 1 / 7),
     *(0.125, 1 / 9, 0.1, 0.05, 0),
 )
 ORDERINGS = {"all-or-nothing": "ALL_OR_NOTHING", "pairs": "RELATIVE_ALL_PREVIOUS_AND_NEXT"}
-"""The rules of the kind `ordering` that Moodle's type "ordering" has too."""
+"""The rules of the kind `ordering` that Moodle's type "ordering" supports."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Heading:
-    """What every question has."""
+    """The properties that every question has."""
 
     name: str
     text: str
     """HTML."""
     feedback: str
-    """Shown to everybody afterwards; HTML."""
+    """HTML that is shown to every student afterwards."""
     mark: float
     idnumber: str
     tags: tuple[str, ...] = ()
 
 
 def question(kind: str, heading: Heading) -> Element:
-    """A question of Moodle's type *kind* without its answers."""
+    """A question of Moodle's type *kind*, without answers."""
     made = element("question", type=kind)
     add(add(made, "name"), "text", heading.name)
     html(made, "questiontext", heading.text)
@@ -64,7 +64,7 @@ def question(kind: str, heading: Heading) -> Element:
 
 
 def finished(made: Element, heading: Heading) -> Element:
-    """The question with what stands last in it."""
+    """Appends the elements that come last in a question, and returns it."""
     if heading.tags:
         tags = add(made, "tags")
         for tag in heading.tags:
@@ -73,19 +73,19 @@ def finished(made: Element, heading: Heading) -> Element:
 
 
 def html(parent: Element, tag: str, text: str) -> Element:
-    """An element with a text in HTML."""
+    """Appends an element with HTML text, and returns it."""
     made = add(parent, tag, format="html")
     add(made, "text", text)
     return made
 
 
 def listed(share: float) -> bool:
-    """Whether Moodle knows this share of the points."""
+    """Whether Moodle allows this share of the points."""
     return any(abs(abs(share) - known) < 1e-5 for known in _SHARES)
 
 
 def alone(item: Item, heading: Heading) -> Element | None:
-    """The item as a question of its own; None where only a gap in a text can say it."""
+    """The item as a separate question; None if Moodle can ask it only as a gap in a text."""
     makes = _MAKES.get(type(item))
     return makes(item, heading) if makes and all(map(listed, _shares(item))) else None
 
@@ -167,7 +167,7 @@ def _pairs(item: PairsItem, heading: Heading) -> Element:
         _pair(made, line(thing), targets[right])
     for index, target in enumerate(targets):
         if index not in item.right:
-            _pair(made, "", target)  # without a thing, it is only there to be chosen wrongly
+            _pair(made, "", target)  # a distractor, which matches nothing
     return made
 
 

@@ -10,14 +10,14 @@ Centred = tuple[int | float, int | float]
 
 
 def written(value: float) -> str:
-    """The shortest text that comes back as this very number."""
+    """The shortest text that parses to exactly this number."""
     return repr(value)
 
 
 def centred(found: Range) -> tuple[Centred, ...]:
-    """A range as values with the distance that is accepted around them: one, or two overlapping.
+    """A range as one value with a tolerance, or as two that overlap.
 
-    The first is around the number that the range is about, which is shown as the right one.
+    The first value is the range's own, which the other system shows as the right answer.
     """
     low, high, value = found.low, found.high, found.value
     if low == high:
@@ -31,15 +31,16 @@ def centred(found: Range) -> tuple[Centred, ...]:
 
 
 def ends(value: float, width: float) -> tuple[str, str]:
-    """Both ends of what is accepted around *value*, without a binary fraction's last digits."""
+    """Both ends of *value* ± *width*, in decimal arithmetic."""
     middle, half = Decimal(written(value)), Decimal(written(width))
     return str(middle - half), str(middle + half)
 
 
 def _short(value: float, low: float, high: float) -> float:
-    """A width of 12 digits around *value* that reaches both ends, such as 0.44.
+    """A width of 12 digits around *value* that reaches both ends.
 
-    Rather than 0.4399999999999977, with which another system's arithmetic loses an end.
+    For example 0.44 rather than 0.4399999999999977, which can exclude an end in the other
+    system's arithmetic.
     """
     width = max(value - low, high - value)
     short = float(f"{width:.11e}")

@@ -1,4 +1,4 @@
-"""A quiz as a QTI 1.2 package for Canvas: a group for each part, with an item for each variant."""
+"""Exports a quiz as a QTI 1.2 package for Canvas: a group per part, with an item per variant."""
 
 from __future__ import annotations
 
@@ -28,18 +28,18 @@ from grader.model.quiz import Asked, Field, Pool, Quiz
 from grader.text.markup import plain_text, typeset_text
 
 SMALLEST = 1e-4
-"""Canvas shows and compares four decimals in places; smaller answers are lost."""
+"""Smallest answer: Canvas shows and compares only four decimals in some places."""
 
 DECIMALS = 2
-"""Of points. Canvas reads any number and shows two decimals; more would be there, but unseen."""
+"""Decimals of points. Canvas accepts more but does not show them."""
 
 GENERAL = (
-    "an answer is a number in the unit that is asked for, without a unit of its own",
-    "mistakes in numbers and texts have no feedback: Canvas would take them for right answers",
+    "students enter numbers in the unit that the question names, without writing the unit",
+    "known wrong numbers and texts have no feedback: Canvas would count them as right answers",
     "formulas are LaTeX between \\( and \\), which Canvas typesets",
-    "students see no results until you let them, in the quiz's settings in Canvas",
-    "look at the quiz in Canvas before you publish it: Canvas says nothing of what it can't read",
-    "the file holds the answers: keep it private",
+    "students see no results until you allow it in the quiz's settings in Canvas",
+    "check the quiz in Canvas before you publish it: Canvas does not report what it can't read",
+    "the file contains the answers: keep it private",
 )
 _DATE = (1980, 1, 1, 0, 0, 0)
 
@@ -47,7 +47,7 @@ _DATE = (1980, 1, 1, 0, 0, 0)
 def qti(quiz: Quiz, *, leave_out: bool = False) -> Exported:
     """`exam.zip` for Canvas's import of QTI packages.
 
-    Raises SetupError when a part has no form in Canvas, unless it is to be left out.
+    Raises SetupError if Canvas can't ask a part, unless *leave_out* is True.
     """
     fitted = fitting(quiz, "Canvas", _unfit, leave_out=leave_out)
     fitted = asked_alike(
@@ -61,8 +61,8 @@ def qti(quiz: Quiz, *, leave_out: bool = False) -> Exported:
     ]
     if split:
         notes.append(
-            "every part is a question of its own with the whole prompt, and a student may get the "
-            f"parts of one problem with different numbers: {', '.join(split)}"
+            "every part becomes a separate question with the whole prompt, and a student may get "
+            f"the parts of one problem with different numbers: {', '.join(split)}"
         )
     files = _files(fitted)
     notes += [*notes_of(fitted, _more), *GENERAL]
@@ -71,8 +71,8 @@ def qti(quiz: Quiz, *, leave_out: bool = False) -> Exported:
 
 def _unfit(item: Item, points: float) -> str | None:
     if isinstance(item, OrderItem):
-        return "Canvas has no question for orders"
-    # Points have six decimals here, and so a cell's share of them.
+        return "Canvas has no question type for orderings"
+    # Points here have six decimals, and so does a cell's share of them.
     if round(points, DECIMALS) <= 0 or abs(points - round(points, DECIMALS)) > 2e-6:
         what = "each of its cells" if isinstance(item, NumberItem) and item.row else "it"
         return f"Canvas shows points with two decimals, and {what} is worth {points:.6g}"
@@ -84,18 +84,18 @@ def _lossy(item: NumberItem) -> str | None:
     if 0 < abs(key.value) < SMALLEST:
         return f"Canvas loses answers below {SMALLEST:g}; ask in a smaller unit"
     if key.low == key.high and int(float(key.value)) != key.value and item.whole:
-        return "Canvas loses digits of so long a number; ask in a larger unit, with a tolerance"
+        return "Canvas loses digits of such a long number; ask in a larger unit, with a tolerance"
     return None
 
 
 def _more(item: Item) -> Iterator[str]:
     if isinstance(item, NumberItem) and any(r.share for r in item.ranges[1:]):
-        yield "mistakes that keep part of the points keep none"
+        yield "mistakes with partial credit get none"
     if isinstance(item, TextItem):
         if any(words.share for words in item.words[1:]):
-            yield "mistakes that keep part of the points keep none"
+            yield "mistakes with partial credit get none"
         if item.exact:
-            yield "upper case does not count in Canvas"
+            yield "Canvas ignores upper and lower case"
     if isinstance(item, EssayItem) and item.rubric:
         yield "the rubric is not in the file; attach it in Canvas"
     if isinstance(item, ChoiceItem):
@@ -105,21 +105,21 @@ def _more(item: Item) -> Iterator[str]:
 def _of_choice(item: ChoiceItem) -> Iterator[str]:
     if not item.several:
         if any(choice.share for choice in item.choices if not choice.right):
-            yield "wrong options that keep part of the points keep none"
+            yield "wrong options with partial credit get none"
     elif cloze.one_by_one(item):
         yield "asked option by option, yes or no, without the options' feedback"
     else:
-        yield f'has one more option, "{cloze.NONE}"'
+        yield f'has an additional option, "{cloze.NONE}"'
         if item.rule == "all-or-nothing":
             yield (
-                "Canvas gives the share of right options less that of wrong ones; here it was all "
-                "or nothing"
+                "all or nothing here, but Canvas gives the share of right options minus that of "
+                "wrong ones"
             )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Piece:
-    """One question of Canvas's: a part, or a cell of a table."""
+    """One question in Canvas: a part, or a cell of a table."""
 
     part: Field
     item: Item
@@ -127,7 +127,7 @@ class _Piece:
     index: int
 
     def text(self, asked: Asked) -> str:
-        """The whole prompt, and what is asked."""
+        """The whole prompt, and the question."""
         more = []
         if isinstance(self.item, NumberItem):
             if self.item.row:
@@ -145,7 +145,7 @@ def _pieces(asked: Asked) -> Iterator[_Piece]:
 
 @dataclass(slots=True)
 class _Names:
-    """The identifiers of one package."""
+    """Generates the identifiers of one package."""
 
     quiz: str
     numbers: Iterator[int] = field(default_factory=lambda: count(1001))
@@ -257,10 +257,10 @@ def _meta(quiz: Quiz, names: _Names, name: str) -> Element:
         [
             ("title", quiz.title),
             ("description", typeset_text(quiz.instructions) if quiz.instructions else ""),
-            # The variants are shuffled already, and some options have an order.
+            # The variants are already shuffled, and some options have a fixed order.
             ("shuffle_answers", "false"),
             ("scoring_policy", "keep_highest"),
-            # Or whoever is first could pass the worked solutions on.
+            # Otherwise the first student to finish could pass on the worked solutions.
             ("hide_results", "always"),
             ("quiz_type", "assignment"),
             ("points_possible", f"{_total(quiz):g}"),

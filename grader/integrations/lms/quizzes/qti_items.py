@@ -1,6 +1,6 @@
-"""A part as an item of QTI 1.2, in the forms that Canvas knows.
+"""Parts as items of QTI 1.2, in the forms that Canvas supports.
 
-Canvas takes every answer that has any score as wholly right, so only right answers have one.
+Canvas counts every answer that has a score as fully right, so only right answers get one.
 """
 
 from __future__ import annotations
@@ -30,24 +30,24 @@ RESPONSE = "response1"
 
 
 def ident(*names: object) -> str:
-    """An identifier as Canvas makes them: the same for the same *names*, and unlike any other."""
+    """A unique identifier in Canvas's form; the same for the same *names*."""
     digest = hashlib.sha256("\0".join(map(str, names)).encode()).hexdigest()
     return f"g{digest[:32]}"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Heading:
-    """What every item has."""
+    """The properties that every item has."""
 
     ident: str
     title: str
     text: str
     """HTML."""
     feedback: str
-    """Shown to everybody afterwards; HTML."""
+    """HTML that is shown to every student afterwards."""
     points: float
     numbers: Iterator[int]
-    """For the ids of answers; no two in a quiz are the same."""
+    """Source of ids for answers, unique within a quiz."""
 
 
 def made(item: Item, heading: Heading) -> Element:
@@ -56,7 +56,7 @@ def made(item: Item, heading: Heading) -> Element:
 
 
 def _start(kind: str, heading: Heading, answers: Sequence[int] = ()) -> tuple[Element, Element]:
-    """An item with its metadata and its text, and the presentation for what is to be filled in."""
+    """An item with metadata and text, and its presentation, to which responses are added."""
     item = element("item", ident=heading.ident, title=heading.title)
     fields = add(add(item, "itemmetadata"), "qtimetadata")
     for label, entry in (
@@ -72,14 +72,14 @@ def _start(kind: str, heading: Heading, answers: Sequence[int] = ()) -> tuple[El
 
 
 def field(parent: Element, label: str, entry: str) -> None:
-    """A field of metadata."""
+    """Appends a metadata field to *parent*."""
     made = add(parent, "qtimetadatafield")
     add(made, "fieldlabel", label)
     add(made, "fieldentry", entry)
 
 
 def text(parent: Element, html: str) -> None:
-    """Some HTML."""
+    """Appends HTML text to *parent*."""
     add(add(parent, "material"), "mattext", html, texttype="text/html")
 
 
@@ -99,7 +99,7 @@ def _show(condition: Element, feedback: str) -> None:
 
 
 def _right(processing: Element) -> Element:
-    """A condition for all points; what is returned is what must hold."""
+    """Appends a condition that gives all points; returns the element for its criteria."""
     condition = add(processing, "respcondition", **{"continue": "No"})
     holds = add(condition, "conditionvar")
     add(condition, "setvar", "100", action="Set", varname="SCORE")
@@ -164,7 +164,7 @@ def _choice(item: ChoiceItem, heading: Heading) -> Element:
 def _told(
     processing: Element, numbers: Sequence[int], choices: Sequence[Choosable]
 ) -> list[tuple[str, str]]:
-    """The feedback to each choice, and the conditions on which it is shown."""
+    """Appends the conditions that show feedback on choices; returns its names and HTML."""
     found = []
     for number, choice in zip(numbers, choices, strict=True):
         if choice.feedback:
@@ -177,7 +177,7 @@ def _told(
 
 
 def _one_by_one(item: ChoiceItem, heading: Heading) -> Element:
-    """Every option matched with yes or no: what each of them earns is then the same."""
+    """A matching question with yes or no for every option, so that each earns the same."""
     right = tuple(0 if choice.right else 1 for choice in item.choices)
     texts = tuple(choice.text for choice in item.choices)
     return _pairs(PairsItem(things=texts, targets=("Yes", "No"), right=right), heading)

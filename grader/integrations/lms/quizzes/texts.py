@@ -1,4 +1,4 @@
-"""The HTML that students read in a quiz: what is given, what is asked, what was right."""
+"""The HTML that students read in a quiz: given values, questions and solutions."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from grader.words import points
 
 
 def line(text: str) -> str:
-    """HTML of Markdown for a place inside a paragraph, where it is a paragraph."""
+    """Markdown as HTML, without the enclosing paragraph if it is a single one."""
     return inline(typeset_text(text))
 
 
 def head(asked: Asked) -> str:
-    """What stands above the parts: the prompt, the table of what is given, the conventions."""
+    """The HTML above the parts: the prompt, the table of given values, the conventions."""
     return "".join((typeset_text(asked.prompt), _given(asked), _conventions(asked)))
 
 
@@ -30,7 +30,7 @@ def _given(asked: Asked) -> str:
 
 
 def table(header: Iterable[str], rows: Iterable[Iterable[str]]) -> str:
-    """A table of HTML cells."""
+    """An HTML table; all cells are HTML."""
     top = "".join(f"<th>{cell}</th>" for cell in header)
     body = "".join("<tr>" + "".join(f"<td>{cell}</td>" for cell in row) + "</tr>\n" for row in rows)
     return f"<table>\n<thead><tr>{top}</tr></thead>\n<tbody>\n{body}</tbody>\n</table>\n"
@@ -44,7 +44,7 @@ def _conventions(asked: Asked) -> str:
 
 
 def ask(field: Field, more: str = "") -> str:
-    """What a part asks, under its letter and with its points; *more* is plain text behind it."""
+    """A part's question with its letter and points; *more* is plain text that follows it."""
     letter = f"<strong>({field.letter})</strong> " if field.letter else ""
     tail = f" {escape(more)}" if more else ""
     noun = "point" if field.points == 1 else "points"
@@ -57,7 +57,7 @@ def ask(field: Field, more: str = "") -> str:
 
 
 def unit_of(item: NumberItem) -> str:
-    """How to write a number, in words."""
+    """How to write the number, in words."""
     what = "a whole number" if item.whole else "a number"
     if item.unit == "%":
         return "a percentage, as a number without the sign"
@@ -65,5 +65,5 @@ def unit_of(item: NumberItem) -> str:
 
 
 def solution(asked: Asked) -> str:
-    """The worked solution."""
+    """The worked solution; empty if there is none."""
     return typeset_text(asked.solution) if asked.solution else ""

@@ -1,16 +1,16 @@
-"""Elements of XML that hold any text, and the bytes of a document."""
+"""XML elements with arbitrary text, and the bytes of a document."""
 
 from __future__ import annotations
 
 import re
 from xml.etree.ElementTree import Element, SubElement, indent, tostring
 
-# Everything else can't stand in an XML 1.0 document in any form.
+# Characters that XML 1.0 does not allow, not even escaped.
 _FORBIDDEN = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def clean(text: str) -> str:
-    """*text* with one kind of line end, and without what XML can't hold."""
+    """*text* with LF line ends, and with U+FFFD in place of characters that XML forbids."""
     return _FORBIDDEN.sub("\ufffd", text.replace("\r\n", "\n").replace("\r", "\n"))
 
 
@@ -28,7 +28,7 @@ def add(parent: Element, tag: str, text: str | None = None, /, **attributes: str
 
 
 def document(root: Element) -> bytes:
-    """The bytes of a document in UTF-8; the same for the same elements."""
+    """The document in UTF-8; the same bytes for the same elements."""
     indent(root)
     written: bytes = tostring(root, encoding="utf-8", xml_declaration=True)
     return written + b"\n"

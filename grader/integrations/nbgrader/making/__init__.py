@@ -1,4 +1,4 @@
-"""A set as an assignment of nbgrader: the source notebook, and the one that students get."""
+"""Exports a set as an nbgrader assignment: the source notebook, and the students' notebook."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from grader.text.escape import plain
 __all__ = ["nbgrader"]
 
 STUDENTS = "students"
-"""Not `release`: nbgrader leaves an assignment alone that is there already."""
+"""Not `release`, because nbgrader does not regenerate an assignment that exists there."""
 _ABOUT = {
     "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
     "language_info": {"name": "python"},
@@ -30,20 +30,20 @@ _ABOUT = {
 
 
 def nbgrader(quiz: Quiz, assignment: str, *, leave_out: bool = False) -> Exported:
-    """The files of a course, and what does not survive.
+    """The files of the assignment in a course, and notes on what nbgrader can't represent.
 
-    Raises SetupError where a student would get one of several questions, which a notebook can't
-    draw, and for parts that nbgrader's tests can't judge, unless they are to be left out.
+    Raises SetupError if a number has several questions, which a notebook can't draw from, and for
+    parts that nbgrader's tests can't grade, unless *leave_out* is True.
     """
     drawn = [f"{pool.number}" for pool in quiz.pools if len(pool.questions) > 1]
     if drawn:
         raise SetupError(
-            f"nbgrader gives everybody the same notebook, and '{quiz.id}' has several questions at "
-            f"number {', '.join(drawn)}",
-            fix="draw one version of the set, as `grader export nbgrader SET --version A` does",
+            f"nbgrader gives all students the same notebook, and '{quiz.id}' has several questions "
+            f"at number {', '.join(drawn)}",
+            fix="draw one version of the set: `grader export nbgrader SET --version A`",
         )
     fitted = fitting(quiz, "nbgrader", _unfit, leave_out=leave_out)
-    # What no file can hold goes first: nbgrader's checksums are of the text that is written.
+    # Clean the text first, because nbgrader's checksums are computed from the written text.
     source = [replace(cell, source=plain(cell.source)) for cell in notebook_cells(fitted)]
     released = [as_released(with_answers_cleared(cell)) for cell in source]
     return Exported(
@@ -56,12 +56,12 @@ def nbgrader(quiz: Quiz, assignment: str, *, leave_out: bool = False) -> Exporte
 
 
 _WHERE = (
-    f"the notebook in {STUDENTS}/ is what `nbgrader generate_assignment` makes of the one in "
-    "source/; run that all the same if nbgrader is to grade it, as it files the cells"
+    f"the notebook in {STUDENTS}/ is what `nbgrader generate_assignment` makes from the one in "
+    "source/; if nbgrader will grade it, run that command as well, because it records the cells"
 )
 _WHO = (
-    "nbgrader runs the hidden tests in the student's kernel, where a hostile notebook can read and "
-    "answer them; this grader's own notebooks do not have that weakness"
+    "nbgrader runs the hidden tests in the student's kernel, where a malicious notebook can read "
+    "and bypass them; this grader's own notebooks do not have this weakness"
 )
 
 

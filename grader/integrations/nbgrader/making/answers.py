@@ -1,4 +1,4 @@
-"""Each form of a question as nbgrader can ask it: an answer to fill in, and tests of it."""
+"""The forms of questions in nbgrader: an answer to fill in, and its tests."""
 
 from __future__ import annotations
 
@@ -21,37 +21,37 @@ from grader.model.item import (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Answer:
-    """What the cells of one part are made of."""
+    """The content of one part's cells."""
 
     how: str
-    """How to write it, in one line."""
+    """How to write the answer, in one line."""
     template: str
-    """What the variable holds before anything is filled in; Python."""
+    """Python expression for the unanswered variable."""
     right: str
-    """What it holds in the source notebook; Python. **Secret.**"""
+    """Python expression for the right answer, in the source notebook. **Secret.**"""
     present: str
-    """What holds when there is an answer that can be read; Python."""
+    """Python condition that is true if there is a readable answer."""
     share: str
-    """The body of a function that returns what it earns, from 0 to 1; Python. **Secret.**"""
+    """Python body of a function that returns the share earned, from 0 to 1. **Secret.**"""
     options: str = ""
-    """What is to be chosen from; Markdown."""
+    """The options as Markdown."""
 
 
 class FormKind(Protocol):
-    """How one form is asked."""
+    """How one form of question is asked in nbgrader."""
 
     def unfit(self, item: Item) -> str | None:
-        """Why this one can't be asked; None when it can."""
+        """Why *item* can't be asked; None if it can."""
 
     def lost(self, item: Item) -> Iterator[str]:
-        """What is lost, beyond what the item itself says."""
+        """Yields what nbgrader can't represent, beyond what the item itself states."""
 
     def answer(self, name: str, items: Sequence[Item]) -> Answer:
-        """The part whose variable is *name*."""
+        """The content of the part whose variable is *name*."""
 
 
 class _Plain:
-    """Nothing is in the way, and nothing is lost."""
+    """A form that can always be asked and loses nothing."""
 
     def unfit(self, item: Item) -> str | None:  # noqa: ARG002
         return None
@@ -209,7 +209,7 @@ class _Essay(_Plain):
         raise TypeError(f"{name} is graded by a person: {items}")
 
     def lost(self, item: Item) -> Iterator[str]:  # noqa: ARG002
-        yield "written in a Markdown cell, and graded in nbgrader by a person"
+        yield "written in a Markdown cell, and graded manually in nbgrader"
 
 
 _FORMS: dict[type, FormKind] = {
@@ -223,5 +223,5 @@ _FORMS: dict[type, FormKind] = {
 
 
 def form_of(item: Item) -> FormKind:
-    """How an item is asked."""
+    """The form of question for *item*."""
     return _FORMS[type(item)]

@@ -1,4 +1,4 @@
-"""A quiz to the cells of nbgrader's source notebook. **Secret**: solutions and hidden tests."""
+"""Builds the cells of nbgrader's source notebook. **Secret**: solutions and hidden tests."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from grader.notebook.nbgrader_cells import TEXT_STUB
 from grader.words import points
 
 _HOW = """\
-Every part has an answer cell with one variable. Fill in what stands as three dots, and delete the \
-line `raise NotImplementedError()` below it. Leave the names as they are, and the cells that are \
-locked; below each answer one checks whether it can be read."""
+Every part has an answer cell with one variable. Replace the three dots with your answer, and \
+delete the line `raise NotImplementedError()` below it. Do not change variable names or locked \
+cells. The cell below each answer checks whether the answer can be read."""
 
 
 def notebook_cells(quiz: Quiz) -> list[SourceCell]:
-    """The cells in order; ids are unique."""
+    """The cells of *quiz* in order, with unique ids."""
     cells = [_prose("title", _title(quiz)), _code("reading", CODE.strip())]
     for pool in quiz.pools:
         (asked,) = pool.questions
@@ -101,10 +101,10 @@ def _answer(place: str, name: str, answer: Answer) -> str:
 
 
 def _tests(name: str, answer: Answer, points: float) -> str:
-    """What everybody sees, and below it what decides; the last line is a bare float."""
+    """A check that students see, and hidden tests, whose last line is the points as a float."""
     body = indent(answer.share.rstrip(), "    ")
     return f"""\
-# Whether there is an answer that can be read. What it earns is found out when it is graded.
+# Checks only whether your answer can be read. It is graded later.
 assert {answer.present}, {f"{name}: {answer.how}"!r}
 ### BEGIN HIDDEN TESTS
 def _earned():

@@ -1,6 +1,7 @@
-"""What answers earn, as Python for hidden tests: the body of a function that returns a share.
+"""Python code for hidden tests: the body of a function that returns the share earned.
 
-Written from the neutral forms alone, so that no kind of answer needs code of its own.
+It is generated from the neutral item forms, so kinds of answers need no code for it. The argument
+*read* is always a Python expression for the student's answer.
 """
 
 from __future__ import annotations
@@ -12,9 +13,9 @@ from grader.model.item import Choosable, NumberItem, Range, Words
 SAID: Mapping[str, str] = {
     "all-or-nothing": "all or nothing",
     "each-option": "every option counts",
-    "net-correct": "wrong letters cost what right ones earn",
-    "longest-run": "the longest stretch in the right order counts",
-    "pairs": "every two in the right order count",
+    "net-correct": "each wrong letter cancels a right one",
+    "longest-run": "the longest run in the right order counts",
+    "pairs": "every pair in the right order counts",
 }
 
 _IN_RANGES = """\
@@ -28,7 +29,7 @@ return 0.0
 
 
 def number(read: str, ranges: Sequence[Range]) -> str:
-    """By the first range that holds it."""
+    """Code that gives the share of the first range that contains the number."""
     return f"x = {read}\n" + _IN_RANGES.format(ranges=_ranges(ranges))
 
 
@@ -38,7 +39,7 @@ def _ranges(ranges: Sequence[Range]) -> str:
 
 
 def cells(read: str, grid: Sequence[Sequence[NumberItem]], units: Mapping[str, float]) -> str:
-    """Each cell by itself, and their shares added up."""
+    """Code that adds up the weighted shares of a table's cells."""
     rows = ",\n    ".join(
         "[" + ", ".join(f"({item.weight!r}, {_ranges(item.ranges)})" for item in row) + "]"
         for row in grid
@@ -59,7 +60,7 @@ return min(total, 1.0)
 
 
 def one(read: str, choices: Sequence[tuple[object, Choosable]]) -> str:
-    """What the one that was chosen earns."""
+    """Code that gives the share of the chosen option."""
     found = {label: (c.share, c.feedback) for label, c in choices if c.share or c.feedback}
     return f"""\
 share, said = {found!r}.get({read}, (0.0, ""))
@@ -93,18 +94,18 @@ return sum(rightly) / len(rightly)
 
 
 def several(read: str, right: Sequence[str], count: int, rule: str) -> str:
-    """All that were chosen, by a rule."""
+    """Code that scores a set of chosen options by *rule*."""
     head = f"chosen, right = set({read}), set({list(right)!r})\n"
     return head + _RULES[rule].format(count=count)
 
 
 def order(read: str, right: Sequence[str], rule: str) -> str:
-    """The order, by a rule."""
+    """Code that scores an order by *rule*."""
     return f"chosen, right = {read}, {list(right)!r}\n" + _RULES[rule]
 
 
 def pairs(read: str, right: Sequence[str], letters: str) -> str:
-    """The share of those that were matched rightly."""
+    """Code that gives the share of correct matches."""
     return f"""\
 given = [exam_letter(one, {letters!r}) for one in {read}]
 return sum(map(str.__eq__, {list(right)!r}, map(str, given))) / {len(right)}
@@ -112,7 +113,7 @@ return sum(map(str.__eq__, {list(right)!r}, map(str, given))) / {len(right)}
 
 
 def text(read: str, words: Sequence[Words], *, exact: bool) -> str:
-    """By the first of the texts that it is."""
+    """Code that gives the share of the first entry with the same text."""
     fold = "" if exact else ".casefold()"
     found = [
         (tuple(t if exact else t.casefold() for t in w.texts), w.share, w.feedback) for w in words

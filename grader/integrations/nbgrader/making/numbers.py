@@ -1,4 +1,4 @@
-"""Numbers with units, as a notebook without this package can read them."""
+"""Numbers with units, for notebooks that can't import this package."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _PREFIXED = {
 
 
 def units_of(unit: str) -> dict[str, int | float]:
-    """What may stand behind a number, and by what it is then multiplied."""
+    """Accepted unit suffixes of a number, with the factor that converts each to *unit*."""
     found: dict[str, int | float] = {"": 1}
     if unit == "%":
         return {**found, "%": 1}
@@ -48,7 +48,7 @@ def _factor(text: str, asked: units.Unit) -> int | float | None:
 
 
 def how(item: NumberItem) -> str:
-    """How to write it."""
+    """How to write the number, in words."""
     what = "a whole number" if item.whole else "a number"
     if not item.unit:
         return what

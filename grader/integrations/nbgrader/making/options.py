@@ -1,4 +1,4 @@
-"""Things to choose from, under letters."""
+"""Lists of options with letters."""
 
 from __future__ import annotations
 
@@ -21,5 +21,5 @@ def listed(choices: Sequence[Choosable]) -> str:
 
 
 def shuffled(things: Sequence[str]) -> tuple[str, ...]:
-    """*things* in an order that tells nothing of the one they came in, and is always the same."""
+    """*things* in a fixed order that is independent of their original order."""
     return tuple(sorted(things, key=lambda text: hashlib.sha256(text.encode()).digest()))

@@ -1,13 +1,13 @@
-"""Code that stands in the notebook, for everybody to see: how an answer is read, whatever it is."""
+"""Code that every exported notebook contains, visible to students: how answers are read."""
 
 from __future__ import annotations
 
-# Of numpy and torch, only what has no dimension is a number; and warnings on stderr would cost
-# every point, so nothing here may give cause for one.
+# Only zero-dimensional arrays and tensors count as numbers. Output on stderr would cost all
+# points, so this code must not cause warnings.
 CODE = '''\
-# How your answers are read. Leave this cell as it is.
+# This cell defines how your answers are read. Do not change it.
 def exam_number(answer, units):
-    """The number that is meant, in the part's unit; None where there is none."""
+    """The number in the part's unit; None if the answer is not a number."""
     import operator
     import re
 
@@ -34,13 +34,13 @@ def exam_number(answer, units):
 
 
 def exam_letter(answer, letters):
-    """One of the letters; None where none is meant."""
+    """One of the letters; None if the answer is something else."""
     letter = answer.strip(" ().:").upper() if isinstance(answer, str) else ""
     return letter if len(letter) == 1 and letter in letters else None
 
 
 def exam_letters(answer, letters):
-    """Several letters in their order; None where something else stands among them."""
+    """A list of letters in order; None if the answer contains something else."""
     if isinstance(answer, str):
         answer = answer.replace(",", " ").split()
         answer = list(answer[0]) if len(answer) == 1 else answer
@@ -51,13 +51,13 @@ def exam_letters(answer, letters):
 
 
 def exam_text(answer):
-    """The text in one line; None where nothing was written."""
+    """The text in one line; None if there is none."""
     text = " ".join(answer.split()) if isinstance(answer, str) else ""
     return text if text not in ("", "...") else None
 
 
 def exam_entries(answer, keys):
-    """What stands under each of these keys, or in their order; None for what is not there."""
+    """The entries for these keys, or in their order; None for missing ones."""
     answer = answer.tolist() if hasattr(answer, "tolist") else answer
     if isinstance(answer, dict) and any(key in answer for key in keys):
         return [answer.get(key) for key in keys]
@@ -67,7 +67,7 @@ def exam_entries(answer, keys):
 
 
 def exam_truth(answer):
-    """True or False; None where neither is meant."""
+    """True or False; None if the answer is neither."""
     words = {"true": True, "false": False}
     return answer if isinstance(answer, bool) else words.get((exam_text(answer) or "").lower())
 '''
