@@ -303,7 +303,7 @@ def test_a_gradebook_that_another_program_has_locked_is_waited_for(
     if seconds > 30:
         assert run.returncode == 2
         one_screen(said)
-        assert "another program has kept the gradebook locked" in said
+        assert "another program has locked the gradebook" in said
     else:
         assert run.returncode == 0, said
     same(gradebook_of(out), plain)

@@ -72,7 +72,7 @@ def test_who_is_named_and_has_nothing_is_no_success(
     done = publish(results, "--student", "ada", "--student", "cy", *url)
     assert done.exit_code == 1
     assert "cy: no submission" in done.stderr
-    assert "1 of 1 repositories have it" in done.stdout
+    assert "1 of 1 repositories are up to date" in done.stdout
     assert git("ls-tree", "--name-only", "feedback", cwd=ada.bare).split() == [
         "README.md", "feedback.html",
     ]  # fmt: skip
