@@ -57,10 +57,12 @@ def _doubts(value: Attempt, part: Code) -> Iterator[str]:
         yield f"its text does not show what it calls: it uses {way}"
     if LOOPS in part.forbid and LOOPS in _seen(value):
         yield "one of its functions was called many times in a single call, as in a loop"
+    held = _seen(value, "reached")
+    yield from (f"one of its names refers to `{one}`" for one in part.forbid if one in held)
 
 
-def _seen(value: Attempt) -> set[str]:
-    """Returns the names that the calls report as used; untrusted, as they come from the student's
-    process."""
-    used = (call.get("used") for call in value.calls)
-    return {one for each in used if isinstance(each, list) for one in each if isinstance(one, str)}
+def _seen(value: Attempt, what: str = "used") -> set[str]:
+    """Returns the names that the calls report under *what*; untrusted, as they come from the
+    student's process."""
+    said = (call.get(what) for call in value.calls)
+    return {one for each in said if isinstance(each, list) for one in each if isinstance(one, str)}

@@ -7,19 +7,33 @@ the monitoring, so a detected call proves more than none.
 
 from __future__ import annotations
 
+import contextlib
+import dis
+import gc
 import sys
+import sysconfig
 import threading
+import types
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from pathlib import Path
 from typing import Any, Self
 
-LOOPED = 100
+LOOPED = 12
 """So many calls of one function of the student's, within one call, count as a loop."""
+MOST_REACHED = 5_000
+"""Limit on the objects examined for one call."""
 MOST_EVENTS = 200_000
 """Limit on the calls and returns examined, so that monitoring takes only a moment."""
 LOOPS = "loops"
 _OWN = ("<ipython-input-", "<solution ")
 """How the file names of students' code begin, and of what an author wrote in place of it."""
+_OURS = ("<driver>", "<grader_")
+_FROZEN = "<frozen "
+_HOLDING = frozenset(
+    ["builtins", "functools", "itertools", "operator", "types", "collections", "numpy"]
+)
+"""Modules of classes whose objects may hold any function, such as `functools.partial`."""
 _MAKING = (".__init__", ".__new__", ".__call__")
 
 
@@ -33,6 +47,7 @@ class Watch:
         self._counts_loops = LOOPS in forbidden
         self._wrappers = {code for rule in self._rules for code in _wrappers(rule)}
         self._calls: Counter[Any] = Counter()
+        self._libraries = _libraries()
         self._left = MOST_EVENTS
 
     def __enter__(self) -> Self:
@@ -50,18 +65,18 @@ class Watch:
             sys.setprofile(None)
         elif event == "call":
             code = frame.f_code
-            if code.co_filename.startswith(_OWN):
+            if _is_own(code, self._libraries):
                 self._count(code)
-            elif self._is_own(frame.f_back) and code.co_name != "<module>":
+            elif self._is_called_by_own(frame.f_back) and code.co_name != "<module>":
                 self._note(f"{frame.f_globals.get('__name__')}.{code.co_qualname}")
-        elif event == "c_call" and frame.f_code.co_filename.startswith(_OWN):
+        elif event == "c_call" and self._is_called_by_own(frame):
             self._note(_name_of(called))
 
-    def _is_own(self, frame: Any) -> bool:
-        """Whether the frame is the student's code, or a wrapper of a forbidden function."""
-        while frame is not None and frame.f_code in self._wrappers:
+    def _is_called_by_own(self, frame: Any) -> bool:
+        """Whether the frame is the student's code, or wrapping or generated code that it called."""
+        while frame is not None and (frame.f_code in self._wrappers or _is_made(frame.f_code)):
             frame = frame.f_back
-        return frame is not None and frame.f_code.co_filename.startswith(_OWN)
+        return frame is not None and _is_own(frame.f_code, self._libraries)
 
     def _count(self, code: Any) -> None:
         if self._counts_loops:
@@ -70,10 +85,127 @@ class Watch:
                 self.used.append(LOOPS)
 
     def _note(self, full: str) -> None:
-        full = full.removeprefix("builtins.")
         for end in _MAKING:
             full = full.removesuffix(end)
-        self.used += [r for r in self._rules if r not in self.used and _is_like(full, r)]
+        self.used += [r for r in broken_by(full, self._rules) if r not in self.used]
+
+
+def broken_by(full: str, rules: list[str]) -> list[str]:
+    """Returns the *rules* that forbid the object with this full name."""
+    return [rule for rule in rules if _is_like(full.removeprefix("builtins."), rule)]
+
+
+def _libraries() -> tuple[str, ...]:
+    """Returns the folders of installed modules, which a notebook can't write to."""
+    files = [getattr(sys.modules.get(name), "__file__", None) for name in ("numpy", "torch")]
+    files.append(globals().get("__file__"))  # of ours, where this was imported
+    folders = {str(Path(file).parent.parent) for file in files if file}
+    paths = {*sysconfig.get_paths().values(), sys.prefix, sys.base_prefix, *folders}
+    return tuple(f"{path.rstrip('/')}/" for path in paths)
+
+
+def _is_made(code: Any) -> bool:
+    """Whether a library generated this code at run time, as dataclasses do."""
+    name: str = code.co_filename
+    return name.startswith("<") and not name.startswith((*_OWN, *_OURS, _FROZEN))
+
+
+def _is_own(code: Any, libraries: tuple[str, ...]) -> bool:
+    """Whether the code is from a cell, or from a file outside the installed libraries."""
+    name: str = code.co_filename
+    if name.startswith("<"):
+        return name.startswith(_OWN)
+    return not name.startswith((*libraries, *_OURS))
+
+
+def reached(start: Any, rules: list[str]) -> list[str]:
+    """Returns the *rules* that forbid an object to which the code of *start* refers.
+
+    Resolves the names in the code of the student's functions, and follows partial functions,
+    containers, and the student's classes and objects. Runs none of the student's code.
+    """
+    found: list[str] = []
+    libraries = _libraries()
+    waiting: list[Any] = [start]
+    seen: dict[int, Any] = {}
+    while waiting and len(seen) < MOST_REACHED:
+        one = waiting.pop()
+        if id(one) in seen:
+            continue
+        seen[id(one)] = one  # kept alive, so that no other object gets its id
+        if _is_named(one):
+            found += [r for r in broken_by(_name_of(one), rules) if r not in found]
+        waiting += _held(one, libraries)
+    return found
+
+
+def _is_named(one: Any) -> bool:
+    """Whether its full name can be read without running the student's code."""
+    kind = type(one)
+    return not _is_of_student(kind) and (issubclass(kind, types.ModuleType) or callable(one))
+
+
+def _held(one: Any, libraries: tuple[str, ...]) -> list[Any]:
+    """Returns the objects to which *one* refers; none for the objects of libraries."""
+    kind = type(one)
+    if kind is types.FunctionType:
+        if not _is_own(one.__code__, libraries):
+            return []
+        cells = dict(zip(one.__code__.co_freevars, one.__closure__ or (), strict=True))
+        inside = {name: cell.cell_contents for name, cell in cells.items() if _is_full(cell)}
+        named = [value for _, value in _named(one.__code__, one.__globals__, inside)]
+        return [*named, *inside.values(), one.__defaults__, one.__kwdefaults__, one.__dict__]
+    if issubclass(kind, type):
+        return gc.get_referents(one) if _is_of_student(one) else []
+    if _is_of_student(kind) or kind.__module__ in _HOLDING:
+        # Not a module: the one of the notebook has all of its names.
+        return [] if issubclass(kind, types.ModuleType) else gc.get_referents(one)
+    return []
+
+
+def _is_of_student(kind: type) -> bool:
+    return bool(type.__dict__["__module__"].__get__(kind) == "__main__")
+
+
+def _is_full(cell: Any) -> bool:
+    try:
+        cell.cell_contents  # noqa: B018 - raises if the cell is empty
+    except ValueError:
+        return False
+    return True
+
+
+def _part(module: Any, name: str) -> Any:
+    """Returns the attribute *name* of a module; None if *module* is not one."""
+    if not issubclass(type(module), types.ModuleType):
+        return None
+    space: dict[str, Any] = object.__getattribute__(module, "__dict__")
+    return space.get(name)
+
+
+def _named(code: Any, space: Any, inside: Any) -> Iterator[tuple[str, Any]]:
+    """Yields the names in *code*, with the objects that they and attributes of modules refer to."""
+    names = {**vars(sys.modules["builtins"]), **space, **inside}
+    here: Any = None
+    for step in dis.get_instructions(code):
+        what, name = step.opname, step.argval
+        if what in ("CACHE", "PUSH_NULL", "COPY_FREE_VARS"):
+            continue
+        if what.startswith("STORE_"):
+            if isinstance(name, str):
+                names[name] = here
+            here = None
+        elif what == "IMPORT_NAME":
+            here = sys.modules.get(name)
+        elif what in ("LOAD_ATTR", "LOAD_METHOD", "IMPORT_FROM"):
+            here = _part(here, name)
+        else:
+            here = names.get(name) if what.startswith("LOAD_") and type(name) is str else None
+        if here is not None:
+            yield str(name), here
+    for inner in code.co_consts:
+        if isinstance(inner, types.CodeType):
+            yield from _named(inner, space, names)
 
 
 def _is_like(full: str, rule: str) -> bool:
@@ -111,7 +243,12 @@ def _wrappers(rule: str) -> list[Any]:
 def watched(
     call: Callable[..., Any], forbidden: list[str], said: dict[str, Any], /, **named: Any
 ) -> Any:
-    """Returns the result of *call*; adds the forbidden functions that it used to *said*."""
+    """Returns the result of *call*; adds the forbidden functions that it used or refers to to
+    *said*."""
+    with contextlib.suppress(Exception):  # the student's objects may be anything
+        holds = reached(call, [rule for rule in forbidden if rule != LOOPS])
+        if holds:
+            said["reached"] = holds
     with Watch(forbidden) as watch:
         result = call(**named)
     if watch.used:

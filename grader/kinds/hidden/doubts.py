@@ -1,15 +1,18 @@
 """Detects code whose text does not show what it calls, because it uses indirect access.
 
 The list of such ways is never complete. Code that uses one of them is reviewed by a person, and
-`grader.wire.watch` observes the calls.
+`grader.wire.watch` observes the calls and resolves the names.
 """
 
 from __future__ import annotations
 
 import ast
+import sys
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 
-from grader.kinds.hidden.rules import LOOPS, Names, dotted, is_of, text_of
+from grader.kinds.hidden.own import text_of
+from grader.kinds.hidden.rules import LOOPS, Names, dotted, is_of
 from grader.kinds.hidden.statements import syntax_tree
 
 _BY_NAME = {
@@ -27,18 +30,29 @@ _REACHING = frozenset(
         *("_getframe", "_current_frames", "f_back", "f_builtins", "tb_frame", "gi_frame"),
         *("cr_frame", "ag_frame", "FunctionType", "CodeType", "CompilationUnit", "load_inline"),
         *("setprofile", "settrace", "setprofile_all_threads", "settrace_all_threads"),
+        *("get_ipython", "user_ns", "__func__", "get_type_hints", "ForwardRef"),
     ]
 )
 """Ways to reach any object, to run code without source, and to stop the watching."""
 _MODULES = (
-    "pkgutil", "inspect", "ctypes", "cffi", "gc", "code", "codeop", "runpy", "pydoc", "timeit",
+    "pkgutil", "inspect", "ctypes", "cffi", "gc", "code", "codeop", "runpy", "pydoc",
     "pickle", "marshal", "shelve", "dill", "cloudpickle", "copyreg", "imp", "zipimport", "doctest",
     "subprocess", "unittest.mock", "logging.config", "xmlrpc", "cProfile", "profile", "trace",
-    "bdb", "pdb", "torch.jit", "torch.fx", "torch.package", "torch.utils.cpp_extension",
-    "numpy.f2py", "importlib.util", "importlib.machinery", "importlib.resources", "sys.modules",
-    "sys.monitoring",
+    "bdb", "pdb", "multiprocessing", "concurrent.futures.ProcessPoolExecutor",
+    "torch.jit", "torch.fx", "torch.package", "torch.hub", "torch.load", "torch.multiprocessing",
+    "torch.utils.cpp_extension", "numpy.f2py", "numpy.load", "numpy.ctypeslib", "timeit.timeit",
+    "timeit.repeat", "timeit.Timer",
+    "importlib.util", "importlib.machinery", "importlib.resources", "sys.modules", "sys.monitoring",
 )  # fmt: skip
 """Modules that look up objects by name or run code given as text."""
+_KNOWN = frozenset(
+    [
+        *sys.stdlib_module_names,
+        *("numpy", "torch", "triton", "numba", "ml_dtypes", "cupy", "einops", "tqdm", "IPython"),
+        *("matplotlib", "seaborn", "plotly", "pandas", "scipy"),
+    ]
+)
+"""Modules that may be used. Any other may be a file that a cell has written."""
 _PLAIN_CLASSES = frozenset(
     ["bool", "bytearray", "bytes", "dict", "float", "frozenset", "int", "list", "set", "str",
      "tuple"]
@@ -54,55 +68,109 @@ def undecidable(source: str, forbidden: Sequence[str]) -> str | None:
     tree = syntax_tree(source) if forbidden else None
     if tree is None:
         return None
-    names = Names.of(tree)
-    calls = {id(n.func): n for n in ast.walk(tree) if isinstance(n, ast.Call)}
-    rules = [rule for rule in forbidden if rule != LOOPS and "." in rule]
-    doubts = (one for node in ast.walk(tree) for one in _doubts(node, names, calls, rules))
-    return next(doubts, None)
+    nodes = list(ast.walk(tree))
+    look = _Look(
+        names=Names.of(tree),
+        calls={id(n.func): n for n in nodes if isinstance(n, ast.Call)},
+        said=frozenset(id(n.value) for n in nodes if isinstance(n, ast.Expr)),
+        rules=tuple(rule for rule in forbidden if rule != LOOPS),
+    )
+    return next((one for node in nodes for one in look.doubts(node)), None)
 
 
-def _doubts(
-    node: ast.AST, names: Names, calls: dict[int, ast.Call], rules: Sequence[str]
-) -> Iterator[str]:
-    if isinstance(node, ast.MatchClass):
-        if node.kwd_attrs or (node.patterns and getattr(node.cls, "id", "") not in _PLAIN_CLASSES):
-            yield "a `case` that matches attributes of an object"
-    elif isinstance(node, (ast.Import, ast.ImportFrom)):
-        yield from _of_import(node)
-    elif isinstance(node, ast.Constant):
-        text = text_of(node)
-        yield from (f"the text `{r}`" for r in rules if text is not None and is_of(text, r))
-    elif isinstance(node, (ast.Name, ast.Attribute)):
-        yield from _of_name(node, names, calls.get(id(node)))
+@dataclass(frozen=True, slots=True)
+class _Look:
+    """Finds the doubtful nodes of one tree."""
 
+    names: Names
+    calls: dict[int, ast.Call]
+    """Calls, by the id of the node that is called."""
+    said: frozenset[int]
+    """Ids of expressions that are statements, such as docstrings."""
+    rules: Sequence[str]
 
-def _of_import(node: ast.Import | ast.ImportFrom) -> Iterator[str]:
-    start = f"{node.module}." if isinstance(node, ast.ImportFrom) else ""
-    for alias in node.names:
-        if _in_modules(start + alias.name) or alias.name in _REACHING:
-            yield f"`{start}{alias.name}`"
-        elif alias.name in (*_BY_NAME, *_RUNNING) and alias.asname not in (None, alias.name):
-            yield f"`{alias.name}` under another name"
+    def doubts(self, node: ast.AST) -> Iterator[str]:
+        """Yields why this node itself makes it unclear what the code uses."""
+        if isinstance(node, ast.MatchClass):
+            plain = node.patterns and getattr(node.cls, "id", "") in _PLAIN_CLASSES
+            if self.names.takes(node) and (node.kwd_attrs or (node.patterns and not plain)):
+                yield "a `case` that matches attributes of an object"
+        elif isinstance(node, (ast.Import, ast.ImportFrom)):
+            yield from self._of_import(node)
+        elif isinstance(node, ast.Constant) and id(node) not in self.said:
+            text = text_of(node)
+            dotted_rules = (rule for rule in self.rules if "." in rule)
+            yield from (f"the text `{r}`" for r in dotted_rules if text and is_of(text, r))
+        elif isinstance(node, (ast.Name, ast.Attribute)):
+            yield from self._of_name(node)
 
+    def _of_import(self, node: ast.Import | ast.ImportFrom) -> Iterator[str]:
+        start = f"{node.module}." if isinstance(node, ast.ImportFrom) else ""
+        for alias in node.names:
+            full = start + alias.name
+            if alias.name in _REACHING:
+                yield f"`{full}`"
+            elif alias.name in (*_BY_NAME, *_RUNNING) and alias.asname not in (None, alias.name):
+                yield f"`{alias.name}` under another name"
+            elif full.partition(".")[0] not in _KNOWN:
+                yield f"the module `{full.partition('.')[0]}`, which is not analyzed"
+            yield from self._of_full(full, whole=True)
 
-def _of_name(node: ast.Name | ast.Attribute, names: Names, call: ast.Call | None) -> Iterator[str]:
-    name = node.id if isinstance(node, ast.Name) else node.attr
-    if name in _REACHING:
-        yield f"`{name}`"
-    elif name in _BY_NAME:
+    def _of_name(self, node: ast.Name | ast.Attribute) -> Iterator[str]:
+        name = node.id if isinstance(node, ast.Name) else node.attr
+        full, call = dotted(node, self.names.known), self.calls.get(id(node))
+        plain = isinstance(node, ast.Name) or (full or "").startswith("builtins.")
+        own = isinstance(node, ast.Attribute) and self.names.own.holds(node.value)
+        if name in _REACHING and not own:
+            yield f"`{name}`"
+        elif name in _BY_NAME:
+            yield from self._by_name(name, call)
+        elif call is None and plain and name in _RUNNING:
+            yield f"`{name}` under another name"
+        elif name == "vars" and call is not None and not all(map(self._is_own, call.args)):
+            yield "`vars`"
+        elif name == "__class__" and not isinstance(node, ast.Name):
+            if not isinstance(node.ctx, ast.Load):
+                yield "a new `__class__` of an object"
+        elif full is not None:
+            yield from self._of_full(full)
+        elif isinstance(node, ast.Attribute) and self.names.takes(node):
+            # It may be an attribute that the code defines itself, see `Names.uses`.
+            yield from (f"`.{name}` of an object that may be anything" for rule in self.rules
+                        if name == rule.rpartition(".")[2] != rule)  # fmt: skip
+
+    def _is_own(self, node: ast.AST) -> bool:
+        return self.names.own.holds(node)
+
+    def _by_name(self, name: str, call: ast.Call | None) -> Iterator[str]:
         if call is None:
             yield f"`{name}` under another name"
-        elif call.keywords or any(text_of(one) is None for one in call.args[_BY_NAME[name]]):
+        elif name == "getattr" and call.args and self._is_own(call.args[0]):
+            return
+        elif call.keywords or any(map(self._may_be_any, call.args[_BY_NAME[name]])):
             yield f"`{name}` with a name computed at run time"
-    elif call is None and isinstance(node, ast.Name) and name in _RUNNING:
-        yield f"`{name}` under another name"
-    elif name == "vars" and call is not None and call.args:
-        yield "`vars`"
-    else:
-        full = dotted(node, names.known)
-        if full is not None and _in_modules(full):
+
+    def _may_be_any(self, node: ast.AST) -> bool:
+        """Returns whether *node* may be the name of something forbidden, or lead to it."""
+        if isinstance(node, ast.JoinedStr) and node.values:
+            begins = text_of(node.values[0]) or ""
+            pieces = [piece for rule in self.rules for piece in rule.split(".")]
+            may_be = any(piece.startswith(begins) for piece in pieces)
+            # Libraries have short names for others, such as `np`.
+            return len(begins) < 3 or begins.startswith("_") or "." in begins or may_be
+        return None in self.names.own.readings(node)
+
+    def _of_full(self, full: str, *, whole: bool = False) -> Iterator[str]:
+        """Yields why the object with this full name is doubtful; *whole* if it is imported."""
+        if any(is_of(full, module) for module in _MODULES):
             yield f"`{full}`"
-
-
-def _in_modules(full: str) -> bool:
-    return any(is_of(full, module) for module in _MODULES)
+        root, *pieces = full.split(".")
+        inner = [root, *pieces] if whole else [root, *pieces[:-1]]
+        if any(one.startswith("_") and not one.startswith("__") for one in inner):
+            yield f"`{full}`, which is private to its package"
+        for rule in self.rules:
+            first, last = rule.partition(".")[0], rule.rpartition(".")[2]
+            if root == first and not is_of(full, rule):
+                hidden = bool(pieces) and pieces[-1].startswith("_") and last in pieces[-1]
+                if last in pieces[:-1] or hidden:
+                    yield f"`{full}`, which may do the same as `{rule}`"

@@ -6,6 +6,7 @@ import ast
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from grader.kinds.hidden.own import Own
 from grader.kinds.hidden.statements import syntax_tree
 
 LOOPS = "loops"
@@ -18,6 +19,7 @@ _LOOKED_AT = (
 )  # fmt: skip
 _LOOPING = (
     "map", "filter", "functools.reduce", "itertools.starmap", "itertools.accumulate",
+    "itertools.filterfalse", "itertools.takewhile", "itertools.dropwhile",
     "numpy.vectorize", "numpy.frompyfunc", "numpy.apply_along_axis",
 )  # fmt: skip
 _AT_RUN_TIME = (
@@ -32,7 +34,6 @@ _BY_NAME = (
 )  # fmt: skip
 _BY_KEY = ("__dict__", "vars", "globals", "locals")
 _KEYED = ("get", "pop", "setdefault", "__getitem__")
-_IMPORTING = ("__import__", "import_module")
 _ITSELF = ("self", "cls")
 _LONGEST = 20
 """Maximum number of dots in a full name."""
@@ -82,8 +83,6 @@ def _uses(node: ast.AST, names: Names, forbidden: Sequence[str]) -> Iterator[str
         if rule != LOOPS:
             if names.uses(node, rule):
                 yield f"`{rule}`"
-            elif names.may_use(node, rule):
-                yield f"a name computed at run time from `{rule.partition('.')[0]}`"
         elif isinstance(node, _LOOPS):
             yield "a loop"
         else:
@@ -100,6 +99,7 @@ class Names:
     """Packages with a module that was imported with a star."""
     defined: frozenset[str]
     """Names of the module's own functions and classes."""
+    own: Own
 
     @classmethod
     def of(cls, tree: ast.Module) -> Names:
@@ -121,6 +121,7 @@ class Names:
             known=known,
             whole=frozenset(full.split(".")[0] for name, full in imported if name == "*"),
             defined=frozenset(n.name for n in nodes if isinstance(n, defines)),
+            own=Own.of(tree),
         )
 
     def uses(self, node: ast.AST, rule: str) -> bool:
@@ -134,25 +135,26 @@ class Names:
             starred = node.id == last and root in self.whole
             return _is_like(self._full(node), rule) or (starred and node.id not in self.defined)
         if isinstance(node, ast.Attribute):
-            full = dotted(node, self.known)
-            if full is not None:
-                return _is_like(full, rule)
-            # On an unknown object it may be the method of that name, unless it is being set.
-            used = isinstance(node.ctx, ast.Load) and not _is_named(node.value, _ITSELF)
-            return node.attr == last != rule and used
-        texts = [text_of(one) for one in self._texts_of(node)]
+            return self._uses_attribute(node, rule)
         if isinstance(node, ast.MatchClass):  # a pattern such as `object(optim=o)`
-            texts = [name for name in node.kwd_attrs if last != rule]
+            return self.takes(node) and last != rule and last in node.kwd_attrs
+        texts = [text for one in self._texts_of(node) for text in self.own.readings(one)]
         return any(t and (is_of(t, rule) or t.rpartition(".")[2] == last) for t in texts)
 
-    def may_use(self, node: ast.AST, rule: str) -> bool:
-        """Returns whether *node* accesses the rule's package with a text that may be its name."""
-        if not isinstance(node, (ast.Call, ast.Subscript)):
-            return False
-        owner, last = self._owner(node), rule.rpartition(".")[2]
-        if owner != rule.partition(".")[0] and _called(node) not in _IMPORTING:
-            return False
-        return any(_may_be(one, last) for one in self._texts_of(node))
+    def _uses_attribute(self, node: ast.Attribute, rule: str) -> bool:
+        full, last = dotted(node, self.known), rule.rpartition(".")[2]
+        if full is not None:
+            return _is_like(full, rule)
+        # On an unknown object it may be the method of that name. If the code defines an attribute
+        # of that name itself, `doubts` and the observed calls decide.
+        named = node.attr == last != rule and node.attr not in self.own.fields
+        return named and self.takes(node) and not _is_named(node.value, _ITSELF)
+
+    def takes(self, node: ast.Attribute | ast.MatchClass) -> bool:
+        """Returns whether *node* reads an attribute of an object that may be anything."""
+        if isinstance(node, ast.MatchClass):
+            return getattr(node.cls, "id", "") not in self.own.classes
+        return isinstance(node.ctx, ast.Load) and not self.own.holds(node.value)
 
     def is_looping(self, node: ast.AST, rule: str) -> bool:
         """Returns whether *node* is that function rather than a method of the same name."""
@@ -166,7 +168,7 @@ class Names:
             return _is_like(dotted(node, self.known) or "", rule)
         if self._owner(node) != (root if last != rule else "builtins"):
             return False
-        return any(text_of(one) == last for one in self._texts_of(node))
+        return any(last in self.own.readings(one) for one in self._texts_of(node))
 
     def elsewhere(self, node: ast.AST) -> Iterator[str]:
         """Returns how *node* accesses other parts of the notebook, which are not analyzed; None if
@@ -177,8 +179,9 @@ class Names:
             yield from (one for one in _ELSEWHERE if node.attr == one)
         else:
             texts = list(self._texts_of(node))
-            yield from (one for one in _ELSEWHERE if any(text_of(t) == one for t in texts))
-            if self._is_modules(_keyed(node)) and any(text_of(t) is None for t in texts):
+            read = [text for one in texts for text in self.own.readings(one)]
+            yield from (one for one in _ELSEWHERE if one in read)
+            if self._is_modules(_keyed(node)) and None in read:
                 yield "sys.modules"
 
     def _texts_of(self, node: ast.AST) -> Iterator[ast.AST]:
@@ -217,6 +220,8 @@ class Names:
 
     def _full(self, node: ast.Name) -> str:
         """Returns the full name of a name; empty if the module defines it."""
+        if self.own.is_local(node) and node.id not in self.known:
+            return ""
         if node.id in self.known:
             return self.known[node.id].removeprefix("builtins.")
         return "" if node.id in self.defined else node.id
@@ -289,35 +294,3 @@ def _keyed(node: ast.AST) -> ast.AST | None:
 
 def _arguments(node: ast.AST) -> list[ast.expr]:
     return node.args if isinstance(node, ast.Call) else []
-
-
-def _may_be(node: ast.AST, name: str) -> bool:
-    """Returns whether a text that is not a literal may equal *name*."""
-    if isinstance(node, ast.JoinedStr):
-        texts = [_literal(piece) for piece in node.values]
-        first, last = (texts[0] or "", texts[-1] or "") if texts else ("", "")
-        return name.startswith(first) and name.endswith(last)
-    return not isinstance(node, ast.Constant) and text_of(node) is None
-
-
-def text_of(node: ast.AST) -> str | None:
-    """Returns a literal text, including sums of texts; None for anything else.
-
-    Not numbers: one may have more digits than Python formats.
-    """
-    pieces: list[str] = []
-    while isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
-        right = _literal(node.right)
-        if right is None:
-            return None
-        pieces.append(right)
-        node = node.left
-    left = _literal(node)
-    return None if left is None else "".join([left, *reversed(pieces)])
-
-
-def _literal(node: ast.AST) -> str | None:
-    """Returns the text of *node* itself, or the beginning of it."""
-    if isinstance(node, ast.Constant) and isinstance(node.value, str):
-        return node.value[:100]
-    return None

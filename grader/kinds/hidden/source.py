@@ -199,8 +199,7 @@ def _defines(one: ast.stmt) -> bool:
         return all(_defines(inner) for inner in ast.iter_child_nodes(one) if _is_statement(inner))
     if isinstance(one, ast.Assign):
         return isinstance(one.value, ast.Lambda)
-    kinds = (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef, ast.Import, ast.ImportFrom)
-    return isinstance(one, (*kinds, ast.Pass))
+    return isinstance(one, (*_DEFINES, ast.Import, ast.ImportFrom, ast.Pass))
 
 
 def _is_statement(node: ast.AST) -> TypeGuard[ast.stmt]:
@@ -260,13 +259,23 @@ def _changed(statement: ast.stmt) -> Iterator[str]:
         if isinstance(node, (ast.Attribute, ast.Subscript)):
             if not isinstance(node.ctx, ast.Load):
                 yield from _base(node)
+        elif isinstance(node, _DEFINES):
+            yield from (name for one in node.decorator_list for name in _registering(one))
         elif isinstance(node, ast.Call):
+            yield from _registering(node)
             if _name_of(node.func) == "setattr" and node.args:
                 yield from _base(node.args[0])
             # Of `vars(np)` or `np.__dict__`, and not of every dict.
             space = node.func.value if isinstance(node.func, ast.Attribute) else node
             if _name_of(node.func) == "update" and _name_of(space) in ("vars", "__dict__"):
                 yield from _base(space)
+
+
+def _registering(node: ast.expr) -> Iterator[str]:
+    """Yields the name that something is registered with, as for `functools.singledispatch`."""
+    one = node.func if isinstance(node, ast.Call) else node
+    if isinstance(one, ast.Attribute) and one.attr == "register":
+        yield from _base(one) if isinstance(one.value, ast.Name) else ()
 
 
 def _renamed(statement: ast.stmt) -> Iterator[tuple[str, str]]:

@@ -241,4 +241,6 @@ _FORMS: Mapping[str, Mapping[str, _Check]] = {
     "unfit": _RAISED,
     "late": {},
 }
-_PERHAPS: Mapping[str, _Check] = {"changed": _names, "line": _line, "above": _names, "used": _names}
+_PERHAPS: Mapping[str, _Check] = {
+    "changed": _names, "line": _line, "above": _names, "used": _names, "reached": _names,
+}  # fmt: skip

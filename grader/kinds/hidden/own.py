@@ -1,0 +1,246 @@
+"""Finds what students' code certainly defines itself: simple classes, objects, variables, texts.
+
+Anything else may be any object. A class is simple if the attributes of its objects can only be
+those that its code sets by name.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections import Counter
+from collections.abc import Container, Iterator, Mapping
+from dataclasses import dataclass, replace
+
+_FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+_SCOPES = (*_FUNCTIONS, ast.ClassDef, ast.Lambda)
+_PLAIN_BASES = frozenset(["object", "Module", "NamedTuple", "Enum", "ABC", "Exception"])
+_PLAIN_DECORATORS = frozenset(["dataclass", "total_ordering"])
+_MAKING = frozenset(["__new__", "__getattr__", "__getattribute__", "__class__", "__bases__"])
+_OF_CLASSES = ("__class_getitem__", "__init_subclass__")
+"""Methods of a class itself."""
+
+
+@dataclass(frozen=True, slots=True)
+class Own:
+    """The classes, objects, variables, and texts that a module certainly defines itself."""
+
+    classes: frozenset[str]
+    """Names of its simple classes."""
+    fields: frozenset[str]
+    """Names of the attributes that its classes define."""
+    texts: Mapping[str, str]
+    """Names that always refer to the same text."""
+    _objects: frozenset[str]
+    _selves: frozenset[int]
+    _locals: frozenset[int]
+
+    @classmethod
+    def of(cls, tree: ast.Module) -> Own:
+        """Returns what *tree* defines."""
+        nodes = list(ast.walk(tree))
+        bound = Counter(name for node in nodes for name in _bound(node))
+        renamed = {name for node in nodes for name in _bound(node) if not _keeps(node)}
+        passed = set(_passed(nodes))
+        all_classes = [n for n in nodes if isinstance(n, ast.ClassDef)]
+        plain = [
+            n for n in all_classes
+            if bound[n.name] == 1 and n.name not in passed and _is_plain(n, renamed)
+        ]  # fmt: skip
+        if any(_changes_making(node) for node in nodes):
+            plain = []
+        names = frozenset(node.name for node in plain)
+        assigned = [pair for node in nodes for pair in _assigned(node)]
+        texts = {name: text_of(value) for name, value in assigned if bound[name] == 1}
+        made = Counter(name for name, value in assigned if _called(value) in names)
+        own = cls(
+            classes=names,
+            fields=frozenset(name for node in all_classes for name in _fields(node)),
+            texts={name: text for name, text in texts.items() if text is not None},
+            _objects=frozenset(name for name in made if made[name] == bound[name]),
+            _selves=frozenset(id(one) for node in plain for _, one in _selves(node)),
+            _locals=frozenset(id(one) for node in nodes for one in _local(node)),
+        )
+        free = {name for node in nodes for name in own._taken(node)}
+        sure = (id(one) for node in plain for method, one in _selves(node) if method not in free)
+        return replace(own, _selves=frozenset(sure))
+
+    def _taken(self, node: ast.AST) -> Iterator[str]:
+        """Yields names with which a method may be looked up on an object of another class."""
+        if isinstance(node, ast.Attribute):
+            if not self.holds(node.value) and _called(node.value) != "super":
+                yield node.attr
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
+            yield node.id
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            yield node.value
+
+    def holds(self, node: ast.AST) -> bool:
+        """Returns whether *node* is certainly an object of a simple class."""
+        if _called(node) in self.classes:
+            return True
+        return isinstance(node, ast.Name) and (id(node) in self._selves or node.id in self._objects)
+
+    def is_local(self, node: ast.Name) -> bool:
+        """Returns whether this name is a local variable of the function that contains it."""
+        return id(node) in self._locals
+
+    def readings(self, node: ast.AST) -> Iterator[str | None]:
+        """Yields the texts that *node* may be; None for one that is unknown."""
+        if isinstance(node, ast.IfExp):
+            yield from self.readings(node.body)
+            yield from self.readings(node.orelse)
+        elif isinstance(node, ast.Name):
+            yield self.texts.get(node.id)
+        else:
+            yield text_of(node)
+
+
+def _bound(node: ast.AST) -> Iterator[str]:
+    """Yields the names that *node* itself binds."""
+    if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
+        yield node.id
+    elif isinstance(node, ast.arg):
+        yield node.arg
+    elif isinstance(node, ast.alias):
+        yield (node.asname or node.name).split(".")[0]
+    elif isinstance(node, (*_FUNCTIONS, ast.ClassDef)) or (
+        isinstance(node, (ast.MatchAs, ast.MatchStar, ast.ExceptHandler)) and node.name
+    ):
+        yield str(node.name)
+    elif isinstance(node, ast.MatchMapping) and node.rest:
+        yield node.rest
+
+
+def _assigned(node: ast.AST) -> Iterator[tuple[str, ast.AST]]:
+    """Yields single names and the values assigned to them."""
+    if isinstance(node, ast.Assign):
+        yield from ((t.id, node.value) for t in node.targets if isinstance(t, ast.Name))
+    elif isinstance(node, ast.AnnAssign) and node.value and isinstance(node.target, ast.Name):
+        yield node.target.id, node.value
+
+
+def _called(node: ast.AST) -> str:
+    called = node.func if isinstance(node, ast.Call) else None
+    return called.id if isinstance(called, ast.Name) else ""
+
+
+def _last(node: ast.AST) -> str:
+    """Returns the last part of the name of a class or a decorator, without its arguments."""
+    while isinstance(node, (ast.Call, ast.Subscript)):
+        node = node.func if isinstance(node, ast.Call) else node.value
+    return node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")
+
+
+def _is_plain(node: ast.ClassDef, renamed: Container[str]) -> bool:
+    bases = [_last(one) for one in node.bases]
+    decorators = [_last(one) for one in node.decorator_list]
+    known = _PLAIN_BASES.issuperset(bases) and _PLAIN_DECORATORS.issuperset(decorators)
+    return known and not node.keywords and not any(n in renamed for n in (*bases, *decorators))
+
+
+def _changes_making(node: ast.AST) -> bool:
+    """Returns whether it may change how a class makes objects or finds their attributes."""
+    if isinstance(node, ast.Attribute):
+        return node.attr in _MAKING and not isinstance(node.ctx, ast.Load)
+    return any(name in _MAKING for name in _bound(node))
+
+
+def _keeps(node: ast.AST) -> bool:
+    """Returns whether it is an import under the original name."""
+    return isinstance(node, ast.alias) and node.asname in (None, node.name)
+
+
+def _passed(nodes: list[ast.AST]) -> Iterator[str]:
+    """Yields the names that are used other than in calls, attributes, patterns, or annotations."""
+    fine: set[int] = set()
+    for one in nodes:
+        if isinstance(one, ast.Call):
+            fine.add(id(one.func))
+            if _called(one) == "isinstance":
+                fine |= {id(part) for argument in one.args[1:] for part in ast.walk(argument)}
+        elif isinstance(one, ast.MatchClass):
+            fine.add(id(one.cls))
+        elif isinstance(one, ast.Attribute) and isinstance(one.ctx, ast.Load):
+            fine.add(id(one.value))
+        for annotation in (getattr(one, "annotation", None), getattr(one, "returns", None)):
+            fine |= {id(part) for part in ast.walk(annotation)} if annotation else set()
+    for one in nodes:
+        if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Load) and id(one) not in fine:
+            yield one.id
+
+
+def _methods(node: ast.ClassDef) -> list[ast.FunctionDef | ast.AsyncFunctionDef]:
+    return [one for one in node.body if isinstance(one, _FUNCTIONS)]
+
+
+def _fields(node: ast.ClassDef) -> Iterator[str]:
+    for one in node.body:
+        yield from (name for part in ast.walk(one) for name in _bound(part)
+                    if isinstance(one, (ast.Assign, ast.AnnAssign)))  # fmt: skip
+    for method in _methods(node):
+        yield method.name
+        yield from (
+            part.attr
+            for part in ast.walk(method)
+            if isinstance(part, ast.Attribute) and isinstance(part.ctx, ast.Store)
+        )
+
+
+def _selves(node: ast.ClassDef) -> Iterator[tuple[str, ast.Name]]:
+    """Yields the methods, with the names in each that refer to the object it is called on."""
+    for method in _methods(node):
+        given = [*method.args.posonlyargs, *method.args.args]
+        wrapped = any(_last(one) != "property" for one in method.decorator_list)
+        if not given or wrapped or method.name in _OF_CLASSES:
+            continue
+        inside = [part for statement in method.body for part in _inside(statement)]
+        names = [n for n in inside if isinstance(n, ast.Name) and n.id == given[0].arg]
+        if all(isinstance(one.ctx, ast.Load) for one in names):
+            yield from ((method.name, one) for one in names)
+
+
+def _inside(node: ast.AST) -> Iterator[ast.AST]:
+    """Yields *node* and the nodes in it, except those inside functions and classes."""
+    waiting = [node]
+    while waiting:
+        one = waiting.pop()
+        yield one
+        if not isinstance(one, _SCOPES):
+            waiting += ast.iter_child_nodes(one)
+
+
+def _local(node: ast.AST) -> Iterator[ast.Name]:
+    """Yields the names in a function that refer to its local variables."""
+    if not isinstance(node, _FUNCTIONS):
+        return
+    inside = [part for statement in node.body for part in _inside(statement)]
+    # Comprehensions have variables of their own, and `global` declares those of others.
+    within = {id(p) for c in inside if isinstance(c, ast.comprehension) for p in ast.walk(c.target)}
+    others = {n for c in inside if isinstance(c, (ast.Global, ast.Nonlocal)) for n in c.names}
+    bound = {name for p in inside if id(p) not in within for name in _bound(p)}
+    bound |= {one.arg for one in ast.walk(node.args) if isinstance(one, ast.arg)}
+    bound -= others
+    yield from (p for p in inside if isinstance(p, ast.Name) and p.id in bound)
+
+
+def text_of(node: ast.AST) -> str | None:
+    """Returns a literal text, including sums of texts; None for anything else.
+
+    Not numbers: one may have more digits than Python formats.
+    """
+    pieces: list[str] = []
+    while isinstance(node, ast.BinOp) and isinstance(node.op, ast.Add):
+        right = _literal(node.right)
+        if right is None:
+            return None
+        pieces.append(right)
+        node = node.left
+    left = _literal(node)
+    return None if left is None else "".join([left, *reversed(pieces)])
+
+
+def _literal(node: ast.AST) -> str | None:
+    """Returns the text of *node* itself, or the beginning of it."""
+    if isinstance(node, ast.Constant) and isinstance(node.value, str):
+        return node.value[:100]
+    return None
