@@ -144,7 +144,7 @@ def test_what_needs_a_gpu_waits_for_one_and_is_filled_in(
 
 def test_a_gpu_that_is_not_there_is_said(course: tuple[Path, Path, Path]) -> None:
     handed, release, results = course
-    with pytest.raises(SetupError, match="put off for a CPU"):
+    with pytest.raises(SetupError, match="deferred for a CPU"):
         grade(handed, release, results, Settings(deferred=True))
     if not run.cuda_here():
         with pytest.raises(SetupError, match="no CUDA device"):

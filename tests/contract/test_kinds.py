@@ -135,7 +135,7 @@ class Broken(NumericKind):
         ("gives too much", "earns 1.5"),
         ("is not pure", "two ways"),
         ("says two lines", "two lines|say.. gives"),
-        ("tells the key", "the key .* stands in"),
+        ("tells the key", "the key .* appears in"),
         ("solves it wrongly", "the literal 1e9 earns"),
         ("has no wrong sample", "none is wrong"),
         ("declares another share", "half right"),

@@ -530,4 +530,4 @@ def test_the_search_says_how_far_it_is_and_what_to_do_when_the_time_is_up(
     late = search_folder(tmp_path, course.search, Bounds(seconds=0.0))
     assert late.late
     _print(late, 1.0)
-    assert "the time limit of 1 s was reached; allow more with --seconds" in capsys.readouterr().err
+    assert "the time limit of 1 s was reached; raise it with --seconds" in capsys.readouterr().err

@@ -254,5 +254,5 @@ def test_a_version_that_is_there_gets_no_other_numbers(tmp_path: Path) -> None:
     before = (tmp_path / "source/midterm-A/midterm.ipynb").read_bytes()
     again = CliRunner().invoke(grader, made)
     assert isinstance(again.exception, SetupError)
-    assert "would get other numbers" in again.exception.what
+    assert "would get different numbers" in again.exception.what
     assert (tmp_path / "source/midterm-A/midterm.ipynb").read_bytes() == before

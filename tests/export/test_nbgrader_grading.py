@@ -113,7 +113,7 @@ def test_solutions_and_hidden_tests_are_cleared_as_nbgrader_does() -> None:
     assert as_released(hidden).source == "assert add(1, 2) == 3"
     with pytest.raises(SetupError, match="no end"):
         as_released(a_source_cell(source="### BEGIN HIDDEN TESTS"))
-    with pytest.raises(SetupError, match="not for students"):
+    with pytest.raises(SetupError, match="is not an answer cell"):
         with_answers_cleared(a_source_cell(locked=True, source=SUM))
 
 
@@ -299,7 +299,7 @@ def test_points_by_hand_exports_and_reports_work_and_scoring_again_is_refused(
     assert runner.invoke(grader, ["report", results, "--publish"]).exit_code == 0
     done = runner.invoke(grader, ["score", results])
     assert isinstance(done.exception, SetupError)
-    assert "has no specs to score by" in done.exception.what
+    assert "has no specs to score with" in done.exception.what
 
 
 def test_several_notebooks_are_one_submission(tmp_path: Path) -> None:

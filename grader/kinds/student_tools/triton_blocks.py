@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 if TYPE_CHECKING:
-    from grader.tools.triton_memory import TritonMemory  # noqa: TC004  # from the cell above
+    from grader.kinds.student_tools.triton_memory import TritonMemory  # noqa: TC004  # from the cell above
 
 MOST_PROGRAMS = 65_536
 
