@@ -171,7 +171,7 @@ def test_a_file_that_changed_or_went_since_it_was_collected_is_no_zero(tmp_path:
         ),
         "bob": (
             Outcome.REFUSED,
-            f"{start} can't be read any more: no such file or directory; no points are deducted",
+            f"{start} can no longer be read: no such file or directory; no points are deducted",
         ),
         "cyd": FINE,
     }
@@ -206,7 +206,7 @@ def test_workers_that_die_without_end_are_a_sentence(
 
     monkeypatch.setattr(executors.executors, "_things", {"dead": dead})
     todo = handed_in(tmp_path, *(f"s{n}" for n in range(30)))
-    with pytest.raises(SetupError, match="worker processes died one after the other"):
+    with pytest.raises(SetupError, match="worker processes died in a row"):
         outcomes(todo, settings("dead"))
     assert len(opened) == batch.MAX_DEAD
     # A few of them, as the last ones of a class may be, are each left open.

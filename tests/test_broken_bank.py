@@ -47,7 +47,7 @@ BROKEN = {
     "a level that is none": (named("broken").replace("level: apply", "level: hard"), ":6:8:"),
     "no points": (named("broken").replace("points: 2", "points: 0"), "worth 0 points"),
     "another family": (named("broken").replace("family: memory-math", "family: numerics"),
-                       "the family 'numerics' is not the folder's name"),
+                       "the family 'numerics' is not the folder name"),
     "another id": (SPEC, "the id 'sample' is not the file name 'broken'"),
     "no UTF-8": ("\udcff", "is not UTF-8"),
 }  # fmt: skip

@@ -108,6 +108,6 @@ def test_what_was_executed_before_the_limit_on_processes_changed_is_kept() -> No
 def test_a_name_that_can_not_be_a_variable_is_an_error_with_its_place(bank: Path) -> None:
     path = bank / "problems/sets/net.yaml"
     path.write_text(EXAM.replace("MY_SETTING", "MY-SETTING"))
-    with pytest.raises(Exception, match="can't be an environment variable") as caught:
+    with pytest.raises(Exception, match="is not a valid name of an environment variable") as caught:
         Bank.open((str(bank),)).exam("net")
     assert "net.yaml:4:" in str(caught.value)

@@ -138,7 +138,7 @@ class TestOpening:
     def test_a_database_of_somebody_else_is_refused(self, tmp_path):
         with sqlite3.connect(tmp_path / "gradebook.sqlite") as other:
             other.execute("CREATE TABLE recipes (name TEXT)")
-        with pytest.raises(SetupError, match="its tables are not ours"):
+        with pytest.raises(SetupError, match="it has other tables"):
             Gradebook.open(tmp_path, create=True)
 
     @pytest.mark.parametrize(
@@ -214,7 +214,7 @@ class TestTrouble:
         with pytest.raises(SetupError) as caught:
             book.students()
         assert "damaged" in str(caught.value)
-        assert "restore it from a copy" in str(caught.value)
+        assert "restore it from a backup" in str(caught.value)
 
     def test_a_lock_that_is_never_given_back_is_a_sentence(self, tmp_path):
         Gradebook.open(tmp_path, create=True).close()
@@ -403,7 +403,7 @@ class TestBounds:
 
     def test_then_the_largest_answers_go_and_say_so(self):
         kept, data = bounded(self.huge(), 80_000)
-        assert kept.answers["q1"].absent == "what q1 holds is too large to be kept"
+        assert kept.answers["q1"].absent == "the value of q1 is too large to be stored"
         assert kept.answers["q3"] == self.huge().answers["q3"]
         assert len(data) <= 80_000
         kept, data = bounded(self.huge(), 5_000)
@@ -591,7 +591,7 @@ class TestGrades:
         assert not book.settled("ada", SHA)
 
     def test_points_that_are_not_finite_never_get_in(self, book):
-        with pytest.raises(GraderError, match="can't hold this"):
+        with pytest.raises(GraderError, match="can't store this"):
             book.put_grades([a_grade(marks=[a_mark(points=math.nan)])], why="")
         assert list(book.grades()) == []
 
@@ -720,8 +720,8 @@ class TestDifferences:
     @pytest.mark.parametrize(
         ("change", "why"),
         [
-            ({"answer": "29 GB"}, "read as 29 GB, before as 28 GB"),
-            ({"max_points": 3.0}, "worth 3, before 2"),
+            ({"answer": "29 GB"}, "now read as 29 GB, previously as 28 GB"),
+            ({"max_points": 3.0}, "now worth 3, previously 2"),
             ({"points": 1.0}, "credit for correct changed"),
             ({"problem": "other"}, "problem memory became other"),
             ({"feedback": "Well done."}, "only the feedback changed"),

@@ -85,7 +85,7 @@ def test_the_name_of_the_reference_means_the_reference(form: str) -> None:
 
     assert judged(0).share == 1
     assert judged(1).share == 0
-    assert "other values" in judged(1).note
+    assert "wrong values" in judged(1).note
     assert "RecursionError" not in judged(1).note
 
 
@@ -200,7 +200,7 @@ def test_failing_only_by_recursion_is_refused_unless_it_is_said(
     text: str, refused: bool, tmp_path: Path
 ) -> None:
     found = faults(tmp_path, text)
-    what = "part 'scaled': 'scaled_wrong_it' fails only by RecursionError, not by what it is wrong"
+    what = "part 'scaled': 'scaled_wrong_it' fails only by RecursionError, not by its intended"
     assert [one.startswith(what) for one in found] == [True] * refused
 
 

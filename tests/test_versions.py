@@ -198,7 +198,7 @@ def test_a_version_on_paper_has_the_numbers_of_the_notebook(bank: Path, tmp_path
     sheet = next(path for path in printed.files if path.suffix == ".csv").read_text()
     rows = {row["student"]: row["version"] for row in csv.DictReader(io.StringIO(sheet))}
     assert rows == {"ada": "B", "bo": "", "cy": ""}
-    assert "versions on the roster that are not printed: Z" in printed.notes
+    assert "the roster names versions that are not printed: Z" in printed.notes
 
 
 def test_the_sample_has_numbers_of_nobodys(bank: Path, tmp_path: Path) -> None:

@@ -413,7 +413,7 @@ def test_a_table_of_what_waits_is_filled_in_and_entered(home: Path) -> None:
         ("student", "bob", "did you mean 'bo'?"),
         ("student", "ada", "'ada' has points for 'q1_why' in line 2"),
         ("answer", "q1_what", "did you mean 'q1_why'?"),
-        ("submission", "sha256:0", "handed in again"),
+        ("submission", "sha256:0", "submitted again"),
     ],
 )
 def test_if_one_row_is_wrong_nothing_is_entered(
@@ -448,7 +448,7 @@ def test_a_table_without_its_columns_is_refused(
     told = fails(capsys, "mark", home / "results", "--from", file)
     assert f"{file}:1: there is no column 'points'" in told
     assert "rename 'point'" in told
-    assert "three ways" in fails(
+    assert "can't be used together" in fails(
         capsys, "mark", home / "results", "--from", file, "--table", home / "x.csv"
     )
 

@@ -318,7 +318,7 @@ def test_the_reusable_workflow_follows_no_link(course: Path, tmp_path: Path) -> 
     (workspace / "midterm.ipynb").symlink_to("/proc/self/environ")
     done = reusable(workspace, environment)["Grade"]
     assert done.returncode == 1
-    assert "is a symbolic link" in done.stdout
+    assert "is not there, or is a link" in done.stdout
 
 
 def test_nor_one_to_the_folder_of_the_notebook(course: Path, tmp_path: Path) -> None:
@@ -328,7 +328,7 @@ def test_nor_one_to_the_folder_of_the_notebook(course: Path, tmp_path: Path) -> 
     (workspace / "work").symlink_to(tmp_path / "other")
     done = reusable(workspace, environment)["Grade"]
     assert done.returncode == 1
-    assert "is a symbolic link" in done.stdout
+    assert "is not there, or is a link" in done.stdout
 
 
 def test_problems_that_students_can_look_up_are_counted(course: Path, tmp_path: Path) -> None:
