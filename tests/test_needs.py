@@ -461,7 +461,7 @@ def test_a_tool_that_can_do_nothing_without_a_package_asks_for_it(tmp_path: Path
         )
     )
     said = ok("verify", "two-parts", "--bank", tmp_path / "bank").output
-    assert "write needs: [triton]" in said
+    assert "add needs: [triton]" in said
 
 
 @pytest.mark.parametrize("name", PACKAGES)
