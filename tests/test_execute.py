@@ -267,6 +267,7 @@ def test_a_cell_that_dies_only_when_run_again_is_left_out(tmp_path: Path) -> Non
     assert evidence.environment["restarts"] == 2
 
 
+@pytest.mark.thorough
 def test_the_time_of_the_whole_notebook_is_limited_and_what_did_not_run_says_so() -> None:
     limits = Limits(cell_seconds=5.0, notebook_seconds=1.0)
     began = time.monotonic()

@@ -31,6 +31,7 @@ for number in range({count}):
 """
 
 
+@pytest.mark.thorough
 def test_the_locks_of_processes_are_counted_and_no_others(
     started: Started,  # noqa: F811
     tmp_path: Path,
