@@ -171,8 +171,10 @@ def test_what_only_looks_right_earns_less(where: tuple[str, str], code: str, mos
     calls = replace(kind.trial("q1", key), race=None)  # what is wrong earns nothing by speed
     cells = (*kind.around(key).values(), code)
     judgement = judged(run(*cells, asks="q1", trials=(calls,), limits=LONG), "q1", key)
-    assert judgement.share is not None
-    assert judgement.share <= most, judgement.note
+    if judgement.share is None:
+        assert "a person will review it" in judgement.note
+    else:
+        assert judgement.share <= most, judgement.note
 
 
 def decided_by_properties() -> Iterator[str]:

@@ -17,6 +17,7 @@ from grader.kinds.hidden import analysis, raised, source, statements
 from grader.kinds.hidden.compare import Closeness, difference
 from grader.kinds.hidden.promised import digest_of
 from grader.kinds.hidden.rules import broken
+from grader.model.result import Verdict
 from grader.runtime.execute.trials import read_said
 from grader.wire import trial
 from grader.wire.values import Array, read
@@ -217,7 +218,9 @@ def test_whatever_is_said_can_be_kept_and_judged(said: dict[str, Any]) -> None:
     calls = [{"call": digest, **found} for digest in digests]
     raw = {"t": "code", "source": "def scaled(): pass", "name": "scaled", "calls": calls}
     judgement = kind.judge(kind.read(raw, key), key)
-    assert judgement.share == 0
+    # A result that a limit of the grader cut short is no wrong result.
+    cut_short = found.get("is") == "unfit" and judgement.verdict is Verdict.UNSETTLED
+    assert judgement.share == 0 or cut_short
     assert judgement.note.isprintable()
 
 

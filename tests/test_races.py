@@ -50,15 +50,22 @@ RIGHT_ALONE = 0.4
 
 
 def raced(body: str, *before: str, key: Any = KEY, **changes: object) -> tuple[Judgement, Raw]:
-    """The judgement on `scaled` with this body, and its measurement."""
+    """The judgement on `scaled` with this body, and its measurement.
+
+    A measurement that other work on the machine left unclear is made again, as in a batch.
+    """
     lines = "\n".join(f"    {line}" for line in body.split("\n"))
     cell = f"import time\nimport numpy as np\ndef q1_scaled(x, by=2):\n{lines}"
-    evidence = ran(*before, cell, keys={"q1_scaled": key}, **changes)
-    raw = evidence.answers["q1_scaled"].raw
-    assert raw is not None
-    race = raw["race"]
-    assert isinstance(race, dict)
-    return judged(evidence, "q1_scaled", key), race
+    for _ in range(3):
+        evidence = ran(*before, cell, keys={"q1_scaled": key}, **changes)
+        raw = evidence.answers["q1_scaled"].raw
+        assert raw is not None
+        race = raw["race"]
+        assert isinstance(race, dict)
+        judgement = judged(evidence, "q1_scaled", key)
+        if "will be measured again" not in judgement.note:
+            break
+    return judgement, race
 
 
 # -- honest code
@@ -335,7 +342,7 @@ def test_inputs_that_are_never_made_are_not_raced_with() -> None:
     assert (honest.share, race["wrong"]) == (1, 0), honest.note
     judgement, race = raced(NO_MATRIX, key=key)
     assert (judgement.share, race["wrong"]) == (0, "inputs"), judgement.note
-    assert "was not made with the inputs that it was given" in judgement.note
+    assert "a timed run did not use the inputs it was given" in judgement.note
 
 
 # Keeps all processors busy, except while the student's own function runs.

@@ -175,7 +175,7 @@ def _answered(question: Question, key: Key, raw: Raw, own: dict[str, _Own]) -> M
     try:
         value = kind.read(raw, key)
     except BeyondLimit as reason:
-        return _open(question, key, f"{reason.sentence} {_OPEN}: a person decides.")
+        return _open(question, key, f"{reason.sentence} {_OPEN}: a person will review it.")
     except Unreadable as reason:
         verdict = Verdict.ABSENT if reason.blank else Verdict.UNREADABLE
         return _mark(question, key, verdict=verdict, feedback=reason.sentence)

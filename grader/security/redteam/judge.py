@@ -131,7 +131,7 @@ def _marks(sitter: Sitter, found: Found) -> Iterator[str]:
         return
     # A mark that a person decides, because of a limit of the grader, has earned nothing.
     waiting = [mark for mark in grade.marks if mark.points is None]
-    told = ("person decides", "builds on an answer")
+    told = ("person will review", "builds on an answer")
     ours = [mark for mark in waiting if not any(words in mark.feedback for words in told)]
     if ours and found.refusal is None:
         yield f"caused open marks: {ours[0].feedback[:120]}"

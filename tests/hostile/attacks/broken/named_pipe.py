@@ -1,7 +1,7 @@
 """Is a named pipe, which nobody ever writes to.
 
 earns: refused
-says: not a file
+says: not a regular file
 """
 
 import os
