@@ -17,7 +17,7 @@ from grader.kinds.hidden import analysis, raised, source, statements
 from grader.kinds.hidden.compare import Closeness, difference
 from grader.kinds.hidden.promised import digest_of
 from grader.kinds.hidden.rules import broken
-from grader.model.result import Verdict
+from grader.model import Verdict
 from grader.runtime.execute.trials import read_said
 from grader.wire import trial
 from grader.wire.values import Array, read
