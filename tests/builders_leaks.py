@@ -505,7 +505,7 @@ def key_of_a_pack(course: Course, folder: Path) -> None:
 
 
 def hidden(course: Course) -> Any:
-    return next(k for n, k in course.ada.named_keys() if n.startswith("q4_")).hidden  # type: ignore[attr-defined]
+    return next(k for n, k in course.ada.named_keys() if n.startswith("q4_"))
 
 
 @plant("hidden case", "cases.json")
@@ -530,7 +530,7 @@ def inputs_of_hidden_cases_as_an_array(course: Course, folder: Path) -> None:
 def expected_results(course: Course, folder: Path) -> None:
     from grader.security.leaks.secrets import _plain
 
-    numbers = [str(v) for want in hidden(course).wanted for v in _plain(want)]
+    numbers = [str(v) for want in hidden(course).expected for v in _plain(want)]
     write(folder, "expected.txt", " ".join(numbers))
 
 

@@ -147,7 +147,7 @@ def test_a_function_may_not_end_kernels_for_ever_and_costs_no_other() -> None:
     assert shares(found) == {"always": 0.0, "half": 0.5, "after": 1.0}
     late = next(word for word in found["always"].note.split("Random cases: ")[1:])
     assert "ended the kernel" in late
-    assert len(KEY.hidden.cases) > trials.MOST_DEATHS
+    assert len(KEY.cases) > trials.MOST_DEATHS
 
 
 def test_state_of_the_cells_is_there_again_after_a_death() -> None:
@@ -789,7 +789,7 @@ def test_the_reference_by_another_seed_has_other_cases() -> None:
     one, other = (a_code_key(seed=seed).trial("scaled").digests for seed in (1, 2))
     assert one == a_code_key(seed=1).trial("scaled").digests
     assert not set(one[-3:]) & set(other[-3:])
-    assert len(one) == len(KEY.hidden.cases) == 10  # two of them once more
+    assert len(one) == len(KEY.cases) == 10  # two of them once more
     changed = with_solution(KEY, SCALED.replace("size=5", "size=6"))
     assert changed.trial("scaled").digests != KEY.trial("scaled").digests
 

@@ -180,7 +180,7 @@ def with_random_cases(*, of: list[dict[str, object]]) -> Judgement:
     """The judgement on right code of which the random cases came to what *of* gives in turn."""
     source = CODE.hidden.source("scaled", "scaled")
     raw = dict(kinds.find("code").ran(CODE, "scaled", source, "scaled"))
-    groups = [case.group for case in CODE.hidden.cases]
+    groups = [case.group for case in CODE.cases]
     told = iter([*of, *[of[-1]] * len(groups)])
     raw["calls"] = [
         call if group == "edge" else {"call": call["call"], **next(told)}

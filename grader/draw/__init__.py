@@ -2,7 +2,7 @@
 
 from grader.draw.dice import below, order, sample_seed, seed_for
 from grader.draw.fault import DrawError, numbers
-from grader.draw.paper import loose_paper, paper, points_of
+from grader.draw.paper import asked, loose_paper, paper, points_of
 from grader.draw.parameters import choices_of
 from grader.draw.plan import MAX_DRAWS
 from grader.draw.variant import draw
@@ -10,6 +10,7 @@ from grader.draw.variant import draw
 __all__ = [
     "MAX_DRAWS",
     "DrawError",
+    "asked",
     "below",
     "choices_of",
     "draw",

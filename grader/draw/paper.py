@@ -2,34 +2,48 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Iterator, Sequence
 
 from grader.draw.dice import order, seed_for
 from grader.draw.variant import draw
 from grader.model import ExamSet, Paper, Problem, Question, Release, Slot, Student, Variant
 
 
-def paper(release: Release, student: Student, given: Paper | None = None) -> Paper:
+def paper(
+    release: Release,
+    student: Student,
+    given: Paper | None = None,
+    only: Container[int] | None = None,
+) -> Paper:
     """The paper of *student*. It is deterministic, with the same numbers for a shared version.
 
     If the specs have changed since, *given* is the paper that the student worked on: its numbers
-    are kept for every problem that still exists.
+    are kept for every problem that still exists. If *only* is given, the other numbers are left
+    out.
     """
     questions: list[Question] = []
     numbers = {q.variant.problem.id: q.variant.parameters for q in given.questions} if given else {}
-    for slot in release.exam.slots:
-        for problem_id in _chosen(slot, release, student.seat):
-            problem = release.problems[problem_id]
-            seed = seed_for(release.private_key, student.seat, problem_id)
-            questions.append(
-                Question(
-                    number=len(questions) + 1,
-                    variant=draw(problem, seed, release.facts, numbers.get(problem_id)),
-                    points=points_of(problem, slot),
-                    pooled=bool(slot.pool) and slot.choose < len(slot.pool),
-                )
+    for number, slot, problem in asked(release, student.seat):
+        if only is not None and number not in only:
+            continue
+        seed = seed_for(release.private_key, student.seat, problem.id)
+        questions.append(
+            Question(
+                number=number,
+                variant=draw(problem, seed, release.facts, numbers.get(problem.id)),
+                points=points_of(problem, slot),
+                pooled=bool(slot.pool) and slot.choose < len(slot.pool),
             )
+        )
     return Paper(student=student, exam=release.exam, release=release.id, questions=tuple(questions))
+
+
+def asked(release: Release, seat: str) -> Iterator[tuple[int, Slot, Problem]]:
+    """Yields the number, the slot, and the problem of each question for a seat, without drawing
+    it."""
+    problems = ((slot, one) for slot in release.exam.slots for one in _chosen(slot, release, seat))
+    for number, (slot, problem_id) in enumerate(problems, start=1):
+        yield number, slot, release.problems[problem_id]
 
 
 def _chosen(slot: Slot, release: Release, seat: str) -> tuple[str, ...]:

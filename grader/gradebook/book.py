@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
@@ -14,7 +14,7 @@ from typing import Self
 from sqlalchemy import Connection, Engine, insert, select, update
 
 from grader.errors import GraderError, SetupError
-from grader.gradebook import executions, overrides, rows, schema, submissions
+from grader.gradebook import derived, executions, overrides, rows, schema, submissions
 from grader.gradebook import students as students_table
 from grader.gradebook.evidence_files import EvidenceFiles
 from grader.gradebook.faults import GONE
@@ -52,6 +52,7 @@ class Gradebook:
         self._writer = engine.execution_options(writes=True)
         self._clock = clock
         self._opened = _identity(folder / FILE)
+        self._pending: dict[str, bytes] = {}
 
     @classmethod
     def open(
@@ -65,6 +66,9 @@ class Gradebook:
 
     def close(self) -> None:
         """Closes the file."""
+        if self._pending:
+            with suppress(GraderError), self._writing():  # it can be computed again
+                pass
         self._engine.dispose()
 
     def __enter__(self) -> Self:
@@ -81,8 +85,13 @@ class Gradebook:
     @contextmanager
     def _writing(self) -> Iterator[Connection]:
         self._require_present()
+        pending = dict(self._pending)
         with self._writer.begin() as connection:
+            if pending:
+                derived.write(connection, pending)
             yield connection
+        for digest in pending:
+            self._pending.pop(digest, None)
 
     def _require_present(self) -> None:
         """Raises SetupError if the file was moved or deleted.
@@ -220,6 +229,28 @@ class Gradebook:
         with self._engine.begin() as connection:
             found = executions.read_summaries(connection)
             return {summary.submission_sha256: summary for summary in found}
+
+    def evidence_digest(self, submission_sha256: str) -> str | None:
+        """Returns the SHA-256 of the latest evidence for a file, or None, also if the evidence is
+        missing or damaged."""
+        with self._engine.begin() as connection:
+            found = executions.find_latest(connection, submission_sha256, None)
+        return found[0] if found and self.evidence_files.is_whole(found[0]) else None
+
+    # What can be computed again
+
+    def derived(self, digests: Collection[str]) -> dict[str, bytes]:
+        """Returns what `keep_derived` kept under these digests; unknown ones are left out."""
+        found = {d: self._pending[d] for d in digests if d in self._pending}
+        with self._engine.begin() as connection:
+            return derived.read(connection, digests) | found
+
+    def keep_derived(self, entries: Mapping[str, bytes]) -> None:
+        """Keeps *entries*, which are written together with the next change, or on closing.
+
+        Each is data that can be computed again, under a digest of everything that determines it.
+        """
+        self._pending |= entries
 
     # Grades
 

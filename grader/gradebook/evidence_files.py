@@ -45,6 +45,13 @@ class EvidenceFiles:
             "first_error": storable_or_none(first),
         }
 
+    def is_whole(self, digest: str) -> bool:
+        """Returns whether the file exists and is not damaged."""
+        try:
+            return hashlib.sha256(self.path(digest).read_bytes()).hexdigest() == digest
+        except OSError:
+            return False
+
     def read(self, digest: str, size: int) -> Evidence:
         """Returns the evidence. Raises GraderError, naming the file, if it is missing or
         damaged."""

@@ -13,6 +13,7 @@ from sqlalchemy import (
     ForeignKey,
     Index,
     Integer,
+    LargeBinary,
     MetaData,
     Table,
     Text,
@@ -175,6 +176,14 @@ audit = Table(
     Column("who", Text, nullable=False),
     Column("why", Text, nullable=False),
     Column("detail", Text, nullable=False),  # JSON
+)
+
+# What can be computed again, under a digest of everything that determines it.
+derived = Table(
+    "derived",
+    metadata,
+    Column("digest", Text, primary_key=True),
+    Column("data", LargeBinary, nullable=False),
 )
 
 for _deed in ("UPDATE", "DELETE"):

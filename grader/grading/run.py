@@ -25,12 +25,13 @@ from grader.grading.deferred import (
     to_run_again,
     why_nothing,
 )
+from grader.grading.kept_marks import keep_marks, not_scored
 from grader.grading.ownership import fits_in, looks_after
 from grader.grading.progress import Started, silent
 from grader.grading.score import has_fault, is_disturbed, score, score_refused
 from grader.grading.settings import Settings
 from grader.grading.sources import NOTICES
-from grader.model import Evidence, Grade, Limits, Outcome, Paper, Release, Submission, Trial
+from grader.model import Evidence, Grade, Limits, Outcome, Release, Submission, Trial
 from grader.release.file import load_release
 from grader.release.papers import SEATS, Papers, bind, papers_of
 from grader.release.people import load_numbers
@@ -209,29 +210,37 @@ class _Filing:
             except GraderError as error:
                 what = f"its results could not be stored: {error.what}"
                 evidence = refused(submission.sha256, what)
-        self._settle(submission, evidence)
+        grade = self._settle(submission, evidence)
+        digest = self._book.evidence_digest(submission.sha256)
+        if grade is not None and digest is not None:
+            keep_marks(self._book, self._papers, grade, digest)
 
-    def _settle(self, submission: Submission, evidence: Evidence) -> None:
-        """Stores the grade that *evidence* earns, or one with all marks open if scoring fails."""
+    def _settle(self, submission: Submission, evidence: Evidence) -> Grade | None:
+        """Stores the grade that *evidence* earns, or one with all marks open if scoring fails.
+
+        Returns it if it depends only on the evidence, not on a failure of the grader or the
+        machine.
+        """
         mine = self._papers.of(submission.student)
         try:
             grade = score(mine, evidence)
         except PackageError:
             self.unsettled += 1  # keep what was judged where the package is installed
-            return
+            return None
         except SetupError:
             raise
         except Exception as error:  # noqa: BLE001 - one odd answer must not stop a batch
-            evidence = _not_scored(evidence, error)
+            evidence = not_scored(evidence, error)
             grade = score(mine, evidence)
         ours = evidence.outcome is Outcome.REFUSED or has_fault(grade)
         if not ours and not is_disturbed(grade, evidence):
             self._put(grade)
-            return
+            return grade
         # Failures of the grader or the machine are not evidence: the next run tries again.
         self.unsettled += 1
         if not loses(self._book, grade):
             self._put(grade)
+        return None
 
     def _put(self, new: Grade) -> None:
         self._book.put_grade(new, run=self._run)
@@ -265,25 +274,6 @@ def loses(book: Gradebook, new: Grade) -> bool:
     """Returns whether a mark is open in *new* that an earlier run settled for this very file."""
     settled = book.settled(new.student, new.submission_sha256 or "")
     return any(mark.points is None and mark.name in settled for mark in new.marks)
-
-
-def settle(mine: Paper, evidence: Evidence) -> Grade:
-    """Returns the grade, with all marks open if scoring fails because of an internal error.
-
-    Raises SetupError for an error that affects every grade, such as a missing package.
-    """
-    try:
-        return score(mine, evidence)
-    except SetupError:
-        raise
-    except Exception as error:  # noqa: BLE001 - one odd answer must not stop a batch
-        return score(mine, _not_scored(evidence, error))
-
-
-def _not_scored(evidence: Evidence, error: Exception) -> Evidence:
-    # Only the error's name: its text may contain the key, and students read this.
-    what = f"we could not score this notebook ({type(error).__name__})"
-    return refused(evidence.submission_sha256, what)
 
 
 def cuda_here() -> bool:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import ClassVar, Literal
+from typing import Any, ClassVar, Literal
 
 from grader.errors import PackageError
 from grader.kinds import student_tools as tools
-from grader.kinds.hidden import raised
-from grader.kinds.hidden.cases import UNCOMPARED, Case, Hidden, Raises, hidden
+from grader.kinds.hidden import pins, raised
+from grader.kinds.hidden.cases import Hidden, hidden
 from grader.kinds.hidden.compare import (
     WIDEST,
     Closeness,
@@ -19,6 +19,8 @@ from grader.kinds.hidden.compare import (
     shown,
     without_names,
 )
+from grader.kinds.hidden.form import deformed
+from grader.kinds.hidden.pins import Case, Keep, Properties, Raises
 from grader.kinds.hidden.source import FAILED_BEFORE
 from grader.kinds.shares import share
 from grader.model import Call, Draw, Judgement, Key, Part, Text, Trial, Verdict, packages
@@ -79,19 +81,68 @@ class Code(Part):
 
 @dataclass(frozen=True, kw_only=True)
 class CodeKey(Key):
-    """The hidden cases of a code part, drawn and run when first needed."""
+    """The hidden cases of a code part and their expected results, read or made when first
+    needed."""
 
     part: Code
     draw: Draw
     starter: str
     examples: tuple[tuple[str, str], ...]
+    keep: Keep = field(default=pins.make_anew, compare=False, repr=False)
+    """Where cases and expected results are kept."""
 
     @cached_property
     def hidden(self) -> Hidden:
-        """The hidden cases and expected results. Raises ValueError, and PackageError as `hidden`
+        """The author's functions, which are run. Raises ValueError, and PackageError as `hidden`
         does."""
-        part = self.part
-        return hidden(part.id, self.draw, part.closeness, part.driver, self.tools)
+        return hidden(self.part.id, self.draw, self.part.driver, self.tools)
+
+    @cached_property
+    def cases(self) -> tuple[Case, ...]:
+        """The hidden cases in the order of their calls. Raises as `hidden`."""
+        data = self.keep(self._digest, lambda: self.hidden.draw_cases())
+        order = self.draw.order(f"cases/{self.part.id}", len(data))
+        return pins.read_cases(data, self.part.closeness, order)
+
+    @cached_property
+    def expected(self) -> tuple[object, ...]:
+        """The expected result of each case, as from `pins.read_expected`. Raises as `hidden`."""
+        known = dict(zip(self._calls, map(pins.read_expected, self._kept["wanted"]), strict=True))
+        return tuple(known[case.call] for case in self.cases)
+
+    def unheld(self, case: Case, raw: Mapping[str, object], want: object) -> str | None:
+        """Returns the first property that does not hold for a result; None if all hold.
+
+        The form is checked first, so that the author's code meets only results that it was written
+        for.
+        """
+        if isinstance(want, Properties):
+            faults = (deformed(read(raw), form, case.near) for form in want.forms)
+            why = next(filter(None, faults), None)
+            if "form" in self._kept["asks"]:
+                why = self.hidden.ask("form", case.call, raw)
+            if why is not None:
+                return why
+        return self.hidden.ask("holds", case.call, raw) if "holds" in self._kept["asks"] else None
+
+    @cached_property
+    def _digest(self) -> str:
+        return pins.digest_of_cases(self.part.id, self.draw)
+
+    @property
+    def _calls(self) -> tuple[Call, ...]:
+        """The calls without repetitions."""
+        return tuple(dict.fromkeys(case.call for case in self.cases))
+
+    @cached_property
+    def _kept(self) -> Mapping[str, Any]:
+        digest = pins.digest_of_expected(self._digest, self.part.driver, self.tools)
+        found: Mapping[str, Any] = self.keep(digest, self._make_expected)
+        return found
+
+    def _make_expected(self) -> object:
+        asks = [kind for kind in ("form", "holds") if self.hidden.get(kind) is not None]
+        return {"asks": asks, "wanted": [self.hidden.expect(call) for call in self._calls]}
 
     @property
     def tools(self) -> tuple[str, ...]:
@@ -111,7 +162,7 @@ class CodeKey(Key):
         """
         shown = tuple(Call(example=example) for example in self.examples)
         try:
-            cases = tuple(c.call for c in self.hidden.cases) if self.draw.solution else ()
+            cases = tuple(c.call for c in self.cases) if self.draw.solution else ()
         except PackageError:
             cases = ()
         return Trial(
@@ -177,10 +228,8 @@ class Found:
         self._examples = made[: len(key.examples)]
         self._why: dict[str, str | None] = {}
         self._open: dict[str, str] = {}
-        cases = key.hidden.cases
-        for case, call, want in zip(
-            cases, made[len(key.examples) :], key.hidden.wanted, strict=True
-        ):
+        made = made[len(key.examples) :]
+        for case, call, want in zip(key.cases, made, key.expected, strict=True):
             why = None
             try:
                 why = self._fault(case, call, want)
@@ -249,10 +298,11 @@ class Found:
             raise _OpenError(f"the result can't be read: {error}") from None
         except ValueError:
             return "the result could not be read"
-        why = None if want is UNCOMPARED else difference(got, want, case.near)
+        why = None if isinstance(want, Properties) else difference(got, want, case.near)
         if why is None and isinstance(raw, dict):
-            why = self._key.hidden.unheld(case, raw)
-        return why and without_names(why, self._key.hidden.names)
+            why = self._key.unheld(case, raw, want)
+        texts = (self._key.part.driver, *self._key.tools, self._key.draw.solution)
+        return why and without_names(why, pins.names_in(texts))
 
 
 def _hides_a_right_one(call: Mapping[str, object], want: object) -> bool:
@@ -267,7 +317,7 @@ def _hides_a_right_one(call: Mapping[str, object], want: object) -> bool:
         return _is_of_tool(call)
     if call["is"] != "unfit" or isinstance(want, Raises):
         return False
-    if want is UNCOMPARED or call.get("type") != trial.UnfitError.__name__:
+    if isinstance(want, Properties) or call.get("type") != trial.UnfitError.__name__:
         return True
     most = WIDEST * numbers_in(want)
     return call.get("what") == trial.TOO_MUCH and most > trial.MAX_BYTES

@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from grader.bank.facts import facts_data
 from grader.bank.folders import Bank
-from grader.draw import paper
+from grader.bank.problem import digest
+from grader.draw import asked, paper, points_of
 from grader.errors import SetupError
 from grader.files import write_whole
 from grader.kinds import kinds
+from grader.kinds.attempts import CodeKey
+from grader.kinds.hidden.pins import Keep
 from grader.model import Key, Paper, Release, Student, Trial
 from grader.registry import nearest
 from grader.release import sealed
 from grader.release.file import load_release, new_release, release_bytes
+from grader.release.pins import Pins
 
 if TYPE_CHECKING:
     from grader.gradebook import Gradebook
@@ -37,6 +42,8 @@ class Papers:
     corrected: Release | None = None
     seats: Mapping[str, str | None] = field(default_factory=dict)
     """For an exam on paper: each student's version; None for absent students."""
+    keep: Keep | None = field(default=None, compare=False, repr=False)
+    """Where hidden cases and expected results are kept; nowhere if None."""
 
     def of(self, student: str) -> Paper:
         """The paper of *student*; corrected specs keep the numbers that the student was given.
@@ -44,6 +51,43 @@ class Papers:
         Raises SetupError if the student is not in the release, or if a correction would change the
         meaning of answers.
         """
+        if student not in self._recent:
+            drawn = self.some(student, None)
+            if len(self._recent) >= _REMEMBERED:
+                self._recent.pop(next(iter(self._recent)))
+            self._recent[student] = drawn
+        return self._recent[student]
+
+    def some(self, student: str, only: Collection[int] | None) -> Paper:
+        """The paper of *student* with only the questions of some numbers; all if None.
+
+        Raises SetupError as `of` does.
+        """
+        whose = self._seat(student)
+        given = paper(self.release, whose, only=only)
+        drawn = given if self.corrected is None else _corrected(given, self.corrected, only)
+        drawn = replace(drawn, student=self.release.students[student])
+        return drawn if self.keep is None else _kept(drawn, self.keep)
+
+    def questions(self, student: str) -> Iterator[tuple[int, str]]:
+        """Yields the number of each question of *student* and a digest of all that determines it:
+        the drawn numbers, the spec in force, and the points. Nothing is drawn.
+
+        Raises SetupError as `of` does.
+        """
+        seat = self._seat(student).seat
+        for number, slot, problem in asked(self.counts, seat):
+            spec = self.counts.digests[problem.id]
+            points = points_of(problem, slot)
+            what = [self.release.id, self._facts, seat, number, problem.id, spec, points]
+            yield number, digest(what)
+
+    @cached_property
+    def _facts(self) -> str:
+        return digest(facts_data(self.counts.facts))
+
+    def _seat(self, student: str) -> Student:
+        """The student, or the version on paper, whose numbers *student* was given."""
         if student not in self.release.students:
             close = nearest(student, self.release.students)
             raise SetupError(
@@ -52,18 +96,6 @@ class Papers:
                 if close
                 else "see the ids in release.json; to add a student, render again",
             )
-        if student not in self._recent:
-            if len(self._recent) >= _REMEMBERED:
-                self._recent.pop(next(iter(self._recent)))
-            whose = self._seat(student)
-            given = paper(self.release, whose)
-            drawn = given if self.corrected is None else _corrected(given, self.corrected)
-            mine = self.release.students[student]
-            self._recent[student] = drawn if mine is whose else replace(drawn, student=mine)
-        return self._recent[student]
-
-    def _seat(self, student: str) -> Student:
-        """The student, or the version on paper, whose numbers *student* was given."""
         if not self.seats:
             return self.release.students[student]
         # Absent students had no version; any version gives the maximum points.
@@ -129,10 +161,24 @@ def _trial_of(name: str, key: Key) -> Trial | None:
         ) from error
 
 
-def _corrected(given: Paper, current: Release) -> Paper:
+def _kept(mine: Paper, keep: Keep) -> Paper:
+    """The paper with keys that keep their hidden cases and expected results."""
+
+    def kept(key: Key) -> Key:
+        return replace(key, keep=keep) if isinstance(key, CodeKey) else key
+
+    questions = []
+    for question in mine.questions:
+        variant = question.variant
+        keys = {name: kept(key) for name, key in variant.keys.items()}
+        questions.append(replace(question, variant=replace(variant, keys=keys)))
+    return replace(mine, questions=tuple(questions))
+
+
+def _corrected(given: Paper, current: Release, only: Collection[int] | None) -> Paper:
     """The paper by the specs of *current*; raises SetupError if the notebook that was handed out
     does not allow it."""
-    corrected = paper(current, given.student, given)
+    corrected = paper(current, given.student, given, only)
     before = dict(given.named_keys())
     for name, key in corrected.named_keys():
         if name not in before:
@@ -211,13 +257,14 @@ def papers_of(book: Gradebook, release: Release | None = None) -> Papers:
                 fix="run `grader grade` first",
             )
         release = load_release((book.folder / source).resolve())
+    keep = Pins(book, release.id, _key_of(book))
     seats = book.setting(SEATS)
     if not isinstance(seats, dict):
-        return Papers(release=release, corrected=_stored(book, release))
+        return Papers(release=release, corrected=_stored(book, release), keep=keep)
     # The release has only versions; the gradebook has the students.
     people = {name: one for name, one in book.students().items() if name in seats}
     release = replace(release, students=people)
-    return Papers(release=release, corrected=_stored(book, release), seats=seats)
+    return Papers(release=release, corrected=_stored(book, release), seats=seats, keep=keep)
 
 
 def absent(book: Gradebook) -> frozenset[str]:

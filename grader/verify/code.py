@@ -9,8 +9,9 @@ from grader.kinds import Unreadable, kinds
 from grader.kinds.attempts import CodeKey, needs_of
 from grader.kinds.code import CodeKind
 from grader.kinds.hidden.authored import run_authored
-from grader.kinds.hidden.cases import UNCOMPARED, Raises, perform
+from grader.kinds.hidden.cases import perform
 from grader.kinds.hidden.compare import difference
+from grader.kinds.hidden.pins import Properties, Raises
 from grader.model import Judgement, Key, Problem, Raw, Trial, Verdict, packages
 from grader.verify.case import Case, Finding
 from grader.wire.values import read
@@ -79,8 +80,8 @@ def _faults(kind: CodeKind, key: CodeKey) -> Iterator[tuple[str, str]]:
             "nothing confirms the reference",
             f"write an independent {part}_right_... or {part}_expected(...)",
         )
-    if len(hidden.cases) < FEWEST_CASES:
-        yield f"there are {len(hidden.cases)} hidden cases", f"yield at least {FEWEST_CASES}"
+    if len(key.cases) < FEWEST_CASES:
+        yield f"there are {len(key.cases)} hidden cases", f"yield at least {FEWEST_CASES}"
     yield from _reference(key)
     yield from _examples(key)
     yield from _right(key)
@@ -158,13 +159,10 @@ def _reference(key: CodeKey) -> Iterator[tuple[str, str]]:
     hidden = key.hidden
     if hidden.get("expected") is None:
         return
-    for case, want in zip(hidden.cases, hidden.wanted, strict=True):
-        if want is UNCOMPARED:
+    for case, want in zip(key.cases, key.expected, strict=True):
+        if isinstance(want, Properties):
             continue
-        one = Trial(
-            name="it", alias="it", driver=hidden.driver, tools=hidden.tools, calls=(case.call,)
-        )
-        said = perform(one, {"it": hidden.get()})
+        said = hidden.said(case.call)
         if isinstance(want, Raises):
             types = (said.get("type"), *said.get("above", ()))
             why = None if want.type in types else f"{want.type} is not raised"

@@ -10,8 +10,7 @@ from itertools import islice
 from typing import Any
 
 from grader.kinds.attempts import CodeKey
-from grader.kinds.hidden import cases as hidden_cases
-from grader.kinds.hidden.cases import Hidden
+from grader.kinds.hidden import pins
 from grader.kinds.hidden.compare import scalar
 from grader.model import packages
 from grader.verify.case import Case, Finding
@@ -39,10 +38,10 @@ def properties(case: Case) -> Iterator[Finding]:
         if not isinstance(key, CodeKey) or not runs(case) or packages.missing(key.needs):
             continue
         try:
-            cases = _chosen(key.hidden.uncompared) if key.hidden.get() else ()
+            cases = _chosen(_uncompared(key)) if key.hidden.get() else ()
         except (Exception, SystemExit):  # noqa: BLE001, S112 - which the check of implementations tells
             continue
-        for what, fix in _passing(key.hidden, cases):
+        for what, fix in _passing(key, cases):
             at = case.part_path(part_id)
             yield case.finding("properties", at, f"part '{part_id}': {what}", fix)
 
@@ -56,12 +55,12 @@ class _Seen:
     refused: int = 0
 
 
-def _passing(hidden: Hidden, cases: Sequence[hidden_cases.Case]) -> Iterator[tuple[str, str]]:
+def _passing(key: CodeKey, cases: Sequence[pins.Case]) -> Iterator[tuple[str, str]]:
     """Each forgery that passes but should not, and how to fix that."""
     always: dict[tuple[str, str], _Seen] = {}
     once: dict[tuple[str, str], _Seen] = {}
     for one in cases:
-        said = hidden.said(one)
+        said = key.hidden.said(one.call)
         if said["is"] != "returned":
             raised = said.get("type")
             yield (
@@ -71,16 +70,16 @@ def _passing(hidden: Hidden, cases: Sequence[hidden_cases.Case]) -> Iterator[tup
             return
         for forged in _forgeries(said["v"]):
             seen = (always if forged.always else once).setdefault(forged.name, _Seen())
-            if _passes(hidden, one, forged.raw):
+            if _passes(key, one, forged.raw):
                 seen.accepted.append(one.group)
             else:
                 seen.refused += 1
-    holds = f"{hidden.part}_holds"
+    holds = f"{key.part.id}_holds"
     for (where, how), seen in always.items():
         if seen.accepted:
             yield (
                 f"a result in which {where} is {how} passes ({seen.accepted[0]} cases)",
-                f"make '{holds}', or '{hidden.part}_form' if defined, refuse it in every case",
+                f"make '{holds}', or '{key.part.id}_form' if defined, refuse it in every case",
             )
     for (where, how), seen in once.items():
         if seen.accepted and not seen.refused:
@@ -90,18 +89,25 @@ def _passing(hidden: Hidden, cases: Sequence[hidden_cases.Case]) -> Iterator[tup
             )
 
 
-def _passes(hidden: Hidden, case: hidden_cases.Case, raw: Raw) -> bool:
+def _passes(key: CodeKey, case: pins.Case, raw: Raw) -> bool:
     """Whether a student's result *raw* would pass, by properties alone."""
     try:
         read(raw)
     except ValueError:
         return False
-    return hidden.unheld(case, raw) is None
+    want = dict(zip(key.cases, key.expected, strict=True))[case]
+    return key.unheld(case, raw, want) is None
 
 
-def _chosen(cases: Sequence[hidden_cases.Case]) -> Sequence[hidden_cases.Case]:
+def _uncompared(key: CodeKey) -> Sequence[pins.Case]:
+    """The cases that only properties judge, without repetitions."""
+    cases = zip(key.cases, key.expected, strict=True)
+    return [c for c, want in cases if isinstance(want, pins.Properties) and not c.again]
+
+
+def _chosen(cases: Sequence[pins.Case]) -> Sequence[pins.Case]:
     """A few cases: the last of each group, which is seldom an edge case, then earlier ones."""
-    groups: dict[str, list[hidden_cases.Case]] = {}
+    groups: dict[str, list[pins.Case]] = {}
     for one in cases:
         groups.setdefault(one.group, []).append(one)
     rounds = range(max(map(len, groups.values()), default=0))

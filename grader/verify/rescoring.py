@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -10,7 +10,7 @@ from pathlib import Path
 from grader.bank.folders import Bank
 from grader.files import alone
 from grader.gradebook import Difference, Gradebook, differences
-from grader.grading.run import settle
+from grader.grading.kept_marks import regrade
 from grader.grading.score import score_refused
 from grader.grading.sources import require_release
 from grader.model import Grade, Submission
@@ -73,7 +73,9 @@ def rescore(
         elif released:
             papers = replace(papers, corrected=None)
         before = list(book.grades())
-        after = {g.student: again for g in before if (again := _again(book, papers, g))}
+        refused = {(s.student, s.sha256): s for s in book.submissions() if s.refusal is not None}
+        found = ((g.student, _score_again(book, papers, g, refused)) for g in before)
+        after = {student: grade for student, grade in found if grade is not None}
         changes = tuple(differences((g for g in before if g.student in after), after.values()))
         if not dry_run:
             keep_correction(book, papers.corrected, why)
@@ -86,16 +88,13 @@ def rescore(
     )
 
 
-def _again(book: Gradebook, papers: Papers, old: Grade) -> Grade | None:
-    mine = papers.of(old.student)
-    refusal = next(_refusals(book, old), None)
+def _score_again(
+    book: Gradebook,
+    papers: Papers,
+    old: Grade,
+    refused: Mapping[tuple[str, str | None], Submission],
+) -> Grade | None:
+    refusal = refused.get((old.student, old.submission_sha256))
     if refusal is not None:
-        return score_refused(mine, refusal)
-    evidence = book.find_evidence(old.submission_sha256 or "")
-    return settle(mine, evidence) if evidence is not None else None
-
-
-def _refusals(book: Gradebook, old: Grade) -> Iterator[Submission]:
-    for submission in book.submissions(old.student):
-        if submission.sha256 == old.submission_sha256 and submission.refusal is not None:
-            yield submission
+        return score_refused(papers.of(old.student), refusal)
+    return regrade(book, papers, old.student, old.submission_sha256 or "")

@@ -1,4 +1,8 @@
-"""The hidden cases of one part of one variant, drawn from its solution file."""
+"""Runs the author's functions in a solution file: they make hidden cases and expected results.
+
+Scoring compares with what `grader.kinds.hidden.pins` kept of this, and runs nothing here except
+the functions that check properties of a student's result.
+"""
 
 from __future__ import annotations
 
@@ -10,76 +14,48 @@ import sys
 import types
 import warnings
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass, replace
-from functools import cached_property, lru_cache
+from dataclasses import replace
+from functools import lru_cache
 from typing import Any
 
 from grader.errors import PackageError
 from grader.kinds.hidden.authored import line_raised, run_authored
 from grader.kinds.hidden.compare import Closeness
-from grader.kinds.hidden.form import deformed
 from grader.kinds.hidden.given import Given
 from grader.kinds.hidden.source import definitions
 from grader.model import Call, Draw, Trial, packages
 from grader.wire import trial, watch
-from grader.wire.values import read
 
-REPEATED = 2
-"""The number of cases to call again at the end, to detect dependence on the order of calls."""
 MOST_CASES = 200
 
 _NUMBER = re.compile(r"(?<![\w.])[+-]?\d[\w.+]*")
 """Pattern of numbers in an author's sentence: one may come from a hidden input or a student's
 code."""
-_LITERAL = re.compile(r"""["']([A-Za-z_]\w*)["']|\b([A-Za-z_]\w*)=""")
 
 _OPAQUE = '{"t": "object"'
 """How `encode` marks a value that `decode` can't restore; inside a text, the quotes are escaped."""
 
-UNCOMPARED = ...
-"""The expected result of a case that only properties judge."""
-
-
-@dataclass(frozen=True, slots=True)
-class Raises:
-    """The expected result of a case that must raise an exception."""
-
-    type: str
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Case:
-    """One call of the student's function."""
-
-    group: str
-    call: Call
-    near: Closeness
-    again: bool = False
-    """Whether it repeats another case."""
-
 
 class Hidden:
-    """One part's functions in the solution file, and the cases for one variant.
+    """The functions of one part in the solution file of one variant.
 
     For a part `softmax` the file defines `softmax` (the reference), `softmax_cases(rng, given)`
     (yields a group, the arguments by name, and optionally a closeness), at least three
     `softmax_wrong_...`, at least one `softmax_right_...` (written in another way); and may define
     `softmax_expected(**inputs)` (the expected result, by an independent method) and
-    `softmax_holds(inputs, result)` (yields a sentence for each property that does not hold). Where
-    only properties decide, a result must have the form of the reference's result, or satisfy
-
-    `softmax_form(inputs, result)` if the form of right results varies.
-    A `_wrong_` function may call or subclass the reference by its name; a `_right_` one may not.
+    `softmax_holds(inputs, result)` (yields a sentence for each property that does not hold). If
+    `softmax_expected` returns `...`, only properties decide. Then a result must have the form of
+    the reference's result, or satisfy `softmax_form(inputs, result)` if the form of right results
+    varies. A `_wrong_` function may call or subclass the reference by its name; a `_right_` one may
+    not.
     """
 
-    def __init__(self, part: str, draw: Draw, near: Closeness, driver: str, tools: tuple[str, ...]):
+    def __init__(self, part: str, draw: Draw, driver: str, tools: tuple[str, ...]):
         self.part = part
         self.driver = driver
         self.tools = tools
         self._draw = draw
-        self._near = near
         self._module = solution_module(draw.solution)
-        self._forms: dict[Call, object] = {}
 
     def named(self, kind: str) -> Mapping[str, Callable[..., Any]]:
         """Returns the functions `PART_KIND_...` by the end of their names."""
@@ -104,9 +80,8 @@ class Hidden:
         found = definitions([self._draw.solution], function)
         return function != self.part and bool(definitions([found], self.part))
 
-    @cached_property
-    def cases(self) -> tuple[Case, ...]:
-        """The cases in the order of their calls: those of the solution, then some repetitions."""
+    def draw_cases(self) -> list[dict[str, Any]]:
+        """Returns the cases of the solution as JSON data, in the order of their calls."""
         import numpy as np
 
         make = self.get("cases")
@@ -118,7 +93,7 @@ class Hidden:
             sys.modules["torch"].default_generator.manual_seed(seed % 2**63)
         given = Given(self._draw.parameters, self._draw.facts)
         try:
-            found = list(self._made(make(rng, given), seed))
+            return list(self._encoded(make(rng, given), seed))
         except ValueError:
             raise
         except (Exception, SystemExit) as error:
@@ -126,120 +101,80 @@ class Hidden:
             raise ValueError(
                 f"'{self.part}_cases' raised {type(error).__name__}: {error}"
             ) from error
-        which = self._draw.order(f"cases/{self.part}", len(found))[:REPEATED]
-        again = (found[i] for i in sorted(which))
-        return (
-            *found,
-            *(Case(group=c.group, call=c.call, near=c.near, again=True) for c in again),
-        )
 
-    def _made(self, cases: Iterator[Any], seed: int) -> Iterator[Case]:
+    def _encoded(self, cases: Iterator[Any], seed: int) -> Iterator[dict[str, Any]]:
         for number, (group, inputs, *more) in enumerate(cases):
             if number >= MOST_CASES:
                 raise ValueError(f"'{self.part}_cases' yields more than {MOST_CASES} cases")
             text = json.dumps({name: trial.encode(value) for name, value in inputs.items()})
             if _OPAQUE in text:
                 raise ValueError(f"'{self.part}_cases' yields an input that can't be serialized")
-            call = Call(inputs=text, seed=(seed + number) % 2**31, group=group)
-            near = Closeness(**more[0]) if more else self._near
-            yield Case(group=group, call=call, near=near)
+            Closeness(**(more[0] if more else {}))  # raises TypeError for an unknown field
+            near = dict(more[0]) if more else None
+            yield {
+                "group": group,
+                "inputs": text,
+                "seed": (seed + number) % 2**31,
+                "closeness": near,
+            }
 
-    def expected(self, case: Case) -> object:
-        """Returns the expected result of *case* as `values.read` returns it, or Raises, or
-        UNCOMPARED."""
+    def expect(self, call: Call) -> dict[str, Any]:
+        """Returns the expected result of a call as JSON data, for `pins.read_expected`.
+
+        Raises PackageError if the reference needs a package that is missing.
+        """
         function = self.get("expected")
         if function is None:
-            said = self.said(case)
-            if said.get("type") == ModuleNotFoundError.__name__:
-                # Not an expected exception: the reference lacks a package here.
-                raise PackageError(f"'{self.part}' can't be judged here: {said.get('what')}")
-            return _settled(said)
-        inputs = {name: trial.decode(raw) for name, raw in json.loads(case.call.inputs).items()}
+            said = self._said_with_packages(call)
+            if said["is"] == "raised":
+                return {"raises": str(said["type"])}
+            if said["is"] != "returned":
+                raise ValueError(
+                    f"the reference's result can't be serialized: {said.get('what', '')}"
+                )
+            return {"value": said["v"]}
+        inputs = decoded_inputs(call)
         try:
             value = function(**inputs)
         except (Exception, SystemExit) as error:  # noqa: BLE001  # what it raises is what is right
             _require_packages(self.part, error)
-            return Raises(type(error).__name__)
-        return UNCOMPARED if value is UNCOMPARED else read(trial.encode(value))
+            return {"raises": type(error).__name__}
+        if value is not ...:
+            return {"value": trial.encode(value)}
+        if self.get("form") is not None:
+            return {"form": None}
+        said = self._said_with_packages(call)
+        # The gate rejects a reference that raises here.
+        return {"form": said["v"] if said["is"] == "returned" else None}
 
-    @cached_property
-    def wanted(self) -> tuple[object, ...]:
-        """`expected` of every case; computed only once for repeated cases."""
-        return tuple(self._known[case.call] for case in self.cases)
+    def _said_with_packages(self, call: Call) -> Mapping[str, Any]:
+        said = self.said(call)
+        if said.get("type") == ModuleNotFoundError.__name__:
+            # Not an expected exception: the reference lacks a package here.
+            raise PackageError(f"'{self.part}' can't be judged here: {said.get('what')}")
+        return said
 
-    @cached_property
-    def _known(self) -> dict[Call, object]:
-        known: dict[Call, object] = {}
-        for case in self.cases:
-            if case.call not in known:
-                known[case.call] = self.expected(case)
-        return known
+    def said(self, call: Call) -> Mapping[str, Any]:
+        """Returns the result of calling the reference."""
+        one = Trial(name="it", alias=self.part, driver=self.driver, tools=self.tools, calls=(call,))
+        return perform(one, {"it": self.get()})
 
-    @cached_property
-    def names(self) -> frozenset[str]:
-        """Names in the author's code, such as the keys of a driver's dict."""
-        texts = (self.driver, *self.tools, self._draw.solution)
-        return frozenset(name for t in texts for pair in _LITERAL.findall(t) for name in pair)
-
-    @cached_property
-    def uncompared(self) -> tuple[Case, ...]:
-        """The cases that only properties judge, without repetitions."""
-        cases = zip(self.cases, self.wanted, strict=True)
-        return tuple(c for c, want in cases if want is UNCOMPARED and not c.again)
-
-    def unheld(self, case: Case, raw: Mapping[str, Any]) -> str | None:
-        """Returns the first property that does not hold for a result; None if all hold.
-
-        The form is checked first, so that the author's code meets only results that it was written
-        for.
-        """
-        if self._known[case.call] is UNCOMPARED:
-            own = self.get("form") is not None
-            why = self._asked("form", case, raw) if own else self._deformed(case, raw)
-            if why is not None:
-                return why
-        return self._asked("holds", case, raw)
-
-    def _asked(self, kind: str, case: Case, raw: Mapping[str, Any]) -> str | None:
-        """Returns the first sentence that an author's function yields for a result."""
+    def ask(self, kind: str, call: Call, raw: Mapping[str, Any]) -> str | None:
+        """Returns the first sentence that `PART_KIND` yields for a result; None if there is
+        none."""
         function = self.get(kind)
         if function is None:
             return None
-        inputs = {name: trial.decode(one) for name, one in json.loads(case.call.inputs).items()}
         try:
-            found = next(iter(function(inputs, trial.decode(raw))), None)
+            found = next(iter(function(decoded_inputs(call), trial.decode(raw))), None)
         except (Exception, SystemExit):  # noqa: BLE001  # the result is not what it can be asked of
             return "the result does not have the expected type"
         return None if found is None else _NUMBER.sub("…", str(found))
 
-    def _deformed(self, case: Case, raw: Mapping[str, Any]) -> str | None:
-        """Returns how the form of a result differs from the reference's result; None if it does
-        not.
 
-        If the reference can't be run, such as when old evidence is scored without a package, the
-        form is not checked. Students can't cause that, and the gate detects references that raise.
-        """
-        if case.call not in self._forms:
-            self._forms[case.call] = _settled(self.said(case))
-        form = self._forms[case.call]
-        return None if isinstance(form, Raises) else deformed(read(raw), form, case.near)
-
-    def said(self, case: Case) -> Mapping[str, Any]:
-        """Returns the result of calling the reference."""
-        return perform(self._trial(case), {"it": self.get()})
-
-    def _trial(self, case: Case) -> Trial:
-        return Trial(
-            name="it", alias=self.part, driver=self.driver, tools=self.tools, calls=(case.call,)
-        )
-
-
-def _settled(said: Mapping[str, Any]) -> object:
-    if said["is"] == "raised":
-        return Raises(str(said["type"]))
-    if said["is"] != "returned":
-        raise ValueError(f"the reference's result can't be serialized: {said.get('what', '')}")
-    return read(said["v"])
+def decoded_inputs(call: Call) -> dict[str, Any]:
+    """Returns new objects for the inputs of a call, by argument name."""
+    return {name: trial.decode(raw) for name, raw in json.loads(call.inputs).items()}
 
 
 def watch_request(trial: Trial) -> Mapping[str, object]:
@@ -283,17 +218,15 @@ def _file_of(text: str) -> str:
     return f"<grader_solution_{hashlib.sha256(text.encode()).hexdigest()[:12]}>"
 
 
-def hidden(
-    part: str, draw: Draw, near: Closeness, driver: str = "", tools: tuple[str, ...] = ()
-) -> Hidden:
-    """Returns the hidden cases of *part*.
+def hidden(part: str, draw: Draw, driver: str = "", tools: tuple[str, ...] = ()) -> Hidden:
+    """Returns the author's functions for *part*.
 
     Raises ValueError if its solution file can't be used, and PackageError if a package is missing.
     """
     if not draw.solution:
         raise ValueError("there is no solution file, so there are no hidden cases")
     try:
-        return Hidden(part, draw, near, driver, tools)
+        return Hidden(part, draw, driver, tools)
     except (Exception, SystemExit) as error:
         _require_packages(part, error)
         line = line_raised(error, _file_of(draw.solution))

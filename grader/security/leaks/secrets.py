@@ -162,27 +162,26 @@ class _Maker:
             self._values.setdefault((name, value, False), set()).add(student)
             for other in _in_other_units(value, key):
                 self._values.setdefault((name, other, True), set()).add(student)
-        hidden = getattr(key, "hidden", None) if key.draw.solution else None
-        if hidden is not None and kind.needs_solution:
+        if key.draw.solution and kind.needs_solution:
             try:
-                self._cases(name, hidden)
+                self._cases(name, key)
             except ValueError as error:
                 self._found.unmade.setdefault(name, f"for {student}: {error}")
 
-    def _cases(self, name: str, hidden: object) -> None:
-        from grader.kinds.hidden.cases import Hidden
+    def _cases(self, name: str, key: object) -> None:
+        from grader.kinds.attempts import CodeKey
 
-        if not isinstance(hidden, Hidden):
+        if not isinstance(key, CodeKey):
             return
         what = f"of {name}"
-        for case in hidden.cases:
+        for case in key.cases:
             for raw in json.loads(case.call.inputs).values():
                 self._hidden_value(raw, what)
             self._found.exact.setdefault(
                 str(case.call.seed).strip("0"), ("seed", f"of a hidden case {what}")
             )
         if len(self._found.students) <= EXPECTED_STUDENTS:
-            for value in hidden.wanted:
+            for value in key.expected:
                 self._sequence(list(_plain(value)), what)
 
     def _hidden_value(self, raw: object, what: str) -> None:
