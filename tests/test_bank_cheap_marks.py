@@ -15,10 +15,11 @@ import pytest
 from grader.bank.folders import Bank
 from grader.draw import draw, sample_seed
 from grader.kinds import kinds
-from grader.kinds.attempts import Attempt, CodeKey, Found
+from grader.kinds.attempts import Attempt, CodeKey
 from grader.kinds.choice import ChoiceKey
 from grader.kinds.code import CodeKind
 from grader.kinds.hidden.cases import run_here
+from grader.kinds.hidden.judging import Found
 from grader.model import packages
 from tests.test_bank_honest import a_key
 

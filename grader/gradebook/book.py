@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from types import TracebackType
 from typing import Self
 
 from sqlalchemy import Connection, Engine, insert, select, update
 
 from grader.errors import GraderError, SetupError
-from grader.gradebook import derived, executions, overrides, rows, schema, submissions
+from grader.gradebook import executions, overrides, rows, schema, submissions
 from grader.gradebook import students as students_table
+from grader.gradebook.derived import Derived
 from grader.gradebook.evidence_files import EvidenceFiles
 from grader.gradebook.faults import GONE
 from grader.gradebook.opening import open_file
@@ -48,11 +48,11 @@ class Gradebook:
     def __init__(self, engine: Engine, folder: Path, clock: Callable[[], str] = _now):
         self.folder = folder
         self.evidence_files = EvidenceFiles(folder / "evidence")
+        self.derived = Derived(engine)
         self._engine = engine
         self._writer = engine.execution_options(writes=True)
         self._clock = clock
         self._opened = _identity(folder / FILE)
-        self._pending: dict[str, bytes] = {}
 
     @classmethod
     def open(
@@ -66,32 +66,24 @@ class Gradebook:
 
     def close(self) -> None:
         """Closes the file."""
-        if self._pending:
-            with suppress(GraderError), self._writing():  # it can be computed again
+        if not self.derived.is_written:
+            with suppress(GraderError), self._writing():  # they can be computed again
                 pass
         self._engine.dispose()
 
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self,
-        kind: type[BaseException] | None,
-        error: BaseException | None,
-        trace: TracebackType | None,
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self.close()
 
     @contextmanager
     def _writing(self) -> Iterator[Connection]:
         self._require_present()
-        pending = dict(self._pending)
         with self._writer.begin() as connection:
-            if pending:
-                derived.write(connection, pending)
+            if not self.derived.is_written:
+                self.derived.write(connection)
             yield connection
-        for digest in pending:
-            self._pending.pop(digest, None)
 
     def _require_present(self) -> None:
         """Raises SetupError if the file was moved or deleted.
@@ -236,21 +228,6 @@ class Gradebook:
         with self._engine.begin() as connection:
             found = executions.find_latest(connection, submission_sha256, None)
         return found[0] if found and self.evidence_files.is_whole(found[0]) else None
-
-    # What can be computed again
-
-    def derived(self, digests: Collection[str]) -> dict[str, bytes]:
-        """Returns what `keep_derived` kept under these digests; unknown ones are left out."""
-        found = {d: self._pending[d] for d in digests if d in self._pending}
-        with self._engine.begin() as connection:
-            return derived.read(connection, digests) | found
-
-    def keep_derived(self, entries: Mapping[str, bytes]) -> None:
-        """Keeps *entries*, which are written together with the next change, or on closing.
-
-        Each is data that can be computed again, under a digest of everything that determines it.
-        """
-        self._pending |= entries
 
     # Grades
 

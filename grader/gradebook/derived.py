@@ -7,34 +7,49 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 
-from sqlalchemy import Connection, insert, inspect, select
+from sqlalchemy import Connection, Engine, insert, inspect, select
 
 from grader.gradebook import schema
 
 _TABLE = schema.derived
 
 
-def read(connection: Connection, digests: Collection[str]) -> dict[str, bytes]:
-    """Returns the known entries among *digests*."""
-    t = _TABLE.c
-    rows = connection.execute(select(t.digest, t.data).where(t.digest.in_(list(digests))))
-    return {row.digest: row.data for row in rows}
+class Derived:
+    """The entries of a gradebook. New ones are written together with its next change."""
+
+    def __init__(self, engine: Engine):
+        self._engine = engine
+        self._new: dict[str, bytes] = {}
+
+    def find(self, digests: Collection[str]) -> dict[str, bytes]:
+        """Returns the known entries among *digests*."""
+        t = _TABLE.c
+        query = select(t.digest, t.data).where(t.digest.in_(list(digests)))
+        with self._engine.begin() as connection:
+            found = {row.digest: row.data for row in connection.execute(query)}
+        return found | {d: self._new[d] for d in digests if d in self._new}
+
+    def keep(self, entries: Mapping[str, bytes]) -> None:
+        """Adds *entries*, by digest."""
+        self._new |= entries
+
+    @property
+    def is_written(self) -> bool:
+        """Whether all entries are in the file."""
+        return not self._new
+
+    def write(self, connection: Connection) -> None:
+        """Writes the new entries."""
+        t, new = _TABLE.c, self._new
+        known = set(connection.scalars(select(t.digest).where(t.digest.in_(list(new)))))
+        rows = [{"digest": d, "data": data} for d, data in new.items() if d not in known]
+        if rows:
+            connection.execute(insert(_TABLE), rows)
+        self._new = {}  # if the change fails, they are computed again
 
 
-def write(connection: Connection, entries: Mapping[str, bytes]) -> None:
-    """Adds *entries*; known ones are skipped."""
-    t = _TABLE.c
-    known = set(connection.scalars(select(t.digest).where(t.digest.in_(list(entries)))))
-    new = [{"digest": d, "data": data} for d, data in entries.items() if d not in known]
-    if new:
-        connection.execute(insert(_TABLE), new)
-
-
-def is_missing(connection: Connection) -> bool:
-    """Returns whether a version without this table created the gradebook."""
-    return not inspect(connection).has_table(_TABLE.name)
-
-
-def create(connection: Connection) -> None:
-    """Adds the table to a gradebook of an earlier version."""
-    _TABLE.create(connection, checkfirst=True)
+def add_table(engine: Engine) -> None:
+    """Adds the table to a gradebook of a version that had none."""
+    if not inspect(engine).has_table(_TABLE.name):
+        with engine.execution_options(writes=True).begin() as connection:
+            _TABLE.create(connection, checkfirst=True)

@@ -11,7 +11,8 @@ from sqlalchemy import URL, Connection, Engine, event, insert, inspect, select
 
 from grader.errors import SetupError
 from grader.files import private_folder
-from grader.gradebook import derived, schema
+from grader.gradebook import schema
+from grader.gradebook.derived import add_table
 from grader.gradebook.faults import explained, translator
 
 
@@ -43,10 +44,8 @@ def _version_of(engine: Engine, path: Path) -> int:
     try:
         with engine.begin() as connection:
             version = _version(connection)
-            is_older = version == schema.VERSION and derived.is_missing(connection)
-        if is_older:
-            with engine.execution_options(writes=True).begin() as connection:
-                derived.create(connection)
+        if version == schema.VERSION:
+            add_table(engine)
         return _create(engine) if version is None else version
     except sqlite3.DatabaseError as error:  # from below SQLAlchemy, which has its own error handler
         raise explained(error, path) or error from error

@@ -35,7 +35,7 @@ def regrade(book: Gradebook, papers: Papers, student: str, submission_sha256: st
     if digest is None:
         return None
     names = _names(papers, student, digest)
-    kept = book.derived([*names.values(), _name(digest)])
+    kept = book.derived.find([*names.values(), _name(digest)])
     known = {n: _read(kept[name]) for n, name in names.items() if name in kept}
     environment = kept.get(_name(digest))
     missing = names.keys() - known.keys()
@@ -75,7 +75,7 @@ def keep_marks(book: Gradebook, papers: Papers, grade: Grade, evidence: str) -> 
     }
     if entries:
         entries[_name(evidence)] = json.dumps(dict(grade.environment)).encode()
-        book.keep_derived(entries)
+        book.derived.keep(entries)
 
 
 def settle(mine: Paper, evidence: Evidence) -> Grade:

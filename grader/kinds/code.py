@@ -11,12 +11,13 @@ from dataclasses import asdict
 from typing import get_args
 
 from grader.kinds import rules, samples, student_tools
-from grader.kinds.attempts import Attempt, Code, CodeExample, CodeKey, Found, example_fault
+from grader.kinds.attempts import Attempt, Code, CodeExample, CodeKey
 from grader.kinds.base import UNDRAWN, Example, Tried, Unreadable, Usual, kinds
 from grader.kinds.hidden import analysis
 from grader.kinds.hidden.analysis import NotAnalyzedError
 from grader.kinds.hidden.cases import run_here
 from grader.kinds.hidden.compare import Closeness
+from grader.kinds.hidden.judging import Found, example_fault
 from grader.kinds.hidden.source import definitions
 from grader.kinds.hidden.statements import lines_of
 from grader.kinds.scalars import refusal

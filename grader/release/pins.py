@@ -27,11 +27,11 @@ class Pins:
     def __call__(self, digest: str, make: Callable[[], object]) -> object:
         """Returns the JSON data kept under *digest*; if there is none, makes and keeps it."""
         name = f"{digest}/sealed" if self.key else digest
-        kept = self.book.derived([name]).get(name)
+        kept = self.book.derived.find([name]).get(name)
         if kept is None:
             data = json.dumps(make(), separators=(",", ":")).encode()
             packed = sealed.seal(data, self.release, self.key) if self.key else zlib.compress(data)
-            self.book.keep_derived({name: packed})
+            self.book.derived.keep({name: packed})
         else:
             data = sealed.unseal(kept, self.key) if self.key else zlib.decompress(kept)
         return json.loads(data)

@@ -92,9 +92,10 @@ def _score_again(
     book: Gradebook,
     papers: Papers,
     old: Grade,
-    refused: Mapping[tuple[str, str | None], Submission],
+    refused: Mapping[tuple[str, str], Submission],
 ) -> Grade | None:
-    refusal = refused.get((old.student, old.submission_sha256))
+    sha256 = old.submission_sha256 or ""
+    refusal = refused.get((old.student, sha256))
     if refusal is not None:
         return score_refused(papers.of(old.student), refusal)
-    return regrade(book, papers, old.student, old.submission_sha256 or "")
+    return regrade(book, papers, old.student, sha256)

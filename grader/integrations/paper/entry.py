@@ -13,7 +13,8 @@ from pathlib import Path
 from grader.errors import SetupError
 from grader.files import alone, sweep
 from grader.gradebook import Gradebook
-from grader.grading.run import WRITTEN_INTO, settle
+from grader.grading.kept_marks import settle
+from grader.grading.run import WRITTEN_INTO
 from grader.integrations.paper.printing import check_code, printed
 from grader.integrations.paper.typed import TypedRow, load_typed
 from grader.model import (

@@ -1,4 +1,4 @@
-"""Hidden cases and expected results as data, kept under a digest of everything that determines them.
+"""Hidden cases and expected results as data, kept under a digest of all that determines them.
 
 The author's code makes them once. Scoring reads them, so it runs no solution and draws no random
 numbers: neither a new version of numpy nor one of the grader changes a mark.
