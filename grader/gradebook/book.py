@@ -222,12 +222,12 @@ class Gradebook:
             found = executions.read_summaries(connection)
             return {summary.submission_sha256: summary for summary in found}
 
-    def evidence_digest(self, submission_sha256: str) -> str | None:
-        """Returns the SHA-256 of the latest evidence for a file, or None, also if the evidence is
-        missing or damaged."""
+    def evidence_digests(self, files: Iterable[str]) -> dict[str, str]:
+        """Returns the SHA-256 of the latest evidence of *files* by the SHA-256 of the file, without
+        evidence that is missing or damaged."""
         with self._engine.begin() as connection:
-            found = executions.find_latest(connection, submission_sha256, None)
-        return found[0] if found and self.evidence_files.is_whole(found[0]) else None
+            found = executions.find_digests(connection, list(files))
+        return {file: one for file, one in found.items() if self.evidence_files.is_whole(one)}
 
     # Grades
 

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict
 from functools import cache
+from itertools import islice
 from typing import Any
 
 from grader import __version__
@@ -23,39 +24,75 @@ from grader.model import Evidence, Grade, Mark, Paper, Verdict
 from grader.release.papers import Papers
 
 _JUDGING = ("draw", "expressions", "kinds", "model", "units", "wire", "grading/score.py")
+_CHUNK = 64
+"""Number of submissions to look up at a time."""
 
 
-def regrade(book: Gradebook, papers: Papers, student: str, submission_sha256: str) -> Grade | None:
-    """Returns the grade that the stored evidence of a file earns.
+def regrade(
+    book: Gradebook, papers: Papers, work: Iterable[tuple[str, str]]
+) -> Iterator[tuple[str, Grade | None]]:
+    """Yields each student of *work* with the grade that the stored evidence of a file earns.
 
-    Returns None if the evidence is missing or damaged. Raises SetupError as `Papers.of` and
-    `settle` do.
+    *work* are students, each with the SHA-256 of a file. The grade is None if the evidence is
+    missing or damaged. Raises SetupError as `Papers.of` and `settle` do.
     """
-    digest = book.evidence_digest(submission_sha256)
-    if digest is None:
+    left = iter(work)
+    while chunk := list(islice(left, _CHUNK)):
+        digests = book.evidence_digests(sha256 for _, sha256 in chunk)
+        todo = [
+            (student, sha256, digest, _names(papers, student, digest) if digest else {})
+            for student, sha256 in chunk
+            for digest in (digests.get(sha256),)
+        ]
+        wanted = (name for *_, names in todo for name in names.values())
+        kept = book.derived.find([*wanted, *(_name(one) for one in digests.values())])
+        for student, sha256, digest, names in todo:
+            known = {n: _read(kept[name]) for n, name in names.items() if name in kept}
+            environment = kept.get(_name(digest)) if digest else None
+            if digest is None:
+                yield student, None
+            elif environment is not None and len(known) == len(names):
+                marks = tuple(mark for found in known.values() for mark in found)
+                yield student, _grade(papers, student, sha256, marks, json.loads(environment))
+            else:
+                yield student, _judge_missing(book, papers, student, sha256, digest, known)
+
+
+def _judge_missing(
+    book: Gradebook,
+    papers: Papers,
+    student: str,
+    sha256: str,
+    digest: str,
+    known: Mapping[int, list[Mark]],
+) -> Grade | None:
+    """Returns the grade with the marks *known* by number, and judges the other questions."""
+    evidence = book.find_evidence(sha256)
+    if evidence is None:
         return None
-    names = _names(papers, student, digest)
-    kept = book.derived.find([*names.values(), _name(digest)])
-    known = {n: _read(kept[name]) for n, name in names.items() if name in kept}
-    environment = kept.get(_name(digest))
-    missing = names.keys() - known.keys()
-    if environment is None or missing:
-        evidence = book.find_evidence(submission_sha256)
-        if evidence is None:
-            return None
-        grade = settle(papers.some(student, missing), evidence)
-        for mark in grade.marks:
-            known.setdefault(_number(mark), []).append(mark)
-        keep_marks(book, papers, grade, digest)
-        environment = json.dumps(dict(grade.environment)).encode()
+    numbers = [number for number, _ in papers.questions(student)]
+    grade = settle(papers.some(student, [n for n in numbers if n not in known]), evidence)
+    keep_marks(book, papers, grade, digest)
+    found = {**known, **_by_number(grade)}
+    marks = tuple(mark for number in numbers for mark in found[number])
+    return _grade(papers, student, sha256, marks, grade.environment)
+
+
+def _grade(
+    papers: Papers,
+    student: str,
+    sha256: str,
+    marks: tuple[Mark, ...],
+    environment: Mapping[str, object],
+) -> Grade:
     return Grade(
         student=student,
         exam=papers.counts.exam.id,
-        submission_sha256=submission_sha256,
-        marks=tuple(mark for number in names for mark in known.get(number, ())),
+        submission_sha256=sha256,
+        marks=marks,
         engine=__version__,
         release=papers.counts.id,
-        environment=json.loads(environment),
+        environment=environment,
     )
 
 
@@ -64,13 +101,10 @@ def keep_marks(book: Gradebook, papers: Papers, grade: Grade, evidence: str) -> 
 
     *evidence* is the digest of the evidence that *grade* was made from.
     """
-    marks: dict[int, list[Mark]] = {}
-    for mark in grade.marks:
-        marks.setdefault(_number(mark), []).append(mark)
     names = _names(papers, grade.student, evidence)
     entries = {
         names[number]: json.dumps([asdict(mark) for mark in found]).encode()
-        for number, found in marks.items()
+        for number, found in _by_number(grade).items()
         if all(mark.points is not None for mark in found)
     }
     if entries:
@@ -118,9 +152,13 @@ def _engine() -> str:
     return found.hexdigest()
 
 
-def _number(mark: Mark) -> int:
-    """Returns the number of the question, from a name such as `q3_per_gpu`."""
-    return int(mark.name.partition("_")[0].removeprefix("q"))
+def _by_number(grade: Grade) -> dict[int, list[Mark]]:
+    """Returns the marks of each question by its number, from names such as `q3_per_gpu`."""
+    found: dict[int, list[Mark]] = {}
+    for mark in grade.marks:
+        number = int(mark.name.partition("_")[0].removeprefix("q"))
+        found.setdefault(number, []).append(mark)
+    return found
 
 
 def _read(data: bytes) -> list[Mark]:

@@ -211,9 +211,9 @@ class _Filing:
                 what = f"its results could not be stored: {error.what}"
                 evidence = refused(submission.sha256, what)
         grade = self._settle(submission, evidence)
-        digest = self._book.evidence_digest(submission.sha256)
-        if grade is not None and digest is not None:
-            keep_marks(self._book, self._papers, grade, digest)
+        digests = self._book.evidence_digests([submission.sha256])
+        if grade is not None and submission.sha256 in digests:
+            keep_marks(self._book, self._papers, grade, digests[submission.sha256])
 
     def _settle(self, submission: Submission, evidence: Evidence) -> Grade | None:
         """Stores the grade that *evidence* earns, or one with all marks open if scoring fails.

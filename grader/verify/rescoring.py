@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -13,8 +12,7 @@ from grader.gradebook import Difference, Gradebook, differences
 from grader.grading.kept_marks import regrade
 from grader.grading.score import score_refused
 from grader.grading.sources import require_release
-from grader.model import Grade, Submission
-from grader.release.papers import Papers, current_specs, keep_correction, papers_of
+from grader.release.papers import current_specs, keep_correction, papers_of
 from grader.verify import Verified, verify_problem
 from grader.verify.gate import OF_VARIANTS
 
@@ -74,8 +72,12 @@ def rescore(
             papers = replace(papers, corrected=None)
         before = list(book.grades())
         refused = {(s.student, s.sha256): s for s in book.submissions() if s.refusal is not None}
-        found = ((g.student, _score_again(book, papers, g, refused)) for g in before)
-        after = {student: grade for student, grade in found if grade is not None}
+        work = [(g.student, g.submission_sha256 or "") for g in before]
+        after = {
+            one[0]: score_refused(papers.of(one[0]), refused[one]) for one in work if one in refused
+        }
+        found = regrade(book, papers, (one for one in work if one not in refused))
+        after |= {student: grade for student, grade in found if grade is not None}
         changes = tuple(differences((g for g in before if g.student in after), after.values()))
         if not dry_run:
             keep_correction(book, papers.corrected, why)
@@ -86,16 +88,3 @@ def rescore(
         scored=len(after),
         skipped=tuple(g.student for g in before if g.student not in after),
     )
-
-
-def _score_again(
-    book: Gradebook,
-    papers: Papers,
-    old: Grade,
-    refused: Mapping[tuple[str, str], Submission],
-) -> Grade | None:
-    sha256 = old.submission_sha256 or ""
-    refusal = refused.get((old.student, sha256))
-    if refusal is not None:
-        return score_refused(papers.of(old.student), refusal)
-    return regrade(book, papers, old.student, sha256)

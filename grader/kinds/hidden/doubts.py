@@ -12,8 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from grader.kinds.hidden.own import text_of
-from grader.kinds.hidden.rules import LOOPS, Names, dotted, is_of
-from grader.kinds.hidden.statements import syntax_tree
+from grader.kinds.hidden.rules import LOOPS, Names, dotted, is_of, read_names
 
 _BY_NAME = {
     "getattr": slice(1, 2), "__getattribute__": slice(None), "attrgetter": slice(None),
@@ -65,12 +64,13 @@ def undecidable(source: str, forbidden: Sequence[str]) -> str | None:
 
     The text continues "it uses". Code that clearly breaks a rule is found by `rules.broken`.
     """
-    tree = syntax_tree(source) if forbidden else None
-    if tree is None:
+    read = read_names(source) if forbidden else None
+    if read is None:
         return None
+    tree, names = read
     nodes = list(ast.walk(tree))
     look = _Look(
-        names=Names.of(tree),
+        names=names,
         calls={id(n.func): n for n in nodes if isinstance(n, ast.Call)},
         said=frozenset(id(n.value) for n in nodes if isinstance(n, ast.Expr)),
         rules=tuple(rule for rule in forbidden if rule != LOOPS),

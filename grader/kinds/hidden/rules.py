@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from grader.kinds.hidden.own import Own
 from grader.kinds.hidden.statements import syntax_tree
@@ -47,12 +48,10 @@ def broken(source: str, forbidden: Sequence[str]) -> str | None:
     elsewhere in the package, as a method, or by name through getattr. Code generated at run time
     breaks every rule, because its content is unknown. Code that can't be parsed breaks none.
     """
-    if not forbidden:
+    read = read_names(source) if forbidden else None
+    if read is None:
         return None
-    tree = syntax_tree(source)
-    if tree is None:
-        return None
-    names = Names.of(tree)
+    tree, names = read
     found = (one for node in ast.walk(tree) for one in _uses(node, names, forbidden))
     return next(found, None) or _spaced(tree)
 
@@ -225,6 +224,14 @@ class Names:
         if node.id in self.known:
             return self.known[node.id].removeprefix("builtins.")
         return "" if node.id in self.defined else node.id
+
+
+@lru_cache(maxsize=16)
+def read_names(source: str) -> tuple[ast.Module, Names] | None:
+    """Returns the syntax tree, which must not be changed, and its names; None if *source* is not
+    Python."""
+    tree = syntax_tree(source)
+    return None if tree is None else (tree, Names.of(tree))
 
 
 def is_of(full: str, rule: str) -> bool:
