@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import importlib.util
 import math
-import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -14,7 +12,6 @@ import numpy as np
 import pytest
 
 from grader.kinds import student_tools
-from grader.kinds.hidden.cases import solution_module
 from grader.kinds.student_tools.cuda import (
     DataRaceError,
     DivergentBarrierError,
@@ -24,7 +21,6 @@ from grader.kinds.student_tools.cuda import (
     cuda,
     launch,
 )
-from grader.kinds.student_tools.numba_cuda import gpu_there
 from grader.kinds.student_tools.warps import Warps
 from grader.wire import trial
 from tests.builders_notebooks import run
@@ -491,7 +487,6 @@ def test_the_texts_run_as_a_driver_beside_a_students_kernel() -> None:
         "tools": [
             student_tools.source("cuda"),
             student_tools.source("warps"),
-            student_tools.source("numba_cuda"),
         ],
         "driver": "def drive(answer, x):\n    out, w = np.zeros_like(x), Warps(branches=True)\n"
         "    launch(answer, 1, 32, x, out, recorder=w)\n"
@@ -525,77 +520,3 @@ def test_a_kernel_runs_behind_the_wall_from_the_notebooks_own_cells() -> None:
     assert [float(v["v"]) for v in raws[0]["v"]] == [1023.0, 1022.0, 1021.0]
     assert raws[1]["v"] == "128"  # 32 warps write and read doubles, in two passes each
     assert raws[2]["v"] == "out of range: x[3] of shape (3,), used by thread 3 of block 0"
-
-
-# -- numba
-
-
-def kernels() -> dict[str, tuple[Any, Any, Any, tuple[Any, ...]]]:
-    """Right kernels of the bank, by name: the function, grid, block and arguments."""
-    rng = np.random.default_rng(3)
-    a = rng.normal(size=(40, 35)).astype(np.float32)
-    values = rng.integers(0, 50, 200)
-    given: dict[str, tuple[str, Any, Any, tuple[Any, ...]]] = {
-        "axpy": ("kernel-index-guard", 3, 32, (2.0, floats(90), floats(90))),
-        "brighten": ("kernel-index-guard", (3, 10), (16, 4), (a, np.zeros_like(a), 3.0)),
-        "add_scaled": ("grid-stride-loop", 2, 32, (2.0, floats(150), floats(150))),
-        "transpose": ("tiled-transpose", (2, 2), (32, 4), (a, np.zeros((35, 40), np.float32))),
-        "matmul": (
-            "tiled-matmul",
-            (2, 2),
-            (4, 4),
-            (a[:7], a[:35, :6], np.zeros((7, 6), np.float32)),
-        ),
-        "block_sum": ("block-reduction", 2, 64, (floats(100), np.zeros(2, np.float32))),
-        "scan": ("block-scan", 1, 64, (values[:50], np.zeros(50, np.int64))),
-        "histogram": ("histogram-atomics", 2, 32, (values, np.zeros(50, np.int64))),
-        "regroup": ("structures-to-arrays", 2, 32, (floats(105), np.zeros((3, 35), np.float32))),
-        "by_kind": ("warp-uniform-branch", 2, 64, (floats(100), np.zeros(100, np.float32), 2)),
-        "stencil": ("stencil-halo", 2, 32, (floats(50), floats(5), np.zeros(50, np.float32))),
-    }
-    found = {}
-    for part, (problem, grid, block, args) in given.items():
-        module = solution_module((SOLUTIONS / f"{problem}.py").read_text(encoding="utf-8"))
-        found[part] = (getattr(module, part), grid, block, args)
-    return found
-
-
-def copied(args: tuple[Any, ...]) -> list[Any]:
-    return [a.copy() if isinstance(a, np.ndarray) else a for a in args]
-
-
-def agrees_with_numba(name: str) -> None:
-    from grader.kinds.student_tools.numba_cuda import numba_launch
-
-    kernel, grid, block, args = kernels()[name]
-    mine, theirs = copied(args), copied(args)
-    launch(kernel, grid, block, *mine)
-    numba_launch(kernel, grid, block, *theirs)
-    for one, other in zip(mine, theirs, strict=True):
-        assert np.allclose(one, other, rtol=1e-5, atol=1e-5)
-
-
-@pytest.mark.thorough
-@pytest.mark.skipif(importlib.util.find_spec("numba_cuda") is None, reason="numba-cuda is missing")
-@pytest.mark.skipif(gpu_there(), reason="there is a GPU, which is asked instead")
-@pytest.mark.parametrize("name", list(kernels()))
-def test_numbas_own_simulator_comes_to_the_same(name: str) -> None:
-    agrees_with_numba(name)
-
-
-@pytest.mark.gpu
-@pytest.mark.skipif(not gpu_there(), reason="no CUDA device is found")
-@pytest.mark.parametrize("name", list(kernels()))
-def test_a_gpu_comes_to_the_same(name: str) -> None:
-    agrees_with_numba(name)
-
-
-def test_without_numba_one_line_says_what_to_install() -> None:
-    code = (
-        "import sys\nsys.modules['numba'] = None\n"
-        "from grader.kinds.student_tools.numba_cuda import NumbaMissingError, numba_cuda\n"
-        "try:\n    numba_cuda()\nexcept NumbaMissingError as error:\n    print(error)\n"
-    )
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert done.stdout.startswith("numba's CUDA target is missing: pip install numba-cuda (")
-    assert done.stdout.count("\n") == 1

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from importlib.machinery import PathFinder
 from typing import Literal
 
-Package = Literal["torch", "triton", "numba-cuda"]
+Package = Literal["torch", "triton"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -31,7 +31,6 @@ class Optional:
 PACKAGES: Mapping[str, Optional] = {
     "torch": Optional(title="PyTorch", module="torch", tools=()),
     "triton": Optional(title="Triton", module="triton", tools=("triton_blocks",)),
-    "numba-cuda": Optional(title="numba's CUDA", module="numba_cuda", tools=("numba_cuda",)),
 }
 
 
@@ -46,7 +45,7 @@ def absent(modules: Iterable[str]) -> tuple[str, ...]:
     return tuple(_BY_MODULE.get(name, name) for name in gone)
 
 
-_BY_MODULE = {"numba": "numba-cuda"} | {one.module: name for name, one in PACKAGES.items()}
+_BY_MODULE = {one.module: name for name, one in PACKAGES.items()}
 
 
 def needed_by(tools: Iterable[str]) -> tuple[str, ...]:
