@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Self
@@ -66,9 +66,7 @@ class Gradebook:
 
     def close(self) -> None:
         """Closes the file."""
-        if not self.derived.is_written:
-            with suppress(GraderError), self._writing():  # they can be computed again
-                pass
+        self.derived.flush()
         self._engine.dispose()
 
     def __enter__(self) -> Self:
@@ -81,8 +79,7 @@ class Gradebook:
     def _writing(self) -> Iterator[Connection]:
         self._require_present()
         with self._writer.begin() as connection:
-            if not self.derived.is_written:
-                self.derived.write(connection)
+            self.derived.write(connection)
             yield connection
 
     def _require_present(self) -> None:

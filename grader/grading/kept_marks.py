@@ -56,6 +56,7 @@ def regrade(
                 yield student, _grade(papers, student, sha256, marks, json.loads(environment))
             else:
                 yield student, _judge_missing(book, papers, student, sha256, digest, known)
+        book.derived.flush()
 
 
 def _judge_missing(
