@@ -19,7 +19,7 @@ from grader.kinds.attempts import Attempt, CodeKey
 from grader.kinds.choice import ChoiceKey
 from grader.kinds.code import CodeKind
 from grader.kinds.hidden.cases import run_here
-from grader.kinds.hidden.judging import Found
+from grader.kinds.hidden.judging import CaseResults
 from grader.model import packages
 from tests.test_bank_honest import a_key
 
@@ -126,7 +126,7 @@ def test_what_does_nothing_earns_nothing(name: str) -> None:
         for body in BODIES:
             source = EMPTY.format(name=part, body=body)
             calls: Any = run_here(key.trial(part), source)["calls"]
-            judgement = Found(Attempt(source=source, calls=tuple(calls)), key).judgement()
+            judgement = CaseResults(Attempt(source=source, calls=tuple(calls)), key).judgement()
             assert judgement.share == 0, (part, body, judgement.cells)
 
 

@@ -17,7 +17,7 @@ from grader.kinds.hidden import analysis
 from grader.kinds.hidden.analysis import NotAnalyzedError
 from grader.kinds.hidden.cases import run_here
 from grader.kinds.hidden.compare import Closeness
-from grader.kinds.hidden.judging import Found, example_fault
+from grader.kinds.hidden.judging import CaseResults, example_fault
 from grader.kinds.hidden.source import definitions
 from grader.kinds.hidden.statements import lines_of
 from grader.kinds.scalars import refusal
@@ -82,7 +82,7 @@ class CodeKind(Usual[CodeKey, Attempt]):
         if value.deferred:
             return Judgement(share=None, verdict=Verdict.UNSETTLED, note=_WAITS[value.deferred])
         try:
-            found = Found(value, key)
+            found = CaseResults(value, key)
         except LookupError:
             note = "The code was run on inputs that no longer count; it will be run again."
             return Judgement(share=None, verdict=Verdict.UNSETTLED, note=note)

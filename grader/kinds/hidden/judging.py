@@ -26,7 +26,7 @@ class _OpenError(Exception):
     it."""
 
 
-class Found:
+class CaseResults:
     """The results of the hidden cases compared with the expected ones."""
 
     def __init__(self, value: Attempt, key: CodeKey):
