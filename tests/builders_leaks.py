@@ -3,22 +3,15 @@
 from __future__ import annotations
 
 import base64
-import binascii
 import bz2
-import codecs
 import gzip
-import hashlib
-import html
 import io
 import json
 import lzma
 import os
-import pickle
-import re
 import struct
 import subprocess
 import tarfile
-import urllib.parse
 import zipfile
 import zlib
 from collections.abc import Callable, Mapping
@@ -124,12 +117,6 @@ def in_another_unit(course: Course, folder: Path) -> None:
 
 
 @plant("key", "notes.md:1")
-def in_binary_units(course: Course, folder: Path) -> None:
-    value = course.keys["q2_peak_checkpointed"]["value"] * 1e9 / 2**30
-    write(folder, "notes.md", f"It comes to {value:.7f} GiB.\n")
-
-
-@plant("key", "notes.md:1")
 def in_scientific_notation(course: Course, folder: Path) -> None:
     write(folder, "notes.md", f"The result is {course.keys[PLAIN]['value'] * 1e9:.5e} B\n")
 
@@ -166,33 +153,11 @@ def short_keys(course: Course) -> dict[str, Any]:
     }
 
 
-@plant("key", "notes.md:2")
-def one_letter_in_a_sentence(course: Course, folder: Path) -> None:
-    value = course.keys[FITS]["value"]
-    write(folder, "notes.md", f"For staff.\nThe answer to question 1 (b) is {value}.\n")
-
-
 @plant("key", "answers.csv")
 def in_columns(course: Course, folder: Path) -> None:
     keys = short_keys(course)
     row = ",".join(str(v) for v in keys.values())
     write(folder, "answers.csv", f"student,{','.join(keys)}\nada,{row}\n")
-
-
-@plant("key", "ANSWERS.md")
-def by_labels(course: Course, folder: Path) -> None:
-    keys = short_keys(course)
-    letters: dict[str, int] = {}
-    lines = []
-    for name in course.keys:
-        number = name[1 : name.index("_")]
-        letter = "abcdefgh"[letters.setdefault(number, 0)]
-        letters[number] += 1
-        if name in keys:
-            value = keys[name]
-            shown = f"{value:.3g}" if isinstance(value, float) else value
-            lines.append(f"{number} ({letter}): {shown}")
-    write(folder, "ANSWERS.md", "\n".join(lines))
 
 
 @plant("key", "grader_key.json")
@@ -246,18 +211,6 @@ def in_a_cell(course: Course, folder: Path) -> None:
     )
 
 
-@plant("key", "ada.ipynb")
-def split_over_lines_of_a_cell(course: Course, folder: Path) -> None:
-    value = course.value(PLAIN, 8)
-    in_notebook(
-        course,
-        folder,
-        lambda nb: nb["cells"][0].update(
-            source=["x = ('", value[:3], "'\n", "     '", value[3:], "')\n"]
-        ),
-    )
-
-
 @plant("key", "ada.ipynb > cell 5, outputs")
 def in_an_output(course: Course, folder: Path) -> None:
     def change(nb: dict[str, Any]) -> None:
@@ -306,36 +259,13 @@ ENCODINGS: dict[str, Callable[[str], str]] = {
     "base64 shifted by one": lambda t: base64.b64encode(b"x" + t.encode() + b"yy").decode(),
     "base64 shifted by two": lambda t: base64.b64encode(b"xy" + t.encode() + b"zz").decode(),
     "base64 out of the middle": lambda t: base64.b64encode(b"abcdef" + t.encode()).decode()[3:],
-    "base64 in lines": lambda t: "\n".join(
-        re.findall(".{1,10}", base64.b64encode(t.encode()).decode())
-    ),
     "base64 for URLs": lambda t: base64.urlsafe_b64encode(t.encode()).decode().rstrip("="),
     "base64 twice": lambda t: base64.b64encode(base64.b64encode(t.encode())).decode(),
-    "base32": lambda t: base64.b32encode(t.encode()).decode(),
-    "base85": lambda t: base64.b85encode(t.encode()).decode(),
-    "ascii85": lambda t: base64.a85encode(t.encode()).decode(),
-    "uuencode": lambda t: binascii.b2a_uu(t.encode()).decode(),
     "hex": lambda t: t.encode().hex(),
     "hex, in capitals": lambda t: t.encode().hex().upper(),
-    "hex with spaces": lambda t: t.encode().hex(" "),
-    "hex as C": lambda t: ", ".join(f"0x{b:02x}" for b in t.encode()),
-    "hex escapes": lambda t: "".join(f"\\x{b:02x}" for b in t.encode()),
-    "URL-encoded": lambda t: "".join(f"%{b:02X}" for b in t.encode()),
-    "quoted-printable": lambda t: "".join(f"={b:02X}" for b in t.encode()),
-    "partly URL-encoded": urllib.parse.quote,
-    "unicode escapes": lambda t: "".join(f"\\u{ord(c):04x}" for c in t),
-    "HTML entities": lambda t: "".join(f"&#{ord(c)};" for c in t),
-    "HTML escaped": lambda t: html.escape(t.replace("= ", '= "') + '"'),
     "JSON in JSON": lambda t: json.dumps(json.dumps({t.split(" = ")[0]: t.split(" = ")[1]})),
-    "rot13": lambda t: codecs.encode(t, "rot13"),
-    "reversed": lambda t: t[::-1],
-    "rot13 of base64": lambda t: codecs.encode(base64.b64encode(t.encode()).decode(), "rot13"),
-    "base64 backwards": lambda t: base64.b64encode(t.encode()).decode()[::-1],
-    "character codes": lambda t: ", ".join(str(b) for b in t.encode()),
-    "binary digits": lambda t: " ".join(f"{b:08b}" for b in t.encode()),
     "gzip in base64": lambda t: base64.b64encode(gzip.compress(t.encode(), mtime=0)).decode(),
-    "zlib in hex": lambda t: zlib.compress(t.encode()).hex(),
-    "concatenated strings": lambda t: " + ".join(f'"{t[i : i + 4]}"' for i in range(0, len(t), 4)),
+    "base64 in lines": lambda t: base64.encodebytes((t + " " * 90 + "end").encode()).decode(),
 }
 
 
@@ -385,7 +315,6 @@ FILES: dict[str, Callable[[bytes], bytes]] = {
     "a.gz": lambda d: gzip.compress(d, mtime=0),
     "a.bz2": bz2.compress,
     "a.xz": lzma.compress,
-    "a.zlib": zlib.compress,
     "a.zip": lambda d: zipped("inner.txt", d),
     "comment.zip": lambda d: zipped("inner.txt", b"", comment=d),
     "name.zip": lambda d: zipped(d.decode(), b""),
@@ -393,27 +322,11 @@ FILES: dict[str, Callable[[bytes], bytes]] = {
     "a.tar": lambda d: tarred("x.txt", d, "w"),
     "a.tar.gz": lambda d: tarred("x.txt", d),
     "a.tar.xz": lambda d: tarred("x.txt", d, "w:xz"),
-    "behind.png": lambda d: png("nothing") + zipped("inner.txt", d),
     "text.png": lambda d: png(d.decode()),
-    "compressed.png": lambda d: png(d.decode(), compressed=True),
-    "a.pickle": lambda d: pickle.dumps({"a": [d.decode()]}),
-    "old.pickle": lambda d: pickle.dumps({"a": [d.decode()]}, protocol=0),
     "utf-16.txt": lambda d: d.decode().encode("utf-16"),
-    "utf-16-be.bin": lambda d: b"\xff\x01\x02" + d.decode().encode("utf-16-be"),
-    "utf-32.txt": lambda d: d.decode().encode("utf-32"),
     "latin.txt": lambda d: b"\xe9\xe8 " + d,
     "binary.so": lambda d: bytes(range(256)) * 8 + d + bytes(range(256)) * 8,
 }
-
-
-@plant("key", "keys.pickle")
-def pickled(course: Course, folder: Path) -> None:
-    write(folder, "keys.pickle", pickle.dumps(short_keys(course)))
-
-
-@plant("key", "keys.npy")
-def in_an_array(course: Course, folder: Path) -> None:
-    np.save(folder / "keys.npy", np.array([course.keys[PLAIN]["value"], 1.0]))
 
 
 @plant("key", "keys.bin")
@@ -435,11 +348,6 @@ def in_a_folder_name(course: Course, folder: Path) -> None:
     write(folder, f"{PLAIN}_{course.value(PLAIN, 6)}/empty", "")
 
 
-@plant("key", "link")
-def in_the_target_of_a_link(course: Course, folder: Path) -> None:
-    (folder / "link").symlink_to(f"/tmp/{PLAIN}={course.value(PLAIN, 6)}")
-
-
 # Other secrets
 
 
@@ -453,29 +361,9 @@ def private_key_in_base64(course: Course, folder: Path) -> None:
     write(folder, "x.txt", "k: " + base64.b64encode(b"--" + course.release.private_key).decode())
 
 
-@plant("private key", "x.txt")
-def private_key_in_base32(course: Course, folder: Path) -> None:
-    write(folder, "x.txt", base64.b32encode(course.release.private_key).decode())
-
-
 @plant("private key", "x.bin")
 def private_key_as_bytes(course: Course, folder: Path) -> None:
     write(folder, "x.bin", b"123" + course.release.private_key)
-
-
-@plant("private key", "x.py")
-def private_key_as_a_literal(course: Course, folder: Path) -> None:
-    write(folder, "x.py", f"KEY = {course.release.private_key!r}\n")
-
-
-@plant("private key", "x.py")
-def private_key_as_a_list(course: Course, folder: Path) -> None:
-    write(folder, "x.py", f"KEY = bytes({list(course.release.private_key)})\n")
-
-
-@plant("private key", "x.py")
-def private_key_as_a_number(course: Course, folder: Path) -> None:
-    write(folder, "x.py", f"KEY = {int.from_bytes(course.release.private_key, 'big')}\n")
 
 
 @plant("private key", "half.txt")
@@ -570,31 +458,6 @@ def feedback_of_a_mistake(course: Course, folder: Path) -> None:
 @plant("expression", "spec.yaml")
 def expression_of_a_key(course: Course, folder: Path) -> None:
     write(folder, "spec.yaml", "answer: floor(free / (peak_checkpointed / batch))\n")
-
-
-# Digests
-
-DIGESTS: dict[str, Callable[[Course], str]] = {
-    "sha256": lambda c: hashlib.sha256(c.value(SIZE).encode()).hexdigest(),
-    "sha256 with the unit": lambda c: hashlib.sha256(f"{c.value(SIZE)} GB".encode()).hexdigest(),
-    "md5": lambda c: hashlib.md5(repr(c.keys[SIZE]["value"]).encode()).hexdigest(),
-    "sha1": lambda c: hashlib.sha1(c.keys[FITS]["value"].encode()).hexdigest(),
-    "blake2b": lambda c: hashlib.blake2b(c.keys[FITS]["value"].encode()).hexdigest(),
-    "blake2s": lambda c: hashlib.blake2s(c.keys[FITS]["value"].encode()).hexdigest(),
-    "sha512": lambda c: hashlib.sha512(c.keys[FITS]["value"].lower().encode()).hexdigest(),
-    "sha256, cut off": lambda c: hashlib.sha256(c.value(SIZE).encode()).hexdigest()[:20],
-    "sha256 in base64": lambda c: base64.b64encode(
-        hashlib.sha256(c.value(SIZE).encode()).digest()
-    ).decode(),
-    "with the name": lambda c: hashlib.sha256(f"{SIZE}={c.value(SIZE)}".encode()).hexdigest(),
-    "with a newline": lambda c: hashlib.sha256(f"{c.value(SIZE)}\n".encode()).hexdigest(),
-    "salted with the student": lambda c: hashlib.sha256(
-        f"ada:{c.value(SIZE)}".encode()
-    ).hexdigest(),
-    "salted with the release": lambda c: hashlib.md5(
-        f"{c.release.id}{c.value(SIZE)}".encode()
-    ).hexdigest(),
-}
 
 
 # Git

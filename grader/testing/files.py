@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import contextlib
 import csv
+import html
 import io
 import json
 import re
 import unicodedata
 import xml.etree.ElementTree as ET
 import zipfile
-import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
+from urllib.parse import unquote
 
-from grader.security.leaks.views import views
+from grader.security.leaks.contents import decode_tokens
 
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
 _MARKUP = re.compile(r"<\s*/?(script|img[^>]*\bonerror|iframe)|href\s*=\s*[\"']?javascript:", re.I)
@@ -47,22 +47,13 @@ def texts_of(name: str, data: bytes) -> list[str]:
 
 
 def hidden(data: bytes, secrets: Mapping[str, str]) -> Iterator[str]:
-    """The names of *secrets* that the file contains, in any encoding."""
+    """Yields the names of *secrets* that the file contains, plain, escaped, or in base64 or hex."""
     for text in texts_of(".zip" if data[:2] == b"PK" else "", data):
-        for said, how in _readings(text):
-            for what, secret in secrets.items():
-                if secret in said:
-                    yield " as ".join([what, *how])
-
-
-def _readings(text: str) -> Iterator[tuple[str, tuple[str, ...]]]:
-    """The text, and all texts that it may encode, compressed or not."""
-    for view in views(text):
-        yield view.text, view.how
-        for blob, _, how in view.blobs:
-            yield blob.decode("utf-8", "replace"), how
-            with contextlib.suppress(zlib.error):
-                yield zlib.decompress(blob).decode("utf-8", "replace"), (*how, "zlib")
+        decoded = (part.decode("utf-8", "replace") for part, _, _ in decode_tokens(text))
+        readings = (text, html.unescape(text), unquote(text), *decoded)
+        for what, secret in secrets.items():
+            if any(secret in reading for reading in readings):
+                yield what
 
 
 def _members(data: bytes) -> Iterator[tuple[str, bytes]]:

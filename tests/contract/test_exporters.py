@@ -350,7 +350,7 @@ class Raw(formats.Moodle):
         (
             Leaking(assignment="ps1"),
             read_nbgrader,
-            "extra.txt, which students get, has .* as base64",
+            "extra.txt, which students get, has a mistake",
         ),
         (Dropping(), read_moodle, r"points go in, and|no note says"),
         (Mute(), read_qti, "no note says of q1_part: unit slips"),

@@ -5,16 +5,10 @@ from __future__ import annotations
 import base64
 import gzip
 import hashlib
-import io
 import json
 import os
-import pickle
-import struct
-import subprocess
-import sys
 import time
 import zipfile
-import zlib
 from pathlib import Path
 
 import numpy as np
@@ -27,14 +21,12 @@ from grader.model import Release, Student
 from grader.release.rendering import key_data, make_release, write_notebooks
 from grader.security.leaks import Bounds, Searched, prepare, search_folder
 from tests.builders_leaks import (
-    DIGESTS,
     ENCODINGS,
     FILES,
     PLAIN,
     PLANTS,
     SIZE,
     Course,
-    committed,
     git,
     in_a_deleted_file,
     png,
@@ -66,15 +58,6 @@ def test_a_key_is_found_in_files_of_every_type(course: Course, tmp_path: Path, n
     assert found.findings[0].path.startswith(name)
 
 
-@pytest.mark.parametrize("digest", DIGESTS)
-def test_a_digest_of_a_key_is_found(course: Course, tmp_path: Path, digest: str) -> None:
-    write(tmp_path, "check.py", f'import hashlib\nEXPECTED = "{DIGESTS[digest](course)}"\n')
-    found = course.found(tmp_path)
-    assert [(f.kind, f.path, f.line) for f in found.findings] == [
-        ("digest of a key", "check.py", 2)
-    ]
-
-
 @pytest.mark.thorough
 @pytest.mark.parametrize("name", PLANTS)
 def test_what_is_planted_is_found(course: Course, tmp_path: Path, name: str) -> None:
@@ -86,7 +69,7 @@ def test_what_is_planted_is_found(course: Course, tmp_path: Path, name: str) -> 
 
 
 def test_there_are_plants_of_every_class() -> None:
-    assert len(PLANTS) + len(ENCODINGS) + len(FILES) + len(DIGESTS) >= 100
+    assert len(PLANTS) + len(ENCODINGS) + len(FILES) >= 60
 
 
 # What is clean ---------------------------------------------------------------------------------
@@ -184,47 +167,6 @@ def test_a_bomb_is_named_and_costs_little(course: Course, tmp_path: Path) -> Non
     assert "too large" in reasons(found)
 
 
-PEAK = """
-import resource, sys
-from grader.security.leaks.records import Bounds, Budget, Piece
-from grader.security.leaks.unpacking import unpacked
-piece = Piece(path="p", data=open(sys.argv[1], "rb").read())
-budget = Budget(bounds=Bounds(file_bytes=1_000_000))
-before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-print([len(one.data) for one in unpacked(piece, budget) if not one.is_name], budget.unread)
-print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before)
-"""
-
-
-@pytest.mark.thorough
-@pytest.mark.skipif(sys.platform != "linux", reason="counts the process's memory in KiB")
-@pytest.mark.parametrize("how", [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
-def test_a_bomb_takes_no_more_memory_than_may_come_out_of_it(tmp_path: Path, how: int) -> None:
-    """Of these two Python's library unpacks all at once, however little it is asked for."""
-    with zipfile.ZipFile(tmp_path / "bomb.zip", "w", how) as archive:
-        archive.writestr("zeros", bytes(200_000_000))
-    command = [sys.executable, "-c", PEAK, str(tmp_path / "bomb.zip")]
-    said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
-    told, peak = said.splitlines()
-    assert told.startswith("[1000000] ")
-    assert "too large" in told
-    assert int(peak) < 100_000
-
-
-@pytest.mark.parametrize("how", [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
-@pytest.mark.parametrize("front", [b"", b"#!/bin/sh"])
-def test_a_key_is_found_in_a_zip_however_it_is_packed(
-    course: Course, tmp_path: Path, how: int, front: bytes
-) -> None:
-    (tmp_path / "data.zip").write_bytes(front)
-    with zipfile.ZipFile(tmp_path / "data.zip", "a", how) as archive:
-        archive.writestr("first.txt", "nothing here\n" * 100)
-        archive.writestr("second.txt", said(course))
-    found = course.found(tmp_path)
-    assert [f.path for f in found.findings] == ["data.zip > second.txt"]
-    assert not found.unread
-
-
 def test_a_text_of_blanks_takes_no_time(course: Course, tmp_path: Path) -> None:
     """The patterns that look for names and for seams of strings were once slow on these."""
     write(tmp_path, "blank.txt", " " * 60_000)
@@ -244,69 +186,13 @@ def test_a_file_that_names_no_repository(course: Course, tmp_path: Path, names: 
     assert [f.path for f in found.findings] == ["notes.txt"]
 
 
-def test_what_only_lies_among_git_s_objects_is_searched(course: Course, tmp_path: Path) -> None:
-    repository(tmp_path)
-    objects = tmp_path / ".git" / "objects"
-    write(objects, "notes.txt", said(course))
-    # A pack that was not received to its end has no index, and git knows nothing of it.
-    write(objects, f"pack/pack-{'0' * 40}.pack", said(course))
-    found = course.found(tmp_path)
-    paths = {Path(f.path).relative_to(".git/objects").as_posix() for f in found.findings}
-    assert paths == {"notes.txt", f"pack/pack-{'0' * 40}.pack"}
-
-
-def test_an_object_that_git_gives_up_on_hides_no_other(course: Course, tmp_path: Path) -> None:
-    """Its head is whole, so that it is listed, and the rest of it is not."""
-    repository(tmp_path)
-    committed(tmp_path, "key.txt", said(course))
-    (tmp_path / "key.txt").unlink()
-    for number in range(3):
-        write(tmp_path, "plain.txt", f"plain {number}")
-        name = git(tmp_path, "hash-object", "-w", "plain.txt")
-        path = tmp_path / ".git" / "objects" / name[:2] / name[2:]
-        path.chmod(0o644)
-        path.write_bytes(zlib.compress(b"blob 80000\0" + os.urandom(80_000), 1)[:60_000])
-    found = course.found(tmp_path)
-    assert found.findings
-    assert reasons(found).count("git can't read it") == 3
-
-
-@pytest.mark.thorough
-def test_a_pdf_of_many_parts_is_searched_to_its_end(course: Course, tmp_path: Path) -> None:
-    parts = [zlib.compress(b"nothing to see, part %d" % n) for n in range(600)]
-    write(tmp_path, "slides.pdf", b"%PDF-1.7\n" + b"\n".join(parts) + zlib.compress(
-        said(course).encode()
-    ))  # fmt: skip
-    assert course.found(tmp_path).findings
-    parts = [zlib.compress(b"again, part %d" % n) for n in range(5_001)]
-    write(tmp_path, "slides.pdf", b"%PDF-1.7\n" + b"\n".join(parts))
-    assert "more than 5000 compressed parts" in reasons(course.found(tmp_path))
-
-
 @pytest.mark.thorough
 def test_what_nobody_could_open_is_named(course: Course, tmp_path: Path) -> None:
     write(tmp_path, "all.7z", b"7z\xbc\xaf\x27\x1c" + bytes(range(256)))
-    write(tmp_path, "long.pickle", pickle.dumps([str(n) for n in range(1_000)] * 150, protocol=0))
+    with zipfile.ZipFile(tmp_path / "packed.zip", "w", zipfile.ZIP_BZIP2) as archive:
+        archive.writestr("a.txt", "nothing")
     found = course.found(tmp_path)
-    assert {path for path, _ in found.unread} == {"all.7z", "long.pickle"}
-    head = b"{'descr': '<f8', 'fortran_order': False, 'shape': (1000000000000000,), }\n"
-    data = b"\x93NUMPY\x01\x00" + struct.pack("<H", len(head)) + head + bytes(80)
-    write(tmp_path / "more", "huge.npy", data)
-    assert course.found(tmp_path / "more").clean
-
-
-def test_bounds_that_are_met_inside_an_encoded_archive_are_named(
-    course: Course, tmp_path: Path
-) -> None:
-    """Else what comes after them was not searched, and nobody would know."""
-    made = io.BytesIO()
-    with zipfile.ZipFile(made, "w") as archive:
-        for number in range(40):
-            archive.writestr(f"{number}", b"")
-    write(tmp_path, "a.txt", base64.b64encode(made.getvalue()))
-    write(tmp_path, "z.txt", said(course))
-    found = course.found(tmp_path, entries=20)
-    assert "more than 20 files" in reasons(found)
+    assert {path for path, _ in found.unread} == {"all.7z", "packed.zip > a.txt"}
 
 
 def test_the_same_file_in_two_hands(course: Course, tmp_path: Path) -> None:
@@ -413,12 +299,14 @@ def test_a_damaged_repository_is_not_said_to_be_clean(course: Course, tmp_path: 
     assert not course.found(tmp_path).clean
 
 
-def test_a_work_tree_is_searched_with_its_history(course: Course, tmp_path: Path) -> None:
+def test_a_repository_outside_of_the_folder_is_named(course: Course, tmp_path: Path) -> None:
     main_tree = tmp_path / "main"
     main_tree.mkdir()
-    in_a_deleted_file(course, main_tree)
+    repository(main_tree)
     git(main_tree, "worktree", "add", "-q", str(tmp_path / "other"))
-    assert any(":secret/answers" in f.path for f in course.found(tmp_path / "other").findings)
+    found = course.found(tmp_path / "other")
+    assert [path for path, _ in found.unread] == [".git"]
+    assert "names a repository outside of the folder" in reasons(found)
 
 
 # The command -----------------------------------------------------------------------------------
@@ -525,7 +413,7 @@ def test_the_search_says_how_far_it_is_and_what_to_do_when_the_time_is_up(
     for number in range(3):
         write(tmp_path, f"{number}.txt", "x")
     seen: list[str] = []
-    assert search_folder(tmp_path, course.search, done=seen.append).clean
+    assert search_folder(tmp_path, course.search, on_piece=seen.append).clean
     assert sorted(seen) == ["0.txt", "1.txt", "2.txt"]
     late = search_folder(tmp_path, course.search, Bounds(seconds=0.0))
     assert late.late

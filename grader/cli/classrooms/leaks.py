@@ -59,8 +59,8 @@ def command(
     """Search files for students for keys, hidden cases, solutions and seeds.
 
     Searches files of every type, archives, notebooks with outputs and attachments, and the whole
-    git history for plain, encoded, compressed and hashed secrets. Exits 1 if a secret is found or a
-    file can't be searched. Secrets are masked in the output.
+    git history for secrets, plain or in base64 or hex. Exits 1 if a secret is found or a file can't
+    be searched. Secrets are masked in the output.
     """
     from grader.bank.folders import Bank
     from grader.security.leaks import Bounds, find_leaks

@@ -4,42 +4,56 @@ from __future__ import annotations
 
 import math
 import re
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import numpy as np
 
 from grader.release.sealed import TOKEN
-from grader.security.leaks.byte_signatures import Needles
-from grader.security.leaks.digests import Digests
-from grader.security.leaks.named import Judge, Pair, is_weighty, pairs
-from grader.security.leaks.numerals import bits, bits_of_run, numerals, runs, sequence
-from grader.security.leaks.records import Finding, masked
-from grader.security.leaks.secrets import LONG_DIGITS, Label, Wanted
-from grader.security.leaks.views import View
-from grader.security.leaks.visible import Visible
-from grader.security.leaks.words import ENOUGH, shingles, squeezed
+from grader.security.leaks.numbers import bits, numerals, runs, sequence
+from grader.security.leaks.pairs import Judge, Pair, pairs
+from grader.security.leaks.records import Finding, mask
+from grader.security.leaks.secrets import Secrets, Visible, What
+from grader.security.leaks.words import ENOUGH, shingles, squeeze
 
 ENOUGH_BITS = 7.0
 """Threshold in bits: about one false alarm in a hundred files full of numbers."""
 _FEWEST_NAMES = 3
 _SMALL_CLASS = 4
-
-
 _RELEASE = re.compile(r'"private_key"\s*:\s*"[A-Za-z0-9+/]{43}=')
-_OF_VIEWS = 3.0
-"""Allowance in bits for about eight views of a text, any of which may match by chance."""
 
 
-@dataclass(frozen=True, slots=True)
-class Place:
-    """Where something was seen; of several places, the most readable one is shown."""
+class Place(NamedTuple):
+    """Where something was seen."""
 
     path: str
     line: int | None
     how: tuple[str, ...]
 
-    def finding(self, kind: str, detail: str) -> Finding:
-        """A finding at this place."""
-        return Finding(path=self.path, line=self.line, kind=kind, detail=detail, how=self.how)
+
+PlaceOf = Callable[[int], Place]
+"""Maps a position in a text to its place."""
+
+
+class Needles:
+    """Sequences of eight bytes, each of which identifies a secret."""
+
+    def __init__(self, table: dict[bytes, What]):
+        self._what = table
+        # Runs of few different bytes are in every file.
+        distinctive = [one for one in table if len(set(one)) >= 4]
+        self._table = np.sort(np.frombuffer(b"".join(distinctive), dtype="<u8"))
+
+    def find(self, data: bytes) -> Iterator[tuple[What, int]]:
+        """Yields each secret found in *data*, with its position."""
+        for shift in range(min(8, max(0, len(data) - 7)) if len(self._table) else 0):
+            count = (len(data) - shift) // 8
+            values = np.frombuffer(data, dtype="<u8", count=count, offset=shift)
+            places = np.searchsorted(self._table, values).clip(max=len(self._table) - 1)
+            for index in np.flatnonzero(self._table[places] == values).tolist():
+                yield self._what[int(values[index]).to_bytes(8, "little")], shift + 8 * index
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -48,10 +62,9 @@ class Search:
 
     release: str
     """The id of the release."""
-    wanted: Wanted
+    secrets: Secrets
     visible: Visible
     judge: Judge
-    digests: Digests
     needles: Needles
 
 
@@ -62,223 +75,166 @@ class Evidence:
     search: Search
     scope: frozenset[str]
     """The students who would get this file."""
-    _found: dict[tuple[str, str], Place] = field(default_factory=dict)
+    _found: dict[What, Place] = field(default_factory=dict)
     _numbers: dict[str, Place | None] = field(default_factory=dict)
-    """Every distinctive number of the file, with its place if it may be a secret."""
-    _words: dict[tuple[str, str], dict[int, Place]] = field(default_factory=dict)
+    """Every distinctive number of the file, with its place if it may be a key."""
+    _hidden: dict[What, dict[str, Place]] = field(default_factory=dict)
+    """Long numbers of hidden cases."""
+    _words: dict[What, dict[int, Place]] = field(default_factory=dict)
     _pairs: dict[tuple[str, str], tuple[Pair, Place]] = field(default_factory=dict)
-    _runs: dict[tuple[str, ...], Place] = field(default_factory=dict)
-    _sequences: int = 0
-    _hidden: dict[int, dict[str, Place]] = field(default_factory=dict)
-    """Long numbers of hidden cases, by part."""
 
-    def bytes(self, data: bytes, place: Callable[[int], Place]) -> None:
+    def add_bytes(self, data: bytes, place: PlaceOf) -> None:
         """Searches *data* for binary secrets."""
         for what, at in self.search.needles.find(data):
             self._found.setdefault(what, place(at))
 
-    def text(self, view: View, place: Callable[[int], Place], *, is_name: bool = False) -> None:
-        """Searches *view* for all secrets that can be recognized in text."""
-        self._search_numbers(view.text, place)
-        self._search_words(view.text, place)
-        for pair in pairs(view.text, self.search.wanted, is_name=is_name):
+    def add_text(self, text: str, place: PlaceOf, *, is_name: bool = False) -> None:
+        """Searches *text* for all secrets that can be recognized in text."""
+        self._add_numbers(text, place)
+        self._add_words(text, place)
+        for pair in pairs(text, self.search.secrets.keys, is_name=is_name):
             known = self._pairs.get((pair.name, pair.value))
             if known is None or (pair.strong and not known[0].strong):
                 self._pairs[pair.name, pair.value] = (pair, place(pair.at))
-        for at, name, start in self.search.digests.find(view.text):
-            what = f"a digest of the key of {name}, {start}…"
-            self._found.setdefault(("digest of a key", what), place(at))
-        for token in TOKEN.finditer(view.text.encode("latin-1", "replace")):
-            what = "the key of a sealed pack, gpk1_…"
-            self._found.setdefault(("pack key", what), place(token.start()))
-        whole = _RELEASE.search(view.text)
-        if whole is not None:
-            self._found.setdefault(("release", "a complete release.json"), place(whole.start()))
+        for token in TOKEN.finditer(text.encode("latin-1", "replace")):
+            what = ("pack key", "the key of a sealed pack, gpk1_…")
+            self._found.setdefault(what, place(token.start()))
+        if whole := _RELEASE.search(text):
+            what = ("release", "a complete release.json")
+            self._found.setdefault(what, place(whole.start()))
 
-    def _search_numbers(self, text: str, place: Callable[[int], Place]) -> None:
-        wanted, visible = self.search.wanted, self.search.visible
-        for one in numerals(text):
-            if one.digits in wanted.exact:
-                self._found.setdefault(wanted.exact[one.digits], place(one.at))
-            if self._numbers.get(one.digits) or one.digits in visible.numbers:
+    def _add_numbers(self, text: str, place: PlaceOf) -> None:
+        secrets, visible = self.search.secrets, self.search.visible
+        for digits, at in numerals(text):
+            if digits in visible.numbers:
                 continue
-            if len(one.digits) >= LONG_DIGITS:
-                for part in wanted.hidden.find(one.digits):
-                    self._hidden.setdefault(part, {}).setdefault(one.digits, place(one.at))
-            is_secret = bool(wanted.numbers.find(one.digits))
-            self._numbers[one.digits] = place(one.at) if is_secret else None
+            whole, start = secrets.digits.get(digits), secrets.digits.get(digits[:9])
+            if whole is not None and whole[0] == "seed":
+                self._found.setdefault(whole, place(at))
+            elif start is not None and start[0] != "seed":
+                self._hidden.setdefault(start, {}).setdefault(digits, place(at))
+            if not self._numbers.get(digits):
+                self._numbers[digits] = place(at) if secrets.numbers.find(digits) else None
         listed = list(sequence(text))
-        self._sequences = max(self._sequences, len(listed))
         for run, first in runs(value for value, _ in listed):
-            if hash(run) in wanted.runs:
-                self._runs.setdefault(run, place(listed[first][1]))
+            if run in secrets.runs:
+                self._found.setdefault(secrets.runs[run], place(listed[first][1]))
 
-    def _search_words(self, text: str, place: Callable[[int], Place]) -> None:
-        wanted = self.search.wanted
-        for one, at in shingles(text):
-            what = wanted.words.get(one)
-            if what is not None:
-                self._words.setdefault(what, {}).setdefault(one, place(at))
-        if not wanted.expressions and not wanted.strings:
-            return
-        short = squeezed(text)
-        for expression, problem in wanted.expressions.items():
-            if expression in short:
-                what = ("expression of a key", f"of {problem}, {masked(expression)}")
-                self._found.setdefault(what, place(_place_in(text, expression)))
-        for string, part in wanted.strings.items():
-            if string in short:
-                what = ("hidden case", f"{part}, {masked(string)}")
-                self._found.setdefault(what, place(_place_in(text, string)))
+    def _add_words(self, text: str, place: PlaceOf) -> None:
+        secrets = self.search.secrets
+        for words, at in shingles(text):
+            if words in secrets.words:
+                hits = self._words.setdefault(secrets.words[words], {})
+                hits.setdefault(words, place(at))
+        short = squeeze(text)
+        for secret, (kind, of) in secrets.texts.items():
+            if secret in short:
+                match = re.search(r"\s*".join(map(re.escape, secret)), text)
+                at = match.start() if match else 0
+                self._found.setdefault((kind, f"{of}, {mask(secret)}"), place(at))
 
     def findings(self) -> Iterator[Finding]:
-        """All findings in the file."""
-        for (kind, detail), place in self._found.items():
-            yield place.finding(kind, detail)
-        for (kind, problem), hits in self._words.items():
+        """Yields all findings in the file."""
+        for what, place in self._found.items():
+            yield _finding(place, *what)
+        for (kind, of), hits in self._words.items():
             if len(hits) >= ENOUGH:
-                first = next(iter(hits.values()))
-                yield first.finding(kind, f"of {problem}, at least {len(hits) + 6} words")
-        yield from self._from_runs()
-        told: set[str] = set()
-        yield from self._from_pairs(told)
-        yield from self._from_numbers(told)
+                place = next(iter(hits.values()))
+                yield _finding(place, kind, f"{of}, at least {len(hits) + 6} words")
+        for what, numbers in self._hidden.items():
+            if len(numbers) >= 2 and what not in self._found:  # 1/3 or pi may be in any file
+                yield _finding(next(iter(numbers.values())), *what)
+        reported: set[str] = set()
+        yield from self._from_pairs(reported)
+        yield from self._from_numbers(reported)
 
-    def _from_runs(self) -> Iterator[Finding]:
-        wanted = self.search.wanted
-        chance = math.log2(len(wanted.runs) + 1) + math.log2(self._sequences + 1)
-        seen = set()
-        for part, numbers in self._hidden.items():
-            if len(numbers) >= 2:  # 1/3 or pi may be in any file
-                what = wanted.hidden_parts[part]
-                seen.add(what)
-                yield next(iter(numbers.values())).finding("hidden case", f"numbers {what}")
-        for run, place in self._runs.items():
-            what = wanted.runs[hash(run)]
-            if what not in seen and bits_of_run(run) - chance >= ENOUGH_BITS:
-                seen.add(what)
-                kind = "hidden case" if what.startswith("of ") else "private key"
-                yield place.finding(kind, f"numbers {what}")
-
-    def _from_numbers(self, told: set[str]) -> Iterator[Finding]:
-        """Findings from unnamed numbers, if so many are unlikely to match keys by chance."""
-        wanted = self.search.wanted
-        lengths: dict[int, int] = {}
-        for digits in self._numbers:
-            lengths[len(digits)] = lengths.get(len(digits), 0) + 1
-        scores: dict[str, float] = {}
-        whose: dict[str, list[tuple[str, str, Place]]] = {}
+    def _from_numbers(self, reported: set[str]) -> Iterator[Finding]:
+        """Yields unnamed numbers, if so many are unlikely to match one student's keys by chance."""
+        secrets = self.search.secrets
+        lengths = Counter(map(len, self._numbers))
+        # The number of one student's keys that a number could match.
+        chance = math.log2(len(secrets.numbers) / len(secrets.students) + 1)
+        scores: defaultdict[str, float] = defaultdict(float)
+        matches: dict[str, list[tuple[str, str, Place]]] = {}
         for digits, place in self._numbers.items():
-            if place is None:
+            worth = bits(digits) - math.log2(lengths[len(digits)]) - chance
+            if place is None or worth <= 0:
                 continue
-            names = [wanted.labels[index] for index in sorted(wanted.numbers.find(digits))]
-            worth = bits(digits) - math.log2(lengths[len(digits)]) - self._chance(names)
-            worth -= _OF_VIEWS if place.how else 0.0
-            if worth <= 0:
-                continue
-            for student in {s for label in names for s in label.students & self.scope}:
-                name = next(label.name for label in names if student in label.students)
-                scores[student] = scores.get(student, 0.0) + worth
-                whose.setdefault(student, []).append((name, digits, place))
-        if not scores:
+            for student, name in {s: n for n, s in sorted(secrets.numbers.find(digits))}.items():
+                if student in self.scope:
+                    scores[student] += worth
+                    matches.setdefault(student, []).append((name, digits, place))
+        best = max(sorted(scores), key=scores.__getitem__, default=None)
+        if best is None or scores[best] - math.log2(len(self.scope)) < ENOUGH_BITS:
             return
-        best = max(sorted(scores), key=scores.__getitem__)
-        if scores[best] - math.log2(len(self.scope)) < ENOUGH_BITS:
-            return
-        for name, digits, place in whose[best]:
-            if name in told:
-                continue
-            told.add(name)
-            what = f"a number that is the key of {name} ({best}), {masked(digits)}"
-            yield place.finding("key", what)
+        for name, digits, place in matches[best]:
+            if name not in reported:
+                reported.add(name)
+                what = f"a number that is the key of {name} ({best}), {mask(digits)}"
+                yield _finding(place, "key", what)
 
-    def _chance(self, names: list[Label]) -> float:
-        """Log2 of the number of keys of one student that a number could match by chance."""
-        labels = self.search.wanted.labels
-        plain = [label for label in labels if not label.is_other]
-        each = math.log2(len(plain) / len(self.search.wanted.students) + 1)
-        return each if any(not label.is_other for label in names) else each + 3.0
-
-    def _from_pairs(self, told: set[str]) -> Iterator[Finding]:
-        weak: list[tuple[Pair, Place, frozenset[str]]] = []
+    def _from_pairs(self, reported: set[str]) -> Iterator[Finding]:
+        right: list[tuple[Pair, Place, frozenset[str]]] = []
         wrong: list[tuple[Pair, frozenset[str]]] = []
         for pair, place in self._pairs.values():
-            right = self.search.judge.right_for(pair)
-            if right and pair.strong and is_weighty(pair.value):
-                if pair.name in told:
-                    continue
-                told.add(pair.name)
-                yield place.finding("key", self._said(pair, right))
-            elif right & self.scope:
-                weak.append((pair, place, right & self.scope))
-            example = (pair.name, pair.value) in self.search.visible.pairs and not right
-            if self.search.judge.is_readable(pair) and not self.scope <= right and not example:
-                wrong.append((pair, right))
-        together = set(self._together(weak, wrong))
-        for pair, place, right in weak:
-            if pair.name in told:
-                continue
-            if pair in together or self._alone(pair, right, wrong):
-                told.add(pair.name)
-                yield place.finding("key", self._said(pair, right))
+            students, is_readable = self.search.judge.judge(pair)
+            certain = pair.strong and pair.is_weighty
+            if students and (certain or students & self.scope):
+                right.append((pair, place, students))
+            is_example = (pair.name, pair.value) in self.search.visible.pairs and not students
+            if is_readable and not self.scope <= students and not is_example:
+                wrong.append((pair, students))
+        together = set(self._together(right, wrong))
+        for pair, place, students in right:
+            if pair.name not in reported and (
+                (pair.strong and pair.is_weighty)
+                or pair in together
+                or self._is_enough(pair, students & self.scope, wrong)
+            ):
+                reported.add(pair.name)
+                yield _finding(place, "key", self._detail(pair, students))
 
     def _together(
         self,
-        weak: list[tuple[Pair, Place, frozenset[str]]],
+        right: list[tuple[Pair, Place, frozenset[str]]],
         wrong: list[tuple[Pair, frozenset[str]]],
-    ) -> Iterator[Pair]:
-        """A student for whom three or more short answers are all right."""
+    ) -> list[Pair]:
+        """Returns three or more short answers that are all right for one student, if any."""
         best: tuple[float, list[Pair]] = (0.0, [])
-        for student in sorted({s for _, _, right in weak for s in right}):
-            mine = {pair.name: pair for pair, _, right in weak if student in right}
-            missed = {p.name for p, right in wrong if student not in right} - mine.keys()
-            score = sum(_worth(pair) for pair in mine.values()) - 3.0 * len(missed)
+        for student in sorted({s for _, _, students in right for s in students & self.scope}):
+            mine = {pair.name: pair for pair, _, students in right if student in students}
+            missed = {p.name for p, students in wrong if student not in students} - mine.keys()
+            score = sum(map(_worth, mine.values())) - 3.0 * len(missed)
             if len(mine) >= _FEWEST_NAMES and score > best[0]:
                 best = (score, list(mine.values()))
-        if best[0] - math.log2(max(1, len(self.scope))) >= ENOUGH_BITS:
-            yield from best[1]
+        return best[1] if best[0] - math.log2(len(self.scope)) >= ENOUGH_BITS else []
 
-    def _alone(
-        self, pair: Pair, right: frozenset[str], wrong: list[tuple[Pair, frozenset[str]]]
+    def _is_enough(
+        self, pair: Pair, students: frozenset[str], wrong: list[tuple[Pair, frozenset[str]]]
     ) -> bool:
         """Whether one short answer is a leak by itself."""
-        if not pair.strong or pair.alias:
+        if not pair.strong or self.search.judge.is_points(pair):
             return False
-        if not _is_number(pair):
+        if not pair.is_number:
             # In a large class, every letter is right for some student.
-            return len(self.scope) <= _SMALL_CLASS or 2 * len(right) >= len(self.scope)
+            return len(self.scope) <= _SMALL_CLASS or 2 * len(students) >= len(self.scope)
         # Points appear beside names too: `{"q1_size": 2, "q2_fits": 1}`.
-        told = sum(_is_number(p) and p.strong and not p.alias for p, _ in self._pairs.values())
-        missed = sum(
-            _is_number(p) and p.strong and not p.alias and not one & self.scope for p, one in wrong
-        )
-        if 2 * missed > told:
-            return False
-        try:
-            return float(pair.value.strip("\"'`")) != self.search.judge.points_of(pair)
-        except ValueError:
-            return True
+        numbers = sum(p.is_number and p.strong for p, _ in self._pairs.values())
+        missed = sum(p.is_number and p.strong and not s & self.scope for p, s in wrong)
+        return 2 * missed <= numbers
 
-    def _said(self, pair: Pair, right: frozenset[str]) -> str:
-        who = f" ({min(right)})" if len(right) == 1 else f" (of {len(right)} students)"
-        who = who if len(self.search.wanted.students) > 1 else ""
-        return f"the key of {pair.name}{who}, {masked(pair.value)}"
+    def _detail(self, pair: Pair, students: frozenset[str]) -> str:
+        who = f" ({min(students)})" if len(students) == 1 else f" (of {len(students)} students)"
+        who = who if len(self.search.secrets.students) > 1 else ""
+        return f"the key of {pair.name}{who}, {mask(pair.value)}"
 
 
-def _is_number(pair: Pair) -> bool:
-    return pair.value.lstrip("\"'`")[:1] in set("+-.0123456789")
+def _finding(place: Place, kind: str, detail: str) -> Finding:
+    return Finding(path=place.path, line=place.line, kind=kind, detail=detail, how=place.how)
 
 
 def _worth(pair: Pair) -> float:
-    if is_weighty(pair.value):
-        return 10.0
-    if _is_number(pair):
-        return 4.0
-    letters = sum(c.isupper() for c in pair.value)
-    return max(2.0, min(8.0, 2.0 * letters))
-
-
-def _place_in(text: str, squeezed_part: str) -> int:
-    """The position in *text* of a match in its text without white space."""
-    found = re.search(r"\s*".join(map(re.escape, squeezed_part[:200])), text)
-    return found.start() if found else 0
+    """Returns how unlikely the value is to be right by chance, in bits."""
+    if pair.is_number:
+        return 10.0 if pair.is_weighty else 4.0
+    return max(2.0, min(8.0, 2.0 * sum(c.isupper() for c in pair.value)))

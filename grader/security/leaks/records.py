@@ -14,17 +14,13 @@ class Bounds:
     """Bounds on what is read. What exceeds them is listed, and the result is not clean."""
 
     file_bytes: int = 48 * 2**20
-    """Bytes read of one file, object or archive member."""
+    """Bytes read of one file, git object, or archive member."""
     unpacked_bytes: int = 256 * 2**20
-    """Total bytes unpacked from archives and compressed streams."""
-    text_characters: int = 4 * 2**20
-    """Characters of a text in which encodings are undone; a longer one is only searched plain."""
+    """Total bytes unpacked from archives."""
     depth: int = 6
     """Levels of archives in archives."""
     entries: int = 200_000
     """Files and archive members."""
-    objects: int = 500_000
-    """Objects of one git repository."""
     seconds: float = 1800.0
     findings: int = 200
 
@@ -34,12 +30,12 @@ class Finding:
     """A secret in the files that students would get, and its place."""
 
     path: str
-    """A file, `commit:file` in a repository's history, with ` > member` for archives."""
+    """A file, or `commit:file` in a repository's history, with ` > member` for archives."""
     line: int | None
     kind: str
     """Such as `key`, `private key`, `hidden case`, `solution`."""
     detail: str
-    """Which answer or problem it belongs to; the secret itself is masked."""
+    """The answer or problem that it belongs to; the secret itself is masked."""
     how: tuple[str, ...] = ()
     """The encodings that had to be undone, outermost first."""
 
@@ -62,7 +58,7 @@ class Piece:
     is_name: bool = False
     """Whether these bytes are file names instead of file contents."""
     sections: tuple[tuple[int, str], ...] = ()
-    """The first line of each named section, such as a cell of a notebook."""
+    """The first line and the name of each section, such as a cell of a notebook."""
 
 
 @dataclass(kw_only=True)
@@ -72,35 +68,34 @@ class Budget:
     bounds: Bounds
     unread: list[tuple[str, str]] = field(default_factory=list)
     """Path and reason for each."""
-    entries: int = 0
-    bytes: int = 0
+    _entries: int = 0
     _unpacked: int = 0
-    _ends: float = 0.0
+    _end: float = 0.0
 
     def __post_init__(self) -> None:
-        self._ends = time.monotonic() + self.bounds.seconds
+        self._end = time.monotonic() + self.bounds.seconds
 
     @property
-    def late(self) -> bool:
+    def is_late(self) -> bool:
         """Whether the time limit was reached."""
-        return time.monotonic() > self._ends
+        return time.monotonic() > self._end
 
     @property
     def room(self) -> int:
-        """How many bytes may still be unpacked from one stream."""
+        """How many bytes may still be unpacked from one archive member."""
         left = self.bounds.unpacked_bytes - self._unpacked
         return max(0, min(left, self.bounds.file_bytes))
 
-    def unpacked(self, size: int) -> None:
+    def count_unpacked(self, size: int) -> None:
         """Counts bytes unpacked from an archive."""
         self._unpacked += size
 
-    def entry(self, path: str) -> bool:
-        """Counts one more file; False when there are too many."""
-        self.entries += 1
-        if self.entries == self.bounds.entries + 1:
+    def count_entry(self, path: str) -> bool:
+        """Counts one more file. Returns False if there are too many."""
+        self._entries += 1
+        if self._entries == self.bounds.entries + 1:
             self.skip(path, f"there are more than {self.bounds.entries} files")
-        return self.entries <= self.bounds.entries
+        return self._entries <= self.bounds.entries
 
     def skip(self, path: str, why: str) -> None:
         """Records that *path* was not searched."""
@@ -108,7 +103,7 @@ class Budget:
             self.unread.append((path, why))
 
 
-def masked(secret: str) -> str:
-    """The first characters of a secret, enough to recognize it."""
+def mask(secret: str) -> str:
+    """Returns the first characters of a secret, enough to recognize it."""
     secret = " ".join(secret.split())
     return f"{secret[: len(secret) // 4][:4]}…" if len(secret) >= 4 else "…"
