@@ -45,18 +45,18 @@ if TYPE_CHECKING:
 )
 @json_option
 def command(out: Path, device: str, quick: bool, as_json: bool) -> None:
-    """Measure this machine: peak rates, bandwidths, overheads, thread scaling.
+    """Measure this machine: peak rates, memory bandwidths, and overheads.
 
     Run nothing else at the same time: other programs distort the figures.
     """
     from grader.files import write_whole
-    from grader.runtime.machine.calibrate import Settings, calibrate, planned
-    from grader.runtime.machine.hardware import look_at_hardware
+    from grader.runtime.machine.calibrate import Settings, calibrate, count_figures, plan
+    from grader.runtime.machine.hardware import read_hardware
 
     _check_overwrite(out)
     settings = Settings(device=device, quick=quick)
-    hardware = look_at_hardware()
-    with progress("measuring", planned(settings, hardware)) as step:
+    count = count_figures(plan(settings, read_hardware()))
+    with progress("measuring", count) as step:
         profile = calibrate(settings, lambda figure: step(figure.name))
     text = profile.to_json()
     write_whole(out, text.encode())

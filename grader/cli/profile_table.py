@@ -7,7 +7,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING
 
 from grader.errors import shown
-from grader.runtime.machine.records import in_words
+from grader.runtime.machine.records import format_bytes
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -17,19 +17,12 @@ if TYPE_CHECKING:
 _SECTIONS = {
     "matmul": "Matrix products",
     "memory": "Memory",
-    "cache": "Caches, half filled",
-    "sweep": "Reading by working set",
-    "scaling": "Speed-up by threads",
     "call": "Overheads",
     "dispatch": "Overheads",
     "launch": "Overheads",
-    "thread": "Overheads",
-    "process": "Overheads",
-    "loopback": "Between processes",
-    "allreduce": "Between processes",
-    "transfer": "Host and device",
 }
-_ORDER = list(dict.fromkeys(_SECTIONS.values()))
+_OTHERS = "Other figures"
+_ORDER = [*dict.fromkeys(_SECTIONS.values()), _OTHERS]
 _PREFIXES = ((1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""))
 _SMALL = ((1.0, ""), (1e-3, "m"), (1e-6, "µ"), (1e-9, "n"))
 _BUSY = 0.5
@@ -39,11 +32,9 @@ _BUSY = 0.5
 def quantity(value: float, unit: str) -> str:
     """*value* with three significant digits and an SI prefix.
 
-    >>> quantity(97.94e9, "FLOP/s"), quantity(1.272e-6, "s"), quantity(1.763, "1")
-    ('97.9 GFLOP/s', '1.27 µs', '1.76 x')
+    >>> quantity(97.94e9, "FLOP/s"), quantity(1.272e-6, "s")
+    ('97.9 GFLOP/s', '1.27 µs')
     """
-    if unit == "1":
-        return f"{value:.3g} x"
     scales = _SMALL if unit == "s" else _PREFIXES
     # Rounded first: 999.9 kB/s is 1 MB/s in three digits.
     rounded = float(f"{value:.3g}")
@@ -55,25 +46,20 @@ def lines_of(profile: MachineProfile) -> Iterator[str]:
     """The machine in a few lines: processor, caches, memory, software, device."""
     hardware, software = profile.hardware, profile.software
     yield shown(f"{hardware.cpu}, {hardware.architecture}")
-    cores = f", {hardware.physical_cores} cores" if hardware.physical_cores else ""
-    yield f"{hardware.usable_cpus} of {hardware.logical_cpus} CPUs usable{cores}"
+    yield f"{hardware.usable_cpus} of {hardware.logical_cpus} CPUs usable"
     if hardware.caches:
-        words = (f"L{c.level} {c.instances} x {in_words(c.size)}" for c in hardware.caches)
+        words = (f"L{c.level} {c.instances} x {format_bytes(c.size)}" for c in hardware.caches)
         yield f"data caches: {', '.join(words)}"
     if hardware.memory_bytes:
-        yield f"memory: {in_words(hardware.memory_bytes)}"
+        yield f"memory: {format_bytes(hardware.memory_bytes)}"
     yield shown(f"{software.system} {software.kernel}, {software.python}")
-    versions = (("numpy", software.numpy), ("torch", software.torch), ("BLAS", software.blas))
+    versions = (("numpy", software.numpy), ("torch", software.torch))
     yield shown(", ".join(f"{name} {version}" for name, version in versions if version))
     if profile.gpu:
         gpu = profile.gpu
         yield shown(
-            f"{gpu.name}, compute capability {gpu.capability}, {in_words(gpu.memory_bytes)}"
+            f"{gpu.name}, compute capability {gpu.capability}, {format_bytes(gpu.memory_bytes)}"
         )
-        if "clocks.sm" in gpu.clocks_busy:
-            most = gpu.clocks_busy.get("clocks.max.sm")
-            of = f" of {most:.0f}" if most else ""
-            yield f"clock under load: {gpu.clocks_busy['clocks.sm']:.0f}{of} MHz"
 
 
 def table_of(profile: MachineProfile) -> Table:
@@ -114,21 +100,19 @@ def notes_of(profile: MachineProfile) -> Iterator[str]:
 
 
 def _section(figure: Figure) -> str:
-    section = _SECTIONS[figure.name.partition(".")[0]]
+    section = _SECTIONS.get(figure.name.partition(".")[0], _OTHERS)
     return f"{section} (GPU)" if figure.device == "cuda" else section
 
 
 def _place(figure: Figure) -> tuple[bool, int]:
     """The sort key of a figure: its section; within one, figures keep their order."""
-    section = _SECTIONS[figure.name.partition(".")[0]]
+    section = _SECTIONS.get(figure.name.partition(".")[0], _OTHERS)
     return figure.device == "cuda", _ORDER.index(section)
 
 
 def _row(figure: Figure) -> tuple[str, ...]:
     family, _, rest = figure.name.partition(".")
-    name = rest if family in {"matmul", "memory", "transfer"} else figure.name
-    if family in {"cache", "sweep"} and figure.working_set:
-        name = f"{rest} {in_words(figure.working_set)}"
+    name = rest if family in {"matmul", "memory"} else figure.name
     return (
         f"  {name}",
         str(figure.threads or ""),

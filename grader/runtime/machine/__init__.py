@@ -1,4 +1,4 @@
-"""The machine's profile: measured peak rates, bandwidths and overheads."""
+"""The machine's profile: measured peak rates, memory bandwidths and overheads."""
 
 from grader.runtime.machine.reading import from_json, read_profile
 from grader.runtime.machine.records import (
@@ -10,7 +10,6 @@ from grader.runtime.machine.records import (
     LeftOut,
     MachineProfile,
     Software,
-    unit_of,
 )
 from grader.runtime.machine.roofline import peak_bandwidth, peak_rate, roofline_seconds
 
@@ -28,5 +27,4 @@ __all__ = [
     "peak_rate",
     "read_profile",
     "roofline_seconds",
-    "unit_of",
 ]

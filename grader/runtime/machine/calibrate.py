@@ -1,4 +1,4 @@
-"""Measures this machine: one process for each group of figures, one after the other."""
+"""Measures this machine: one process per device and number of threads, one after the other."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from datetime import UTC, datetime
 from importlib.util import find_spec
 from pathlib import Path
@@ -20,16 +20,18 @@ from typing import IO, Any
 
 import grader
 from grader.errors import SetupError
-from grader.runtime.machine import allreduce, cuda, memory, processes, products
+from grader.runtime.machine import figures
 from grader.runtime.machine.bench import Assignment
 from grader.runtime.machine.counters import uncounted
-from grader.runtime.machine.hardware import look_at_hardware, look_at_software
-from grader.runtime.machine.records import Figure, Gpu, Hardware, LeftOut, MachineProfile, Software
+from grader.runtime.machine.hardware import read_hardware, read_software
+from grader.runtime.machine.records import Figure, Gpu, Hardware, LeftOut, MachineProfile
 
 _PROGRAM = "from grader.runtime.machine.worker import main; main()"
 _QUICK_SECONDS, _FULL_SECONDS = 5.0, 42.0
-_PATIENCE = 120.0
-"""Beyond its time, until a worker is taken to hang."""
+_GRACE_SECONDS = 120.0
+"""Time beyond its limit after which a worker is killed."""
+_UNKNOWN_CACHE = 32 << 20
+_UNKNOWN_MEMORY = 2 << 30
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,45 +41,47 @@ class Settings:
     device: str = "cpu"
     quick: bool = False
     torch: bool | None = None
-    """False measures with numpy alone; None takes torch where it is installed."""
+    """False uses numpy alone; None uses torch if it is installed."""
 
 
 @dataclass(slots=True)
-class _Found:
-    """What has come in so far."""
+class _Results:
+    """What workers have reported."""
 
-    software: Software
-    gpu: Gpu | None
-    figures: list[Figure]
-    left_out: list[LeftOut]
+    gpu: Gpu | None = None
+    figures: list[Figure] = field(default_factory=list)
+    left_out: list[LeftOut] = field(default_factory=list)
 
 
 def calibrate(
-    settings: Settings, told: Callable[[Figure], None] = lambda _figure: None
+    settings: Settings, on_figure: Callable[[Figure], None] = lambda _figure: None
 ) -> MachineProfile:
-    """The profile of this machine as it is now; *told* hears of each figure when it is there.
+    """Measures this machine and returns its profile; calls *on_figure* with each figure.
 
-    Takes less than a minute, less than 8 seconds when quick, on two cores. Raises SetupError when
-    a GPU is asked for that torch can't use, and when nothing at all could be measured.
+    Takes less than a minute, or less than 8 seconds when quick, on two cores. Raises SetupError if
+    a GPU is requested that torch can't use, and if nothing could be measured.
     """
     started, taken = time.perf_counter(), datetime.now(UTC)
-    hardware = look_at_hardware()
-    found = _Found(software=look_at_software(), gpu=None, figures=[], left_out=[])
-    todo = assignments(settings, hardware)
-    if not todo[-1].torch:
-        found.software = replace(found.software, torch=None)
-        found.left_out += _without_torch()
-    if hardware.usable_cpus == 1:
-        found.left_out.append(LeftOut(what="scaling", why="only one CPU is available"))
+    hardware = read_hardware()
+    software = read_software()
+    results = _Results()
+    assignments = plan(settings, hardware)
+    if not assignments[-1].torch:
+        software = replace(software, torch=None)
+        results.left_out += [
+            LeftOut(what=what, why=why, fix="pip install torch")
+            for what, why in figures.WITHOUT_TORCH.items()
+        ]
     why = uncounted("instructions")
     if why is not None:
-        found.left_out.append(LeftOut(what="instructions", why=why.what, fix=why.fix or ""))
-    for assignment in todo:
-        left = _total_seconds(settings) - (time.perf_counter() - started)
-        _run(replace(assignment, seconds=max(left, 0.0)), found, told)
-    if not found.figures:
+        results.left_out.append(LeftOut(what="instructions", why=why.what, fix=why.fix or ""))
+    seconds = _QUICK_SECONDS if settings.quick else _FULL_SECONDS
+    for assignment in assignments:
+        left = seconds - (time.perf_counter() - started)
+        _run(replace(assignment, seconds=max(left, 0.0)), results, on_figure)
+    if not results.figures:
         raise SetupError(
-            f"nothing could be measured: {found.left_out[-1].why}",
+            f"nothing could be measured: {results.left_out[-1].why}",
             fix="check that `python -c 'import numpy'` works, and run `grader doctor`",
         )
     return MachineProfile(
@@ -86,162 +90,140 @@ def calibrate(
         device=settings.device,
         quick=settings.quick,
         hardware=hardware,
-        software=found.software,
-        gpu=found.gpu,
-        figures=tuple(found.figures),
-        left_out=tuple(found.left_out),
+        software=software,
+        gpu=results.gpu,
+        figures=tuple(results.figures),
+        left_out=tuple(results.left_out),
     )
 
 
-def planned(settings: Settings, hardware: Hardware) -> int:
-    """How many figures `calibrate` will make when nothing has to be left out."""
-    counts: dict[str, Callable[[Assignment], int]] = {
-        "processes": processes.count,
-        "arrays": lambda a: memory.count(a) + 1,
-        "blas": lambda _a: len(products.NUMPY_DTYPES),
-        "torch": lambda a: memory.count(a) + products.count(a) + allreduce.count(a),
-        "cuda": cuda.count,
-    }
-    return sum(counts[a.group](a) for a in assignments(settings, hardware))
-
-
-def assignments(settings: Settings, hardware: Hardware) -> tuple[Assignment, ...]:
-    """What the workers are to do, in this order."""
+def plan(settings: Settings, hardware: Hardware) -> list[Assignment]:
+    """Returns an assignment for each worker, in order."""
     has_torch = find_spec("torch") is not None if settings.torch is None else settings.torch
     base = Assignment(
-        group="processes",
-        quick=settings.quick,
-        usable_cpus=hardware.usable_cpus,
-        caches=hardware.caches,
-        available_bytes=hardware.available_bytes,
-        numa_nodes=hardware.numa_nodes or 1,
-        torch=has_torch,
+        quick=settings.quick, torch=has_torch, array_bytes=array_bytes(hardware, settings.quick)
     )
-    # The GPU first: when there is none, that should be known before a minute has gone by.
-    groups = [replace(base, group="cuda")] if settings.device == "cuda" else []
-    groups.append(base)
-    if has_torch:
-        return (*groups, replace(base, group="torch"))
-    blas = (replace(base, group="blas", threads=threads) for threads in base.ends)
-    return (*groups, replace(base, group="arrays"), *blas)
+    teams = sorted({1, hardware.usable_cpus})
+    # The GPU first: if there is none, the user learns it immediately.
+    on_gpu = [replace(base, device="cuda")] if settings.device == "cuda" else []
+    return [*on_gpu, *(replace(base, threads=threads) for threads in teams)]
 
 
-def _total_seconds(settings: Settings) -> float:
-    seconds = _QUICK_SECONDS if settings.quick else _FULL_SECONDS
-    return seconds * (1.5 if settings.device == "cuda" else 1.0)
+def count_figures(assignments: list[Assignment]) -> int:
+    """Returns how many figures the workers measure if nothing has to be left out."""
+    total = 0
+    for one in assignments:
+        if one.device == "cuda":
+            total += len(figures.TORCH_DTYPES) + 1 + figures.MEMORY + figures.LAUNCHES
+            continue
+        total += len(figures.TORCH_DTYPES if one.torch else figures.NUMPY_DTYPES)
+        total += figures.MEMORY
+        total += figures.OVERHEADS - (not one.torch) if one.threads == 1 else 0
+    return total
 
 
-def _without_torch() -> Iterator[LeftOut]:
-    for what, why in products.WITHOUT_TORCH.items():
-        yield LeftOut(what=what, why=why, fix=products.FIX)
+def array_bytes(hardware: Hardware, quick: bool) -> int:
+    """Returns the size of each array in memory: four times the last cache, if memory allows.
+
+    All three arrays take at most a quarter of the available memory, and each at most 2 GiB (512 MiB
+    in a quick run).
+    """
+    last = hardware.caches[-1].total if hardware.caches else _UNKNOWN_CACHE
+    free = hardware.available_bytes or _UNKNOWN_MEMORY
+    size = min(max(4 * last, 64 << 20), free // 12, (512 << 20) if quick else (2 << 30))
+    return max(size >> 16, 1) << 16
 
 
-def _run(assignment: Assignment, found: _Found, told: Callable[[Figure], None]) -> None:
-    """Runs one worker to its end and adds what it says to *found*."""
+def _run(assignment: Assignment, results: _Results, on_figure: Callable[[Figure], None]) -> None:
+    """Runs one worker and adds what it reports to *results*."""
     with (
         tempfile.TemporaryDirectory(prefix="grader-") as folder,
-        Path(folder, "said").open("w+b") as noise,
+        Path(folder, "stderr").open("w+b") as stderr,
     ):
         worker = subprocess.Popen(  # noqa: S603 - our own program
             [sys.executable, "-P", "-c", _PROGRAM],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
-            stderr=noise,
+            stderr=stderr,
             text=True,
             encoding="utf-8",
-            env={**_environment(assignment), "TMPDIR": folder},
+            env={**_environment(assignment.threads), "TMPDIR": folder},
             start_new_session=True,
         )
-        watchdog = threading.Timer(assignment.seconds + _PATIENCE, _end, [worker])
+        watchdog = threading.Timer(assignment.seconds + _GRACE_SECONDS, _kill, [worker])
         watchdog.start()
         try:
-            if not _listen(worker, assignment, found, told):
-                _fail(assignment, _last_words(worker, noise), found)
+            is_done = False
+            for what, data in _events(worker, assignment):
+                is_done = is_done or what == "done"
+                _add(what, data, assignment, results)
+                if what == "figure":
+                    on_figure(results.figures[-1])
+            if not is_done:
+                _add("failed", _last_words(worker, stderr), assignment, results)
         finally:
             watchdog.cancel()
-            _end(worker)
+            _kill(worker)
             worker.wait()
 
 
-def _end(worker: subprocess.Popen[str]) -> None:
-    """Ends the worker and whatever it has started; they have a process group of their own."""
+def _kill(worker: subprocess.Popen[str]) -> None:
+    """Kills the worker and all processes that it has started; they are a process group."""
     if hasattr(os, "killpg"):
         with contextlib.suppress(OSError):
             os.killpg(worker.pid, signal.SIGKILL)
     worker.kill()
 
 
-def _listen(
-    worker: subprocess.Popen[str],
-    assignment: Assignment,
-    found: _Found,
-    told: Callable[[Figure], None],
-) -> bool:
-    """Whether the worker came to its end; all that it says goes to *found*."""
+def _events(worker: subprocess.Popen[str], assignment: Assignment) -> Iterator[tuple[str, Any]]:
     if worker.stdin is None or worker.stdout is None:
-        return False
-    try:
+        return
+    with contextlib.suppress(BrokenPipeError):
         worker.stdin.write(json.dumps(asdict(assignment)))
         worker.stdin.close()
-    except BrokenPipeError:
-        return False
     for line in worker.stdout:
         ((what, data),) = json.loads(line).items()
-        if what == "done":
-            return True
-        if what == "failed":
-            _fail(assignment, data, found)
-            continue
-        _take(what, data, found)
-        if what == "figure":
-            told(found.figures[-1])
-    return False
+        yield what, data
 
 
-def _take(what: str, data: Any, found: _Found) -> None:
+def _add(what: str, data: Any, assignment: Assignment, results: _Results) -> None:
+    """Adds an event to *results*. Raises SetupError if a requested GPU can't be measured."""
     match what:
         case "figure":
-            found.figures.append(Figure(**data))
+            results.figures.append(Figure(**data))
         case "left_out":
-            found.left_out.append(LeftOut(**data))
-        case "software":
-            found.software = replace(found.software, **data)
+            results.left_out.append(LeftOut(**data))
         case "gpu":
-            found.gpu = Gpu(**data)
+            results.gpu = Gpu(**data)
+        case "failed":
+            why = (data.strip().splitlines() or [""])[0][:200]
+            if assignment.device == "cuda":
+                raise SetupError(
+                    f"the GPU can't be measured: {why}",
+                    fix="install a torch with CUDA and its driver, or omit `--device cuda`",
+                )
+            what = f"some of the figures with {assignment.threads} threads"
+            results.left_out.append(LeftOut(what=what, why=why))
 
 
-def _fail(assignment: Assignment, why: str, found: _Found) -> None:
-    """An error for a GPU that was asked for; whatever else is missing is left out."""
-    lines = why.strip().splitlines() or [""]
-    if assignment.group == "cuda":
-        raise SetupError(
-            f"the GPU can't be measured: {lines[0][:200]}",
-            fix="install a torch with CUDA and the driver for it, or leave out `--device cuda`",
-        )
-    names = {
-        "processes": "some of processes and loopback",
-        "arrays": "some of memory",
-        "blas": f"some of the matrix products with {assignment.threads} threads",
-        "torch": "some of memory, matrix products and gloo",
-    }
-    found.left_out.append(LeftOut(what=names[assignment.group], why=lines[0][:200]))
-
-
-def _last_words(worker: subprocess.Popen[str], noise: IO[bytes]) -> str:
-    """What a worker said that ended before its time."""
+def _last_words(worker: subprocess.Popen[str], stderr: IO[bytes]) -> str:
+    """Returns the last line that a worker printed before it failed."""
     with contextlib.suppress(subprocess.TimeoutExpired):
         worker.wait(10)
-    noise.seek(0)
-    lines = noise.read(1_000_000).decode("utf-8", "replace").strip().splitlines()
+    stderr.seek(0)
+    lines = stderr.read(1_000_000).decode("utf-8", "replace").strip().splitlines()
     return lines[-1] if lines else f"the measuring process ended with {worker.returncode}"
 
 
-def _environment(assignment: Assignment) -> dict[str, str]:
-    """The user's own, but numpy's library gets as many threads as are to be measured."""
+def _environment(threads: int) -> dict[str, str]:
+    """Returns the user's environment, with the number of threads for numpy's library."""
     package = str(Path(grader.__file__).parent.parent)
     paths = [package, *filter(None, [os.environ.get("PYTHONPATH")])]
-    threads = str(assignment.threads)
-    names = ["OPENBLAS_NUM_THREADS", "VECLIB_MAXIMUM_THREADS"]
-    if assignment.group == "blas":
-        names += ["OMP_NUM_THREADS", "MKL_NUM_THREADS"]
-    return {**os.environ, "PYTHONPATH": os.pathsep.join(paths), **dict.fromkeys(names, threads)}
+    variables = (
+        "OMP_NUM_THREADS",
+        "MKL_NUM_THREADS",
+        "OPENBLAS_NUM_THREADS",
+        "VECLIB_MAXIMUM_THREADS",
+    )
+    numbers = dict.fromkeys(variables, str(threads))
+    return {**os.environ, "PYTHONPATH": os.pathsep.join(paths), **numbers}

@@ -1,39 +1,37 @@
-"""Samples to a median with an interval, and the rule that says when there are enough of them."""
+"""Turns samples into a median with an interval, and decides when there are enough of them."""
 
 from __future__ import annotations
 
 import math
+import statistics
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import repeat
 
 CONFIDENCE = 0.95
 FEWEST = 6
-"""With fewer samples, not even the lowest and the highest enclose the median in 95% of cases."""
+"""With fewer samples, even the lowest and the highest do not enclose the median in 95% of cases."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Effort:
-    """How long to try, and when to be content."""
+    """How many samples to take for one figure."""
 
     seconds: float = 0.6
-    """For the samples of one figure; what is needed for the fewest samples is always taken."""
+    """Time limit; FEWEST samples are always taken."""
     least_seconds: float = 0.2
-    """Samples of one instant are alike, and say little of the next: they are spread over this."""
+    """Samples are spread over at least this time, because samples of one instant are alike."""
     half_width: float = 0.03
-    """Of the 95% interval of the median, as a share of the median."""
+    """Target for half of the 95% interval of the median, as a share of the median."""
     batch_seconds: float = 1e-3
-    """Short calls are timed together for at least so long, far above the clock's own steps."""
-    warm_ups: int = 2
-    fewest: int = FEWEST
+    """Short calls are timed together for at least this long."""
     most: int = 2_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Estimate:
-    """What samples say about their median."""
+    """The median of samples with its 95% interval, quartiles and range."""
 
     median: float
     low: float
@@ -50,29 +48,15 @@ class Estimate:
         return (self.high - self.low) / 2 / abs(self.median) if self.median else math.inf
 
 
-def quantile(ordered: Sequence[float], share: float) -> float:
-    """The value below which *share* of the *ordered* samples lie, by linear interpolation.
-
-    >>> quantile([1.0, 2.0, 3.0, 4.0], 0.5)
-    2.5
-    """
-    place = share * (len(ordered) - 1)
-    under = math.floor(place)
-    over = min(under + 1, len(ordered) - 1)
-    low, high = ordered[under], ordered[over]
-    # Kept between its neighbours, which rounding could leave.
-    return min(max(low + (high - low) * (place - under), low), high)
-
-
 @lru_cache(maxsize=4096)
-def ranks(count: int) -> tuple[int, int]:
-    """Places, from 0, of the ordered samples that enclose the median in at least 95% of cases.
+def interval_ranks(count: int) -> tuple[int, int]:
+    """Returns the indexes of the sorted samples that enclose the median in at least 95% of cases.
 
-    How many of n independent samples lie below the median is binomial with a chance of one half,
-    whatever the distribution (the sign test's interval). With fewer than 6 samples no two of them
-    enclose it so surely, and the whole range is given.
+    The number of independent samples below the median is binomial with probability one half for any
+    distribution (the interval of the sign test). With fewer than 6 samples, the indexes are those
+    of the lowest and the highest.
 
-    >>> ranks(6), ranks(20)
+    >>> interval_ranks(6), interval_ranks(20)
     ((0, 5), (5, 14))
     """
     tail, outside = 0.0, 0
@@ -91,64 +75,42 @@ def ranks(count: int) -> tuple[int, int]:
 
 
 def estimate(samples: Sequence[float]) -> Estimate:
-    """The median of *samples* with its quartiles and its 95% interval. Needs one sample or more."""
+    """Returns the median of two or more *samples* with its interval and quartiles."""
     ordered = sorted(samples)
-    low, high = ranks(len(ordered))
+    low, high = interval_ranks(len(ordered))
+    q1, median, q3 = statistics.quantiles(ordered, n=4, method="inclusive")
     return Estimate(
-        median=quantile(ordered, 0.5),
-        low=ordered[low],
-        high=ordered[high],
-        q1=quantile(ordered, 0.25),
-        q3=quantile(ordered, 0.75),
+        median=median,
+        # Rounding may move an interpolated quantile past a neighbor.
+        low=min(ordered[low], median),
+        high=max(ordered[high], median),
+        q1=min(q1, median),
+        q3=max(q3, median),
         lowest=ordered[0],
         highest=ordered[-1],
         count=len(ordered),
     )
 
 
-def collect(
+def collect_samples(
     sample: Callable[[], float], effort: Effort, clock: Callable[[], float] = time.perf_counter
-) -> tuple[float, ...]:
-    """Samples until the median is known well enough or the time is used up.
+) -> list[float]:
+    """Returns samples, until their median is certain enough or the time is used up.
 
-    The warm-up is not kept. Looking again and again makes the stated interval a little too hopeful;
-    so there is a look only each time a tenth more samples have come in.
+    Checking repeatedly makes the interval slightly too narrow, so it is checked only each time
+    there are a tenth more samples.
     """
-    for _ in range(effort.warm_ups):
-        sample()
     values: list[float] = []
-    start = clock()
-    look = effort.fewest
+    start, next_check = clock(), FEWEST
     while len(values) < effort.most:
         values.append(sample())
-        if len(values) < effort.fewest:
+        if len(values) < FEWEST:
             continue
         spent = clock() - start
         if spent >= effort.seconds:
             break
-        if spent >= effort.least_seconds and len(values) >= look:
+        if spent >= effort.least_seconds and len(values) >= next_check:
             if estimate(values).half_width < effort.half_width:
                 break
-            look = len(values) + max(1, len(values) // 10)
-    return tuple(values)
-
-
-def seconds_a_call(
-    work: Callable[[], object], calls: int, clock: Callable[[], float] = time.perf_counter
-) -> float:
-    """The mean time of *calls* calls in a row, in seconds."""
-    rounds = repeat(None, calls)
-    start = clock()
-    for _ in rounds:
-        work()
-    return (clock() - start) / calls
-
-
-def calls_for(
-    work: Callable[[], object], seconds: float, clock: Callable[[], float] = time.perf_counter
-) -> int:
-    """How many calls in a row take at least *seconds*, as a power of two; it is tried out."""
-    calls = 1
-    while calls < 1 << 24 and seconds_a_call(work, calls, clock) * calls < seconds:
-        calls *= 2
-    return calls
+            next_check = len(values) + max(1, len(values) // 10)
+    return values

@@ -1,4 +1,4 @@
-"""What the system says about the machine: processor, caches, memory, versions, settings."""
+"""Reads what the system tells about the machine: processor, caches, memory, versions."""
 
 from __future__ import annotations
 
@@ -15,48 +15,25 @@ from grader.runtime.machine.records import Cache, Hardware, Software
 
 _CPUS = Path("/sys/devices/system/cpu")
 _GROUPS = Path("/sys/fs/cgroup")
-# Vector and matrix instructions; the rest of a processor's flags says nothing about peak rates.
-_FEATURES = re.compile(
-    r"sse4_2|avx\w*|fma|f16c|amx_\w+|asimd\w*|neon|fphp|sve\w*|i8mm|bf16|sme2?|sme_\w+", re.ASCII
-)
-_VARIABLES = (
-    "OMP_NUM_THREADS",
-    "OMP_PROC_BIND",
-    "OMP_PLACES",
-    "MKL_NUM_THREADS",
-    "OPENBLAS_NUM_THREADS",
-    "VECLIB_MAXIMUM_THREADS",
-    "GOMP_CPU_AFFINITY",
-    "KMP_AFFINITY",
-    "CUDA_VISIBLE_DEVICES",
-)
 _LONGEST = 200
 
 
-def look_at_hardware() -> Hardware:
-    """The machine as the system describes it; it measures nothing and takes no time."""
-    facts = _cpu_facts()
-    usable = usable_cpus()
+def read_hardware() -> Hardware:
+    """Returns the machine as the system describes it, without measuring anything."""
     return Hardware(
-        cpu=(facts.get("model name") or platform.processor() or platform.machine())[:_LONGEST],
+        cpu=(_cpu_name() or platform.processor() or platform.machine())[:_LONGEST],
         architecture=platform.machine(),
         logical_cpus=os.cpu_count() or 1,
-        usable_cpus=usable,
-        physical_cores=_physical_cores(),
-        numa_nodes=len(list(Path("/sys/devices/system/node").glob("node[0-9]*"))) or None,
-        features=_features(facts),
+        usable_cpus=usable_cpus(),
         caches=tuple(caches()),
         memory_bytes=_memory("MemTotal"),
         available_bytes=available_bytes(),
-        governor=_text(_CPUS / "cpu0/cpufreq/scaling_governor"),
-        max_mhz=_max_mhz(),
-        virtual="hypervisor" in facts["flags"].split() if "flags" in facts else None,
         load=os.getloadavg()[0] if hasattr(os, "getloadavg") else None,
     )
 
 
-def look_at_software() -> Software:
-    """Versions and settings, without importing what is heavy."""
+def read_software() -> Software:
+    """Returns versions, without importing anything large."""
     return Software(
         system=platform.system(),
         kernel=platform.release(),
@@ -64,12 +41,11 @@ def look_at_software() -> Software:
         grader=__version__,
         numpy=_version("numpy"),
         torch=_version("torch"),
-        variables={n: os.environ[n][:_LONGEST] for n in _VARIABLES if n in os.environ},
     )
 
 
 def usable_cpus() -> int:
-    """CPUs that this process may use at a time, by its affinity and by its cgroup's quota."""
+    """Returns the number of CPUs that this process may use, by its affinity and cgroup quota."""
     if hasattr(os, "sched_getaffinity"):
         count = len(os.sched_getaffinity(0))
     else:
@@ -81,7 +57,7 @@ def usable_cpus() -> int:
 
 
 def available_bytes() -> int | None:
-    """Memory that can be had without swapping, by the system and by the cgroup's limit."""
+    """Returns the memory available without swapping, within the cgroup's limit; None if unknown."""
     free = _memory("MemAvailable")
     limit, used = _text(_GROUPS / "memory.max"), _text(_GROUPS / "memory.current")
     if limit and used and limit.isdecimal() and used.isdecimal():
@@ -91,7 +67,7 @@ def available_bytes() -> int | None:
 
 
 def caches() -> Iterator[Cache]:
-    """The caches for data from level 1 on, as far as the CPUs that may be used share in them."""
+    """Yields the data caches that the usable CPUs share, from level 1 on."""
     if sys.platform == "darwin":
         yield from _caches_of_a_mac()
         return
@@ -105,12 +81,12 @@ def caches() -> Iterator[Cache]:
                 found.setdefault(int(words), {})[shared] = size
     for level in sorted(found):
         sizes = found[level].values()
-        # Where cores differ, the largest cache: what bounds the rest from above.
+        # If cores differ, the largest cache, because it is an upper bound.
         yield Cache(level=level, size=max(sizes), instances=len(sizes))
 
 
 def _size(text: str | None) -> int:
-    """Bytes of a size as /sys writes it, such as `32K`; 0 where it says nothing."""
+    """Returns the bytes of a size as /sys writes it, such as `32K`; 0 if it is missing."""
     match = re.fullmatch(r"(\d{1,12})([KMG]?)", text or "", re.ASCII)
     return int(match[1]) << {"": 0, "K": 10, "M": 20, "G": 30}[match[2]] if match else 0
 
@@ -139,27 +115,9 @@ def _sysctl(name: str) -> int:
     return int(done.stdout) if done.stdout.strip().isdecimal() else 0
 
 
-def _cpu_facts() -> dict[str, str]:
-    """The first processor in /proc/cpuinfo: name to value."""
-    text = _text(Path("/proc/cpuinfo")) or ""
-    first = text.split("\n\n", 1)[0]
-    pairs = (line.partition(":") for line in first.splitlines())
-    return {name.strip(): value.strip() for name, _, value in pairs}
-
-
-def _features(facts: dict[str, str]) -> tuple[str, ...]:
-    flags = (facts.get("flags") or facts.get("Features") or "").split()
-    return tuple(sorted({flag for flag in flags if _FEATURES.fullmatch(flag)}))
-
-
-def _physical_cores() -> int | None:
-    cores = {_text(path) for path in _CPUS.glob("cpu[0-9]*/topology/core_cpus_list")} - {None}
-    return len(cores) or None
-
-
-def _max_mhz() -> float | None:
-    khz = _text(_CPUS / "cpu0/cpufreq/cpuinfo_max_freq")
-    return int(khz) / 1000 if khz and khz.isdecimal() else None
+def _cpu_name() -> str | None:
+    match = re.search(r"^model name\s*:\s*(.+)$", _text(Path("/proc/cpuinfo")) or "", re.MULTILINE)
+    return match[1].strip() if match else None
 
 
 def _memory(name: str) -> int | None:
@@ -172,7 +130,7 @@ def _memory(name: str) -> int | None:
 
 
 def _text(path: Path) -> str | None:
-    """What one of the system's files says; None where it is not there."""
+    """Returns the contents of one of the system's files; None if it can't be read."""
     try:
         return path.read_text(encoding="utf-8", errors="replace").strip()
     except OSError:

@@ -1,57 +1,33 @@
-"""The records of a machine's profile: what was measured, on what, and how well it is known."""
+"""The records of a machine's profile: what was measured, on what, and how certain it is."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 import math
-import re
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
+from typing import Any
 
 SCHEMA = "systems-grader/runtime/machine/v1"
 DEVICES = ("cpu", "cuda")
 
-# Names are families with a point between the words; a family has one unit, but for the exceptions.
-_UNITS = {
-    "matmul": "FLOP/s",
-    "memory": "B/s",
-    "cache": "B/s",
-    "sweep": "B/s",
-    "transfer": "B/s",
-    "call": "s",
-    "dispatch": "s",
-    "launch": "s",
-    "process": "s",
-    "thread": "s",
-    "loopback": "s",
-    "allreduce": "s",
-    "scaling": "1",
-}
-_EXCEPTIONS = {
-    "matmul.int8": "op/s",
-    "loopback.bandwidth": "B/s",
-    "allreduce.bandwidth": "B/s",
-}
-_NAME = re.compile(r"[a-z0-9]+(\.[A-Za-z0-9-]+)+")
-
 
 def unit_of(name: str) -> str:
-    """The unit of the figure *name*. Raises ValueError when no figure is called that.
+    """Returns the unit of the figure *name*.
 
-    >>> unit_of("matmul.fp32"), unit_of("process.fork")
-    ('FLOP/s', 's')
+    >>> unit_of("matmul.fp32"), unit_of("memory.read"), unit_of("launch.enqueue")
+    ('FLOP/s', 'B/s', 's')
     """
-    family = name.partition(".")[0]
-    if family not in _UNITS or not _NAME.fullmatch(name) or len(name) > 60:
-        raise ValueError(f"there is no figure called '{name[:60]}'")
-    return _EXCEPTIONS.get(name, _UNITS[family])
+    if name == "matmul.int8":
+        return "op/s"
+    return {"matmul": "FLOP/s", "memory": "B/s"}.get(name.partition(".")[0], "s")
 
 
-def in_words(size: int) -> str:
-    """Bytes by powers of 1024.
+def format_bytes(size: int) -> str:
+    """Returns a number of bytes in powers of 1024.
 
-    >>> in_words(16 << 10), in_words(3 << 29), in_words(100)
+    >>> format_bytes(16 << 10), format_bytes(3 << 29), format_bytes(100)
     ('16 KiB', '1.5 GiB', '100 B')
     """
     for unit, bits in (("GiB", 30), ("MiB", 20), ("KiB", 10)):
@@ -62,47 +38,42 @@ def in_words(size: int) -> str:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Figure:
-    """One measured number: the median of `count` samples, and how far it can be trusted.
+    """One measured number: the median of `count` samples, and how certain it is.
 
-    Raises ValueError when the numbers contradict each other.
+    Raises ValueError if the numbers contradict each other.
     """
 
     name: str
     """Such as `matmul.fp32`; unique together with device, threads and working set."""
     device: str = "cpu"
     threads: int | None = None
-    """Threads that worked at the same time; None where the question has no meaning."""
+    """Threads that worked at the same time; None if threads do not apply."""
     working_set: int | None = None
-    """Bytes that were touched again and again; None where the question has no meaning."""
+    """Bytes that were touched repeatedly; None if memory does not matter."""
     unit: str
     median: float
     low: float
     """Lower end of the 95% interval of the median."""
     high: float
     q1: float
-    """A quarter of the samples are lower."""
+    """First quartile of the samples."""
     q3: float
     best: float
-    """The fastest sample: what other load on the machine has disturbed least."""
+    """The fastest sample, which other programs have disturbed least."""
     count: int
-    """Samples, the warm-up left out; each may be the mean of many calls."""
+    """Samples, without the warm-up; each may be the mean of many calls."""
     settled: bool
     """Whether the interval was narrow enough before the time for this figure was used up."""
     how: str
     """How it was measured, in one sentence."""
 
     def __post_init__(self) -> None:
-        for name, low, value in (
-            ("threads", 1, self.threads),
-            ("working_set", 1, self.working_set),
-            ("count", 1, self.count),
-        ):
-            if value is not None and value < low:
-                raise ValueError(f"{name} is {value}, which is less than {low}")
+        for name in ("threads", "working_set", "count"):
+            value = getattr(self, name)
+            if value is not None and value < 1:
+                raise ValueError(f"{name} is {value}, but must be at least 1")
         if self.device not in DEVICES:
-            raise ValueError(f"device is '{self.device[:20]}', which is none of cpu, cuda")
-        if self.unit != unit_of(self.name):
-            raise ValueError(f"the unit of {self.name} is {unit_of(self.name)}")
+            raise ValueError(f"device is '{self.device[:20]}', but must be cpu or cuda")
         for name in ("median", "low", "high", "q1", "q3", "best"):
             value = getattr(self, name)
             if not (math.isfinite(value) and value > 0):
@@ -124,19 +95,19 @@ class Figure:
 
     @property
     def key(self) -> tuple[str, str, int | None, int | None]:
-        """What no two figures of a profile share."""
+        """Device, name, threads and working set, which identify a figure in its profile."""
         return self.device, self.name, self.threads, self.working_set
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cache:
-    """One level of the processor's caches for data."""
+    """One level of the processor's data caches."""
 
     level: int
     size: int
     """Bytes of one instance."""
     instances: int = 1
-    """How many of them the usable CPUs have among them."""
+    """Instances that the usable CPUs share."""
 
     @property
     def total(self) -> int:
@@ -146,36 +117,27 @@ class Cache:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Hardware:
-    """The machine; None and empty where the system does not say."""
+    """The machine; None and empty if the system does not tell."""
 
     cpu: str
-    """The processor's own name."""
+    """The processor's name."""
     architecture: str
     """Such as `x86_64`."""
     logical_cpus: int
     usable_cpus: int
-    """CPUs that this process may use at a time, by affinity and by the quota of its cgroup."""
-    physical_cores: int | None = None
-    numa_nodes: int | None = None
-    features: tuple[str, ...] = ()
-    """Vector and matrix instructions, such as `avx512f`."""
+    """CPUs that this process may use, by its affinity and the quota of its cgroup."""
     caches: tuple[Cache, ...] = ()
     """From level 1 on."""
     memory_bytes: int | None = None
     available_bytes: int | None = None
-    """Memory that could be had when the measuring began."""
-    governor: str | None = None
-    """Of the clock frequency, such as `performance`."""
-    max_mhz: float | None = None
-    virtual: bool | None = None
-    """Whether the processor says that it runs under a hypervisor."""
+    """Memory that was available when measuring began."""
     load: float | None = None
-    """Processes that wanted a CPU just before: the one-minute load average."""
+    """The one-minute load average before measuring."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Software:
-    """What the figures were measured with."""
+    """The software that was measured with."""
 
     system: str
     """Such as `Linux`."""
@@ -185,12 +147,6 @@ class Software:
     grader: str
     numpy: str | None = None
     torch: str | None = None
-    blas: str | None = None
-    """What multiplied the matrices."""
-    torch_threads: int | None = None
-    """As torch chose them before it was told."""
-    variables: Mapping[str, str] = field(default_factory=dict)
-    """Environment variables that set numbers of threads, where they are set."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -201,15 +157,9 @@ class Gpu:
     capability: str
     """Compute capability, such as `9.0`."""
     memory_bytes: int
-    multiprocessors: int
     l2_bytes: int | None = None
-    driver: str | None = None
     cuda: str | None = None
     """The CUDA version that torch was built for."""
-    clocks_idle: Mapping[str, float] = field(default_factory=dict)
-    """What `nvidia-smi` said before: MHz, W and degrees Celsius by its own names."""
-    clocks_busy: Mapping[str, float] = field(default_factory=dict)
-    """The same during matrix products."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -219,19 +169,19 @@ class LeftOut:
     what: str
     why: str
     fix: str = ""
-    """How to get it; empty where nothing helps."""
+    """How to get it; empty if nothing helps."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MachineProfile:
-    """What one machine was measured to do. Raises ValueError when two figures share a key."""
+    """The measurements of one machine. Raises ValueError if two figures have the same key."""
 
     taken: str
-    """When, ISO 8601 UTC."""
+    """When, in ISO 8601 UTC."""
     seconds: float
-    """How long the measuring took."""
+    """How long measuring took."""
     device: str
-    """`cpu`, or `cuda` when a GPU was measured too."""
+    """`cpu`, or `cuda` if a GPU was measured too."""
     quick: bool
     hardware: Hardware
     software: Software
@@ -243,13 +193,13 @@ class MachineProfile:
         seen: set[object] = set()
         for figure in self.figures:
             if figure.key in seen:
-                raise ValueError(f"{figure.name} is there twice")
+                raise ValueError(f"{figure.name} occurs twice")
             seen.add(figure.key)
 
     @property
     def id(self) -> str:
         """The first 16 hex digits of the SHA-256 of the profile's canonical JSON."""
-        return hashlib.sha256(_canonical(_data(self)).encode()).hexdigest()[:16]
+        return digest(asdict(self))
 
     def find(
         self,
@@ -259,7 +209,7 @@ class MachineProfile:
         threads: int | None = None,
         working_set: int | None = None,
     ) -> Figure | None:
-        """The first figure of that name; None for threads and working set means any."""
+        """Returns the first figure of that name; None for threads and working set means any."""
         for figure in self.figures:
             if (
                 (figure.name, figure.device) == (name, device)
@@ -270,22 +220,18 @@ class MachineProfile:
         return None
 
     def to_json(self) -> str:
-        """The profile as JSON for a file, with its id; `from_json` reads it back."""
-        data = {"schema": SCHEMA, "id": self.id, **_data(self)}
+        """Returns the profile as JSON for a file, with its id; `from_json` reads it."""
+        data = {"schema": SCHEMA, "id": self.id, **asdict(self)}
         return json.dumps(data, indent=2, ensure_ascii=False, allow_nan=False) + "\n"
 
 
-def _data(profile: MachineProfile) -> dict[str, object]:
-    data = asdict(profile)
-    data["hardware"]["features"] = list(profile.hardware.features)
-    return data
-
-
-def _canonical(data: dict[str, object]) -> str:
-    return json.dumps(
+def digest(data: Mapping[str, Any]) -> str:
+    """Returns the id of a profile's *data*, which are its fields without schema and id."""
+    text = json.dumps(
         {"schema": SCHEMA, **data},
         sort_keys=True,
         separators=(",", ":"),
         ensure_ascii=False,
         allow_nan=False,
     )
+    return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()[:16]
