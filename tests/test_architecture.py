@@ -34,7 +34,7 @@ MAY_IMPORT: dict[str, set[str]] = {
     "bank": {"expressions", "kinds"},
     "draw": {"expressions", "kinds"},
     "gradebook": set(),
-    "release": {"bank", "draw", "gradebook", "kinds", "notebook"},
+    "release": {"bank", "draw", "gradebook", "kinds", "notebook", "text"},
     "collect": {"notebook"},
     "runtime": {"kinds", "notebook"},
     "report": {"text"},

@@ -27,7 +27,7 @@ from grader.gradebook import (
     evidence_from_json,
     evidence_to_json,
 )
-from grader.gradebook.bounds import bounded
+from grader.gradebook.bounds import limit_size
 from grader.gradebook.opening import open_file
 from grader.model import (
     Answer,
@@ -393,20 +393,20 @@ class TestBounds:
         return some_evidence(answers=answers, cells=cells, **changes)
 
     def test_what_fits_is_kept_as_it_is(self):
-        assert bounded(self.huge()) == (self.huge(), evidence_to_json(self.huge()))
+        assert limit_size(self.huge()) == (self.huge(), evidence_to_json(self.huge()))
 
     def test_what_was_printed_goes_first(self):
-        kept, data = bounded(self.huge(), 170_000)
+        kept, data = limit_size(self.huge(), 170_000)
         assert [cell.output for cell in kept.cells] == [""] * 10
         assert kept.answers == self.huge().answers
         assert evidence_from_json(data) == kept
 
     def test_then_the_largest_answers_go_and_say_so(self):
-        kept, data = bounded(self.huge(), 80_000)
+        kept, data = limit_size(self.huge(), 80_000)
         assert kept.answers["q1"].absent == "the value of q1 is too large to be stored"
         assert kept.answers["q3"] == self.huge().answers["q3"]
         assert len(data) <= 80_000
-        kept, data = bounded(self.huge(), 5_000)
+        kept, data = limit_size(self.huge(), 5_000)
         assert [name for name, a in kept.answers.items() if a.raw is None] == ["q1", "q3"]
         assert len(data) <= 5_000
 
@@ -580,15 +580,15 @@ class TestGrades:
 
     def test_a_grade_settles_the_file_it_is_of_unless_all_of_it_is_open(self, book):
         waits = a_mark("q2_why", None, verdict=Verdict.UNSETTLED)
-        assert not book.settled("ada", SHA)
+        assert not book.settled_marks("ada", SHA)
         book.put_grades([a_grade(marks=[waits])], why="our fault")
-        assert not book.settled("ada", SHA)
+        assert not book.settled_marks("ada", SHA)
         book.put_grades([a_grade(marks=[a_mark(), waits])], why="again")
-        assert book.settled("ada", SHA) == {a_mark().name}
-        assert not book.settled("ada", "b" * 64)
-        assert not book.settled("bob", SHA)
+        assert book.settled_marks("ada", SHA) == {a_mark().name}
+        assert not book.settled_marks("ada", "b" * 64)
+        assert not book.settled_marks("bob", SHA)
         book.put_grades([a_grade(submission_sha256="b" * 64)], why="a newer file")
-        assert not book.settled("ada", SHA)
+        assert not book.settled_marks("ada", SHA)
 
     def test_points_that_are_not_finite_never_get_in(self, book):
         with pytest.raises(GraderError, match="can't store this"):

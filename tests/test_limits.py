@@ -14,7 +14,7 @@ import pytest
 from grader.collect import BEST, collect
 from grader.collect.assignment import collect_assignment
 from grader.errors import SubmissionError
-from grader.gradebook.bounds import bounded
+from grader.gradebook.bounds import limit_size
 from grader.gradebook.evidence import evidence_from_json, evidence_to_json
 from grader.grading.score import has_fault, score
 from grader.integrations.gradescope import notebooks
@@ -151,12 +151,12 @@ def test_evidence_cut_short_opens_the_marks_that_lose_points_and_no_others() -> 
 
 def test_an_answer_too_large_to_be_kept_is_left_open() -> None:
     found = evidence(share="1" * 9_000, time="1.75 ms", fits="A")
-    kept, data = bounded(found, most=4_000)
+    kept, data = limit_size(found, most=4_000)
     assert evidence_from_json(data) == kept
     marks = {mark.part: mark for mark in score(a_paper(), kept).marks}
     assert is_open(marks["share"])
     assert marks["time"].points == 4
-    whole, _ = bounded(found)
+    whole, _ = limit_size(found)
     assert next(iter(score(a_paper(), whole).marks)).points is None  # beyond what is read, too
 
 

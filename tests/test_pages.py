@@ -14,7 +14,7 @@ import pytest
 from grader.grading.tally import tally
 from grader.model import Outcome
 from grader.model.result import EvidenceSummary
-from grader.report import class_page, feedback_page, summarise
+from grader.report import class_page, feedback_page, summarize
 from tests.builders_report import (
     TEMPLATES,
     a_class,
@@ -87,7 +87,7 @@ def pages() -> dict[str, str]:
         for n, row in enumerate(rows)
         if row.grade
     }
-    summary = summarise(
+    summary = summarize(
         rows,
         exam="midterm",
         title="Midterm: machine-learning systems",

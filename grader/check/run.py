@@ -110,7 +110,7 @@ def check(path: Path, limits: Limits) -> Checked:
             fix="check that it is the notebook of your exam",
         )
     evidence = _run(data, path, known.sheets, limits)
-    stopped = tuple(_stopped(evidence, notebook))
+    stopped = tuple(_failed_cells(evidence, notebook))
     return Checked(
         lines=tuple(
             line_of(name, sheet, evidence.answers.get(name)) for name, sheet in known.sheets.items()
@@ -248,7 +248,7 @@ def _read(name: str, kind: Kind, sheet: Sheet, raw: Raw) -> Line:
     )
 
 
-def _stopped(evidence: Evidence, notebook: Notebook) -> Iterator[Stopped]:
+def _failed_cells(evidence: Evidence, notebook: Notebook) -> Iterator[Stopped]:
     for number, cell in enumerate(evidence.cells, start=1):
         if cell.failed:
             yield Stopped(

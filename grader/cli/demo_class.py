@@ -147,7 +147,7 @@ def _half_finished(sheet: Sheet) -> bytes:
     return sheet.notebook({n: sheet.right[n] for n in names[: len(names) // 2]})
 
 
-def _scaled(factor: float) -> Habit:
+def _scale(factor: float) -> Habit:
     """A student who has the numbers right and the unit wrong."""
 
     def habit(sheet: Sheet) -> bytes:
@@ -186,7 +186,7 @@ def _unreadable(sheet: Sheet) -> bytes:
     return sheet.notebook(answers)
 
 
-def _inserted(sheet: Sheet, source: str) -> bytes:
+def _insert(sheet: Sheet, source: str) -> bytes:
     """A perfect notebook with the cell *source* inserted in the middle."""
     cells = list(sheet.cells(sheet.right))
     cells.insert(len(cells) // 2, Cell(type="code", id="trouble", source=source))
@@ -201,7 +201,7 @@ def _raising(sheet: Sheet) -> bytes:
 
 
 def _endless(sheet: Sheet) -> bytes:
-    return _inserted(sheet, "while True:\n    pass")
+    return _insert(sheet, "while True:\n    pass")
 
 
 _STUBBORN = """\
@@ -215,19 +215,19 @@ while True:
 
 
 def _stubborn(sheet: Sheet) -> bytes:
-    return _inserted(sheet, _STUBBORN)
+    return _insert(sheet, _STUBBORN)
 
 
 def _dying(sheet: Sheet) -> bytes:
-    return _inserted(sheet, "import os\nos.abort()")
+    return _insert(sheet, "import os\nos.abort()")
 
 
-def _deleted(sheet: Sheet) -> bytes:
+def _delete(sheet: Sheet) -> bytes:
     cells = [c for n, c in enumerate(sheet.cells(sheet.right)) if n % 4 != 2]
     return write(cells, metadata(sheet.paper))
 
 
-def _shuffled(sheet: Sheet) -> bytes:
+def _shuffle(sheet: Sheet) -> bytes:
     cells = list(sheet.cells(sheet.right))
     sheet.dice.shuffle(cells)
     again = [replace(c, id=f"copy-{n}") for n, c in enumerate(cells[:4])]
@@ -239,7 +239,7 @@ def _not_a_notebook(_: Sheet) -> bytes:
 
 
 def _noisy(sheet: Sheet) -> bytes:
-    return _inserted(sheet, "for i in range(200_000):\n    print('step', i)")
+    return _insert(sheet, "for i in range(200_000):\n    print('step', i)")
 
 
 HABITS: tuple[tuple[str, Habit], ...] = (
@@ -249,18 +249,18 @@ HABITS: tuple[tuple[str, Habit], ...] = (
     ("many mistakes", _with_mistakes(0.55)),
     ("blank", _blank),
     ("half finished", _half_finished),
-    ("GiB for GB", _scaled(1e9 / 2**30)),
+    ("GiB for GB", _scale(1e9 / 2**30)),
     ("never-ending cell", _endless),
     ("raising cells", _raising),
     ("a few mistakes", _with_mistakes(0.15)),
     ("answers with units", _with_units),
-    ("deleted cells", _deleted),
-    ("shuffled and duplicated cells", _shuffled),
+    ("deleted cells", _delete),
+    ("shuffled and duplicated cells", _shuffle),
     ("not a notebook", _not_a_notebook),
     ("some mistakes", _with_mistakes(0.25)),
     ("unreadable answers", _unreadable),
     ("numpy scalars", _numpy),
-    ("bits for bytes", _scaled(8)),
+    ("bits for bytes", _scale(8)),
     ("a cell that ignores interrupts", _stubborn),
     ("many mistakes", _with_mistakes(0.45)),
     ("a kernel that dies", _dying),

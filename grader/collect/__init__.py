@@ -140,7 +140,7 @@ def _leave_namesakes(found: dict[str, list[Found]], roster: Roster, notices: Not
     On some platforms, users choose their names, so the newest file could be somebody else's.
     """
     for student, files in list(found.items()):
-        senders = [(entry, roster.handed(entry.name)) for entry in files] if len(files) > 1 else []
+        senders = [(entry, roster.sender(entry.name)) for entry in files] if len(files) > 1 else []
         numbers: dict[str, set[str]] = {}
         for _, by in senders:
             if by is not None:
@@ -217,7 +217,7 @@ def read_attempts(
     # The first that is not read stands for all that are older, any of which may be the exam.
     unread = [replace(one, refusal=_TOO_MANY) for one in mine[MAX_ATTEMPTS : MAX_ATTEMPTS + 1]]
     for entry in (*mine[:MAX_ATTEMPTS], *unread):
-        seen = _seen(entry, left)
+        seen = _examine(entry, left)
         left -= len(seen.data)
         if not _is_theirs(student, seen, look):
             elsewhere[entry.path] = notice("warning", entry.name, seen.refusal or "")
@@ -235,7 +235,7 @@ def read_attempts(
 
 
 @dataclass(slots=True, kw_only=True)
-class _Seen:
+class _Contents:
     """The contents of a file, as far as it can be read."""
 
     data: bytes = b""
@@ -246,9 +246,9 @@ class _Seen:
     too, no points are deducted."""
 
 
-def _seen(entry: Found, left: int) -> _Seen:
+def _examine(entry: Found, left: int) -> _Contents:
     """Reads one file if *left* is positive. Never raises, whatever the file contains."""
-    seen = _Seen(refusal=entry.refusal)
+    seen = _Contents(refusal=entry.refusal)
     if seen.refusal is None and left <= 0:
         most = f"{MAX_ATTEMPTS_BYTES / 1e6:.0f} MB"
         seen.refusal = f"not read: newer attempts already have {most} together"
@@ -262,11 +262,11 @@ def _seen(entry: Found, left: int) -> _Seen:
     except OSError as error:
         seen.trouble = f"the file can't be opened: {_reason(error)}"
     except Exception as error:  # noqa: BLE001  # untrusted bytes may trigger anything
-        seen.trouble = f"the file can't be read because of an internal error: {_named(error)}"
+        seen.trouble = f"the file can't be read because of an internal error: {_type_name(error)}"
     return seen
 
 
-def _is_theirs(student: str, seen: _Seen, look: Look | None) -> bool:
+def _is_theirs(student: str, seen: _Contents, look: Look | None) -> bool:
     """Whether the notebook can be the student's, according to *look*."""
     if seen.readable is None or look is None:
         return True
@@ -276,11 +276,13 @@ def _is_theirs(student: str, seen: _Seen, look: Look | None) -> bool:
         seen.refusal = sentence(error)
         return False
     except Exception as error:  # noqa: BLE001  # as above; identification never affects points
-        seen.trouble = f"its student can't be checked because of an internal error: {_named(error)}"
+        seen.trouble = (
+            f"its student can't be checked because of an internal error: {_type_name(error)}"
+        )
     return True
 
 
-def _fit(student: str, seen: _Seen, fit: Fit | None) -> int:
+def _fit(student: str, seen: _Contents, fit: Fit | None) -> int:
     """How well the notebook fits the exam, according to *fit*."""
     if seen.readable is None or fit is None:
         return BEST
@@ -290,7 +292,7 @@ def _fit(student: str, seen: _Seen, fit: Fit | None) -> int:
         return BEST
 
 
-def _named(error: Exception) -> str:
+def _type_name(error: Exception) -> str:
     return type(error).__name__  # its message may contain untrusted bytes, or raise
 
 

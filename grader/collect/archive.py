@@ -47,7 +47,7 @@ def _archive(path: str, _version: tuple[int, ...]) -> _Archive:
     return _Archive(path)
 
 
-def _opened(path: Path) -> _Archive:
+def _open(path: Path) -> _Archive:
     now = path.stat()
     return _archive(str(path), (now.st_dev, now.st_ino, now.st_size, now.st_mtime_ns))
 
@@ -55,7 +55,7 @@ def _opened(path: Path) -> _Archive:
 def members(path: Path, budget: Budget) -> Iterator[Thing]:
     """Everything in the zip at *path*, sorted by name; raises SetupError if it is damaged."""
     try:
-        listed = _opened(path).members
+        listed = _open(path).members
     except Exception as error:  # the library raises many kinds of exceptions
         raise SetupError(
             "the zip can't be read", where=str(path), fix="download it or create it again"
@@ -113,7 +113,7 @@ def read_member(path: Path, member: str) -> bytes:
     Raises SubmissionError if it can't be unpacked, and OSError if the zip can't be opened.
     """
     try:
-        return _opened(path).read(member)
+        return _open(path).read(member)
     except (SubmissionError, OSError):
         raise
     except Exception as error:  # as above

@@ -33,7 +33,7 @@ def walk(root: Path, budget: Budget) -> Iterator[Thing]:
             yield remark("warning", name, "not searched: the path is too long or too deep")
             continue
         try:
-            listed = sorted(_listed(folder, root, budget), key=lambda entry: entry.name)
+            listed = sorted(_scan(folder, root, budget), key=lambda entry: entry.name)
         except OSError as error:
             reason = (error.strerror or "it no longer exists").lower()
             yield remark("warning", name, f"the folder can't be opened: {reason}")
@@ -45,7 +45,7 @@ def walk(root: Path, budget: Budget) -> Iterator[Thing]:
         waiting += reversed(folders)
 
 
-def _listed(folder: Path, root: Path, budget: Budget) -> Iterator[os.DirEntry[str]]:
+def _scan(folder: Path, root: Path, budget: Budget) -> Iterator[os.DirEntry[str]]:
     with os.scandir(folder) as entries:
         for entry in entries:
             name = _name(Path(entry.path), root)

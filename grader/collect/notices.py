@@ -54,7 +54,7 @@ class Notices:
     def all(self) -> tuple[Notice, ...]:
         """The notices in order. If there are too many, warnings come first, and the last notice
         counts those omitted."""
-        kept = list(self._kept())
+        kept = list(self._candidates())
         if len(kept) < self._number or self._number > MOST:
             kept.sort(key=lambda one: one.rank)
             first = sum(one.rank[:2] == (False, 0) for one in kept)
@@ -63,7 +63,7 @@ class Notices:
             return (*(one.notice for one in kept), self._rest(kept))
         return tuple(one.notice for one in sorted(kept, key=lambda one: one.number))
 
-    def _kept(self) -> Iterator[_Said]:
+    def _candidates(self) -> Iterator[_Said]:
         for owner, levels in self._said.items():
             both = [*levels.get("warning", ()), *levels.get("info", ())]
             yield from both[: _most(owner)]

@@ -52,12 +52,12 @@ class Handed:
     """Whether the name is ambiguous: another platform or person may have produced it."""
 
 
-def handed(name: PurePosixPath) -> Handed | None:
+def find_sender(name: PurePosixPath) -> Handed | None:
     """The sender according to the first part of *name* that a platform assigned; None if none."""
-    return next((said for part in name.parts if (said := handed_as(part))), None)
+    return next((said for part in name.parts if (said := parse_sender(part))), None)
 
 
-def handed_as(part: str) -> Handed | None:
+def parse_sender(part: str) -> Handed | None:
     """The sender according to the name of a file or folder; None if no platform assigned it."""
     if len(part) > _LONGEST:
         return None

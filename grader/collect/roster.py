@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 
 from grader.collect.names import Notice, is_notebook, notice, short
-from grader.collect.platforms import Handed, People, handed_as
+from grader.collect.platforms import Handed, People, parse_sender
 from grader.model import Student
 
 _COPY = re.compile(r"^(?:Copy of )*+(.+?)(?: ?\(\d{1,3}\)| - Copy| copy)*+$", re.IGNORECASE)
@@ -67,7 +67,7 @@ class Roster:
         by = self._owner(name).by
         return by.platform if by and not by.unsure else None
 
-    def handed(self, name: PurePosixPath) -> Handed | None:
+    def sender(self, name: PurePosixPath) -> Handed | None:
         """The sender according to a platform; None if no platform assigned the name."""
         return self._owner(name).by
 
@@ -84,7 +84,7 @@ class Roster:
         for part, text in _parts(name):
             if owner := self._with_id(text):
                 return owner
-            if by := handed_as(part):
+            if by := parse_sender(part):
                 return _Owner(student=self._people.find(by), by=by)
             match = _COPY.match(text) if len(text) <= _LONGEST else None
             if match and match[1] != text and (owner := self._with_id(match[1])):

@@ -289,7 +289,7 @@ class Gradebook:
         with self._engine.begin() as connection:
             return next((grade for _, _, grade in rows.read_grades(connection, mine)), None)
 
-    def settled(self, student: str, submission_sha256: str) -> frozenset[str]:
+    def settled_marks(self, student: str, submission_sha256: str) -> frozenset[str]:
         """Returns the names of the marks that the student's current grade for this file settles.
 
         Such a mark comes from a run without failures, so a later failure should not replace it.

@@ -17,7 +17,7 @@ only a kernel that forges its messages comes close."""
 _LONGEST_ERROR = 1_000
 
 
-def bounded(evidence: Evidence, most: int = MAX_BYTES) -> tuple[Evidence, bytes]:
+def limit_size(evidence: Evidence, most: int = MAX_BYTES) -> tuple[Evidence, bytes]:
     """Returns the evidence truncated to at most *most* bytes, and its JSON.
 
     The output of cells is removed first, then the largest answers, each replaced by the reason.

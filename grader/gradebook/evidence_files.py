@@ -7,7 +7,7 @@ from pathlib import Path
 
 from grader.errors import GraderError
 from grader.files import write_whole
-from grader.gradebook.bounds import bounded
+from grader.gradebook.bounds import limit_size
 from grader.gradebook.evidence import evidence_from_json
 from grader.gradebook.plain import storable_or_none
 from grader.model import Evidence
@@ -29,7 +29,7 @@ class EvidenceFiles:
 
     def write(self, evidence: Evidence) -> tuple[Evidence, dict[str, object]]:
         """Writes the evidence to disk; returns it as stored, with the data for the table."""
-        evidence, data = bounded(evidence)
+        evidence, data = limit_size(evidence)
         digest = hashlib.sha256(data).hexdigest()
         write_whole(self.path(digest), data, durable=True)
         failed = [(n, cell) for n, cell in enumerate(evidence.cells, 1) if cell.failed]

@@ -23,7 +23,7 @@ _LITTLE = 200_000
 _OTHER = "check that no other grader is running and that you can write there"
 
 
-def explained(error: BaseException | None, file: Path) -> SetupError | None:
+def explain(error: BaseException | None, file: Path) -> SetupError | None:
     """Returns the machine's error behind *error*; None if *error* is a bug in the grader."""
     if not isinstance(error, sqlite3.DatabaseError) or isinstance(error, _BUGS):
         return None
@@ -87,6 +87,6 @@ def translator(file: Path) -> Callable[[ExceptionContext], SetupError | None]:
     """SQLAlchemy calls this for each error and raises the returned error, if any, instead."""
 
     def translate(context: ExceptionContext) -> SetupError | None:
-        return explained(context.original_exception, file)
+        return explain(context.original_exception, file)
 
     return translate

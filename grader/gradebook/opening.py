@@ -13,7 +13,7 @@ from grader.errors import SetupError
 from grader.files import private_folder
 from grader.gradebook import schema
 from grader.gradebook.derived import add_table
-from grader.gradebook.faults import explained, translator
+from grader.gradebook.faults import explain, translator
 
 
 def open_file(path: Path, *, create: bool) -> Engine:
@@ -48,7 +48,7 @@ def _version_of(engine: Engine, path: Path) -> int:
             add_table(engine)
         return _create(engine) if version is None else version
     except sqlite3.DatabaseError as error:  # from below SQLAlchemy, which has its own error handler
-        raise explained(error, path) or error from error
+        raise explain(error, path) or error from error
 
 
 def _create(engine: Engine) -> int:

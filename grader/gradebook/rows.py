@@ -59,8 +59,8 @@ def _file_chunk(connection: Connection, chunk: list[Grade], *, run: int, at: str
         return 0
     students.require(connection, heads)
     changed = [grade for grade in chunk if grade.student in heads]
-    _keep_environments(connection, changed)
-    asked = _keep_asked(connection, changed)
+    _put_environments(connection, changed)
+    asked = _put_questions(connection, changed)
     mine = t.c.student.in_(list(heads)) & t.c.current.is_(True)
     connection.execute(update(t).where(mine).values(current=False))
     numbers = connection.scalars(
@@ -68,7 +68,8 @@ def _file_chunk(connection: Connection, chunk: list[Grade], *, run: int, at: str
         [heads[grade.student] for grade in changed],
     ).all()
     lines = [
-        {"grade": number, "position": position, "asked": asked[_asked(mark)]} | _found(mark)
+        {"grade": number, "position": position, "asked": asked[_question_of(mark)]}
+        | _result_of(mark)
         for number, grade in zip(numbers, changed, strict=True)
         for position, mark in enumerate(grade.marks)
     ]
@@ -93,7 +94,7 @@ def _head(grade: Grade, *, run: int, at: str) -> dict[str, object]:
         "release": grade.release,
         "environment": digest(to_json(grade.environment)),
     }
-    marks = [[*_asked(mark), *_found(mark).values()] for mark in grade.marks]
+    marks = [[*_question_of(mark), *_result_of(mark).values()] for mark in grade.marks]
     return head | {
         "digest": digest(to_json([head, marks])),
         "run": run,
@@ -102,11 +103,11 @@ def _head(grade: Grade, *, run: int, at: str) -> dict[str, object]:
     }
 
 
-def _asked(mark: Mark) -> _Asked:
+def _question_of(mark: Mark) -> _Asked:
     return mark.problem, mark.part, mark.name, mark.kind, mark.max_points
 
 
-def _found(mark: Mark) -> dict[str, object]:
+def _result_of(mark: Mark) -> dict[str, object]:
     return {
         "points": mark.points,
         "verdict": mark.verdict.value,
@@ -116,9 +117,9 @@ def _found(mark: Mark) -> dict[str, object]:
     }
 
 
-def _keep_asked(connection: Connection, grades: list[Grade]) -> dict[_Asked, int]:
-    wanted = dict.fromkeys(_asked(mark) for grade in grades for mark in grade.marks)
-    known = _known_asked(connection)
+def _put_questions(connection: Connection, grades: list[Grade]) -> dict[_Asked, int]:
+    wanted = dict.fromkeys(_question_of(mark) for grade in grades for mark in grade.marks)
+    known = _read_questions(connection)
     new = [
         dict(zip(("problem", "part", "name", "kind", "max_points"), one, strict=True))
         for one in wanted
@@ -126,17 +127,17 @@ def _keep_asked(connection: Connection, grades: list[Grade]) -> dict[_Asked, int
     ]
     if new:
         connection.execute(insert(schema.asked), new)
-        known = _known_asked(connection)
+        known = _read_questions(connection)
     return known
 
 
-def _known_asked(connection: Connection) -> dict[_Asked, int]:
+def _read_questions(connection: Connection) -> dict[_Asked, int]:
     t = schema.asked
     query = select(t.c.number, t.c.problem, t.c.part, t.c.name, t.c.kind, t.c.max_points)
     return {(row[1], row[2], row[3], row[4], row[5]): row[0] for row in connection.execute(query)}
 
 
-def _keep_environments(connection: Connection, grades: list[Grade]) -> None:
+def _put_environments(connection: Connection, grades: list[Grade]) -> None:
     texts = {digest(text): text for text in (to_json(grade.environment) for grade in grades)}
     t = schema.environments
     known = set(connection.scalars(select(t.c.digest).where(t.c.digest.in_(list(texts)))))
@@ -192,7 +193,7 @@ def read_open_marks(connection: Connection) -> Iterator[tuple[str, Mark]]:
     """Yields student and mark for what is unsettled in the current grades, by student and
     position."""
     g, m = schema.grades.c, schema.marks.c
-    asked = {number: one for one, number in _known_asked(connection).items()}
+    asked = {number: one for one, number in _read_questions(connection).items()}
     query = (
         select(g.student, g.number, m.asked, m.points, m.verdict, m.mistake, m.answer, m.feedback)
         .join(schema.marks, g.number == m.grade)
@@ -207,7 +208,7 @@ def read_open_marks(connection: Connection) -> Iterator[tuple[str, Mark]]:
 def _assemble(
     connection: Connection, heads: Iterable[Any], lines: Iterable[Sequence[Any]]
 ) -> Iterator[tuple[int, str, Grade]]:
-    asked = {number: one for one, number in _known_asked(connection).items()}
+    asked = {number: one for one, number in _read_questions(connection).items()}
     # Equal feedback is stored once: a class of thousands repeats a few hundred sentences.
     shared: dict[str, str] = {}
     environments: dict[str, dict[str, object]] = {}

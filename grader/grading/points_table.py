@@ -10,7 +10,7 @@ from pathlib import Path
 from grader.errors import Location, SpecError, SpecErrors
 from grader.registry import nearest
 from grader.text.csv_table import table_rows
-from grader.text.spreadsheet import unguarded
+from grader.text.spreadsheet import unescape
 
 COLUMNS = ("student", "answer", "points", "why", "max_points", "submission", "text", "rubric")
 """Columns of the table from `grader mark --table`; only the first three are required."""
@@ -74,9 +74,9 @@ def _row(cells: Mapping[str, str], where: Location) -> PointsRow | None:
         raise SpecError(what, where=where, fix="write a number of at least 0, such as 1.5")
     return PointsRow(
         where=where,
-        student=unguarded(cells.get("student", "")),
-        answer=unguarded(cells.get("answer", "")),
+        student=unescape(cells.get("student", "")),
+        answer=unescape(cells.get("answer", "")),
         points=points,
-        why=unguarded(cells.get("why", "")),
+        why=unescape(cells.get("why", "")),
         submission=cells.get("submission", ""),
     )

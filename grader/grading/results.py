@@ -28,7 +28,7 @@ from grader.release.papers import SEATS
 from grader.report import (
     ClassSummary,
     file_name,
-    summarise,
+    summarize,
     write_class_report,
     write_csv,
     write_feedback,
@@ -148,7 +148,7 @@ def _write_student(out: Path, row: Row, graded: Graded, bank: Bank, published: b
 def _summarised(
     book: Gradebook, graded: Graded, rows: Iterable[Row], published: bool
 ) -> ClassSummary:
-    return summarise(
+    return summarize(
         rows,
         exam=graded.exam,
         title=graded.title,

@@ -272,7 +272,7 @@ class _Filing:
 
 def loses(book: Gradebook, new: Grade) -> bool:
     """Returns whether a mark is open in *new* that an earlier run settled for this very file."""
-    settled = book.settled(new.student, new.submission_sha256 or "")
+    settled = book.settled_marks(new.student, new.submission_sha256 or "")
     return any(mark.points is None and mark.name in settled for mark in new.marks)
 
 

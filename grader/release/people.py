@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import re
 from collections.abc import Mapping
 from pathlib import Path
@@ -11,6 +9,7 @@ from pathlib import Path
 from grader.errors import Location, SpecError
 from grader.model import Student
 from grader.model.people import Numbers
+from grader.text.csv_table import table_rows
 
 _NUMBER = ("id", "identifier", "number", "canvas user id", "user id")
 _STUDENT = (
@@ -27,22 +26,9 @@ def load_numbers(path: Path, known: Mapping[str, Student]) -> Numbers:
     table with a column `number` and one with the students' ids, e-mail addresses or names; its
     columns tell which. Raises SpecError if it is none of these.
     """
-    try:
-        text = path.read_text(encoding="utf-8-sig")
-    except OSError as error:
-        raise SpecError(
-            f"can't read the file: {error.strerror}",
-            where=Location(str(path)),
-            fix="check the path and its permissions",
-        ) from None
-    except UnicodeDecodeError:
-        raise SpecError(
-            "the file is not UTF-8", where=Location(str(path)), fix="save it as 'CSV UTF-8'"
-        ) from None
-    first = text.split("\n", 1)[0]
-    delimiter = ";" if first.count(";") > first.count(",") else ","
-    rows = list(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter))
-    header = [cell.strip().casefold() for cell in rows[0]] if rows else []
+    (_, first), *rest = table_rows(path, "the file", fix="check the path and its permissions")
+    header = [cell.strip().casefold() for cell in first]
+    rows = [row for _, row in rest]
     number = next((header.index(name) for name in _NUMBER if name in header), None)
     columns = [header.index(n) for n in _STUDENT if n in header and header.index(n) != number]
     if number is None or not columns:
@@ -51,8 +37,8 @@ def load_numbers(path: Path, known: Mapping[str, Student]) -> Numbers:
             where=Location(str(path), 1),
             fix="use Canvas's gradebook, Moodle's worksheet, or columns 'number' and 'student'",
         )
-    found = _numbers(rows[1:], number, columns, _ways(known))
-    return Numbers(students=found, platform=_platform(header, number, rows[1:]), file=str(path))
+    found = _numbers(rows, number, columns, _ways(known))
+    return Numbers(students=found, platform=_platform(header, number, rows), file=str(path))
 
 
 def _platform(header: list[str], number: int, rows: list[list[str]]) -> str:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Callable, Container, Iterable
 from pathlib import Path
-from typing import Any
 
 from grader.errors import Location, SpecError, SpecErrors
 from grader.model import SAMPLE, Student
 from grader.registry import nearest
+from grader.text.csv_table import parse_rows, table_rows
 
 # The names of these columns in rosters exported by common systems.
 _COLUMNS = {
@@ -35,49 +33,30 @@ MAX_ID = 100
 def load_roster(path: Path, skipped: Callable[[str], None] = lambda _: None) -> tuple[Student, ...]:
     """The students in the CSV file at *path*, in its order; raises SpecError or SpecErrors.
 
-    The file is separated by commas or semicolons. The first row names the columns; only `id` is
+    Commas, semicolons, or tabs separate the columns. The first row names them; only `id` is
     required. Students with the same `version` share their numbers. Rows whose `role` is staff are
     skipped, and *skipped* is called with a description of each.
     """
-    try:
-        text = path.read_text(encoding="utf-8-sig", errors="strict")
-    except OSError as error:
-        raise SpecError(
-            f"can't read the roster: {error.strerror}",
-            where=Location(str(path)),
-            fix="check the path and its permissions",
-        ) from None
-    except UnicodeDecodeError:
-        raise SpecError(
-            "the roster is not UTF-8", where=Location(str(path)), fix="save it as 'CSV UTF-8'"
-        ) from None
-    return parse_roster(text, str(path), skipped)
+    fix = "check the path and its permissions"
+    return _read(table_rows(path, "the roster", fix=fix), str(path), skipped)
 
 
 def parse_roster(
     text: str, file: str, skipped: Callable[[str], None] = lambda _: None
 ) -> tuple[Student, ...]:
     """The students in the CSV *text* of *file*, as `load_roster` returns them."""
-    first = text.split("\n", 1)[0]
-    delimiter = ";" if first.count(";") > first.count(",") else ","
-    # Strict, since an unclosed quote would put all following lines into one cell.
-    rows = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
-    try:
-        return _read(rows, file, skipped)
-    except csv.Error as error:
-        where = Location(file, rows.line_num)
-        raise SpecError(f"not CSV: {error}", where=where, fix="save it as CSV again") from None
+    return _read(parse_rows(text, file), file, skipped)
 
 
-def _read(rows: Any, file: str, skipped: Callable[[str], None]) -> tuple[Student, ...]:
-    columns = _columns(next(rows, []), file)
+def _read(
+    rows: list[tuple[int, list[str]]], file: str, skipped: Callable[[str], None]
+) -> tuple[Student, ...]:
+    columns = _columns(rows[0][1], file)
     students: dict[str, Student] = {}
     folded: dict[str, str] = {}
     errors: list[SpecError] = []
-    for row in rows:
-        if not any(cell.strip() for cell in row):
-            continue
-        where = Location(file, rows.line_num)
+    for line, row in rows[1:]:
+        where = Location(file, line)
         cells = {k: row[i].strip() for k, i in columns.items() if i < len(row)}
         role, first, last = (cells.pop(name, "") for name in ("role", "first", "last"))
         student = Student(**{"id": "", "name": f"{first} {last}".strip(), **cells})

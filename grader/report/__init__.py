@@ -9,7 +9,7 @@ from grader.files import write_whole
 from grader.model.result import Feedback, Row
 from grader.report.names import file_name
 from grader.report.pages import class_page, feedback_page
-from grader.report.summary import ClassSummary, summarise
+from grader.report.summary import ClassSummary, summarize
 from grader.report.tables import grade_json, grades_csv
 
 __all__ = [
@@ -19,7 +19,7 @@ __all__ = [
     "file_name",
     "grade_json",
     "grades_csv",
-    "summarise",
+    "summarize",
     "write_class_report",
     "write_csv",
     "write_feedback",

@@ -12,9 +12,9 @@ _QUESTION = re.compile(r"q(\d+)_")
 
 
 def file_name(student: str, ending: str = "") -> str:
-    """The name of the student's file, as readable as it can be.
+    """Returns the name of the student's file, which is as readable as possible.
 
-    Different ids have different names, and none is refused.
+    Different ids have different names, and every id has one.
 
     >>> file_name("ada", ".json"), file_name("../etc/passwd", ".json")
     ('ada.json', '%2E.%2Fetc%2Fpasswd.json')
@@ -36,7 +36,7 @@ def file_name(student: str, ending: str = "") -> str:
 
 
 def question_number(mark: str) -> int:
-    """The number of the problem that the name of a mark tells; 0 when it tells none.
+    """Returns the number of the problem in the name of a mark; 0 if there is none.
 
     >>> question_number("q12_per_gpu"), question_number("bonus")
     (12, 0)

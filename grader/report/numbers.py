@@ -2,37 +2,26 @@
 
 from __future__ import annotations
 
-import math
+import statistics
 from collections.abc import Sequence
 
 
-def mean(numbers: Sequence[float]) -> float | None:
-    """Returns the arithmetic mean; None if there are no numbers."""
-    return math.fsum(numbers) / len(numbers) if numbers else None
+def quartiles(numbers: Sequence[float]) -> tuple[float, float, float] | None:
+    """Returns lower quartile, median and upper quartile; None if there are no numbers.
 
-
-def quartiles(ordered: Sequence[float]) -> tuple[float, float, float] | None:
-    """Lower quartile, median and upper quartile of sorted numbers; None of nothing.
-
-    Between two numbers it goes in a straight line, as spreadsheets do.
+    Between two numbers, they are interpolated linearly, as in spreadsheets.
 
     >>> quartiles([1, 2, 3, 4])
     (1.75, 2.5, 3.25)
     """
-    if not ordered:
-        return None
-    return _quantile(ordered, 0.25), _quantile(ordered, 0.5), _quantile(ordered, 0.75)
-
-
-def _quantile(ordered: Sequence[float], share: float) -> float:
-    place = share * (len(ordered) - 1)
-    below = math.floor(place)
-    above = min(below + 1, len(ordered) - 1)
-    return ordered[below] + (place - below) * (ordered[above] - ordered[below])
+    if len(numbers) < 2:
+        return (numbers[0], numbers[0], numbers[0]) if numbers else None
+    low, median, high = statistics.quantiles(numbers, n=4, method="inclusive")
+    return low, median, high
 
 
 def histogram(shares: Sequence[float], bins: int) -> tuple[int, ...]:
-    """How many shares lie in each of *bins* equal parts from 0 to 1; 1 is in the last.
+    """Returns the number of shares in each of *bins* equal parts from 0 to 1; 1 is in the last.
 
     >>> histogram([0, 0.5, 0.99, 1], 2)
     (1, 3)
@@ -49,9 +38,4 @@ def correlation(xs: Sequence[float], ys: Sequence[float]) -> float | None:
     # Equal shares may differ in the last digits due to the order of summation.
     if len(xs) < 3 or max(xs) - min(xs) < 1e-9 or max(ys) - min(ys) < 1e-9:
         return None
-    x_mean, y_mean = math.fsum(xs) / len(xs), math.fsum(ys) / len(ys)
-    x_off = [x - x_mean for x in xs]
-    y_off = [y - y_mean for y in ys]
-    together = math.fsum(x * y for x, y in zip(x_off, y_off, strict=True))
-    spread = math.sqrt(math.fsum(x * x for x in x_off) * math.fsum(y * y for y in y_off))
-    return max(-1.0, min(1.0, together / spread))
+    return max(-1.0, min(1.0, statistics.correlation(xs, ys)))

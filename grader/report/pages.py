@@ -85,7 +85,7 @@ def coefficient(number: float | None) -> str:
 
 
 def seconds(number: float) -> str:
-    """A time as people say it.
+    """Returns a time with a unit.
 
     >>> seconds(0.25), seconds(12.34), seconds(312)
     ('0.25 s', '12.3 s', '5 min 12 s')
@@ -99,7 +99,7 @@ def seconds(number: float) -> str:
 
 
 def letter(place: int) -> str:
-    """The letter of a part within its problem, counted from 1; numbers once there are no more.
+    """Returns the letter of a part within its problem, counted from 1; after z, the number.
 
     >>> letter(1), letter(26), letter(27)
     ('a', 'z', '27')

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import math
+import statistics
 from array import array
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -11,7 +12,7 @@ from dataclasses import dataclass, field
 from grader.model import Mark, Outcome, Verdict
 from grader.model.result import EvidenceSummary, Row, Standing
 from grader.report.names import question_number
-from grader.report.numbers import correlation, histogram, mean, quartiles
+from grader.report.numbers import correlation, histogram, quartiles
 
 _SLOWEST = 10
 _FAILED = 50
@@ -129,7 +130,7 @@ class ClassSummary:
     published: bool
     totals: Totals
     sections: tuple[SectionLine, ...]
-    """None unless the roster has sections."""
+    """Empty unless the roster has sections."""
     parts: tuple[PartLine, ...]
     run_seconds: tuple[float, float] | None
     """The median and the sum of the notebooks' running times."""
@@ -142,7 +143,7 @@ class ClassSummary:
     students: tuple[StudentLine, ...]
 
 
-def summarise(
+def summarize(
     rows: Iterable[Row],
     *,
     exam: str,
@@ -174,8 +175,7 @@ def summarise(
         if sha in owners
     ]
     failed = sorted((line for line in runs if _failed(line.run)), key=_how_bad)
-    seconds = sorted(line.run.seconds for line in runs)
-    quarters = quartiles(seconds)
+    seconds = [line.run.seconds for line in runs]
     return ClassSummary(
         exam=exam,
         title=title,
@@ -185,7 +185,7 @@ def summarise(
         totals=_totals(students),
         sections=tuple(_sections(students)),
         parts=tuple(part.line() for part in sorted(parts.values(), key=_Part.place)),
-        run_seconds=(quarters[1], sum(seconds)) if quarters else None,
+        run_seconds=(statistics.median(seconds), sum(seconds)) if seconds else None,
         slowest=tuple(sorted(runs, key=lambda line: (-line.run.seconds, line.students))[:_SLOWEST]),
         failed=tuple(failed[:_FAILED]),
         failed_count=len(failed),
@@ -231,7 +231,7 @@ def _totals(students: Sequence[StudentLine]) -> Totals:
         open_totals=len(unfinished),
         open_marks=sum(line.unsettled for line in unfinished),
         max_score=worth.pop() if len(worth) == 1 else None,
-        mean=mean(shares),
+        mean=statistics.fmean(shares) if shares else None,
         quartiles=quartiles(shares),
         lowest=shares[0] if shares else None,
         highest=shares[-1] if shares else None,
@@ -325,7 +325,7 @@ class _Part:
             students=students,
             settled=settled,
             share_correct=correct / settled if settled else None,
-            mean_share=mean(self.shares),
+            mean_share=statistics.fmean(self.shares) if settled else None,
             mix={one: self.mix[one] for one in Verdict if one in self.mix},
             discrimination=self.discrimination(),
             mistakes=tuple(

@@ -1,4 +1,4 @@
-"""Reading a CSV table saved from a spreadsheet."""
+"""Reads CSV tables saved from spreadsheets."""
 
 from __future__ import annotations
 
@@ -28,6 +28,11 @@ def table_rows(path: Path, what: str, *, fix: str) -> list[tuple[int, list[str]]
         raise SpecError(
             f"{what} is not UTF-8", where=Location(str(path)), fix="save it as 'CSV UTF-8'"
         ) from None
+    return parse_rows(text, str(path))
+
+
+def parse_rows(text: str, file: str) -> list[tuple[int, list[str]]]:
+    """Returns the rows of the CSV *text* of *file*, as `table_rows` does."""
     first = text.split("\n", 1)[0]
     delimiter = max(",;\t", key=first.count)
     # Strict, because an unclosed quote would put all lines below it into one cell.
@@ -37,7 +42,7 @@ def table_rows(path: Path, what: str, *, fix: str) -> list[tuple[int, list[str]]
         found.append((1, next(rows, [])))
         found.extend((rows.line_num, row) for row in rows if any(map(str.strip, row)))
     except csv.Error as error:
-        where = Location(str(path), rows.line_num)
+        where = Location(file, rows.line_num)
         fix = "check the quotes in this line and the lines above, and save the file as CSV again"
         raise SpecError(f"not CSV: {error}", where=where, fix=fix) from None
     return found

@@ -76,7 +76,7 @@ def _author() -> MarkdownIt:
 @lru_cache(maxsize=1)
 def _typeset() -> MarkdownIt:
     parser = _parser(
-        "commonmark", enable=("table", "strikethrough"), disable=("image",), math=_delimited
+        "commonmark", enable=("table", "strikethrough"), disable=("image",), math=_source_formula
     )
     parser.add_render_rule("table_open", lambda *_: "<table>\n")
     parser.add_render_rule("table_close", lambda *_: "</table>\n")
@@ -121,7 +121,7 @@ def _math(latex: str, options: Mapping[str, bool]) -> str:
     return formula(latex, block=options["display_mode"])
 
 
-def _delimited(latex: str, options: Mapping[str, bool]) -> str:
+def _source_formula(latex: str, options: Mapping[str, bool]) -> str:
     start, end = (r"\[", r"\]") if options["display_mode"] else (r"\(", r"\)")
     return f"{start}{escape(latex.strip())}{end}"
 

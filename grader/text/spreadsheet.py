@@ -1,4 +1,4 @@
-"""Cells for spreadsheets: quoted where necessary, never executed as formulas."""
+"""Cells for spreadsheets: quote where necessary, never executed as formulas."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
 
 
 # Not the csv module: with plain line ends, it does not quote a carriage return.
-def quoted(cell: str) -> str:
-    """*cell* as it stands between commas.
+def quote(cell: str) -> str:
+    """Returns *cell* as CSV, with quotes if necessary.
 
-    >>> quoted('a "b", c')
+    >>> quote('a "b", c')
     '"a ""b"", c"'
     """
     if _QUOTED.search(cell):
@@ -23,7 +23,7 @@ def quoted(cell: str) -> str:
 
 
 def text(value: str) -> str:
-    """*value* with an apostrophe before it where a spreadsheet would compute it.
+    """Returns *value*, with an apostrophe before it if a spreadsheet would compute it.
 
     >>> text("=1+1"), text("ada")
     ("'=1+1", 'ada')
@@ -31,16 +31,16 @@ def text(value: str) -> str:
     return f"'{value}" if value.startswith(_FORMULA) else value
 
 
-def unguarded(cell: str) -> str:
-    """What *cell* said before `text` guarded it; an apostrophe of its own stays.
+def unescape(cell: str) -> str:
+    """Returns *cell* as it was before `text` escaped it; other apostrophes stay.
 
-    >>> unguarded("'=1+1"), unguarded("'t Hooft")
+    >>> unescape("'=1+1"), unescape("'t Hooft")
     ('=1+1', "'t Hooft")
     """
     return cell[1:] if cell.startswith("'") and cell[1:].startswith(_FORMULA) else cell
 
 
 def line(cells: Iterable[str]) -> str:
-    """Returns one line of a table without its line end, quoting the cells, which are guarded
-    already."""
-    return ",".join(map(quoted, cells))
+    """Returns one line of a table without its line end, quoting the cells, which are already
+    escaped."""
+    return ",".join(map(quote, cells))

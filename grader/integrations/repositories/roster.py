@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import csv
-import io
 from collections.abc import Mapping
 from datetime import datetime
 from pathlib import Path
 
 from grader.errors import Location, SetupError, SpecError
+from grader.text.csv_table import table_rows
 
 _COLUMNS = {
     "repository": ("repository", "repo", "repository_url", "student_repository_url", "clone_url"),
@@ -22,17 +21,14 @@ def load_repositories(path: Path) -> Mapping[str, Mapping[str, str]]:
 
     Raises SpecError for a deadline that is not valid; `load_roster` checks everything else.
     """
-    text = path.read_text(encoding="utf-8-sig", errors="replace")
-    first = text.split("\n", 1)[0]
-    delimiter = ";" if first.count(";") > first.count(",") else ","
-    rows = list(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter))
-    names = [cell.strip().casefold() for cell in rows[0]] if rows else []
+    (_, first), *rows = table_rows(path, "the roster", fix="check the path and its permissions")
+    names = [cell.strip().casefold() for cell in first]
     places = {
         field: next((names.index(alias) for alias in aliases if alias in names), None)
         for field, aliases in {"id": _IDS, **_COLUMNS}.items()
     }
     found: dict[str, Mapping[str, str]] = {}
-    for number, row in enumerate(rows[1:], start=2):
+    for number, row in rows:
         cells = {
             field: row[place].strip()
             for field, place in places.items()

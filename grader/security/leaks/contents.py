@@ -81,7 +81,7 @@ def _zip(piece: Piece, budget: Budget) -> Iterator[Piece]:
             else:
                 try:
                     with archive.open(info) as member:
-                        yield _bounded(piece, info.filename, member, budget)
+                        yield _read_bounded(piece, info.filename, member, budget)
                 except Exception as error:  # noqa: BLE001 - as above
                     budget.skip(path, f"can't be unpacked: {type(error).__name__}")
 
@@ -94,10 +94,10 @@ def _tar(piece: Piece, budget: Budget) -> Iterator[Piece]:
             yield _inside(piece, info.name, info.name.encode("utf-8", "replace"), is_name=True)
             member = archive.extractfile(info) if info.isreg() else None
             if member is not None:
-                yield _bounded(piece, info.name, member, budget)
+                yield _read_bounded(piece, info.name, member, budget)
 
 
-def _bounded(piece: Piece, name: str, member: IO[bytes], budget: Budget) -> Piece:
+def _read_bounded(piece: Piece, name: str, member: IO[bytes], budget: Budget) -> Piece:
     room = budget.room
     data = member.read(room + 1)
     if len(data) > room:

@@ -66,7 +66,9 @@ class Pair:
 
 def pairs(text: str, names: Container[str], *, is_name: bool = False) -> Iterator[Pair]:
     """Yields every name of an answer in *text*, with the value beside it or below it."""
-    places = [(m.start(), *known) for m in _NAME.finditer(text) if (known := _known(m[0], names))]
+    places = [
+        (m.start(), *known) for m in _NAME.finditer(text) if (known := _match_name(m[0], names))
+    ]
     for index, (start, name, length) in enumerate(places):
         end = places[index + 1][0] if index + 1 < len(places) else len(text)
         yield from _beside(text, name, start, start + length, min(end, start + _WINDOW), is_name)
@@ -74,7 +76,7 @@ def pairs(text: str, names: Container[str], *, is_name: bool = False) -> Iterato
         yield from _in_columns(text, names)
 
 
-def _known(written: str, names: Container[str]) -> tuple[str, int] | None:
+def _match_name(written: str, names: Container[str]) -> tuple[str, int] | None:
     """Returns the answer's name with which *written* begins, and its length; None without one."""
     while written:
         if written in names:

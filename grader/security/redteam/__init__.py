@@ -56,7 +56,7 @@ def attack(terms: Terms, attacks: Path | None = None) -> Report:
     layers, missing = (tuple(map(str, described[k])) for k in ("layers", "missing"))  # type: ignore[call-overload]
     packages = [p for a in wanted for p in a.needs if find_spec(p) is not None]
     tried = tried_here(wanted, layers, packages)
-    rows = [_untried(a, layers) for a in wanted if a not in tried]
+    rows = [_untried_row(a, layers) for a in wanted if a not in tried]
     root = Path(tempfile.mkdtemp(prefix="attack-"))
     try:
         rows += _rows(root, tried, terms, frozenset(layers))
@@ -67,7 +67,7 @@ def attack(terms: Terms, attacks: Path | None = None) -> Report:
     return Report(rows=tuple(rows), layers=layers, missing=missing, seconds=seconds)
 
 
-def _untried(one: Attack, layers: Sequence[str]) -> Row:
+def _untried_row(one: Attack, layers: Sequence[str]) -> Row:
     absent = tuple(layer for layer in one.unsafe_without if layer not in layers)
     if absent:
         seen = f"not tried, because it would do harm without the layer {', '.join(absent)}"
@@ -93,9 +93,13 @@ def _rows(root: Path, attacks: Sequence[Attack], terms: Terms, layers: frozenset
         before = watch.snapshot(course.folder, course.folder / "results")
         shared = watch.segments()
         with watch.Orphans() as orphans:
-            batches = list(_attacked(course, terms))
-            left = [*orphans.left(), *_planted(course), *_shared(shared)]
-        changed = _changed(before, watch.snapshot(course.folder, course.folder / "results"))
+            batches = list(_grade_all(course, terms))
+            left = [
+                *orphans.remaining(),
+                *_remove_planted_files(course),
+                *_remove_shared_memory(shared),
+            ]
+        changed = _file_changes(before, watch.snapshot(course.folder, course.folder / "results"))
     known = {s.token for s in course.sitters}
     traces = Traces(
         left={t: [found.what for found in left if found.token == t] for t in known},
@@ -104,7 +108,7 @@ def _rows(root: Path, attacks: Sequence[Attack], terms: Terms, layers: frozenset
     strange = [found.what for found in left if found.token not in known]
     strangers = [text for text in outside.heard if not any(t in text for t in known)]
     strange += [f"something sent {text[:40]!r} to a socket outside" for text in strangers]
-    rows = list(_judged(course, batches, traces, layers))
+    rows = list(_judge_all(course, batches, traces, layers))
     honest = {s.id: alone.found[s.id] for s in course.honest}
     rows += _whole(batches, honest, changed)
     absent = tuple(layer for layer in _LEAVING if layer not in layers)
@@ -124,7 +128,7 @@ def _own_bank() -> Path:
     return own_bank()
 
 
-def _attacked(course: Course, terms: Terms) -> Iterator[Batch]:
+def _grade_all(course: Course, terms: Terms) -> Iterator[Batch]:
     """Grades the folder of submissions, and the zip if any attack uses it."""
     results = course.folder / "results"
     yield grade(course, course.submissions, results / "folder", terms)
@@ -135,10 +139,10 @@ def _attacked(course: Course, terms: Terms) -> Iterator[Batch]:
 # -- what was seen
 
 
-def _planted(course: Course) -> Iterator[watch.Left]:
+def _remove_planted_files(course: Course) -> Iterator[watch.Left]:
     """Removes and yields what attacks wrote outside of the results and what kernels left."""
-    places = {**watch.watched(), course.home: True, course.folder: True}
-    for path, left in list(watch.planted(course.run, places)):
+    places = {**watch.watched_folders(), course.home: True, course.folder: True}
+    for path, left in list(watch.find_planted(course.run, places)):
         if not path.is_relative_to(course.folder / "results"):
             watch.remove(path)
             yield left
@@ -146,18 +150,18 @@ def _planted(course: Course) -> Iterator[watch.Left]:
         yield watch.Left("", f"{path.name} was left in the temporary folder")
 
 
-def _shared(before: set[str]) -> Iterator[watch.Left]:
+def _remove_shared_memory(before: set[str]) -> Iterator[watch.Left]:
     for number in watch.segments() - before:
         watch.remove_segment(number)
         yield watch.Left("", f"System V shared memory {number} was left")
 
 
-def _changed(before: dict[str, str], after: dict[str, str]) -> list[str]:
+def _file_changes(before: dict[str, str], after: dict[str, str]) -> list[str]:
     names = sorted(before.keys() | after.keys())
     return [f"{name} has changed" for name in names if before.get(name) != after.get(name)]
 
 
-def _judged(
+def _judge_all(
     course: Course, batches: Sequence[Batch], traces: Traces, layers: frozenset[str]
 ) -> Iterator[Row]:
     nothing = Found()

@@ -95,7 +95,7 @@ def judge(
     missing = tuple(layer for layer in attack.stopped_by if layer not in layers)
     if not faults or any(fault.startswith(_REPAIR) for fault in faults):
         missing = ()
-    seen = "; ".join(faults[:3]) if faults else _earned(found)
+    seen = "; ".join(faults[:3]) if faults else _outcome(found)
     if missing:
         seen = f"without the layer {', '.join(missing)}: {seen}"
     return Row(
@@ -112,7 +112,7 @@ def _faults(sitter: Sitter, found: Found, traces: Traces, course: Course) -> Ite
     """Everything that the attack achieved."""
     yield from _marks(sitter, found)
     yield from _evidence(found.evidence, broken=sitter.attack.group == "broken")
-    told = _told(found)
+    told = _student_text(found)
     if not sitter.honest:
         for name, text in course.canaries.items():
             if text in told:
@@ -145,7 +145,7 @@ def _marks(sitter: Sitter, found: Found) -> Iterator[str]:
     if not right[attack.earns]:
         wanted = {"honest": "all", "refused": "a refusal"}.get(attack.earns, attack.earns)
         yield f"earned {grade.score:g} of {grade.max_score:g} points instead of {wanted}"
-    if attack.says and attack.says not in _told(found):
+    if attack.says and attack.says not in _student_text(found):
         yield f"nothing says '{attack.says}'"
 
 
@@ -165,7 +165,7 @@ def _evidence(evidence: Evidence | None, *, broken: bool) -> Iterator[str]:
         yield f"its evidence has {size} bytes"
 
 
-def _told(found: Found) -> str:
+def _student_text(found: Found) -> str:
     """All text in the results that the student could have written."""
     parts = [found.refusal or "", found.data, found.feedback]
     if found.evidence is not None:
@@ -173,7 +173,7 @@ def _told(found: Found) -> str:
     return "\n".join(parts)
 
 
-def _earned(found: Found) -> str:
+def _outcome(found: Found) -> str:
     if found.refusal:
         return f"refused: {found.refusal}"
     if found.grade is None:

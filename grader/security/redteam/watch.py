@@ -142,17 +142,17 @@ class Orphans:
         if sys.platform == "linux":
             prctl(_PR_SET_CHILD_SUBREAPER, 0)
 
-    def left(self, seconds: float = 2.0) -> tuple[Left, ...]:
+    def remaining(self, seconds: float = 2.0) -> tuple[Left, ...]:
         """The remaining processes, after those that are ending had time to do so."""
         end = time.monotonic() + seconds
-        while (there := self._there()) and time.monotonic() < end:
+        while (there := self._running()) and time.monotonic() < end:
             time.sleep(0.05)
-        return tuple(Left(*_described(pid)) for pid in there)
+        return tuple(Left(*_describe(pid)) for pid in there)
 
     def end(self) -> None:
         """Kills the remaining processes, and those that they leave behind."""
         for _ in range(200):
-            there = self._there()
+            there = self._running()
             if not there:
                 return
             for pid in there:
@@ -160,7 +160,7 @@ class Orphans:
                     os.kill(pid, signal.SIGKILL)
             time.sleep(0.01)
 
-    def _there(self) -> list[int]:
+    def _running(self) -> list[int]:
         """Adopted children that still run; reaps those that have ended."""
         there = []
         for pid in set(_children()) - self._before:
@@ -178,7 +178,7 @@ def _children() -> Iterator[int]:
             yield from map(int, (task / "children").read_text().split())
 
 
-def _described(pid: int) -> tuple[str, str]:
+def _describe(pid: int) -> tuple[str, str]:
     texts = []
     for name in ("comm", "cmdline", "environ"):
         with contextlib.suppress(OSError):
@@ -191,7 +191,7 @@ def _described(pid: int) -> tuple[str, str]:
 # -- files and shared memory
 
 
-def planted(run: str, homes: Mapping[Path, bool]) -> Iterator[tuple[Path, Left]]:
+def find_planted(run: str, homes: Mapping[Path, bool]) -> Iterator[tuple[Path, Left]]:
     """Files and folders named *run*...; *homes* maps each folder to whether to recurse."""
     for home, deep in homes.items():
         for folder, folders, files in os.walk(home):
@@ -202,7 +202,7 @@ def planted(run: str, homes: Mapping[Path, bool]) -> Iterator[tuple[Path, Left]]
             folders[:] = [n for n in folders if run not in n] if deep else []
 
 
-def watched() -> dict[Path, bool]:
+def watched_folders() -> dict[Path, bool]:
     """Folders outside of the made-up course into which an attack may write."""
     user, places = Path.home(), {Path(entry) for entry in sys.path if entry}
     names = ("/", "/etc", "/etc/profile.d", "/etc/cron.d", "/run", "/tmp", "/var/tmp", "/dev/shm")  # noqa: S108
