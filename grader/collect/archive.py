@@ -12,7 +12,7 @@ from functools import lru_cache
 from pathlib import Path, PurePosixPath
 
 from grader import notebook
-from grader.collect.found import Budget, Found, Thing, foreign, is_link
+from grader.collect.found import Budget, Found, Thing, foreign, link_error
 from grader.collect.names import is_notebook, is_silent, is_too_long, remark, storable
 from grader.errors import SetupError, SubmissionError
 
@@ -125,7 +125,7 @@ def read_member(path: Path, member: str) -> bytes:
 
 def _read(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> bytes:
     if stat.S_ISLNK(info.external_attr >> 16):
-        raise is_link()
+        raise link_error()
     if info.flag_bits & _ENCRYPTED:
         raise SubmissionError(
             "the file is encrypted with a password", fix="hand it in without a password"

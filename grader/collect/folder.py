@@ -8,7 +8,15 @@ from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 
 from grader import notebook
-from grader.collect.found import Budget, Found, Thing, foreign, is_link, is_no_file, sentence
+from grader.collect.found import (
+    Budget,
+    Found,
+    Thing,
+    file_type_error,
+    foreign,
+    link_error,
+    sentence,
+)
 from grader.collect.names import is_notebook, is_silent, is_too_long, remark, storable
 
 # A link or pipe that appears at the last moment must not be followed or waited for.
@@ -70,7 +78,7 @@ def _file(entry: os.DirEntry[str], name: PurePosixPath) -> Thing:
         time = entry.stat(follow_symlinks=False).st_mtime
     except OSError:  # it was removed; reading it will report that
         time = 0.0
-    refusal = sentence(is_link()) if link else None
+    refusal = sentence(link_error()) if link else None
     return Found(name=name, path=entry.path, time=time, refusal=refusal)
 
 
@@ -81,11 +89,11 @@ def read_file(path: Path) -> bytes:
     OSError if it can't be opened.
     """
     if not stat.S_ISREG(path.lstat().st_mode):  # just opening a device may have side effects
-        raise is_no_file()
+        raise file_type_error()
     with os.fdopen(os.open(path, _FLAGS), "rb") as file:
         found = os.fstat(file.fileno())
         if not stat.S_ISREG(found.st_mode):
-            raise is_no_file()
+            raise file_type_error()
         data = file.read(notebook.MAX_BYTES + 1)
     if len(data) > notebook.MAX_BYTES:
         raise notebook.too_large(max(found.st_size, len(data)))

@@ -36,13 +36,13 @@ Thing = Found | Remark | PurePosixPath
 """A notebook, a remark about another file, or the path of a folder."""
 
 
-def is_link() -> SubmissionError:
-    """The error for a link, which could hand in another student's work."""
+def link_error() -> SubmissionError:
+    """Returns the error for a link, which could hand in another student's work."""
     return SubmissionError("a symbolic link instead of a notebook", fix=FIX)
 
 
-def is_no_file() -> SubmissionError:
-    """The error for a folder, a pipe or a device."""
+def file_type_error() -> SubmissionError:
+    """Returns the error for a folder, a pipe or a device."""
     return SubmissionError("this is not a regular file", fix=FIX)
 
 

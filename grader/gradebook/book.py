@@ -320,7 +320,7 @@ class Gradebook:
         if connection.scalar(query) is None:
             raise GraderError(f"the gradebook has no run {run} to file a grade under")
 
-    # What a person changed by hand
+    # Manual changes
 
     def put_overrides(self, batch: Sequence[Override]) -> None:
         """Stores manual points, all or none; they replace earlier ones for the same mark."""

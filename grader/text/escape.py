@@ -25,7 +25,7 @@ def plain(text: str) -> str:
 
 
 def one_line(text: str, most: int = LONGEST) -> str:
-    """*text* as one line of at most *most* characters, with nothing in it that moves a cursor.
+    """Returns *text* as one line of at most *most* characters, without control characters.
 
     >>> one_line("28 GB\\r\\n::error::no")
     '28 GB ::error::no'
@@ -35,7 +35,7 @@ def one_line(text: str, most: int = LONGEST) -> str:
 
 
 def inert(text: str) -> str:
-    """*text* without anything that a runner of GitHub Actions takes for a command.
+    """Returns *text* without anything that a runner of GitHub Actions takes for a command.
 
     Indenting does not help: the runner trims a line before it looks for `::`, and finds the older
     `##[` anywhere in it.
@@ -54,9 +54,9 @@ def inert_line(text: str, most: int = LONGEST) -> str:
 
 
 def markdown(text: str, most: int = LONGEST) -> str:
-    """*text* as literal words for a paragraph or a table's cell of GitHub's Markdown.
+    """Returns *text* as literal words for a paragraph or a table cell of GitHub's Markdown.
 
-    No markup, HTML, formula, mention, reference to an issue, or address comes of it.
+    It contains no markup, HTML, formula, mention, reference to an issue, or address.
 
     >>> markdown("<b>28|GB</b>")
     '&#60;b&#62;28&#124;GB&#60;/b&#62;'

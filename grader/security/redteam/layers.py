@@ -32,7 +32,7 @@ try:
         kept[-1].write(bytes(10_000_000))
         kept[-1].flush()
     got = ["wrote 60 MB of files, more than the limit of 20 MB"]
-    time.sleep(2)  # where a guard looks after the folder, it ends us
+    time.sleep(2)  # if a supervisor checks the folder, it ends this kernel
 except OSError:
     got = []
 for file in kept:
