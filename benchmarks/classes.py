@@ -112,7 +112,7 @@ def _given(mine: Paper) -> Given:
         return units.magnitude(value, value.unit or "") if isinstance(value, Quantity) else value
 
     return {
-        f"q{q.number}": {name: plain(value) for name, value in q.variant.parameters.items()}
+        f"q{q.number}": {name: plain(value) for name, value in q.variant.draw.parameters.items()}
         for q in mine.questions
     }
 

@@ -50,7 +50,7 @@ def evidence(mine: Paper, dice: random.Random) -> Evidence:
         if isinstance(key, CodeKey):
             wrong = [f"{key.part.id}_wrong_{one}" for one in key.hidden.named("wrong")]
             function = key.part.id if dice.random() < _RIGHT else dice.choice(wrong)
-            raw = kind.seen(kind.raw(key, function), key)
+            raw = kind.ideal_raw(kind.raw(key, function), key)
         else:
             raw = dice.choice([one.raw for one in kind.examples(key) if one.share is not None])
         answers[name] = Answer(name=name, raw=raw)

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Mapping
 
 from grader import units
-from grader.expressions import fill
 from grader.kinds import Unreadable, kinds
 from grader.kinds.attempts import Code, CodeExample
 from grader.kinds.choice import Choice
@@ -37,19 +35,8 @@ SCOPE: Mapping[str, Value] = {
 
 def a_draw(seed: int = 0, **changes: Value) -> Draw:
     """A draw with a model, GPUs, weights and a bandwidth in scope."""
-
-    def order(label: str, count: int) -> tuple[int, ...]:
-        return tuple(random.Random(f"{seed}/{label}").sample(range(count), count))
-
-    return Draw(
-        scope={**SCOPE, **changes},
-        facts={},
-        fill=fill,
-        order=order,
-        vary=lambda changed: changed,
-        number=lambda label: seed + len(label),
-        solution=SOLUTION,
-    )
+    scope = {**SCOPE, **changes}
+    return Draw(seed=b"%d" % seed, scope=scope, facts={}, solution=SOLUTION)
 
 
 SOLUTION = """\
@@ -98,7 +85,7 @@ def judged(key: Key, answer: object) -> Judgement:
 def said(key: Key, answer: object) -> str:
     """What a Python value is read as."""
     kind = kinds.find(key.part.kind)
-    return kind.say(kind.read(probe.encode(answer), key), key)
+    return kind.format_value(kind.read(probe.encode(answer), key), key)
 
 
 def refused(key: Key, answer: object) -> str:
@@ -125,7 +112,7 @@ def is_blank(key: Key, answer: object) -> bool:
 
 
 NOT_SHARDED = Mistake(
-    id="not-sharded", value="weights", feedback="All of it; divide by {{ gpus }}.", credit="25%"
+    id="not-sharded", value="weights", feedback="All of it; divide by {{ gpus }}.", credit=0.25
 )
 
 
@@ -143,7 +130,7 @@ def an_integer(**changes: object) -> Integer:
 
 FORMATS = (
     Option(text="bfloat16", correct=True),
-    Option(text="float32", feedback="That has 4 bytes.", credit="50%"),
+    Option(text="float32", feedback="That has 4 bytes.", credit=0.5),
     Option(text="8-bit float", feedback="That has 1 byte, not {{ gpus // 8 }}."),
     Option(text="int4"),
 )
@@ -283,7 +270,7 @@ def a_prediction(**changes: object) -> Prediction:
 
 PARTS: tuple[Part, ...] = (
     a_code(),
-    a_code(examples=(EXAMPLE,), groups={"edge": 1, "random": "25%"}, forbid=("loops_",)),
+    a_code(examples=(EXAMPLE,), groups={"edge": 1, "random": 0.25}, forbid=("loops_",)),
     a_measurement(examples=(EXAMPLE,)),
     a_prediction(),
     a_prediction(setup="def prepare(seed):\n    return ()\n\ndef measure():\n    return 4.0\n"),
@@ -300,7 +287,7 @@ PARTS: tuple[Part, ...] = (
     an_integer(answer="2 ** 64 - 1"),
     an_integer(answer=-5, tolerance=Tolerance(absolute=1.5)),
     an_integer(answer=0),
-    an_integer(answer=9, tolerance=Tolerance(relative="50%"), mistakes=(
+    an_integer(answer=9, tolerance=Tolerance(relative=0.5), mistakes=(
         Mistake(id="half", value="gpus / 32", feedback="Half."),)),
     a_choice(),
     a_choice(shuffle=False),

@@ -22,6 +22,7 @@ import numpy as np
 
 from grader.bank.folders import Bank
 from grader.draw import paper
+from grader.kinds.texts import fill
 from grader.model import Paper, Release, Student
 from grader.release.rendering import key_data, make_release, write_notebooks
 from grader.release.sealed import new_key
@@ -373,7 +374,7 @@ def half_of_the_private_key(course: Course, folder: Path) -> None:
 
 @plant("seed", "x.txt")
 def seed_of_a_variant(course: Course, folder: Path) -> None:
-    write(folder, "x.txt", f"seed {course.ada.questions[2].variant.seed.hex()}")
+    write(folder, "x.txt", f"seed {course.ada.questions[2].variant.draw.seed.hex()}")
 
 
 @plant("seed", "x.txt")
@@ -441,7 +442,7 @@ def a_solution_in_another_layout(course: Course, folder: Path) -> None:
 @plant("worked solution", "explanation.md")
 def a_worked_solution(course: Course, folder: Path) -> None:
     variant = course.ada.questions[1].variant
-    text = variant.draw.fill(variant.problem.explanation, variant.scope)
+    text = fill(variant.problem.explanation, variant.draw)
     write(folder, "explanation.md", text)
 
 

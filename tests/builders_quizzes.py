@@ -11,6 +11,7 @@ from pathlib import Path
 from hypothesis import strategies as st
 
 from grader.bank.folders import Bank
+from grader.integrations.quiz_items import quiz_items
 from grader.kinds import kinds, samples
 from grader.kinds.numbers import NumericKey
 from grader.model import Key, Part
@@ -48,14 +49,13 @@ class Reply:
 
 def a_field(key: Key, points: float = 2.0, letter: str = "", part: str | None = None) -> Field:
     """A part of a quiz made from a key."""
-    kind = kinds.find(key.part.kind)
     return Field(
         id=part or key.part.id,
         letter=letter,
         kind=key.part.kind,
         ask=key.part.ask,
         points=points,
-        items=kind.items(key),
+        items=quiz_items(key),
         uses=key.part.uses,
     )
 
@@ -115,7 +115,7 @@ def a_choosing(*texts: str, feedback: str = "", **changes: object) -> ChoiceItem
 
 def replies(key: Key, dice: random.Random) -> Iterator[Reply]:
     """Many answers to the part of *key*, right and wrong."""
-    items = kinds.find(key.part.kind).items(key)
+    items = quiz_items(key)
     first = items[0]
     for _ in range(40):
         given = _given(items, first, dice)
@@ -202,7 +202,7 @@ def near_a_cut(key: Key, given: object) -> bool:
     """
     if not isinstance(given, tuple) or not isinstance(key, NumericKey):
         return False
-    (item,) = kinds.find(key.part.kind).items(key)
+    (item,) = quiz_items(key)
     mine = item.ranges[0]
     cuts = {end for r in item.ranges[1:] for end in (r.low, r.high)} - {mine.low, mine.high}
     return any(0 < abs(given[0] - cut) <= 1e-8 * abs(cut) for cut in cuts)
@@ -210,7 +210,7 @@ def near_a_cut(key: Key, given: object) -> bool:
 
 def asked_parts(*but: str) -> list[Part]:
     """Parts of every kind that has a form in other systems, those of the kinds in *but* aside."""
-    return [p for p in PARTS if p.kind not in but and kinds.find(p.kind).items(a_key(p))]
+    return [p for p in PARTS if p.kind not in but and quiz_items(a_key(p))]
 
 
 def numbered(parts: Sequence[Part]) -> list[str]:

@@ -60,7 +60,7 @@ def test_what_is_too_long_to_look_at_is_left_to_a_person_with_the_reason() -> No
     raw = evidence.answers["q1_f"].raw
     kind = kinds.find("code")
     assert raw
-    assert kind.say(kind.read(raw, free), free) == "code"
+    assert kind.format_value(kind.read(raw, free), free) == "code"
 
 
 def test_evidence_from_before_without_a_source_is_left_to_a_person() -> None:
@@ -77,7 +77,7 @@ def test_lines_are_those_of_the_answer_whatever_tools_it_uses() -> None:
     tools = "\n".join(student_tools.source(name) for name in ("warps", "cuda"))
     source = f"{tools}\ndef scaled(x):\n    return x\n"
     value = kind.read({"t": "code", "source": source, "name": "scaled", "calls": []}, key)
-    assert kind.say(value, key) == "code of 2 lines"
+    assert kind.format_value(value, key) == "code of 2 lines"
 
 
 @pytest.fixture(scope="module")

@@ -114,19 +114,19 @@ def by(part: object) -> object:
 
 
 def test_sets_have_what_they_should() -> None:
-    assert len(BANK.exam("midterm").wanted) == 10
+    assert len(BANK.exam("midterm").problem_ids) == 10
     assert BANK.exam("midterm").minutes == 60
     code = {p.id for p in BANK.problems() if p.solution}
     measured = {p.id for p in BANK.problems() if any(q.kind == "prediction" for q in p.parts)}
     # What not every computer can run stands in a set of its own.
     rare = {p.id for p in BANK.problems() if any(getattr(q, "needs", ()) for q in p.parts)}
     counted = {p.id for p in BANK.problems() if any(by(q) == "instructions" for q in p.parts)}
-    assert set(BANK.exam("triton").wanted) == rare
-    assert set(BANK.exam("counters").wanted) == counted
-    assert set(BANK.exam("workshop").wanted) == (code | measured) - rare - counted
-    assert set(BANK.exam("practice").wanted) == set(IDS) - code - measured
-    assert len(BANK.exam("lab").wanted) == 10
-    assert set(BANK.exam("lab").wanted) <= code | measured
+    assert set(BANK.exam("triton").problem_ids) == rare
+    assert set(BANK.exam("counters").problem_ids) == counted
+    assert set(BANK.exam("workshop").problem_ids) == (code | measured) - rare - counted
+    assert set(BANK.exam("practice").problem_ids) == set(IDS) - code - measured
+    assert len(BANK.exam("lab").problem_ids) == 10
+    assert set(BANK.exam("lab").problem_ids) <= code | measured
     assert any(slot.pool for slot in BANK.exam("practice").slots)
 
 

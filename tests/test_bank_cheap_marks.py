@@ -70,7 +70,7 @@ def made_here(key: CodeKey, source: str) -> float:
     """What a student earns who wrote *source*, run in this process."""
     kind = kinds.find(key.part.kind)
     assert isinstance(kind, CodeKind)
-    share = kind.judge(kind.read(kind.ran(key, key.part.id, source), key), key).share
+    share = kind.judge(kind.read(kind.simulate_run(key, key.part.id, source), key), key).share
     assert share is not None
     return share
 

@@ -24,6 +24,7 @@ from grader.kinds.code import CodeKind
 from grader.kinds.hidden.cases import Hidden
 from grader.kinds.hidden.pins import Properties
 from grader.model import Limits, packages
+from grader.notebook.render.answer_cells import tool_cells
 from grader.wire import trial
 from tests.builders_code import judged
 from tests.builders_notebooks import run
@@ -170,7 +171,7 @@ def test_what_only_looks_right_earns_less(where: tuple[str, str], code: str, mos
     kind = kinds.find(key.part.kind)
     assert isinstance(kind, CodeKind)
     calls = replace(kind.trial("q1", key), race=None)  # what is wrong earns nothing by speed
-    cells = (*kind.around(key).values(), code)
+    cells = (*tool_cells(key).values(), code)
     judgement = judged(run(*cells, asks="q1", trials=(calls,), limits=LONG), "q1", key)
     if judgement.share is None:
         assert "a person will review it" in judgement.note

@@ -13,6 +13,7 @@ from grader.kinds import kinds
 from grader.kinds.attempts import CodeKey
 from grader.kinds.code import CodeKind
 from grader.model import Judgement, Limits, packages
+from grader.notebook.render.answer_cells import tool_cells
 from tests.builders_code import judged
 from tests.builders_notebooks import run
 
@@ -32,7 +33,7 @@ def earned(key: CodeKey, code: str) -> Judgement:
     """The judgement on a notebook whose last cell defines `q1` so."""
     kind = kinds.find(key.part.kind)
     assert isinstance(kind, CodeKind)
-    cells = (*kind.around(key).values(), code)
+    cells = (*tool_cells(key).values(), code)
     evidence = run(*cells, asks="q1", trials=(kind.trial("q1", key),), limits=LONG)
     return judged(evidence, "q1", key)
 

@@ -255,7 +255,7 @@ def test_inputs_may_be_changed_where_that_is_asked_for() -> None:
 
 def test_groups_and_all_or_nothing() -> None:
     body = {"half": "return x * by if x.size != 5 else x"}
-    groups = {"edge": "25%", "random": "75%"}
+    groups = {"edge": 0.25, "random": 0.75}
     assert verdicts(body, a_code_key(groups=groups))["half"].share == 0.25
     assert verdicts(body, a_code_key(all_or_nothing=True))["half"].share == 0
 

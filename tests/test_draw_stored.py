@@ -16,6 +16,7 @@ from grader.errors import SpecError
 from grader.expressions import ExpressionError, evaluate, holds, names_in
 from grader.kinds import kinds
 from grader.model import Facts, Problem
+from grader.notebook.render.answer_cells import choices_text
 from grader.units.quantity import Value
 
 # Every form of parameter and condition: the cheap ones last, one that guards another, one that
@@ -125,13 +126,13 @@ def test_the_variants_of_stored_seeds(golden) -> None:  # type: ignore[no-untype
         lines.append(
             {
                 "draws": variant.draws,
-                "parameters": {n: written(v) for n, v in variant.parameters.items()},
-                "scope": {n: written(v) for n, v in variant.scope.items()},
+                "parameters": {n: written(v) for n, v in variant.draw.parameters.items()},
+                "scope": {n: written(v) for n, v in variant.draw.scope.items()},
                 "keys": {
                     part_id: {
                         "answer": written(kinds.find(key.part.kind).answer(key)),
                         "accepted": written((getattr(key, "low", 0), getattr(key, "high", 0))),
-                        "options": kinds.find(key.part.kind).options(key),
+                        "options": choices_text(key),
                         "explained": kinds.find(key.part.kind).explain(key),
                     }
                     for part_id, key in variant.keys.items()
@@ -183,7 +184,7 @@ def test_the_spec_of_this_file_is_drawn_as_the_definition_says() -> None:
         seed = sample_seed(problem.id, number)
         variant = draw(problem, seed, FACTS)
         parameters, draws = plainly(problem, seed, FACTS)
-        assert same(variant.parameters, parameters)
+        assert same(variant.draw.parameters, parameters)
         assert variant.draws == draws
 
 
@@ -198,7 +199,7 @@ def test_every_problem_of_the_bank_is_drawn_as_the_definition_says(name: str) ->
         seed = seed_for(b"class", f"student-{number}", name)
         variant = draw(problem, seed, BANK.facts)
         parameters, draws = plainly(problem, seed, BANK.facts)
-        assert same(variant.parameters, parameters)
+        assert same(variant.draw.parameters, parameters)
         assert variant.draws == draws
 
 
@@ -212,7 +213,7 @@ def test_a_condition_that_guards_another_is_asked_first() -> None:
     for number in range(60):
         seed = sample_seed(problem.id, number)
         variant = draw(problem, seed, FACTS)
-        assert (variant.parameters, variant.draws) == plainly(problem, seed, FACTS)
+        assert (variant.draw.parameters, variant.draws) == plainly(problem, seed, FACTS)
 
 
 def test_a_condition_that_fails_says_so_with_all_the_numbers_that_were_drawn() -> None:
@@ -228,4 +229,4 @@ def test_a_value_that_fails_says_so() -> None:
     with pytest.raises(SpecError, match=r"in the value 'time': division by zero \(with gpus = "):
         draw(problem, b"seed", FACTS)
     with pytest.raises(ExpressionError):
-        evaluate("share / (rate - rate)", draw(a_problem(), b"seed", FACTS).scope)
+        evaluate("share / (rate - rate)", draw(a_problem(), b"seed", FACTS).draw.scope)

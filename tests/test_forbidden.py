@@ -36,9 +36,9 @@ def verdict(cells: list[str], *forbidden: str) -> tuple[str, object]:
     result = watched(space["f"], [*forbidden], said, x=list(VALUES))  # type: ignore[arg-type]
     part = Code(id="f", ask="?", points=1, starter=STARTER, forbid=forbidden)
     value = Attempt(source=source, calls=(said,))
-    if rules.broken(value, part):
+    if rules.find_broken_rule(value, part):
         return "refused", result
-    return ("doubt" if rules.doubt(value, part, earns=True) else "full"), result
+    return ("doubt" if rules.find_doubt(value, part, earns=True) else "full"), result
 
 
 NAME = "n = ''.join(['fs', 'um'])\n"

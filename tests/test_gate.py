@@ -10,6 +10,7 @@ from grader.bank.folders import Bank
 from grader.bank.skeleton import write_skeleton
 from grader.errors import Location
 from grader.kinds import kinds
+from grader.kinds.answers import literal
 from grader.verify import Finding, Verified, verify, verify_problem
 from grader.verify.grouping import grouped
 from tests.builders import SOLUTION, SPEC, a_bank
@@ -172,8 +173,9 @@ def test_an_untouched_notebook_that_earns_points_is_found(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # No spec can bring this about, so a kind that gives itself away stands in.
-    numeric = kinds.find("numeric")
-    monkeypatch.setattr(type(numeric), "placeholder", lambda self, key: self.literal(key))
+    monkeypatch.setattr(
+        "grader.notebook.render.placeholder", lambda key: literal(kinds.find(key.part.kind), key)
+    )
     assert "zero-marks" in checks(gate(tmp_path))
 
 
@@ -181,7 +183,7 @@ def test_a_right_answer_that_does_not_earn_everything_is_found(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     numeric = kinds.find("numeric")
-    monkeypatch.setattr(type(numeric), "literal", lambda self, key: "0.125")
+    monkeypatch.setattr(type(numeric), "answer", lambda self, key: 0.125)
     assert "full-marks" in checks(gate(tmp_path))
 
 

@@ -128,7 +128,7 @@ def test_a_forged_shape_takes_no_memory_of_ours() -> None:
     kind = kinds.find("code")
     assert isinstance(kind, CodeKind)
     body = RESULT.replace("{}", WRONG["column"][0], 1).replace("\n", "\n    ")
-    raw = kind.ran(KEY, "held", f"import numpy as np\ndef held(x, by=2):\n    {body}")
+    raw = kind.simulate_run(KEY, "held", f"import numpy as np\ndef held(x, by=2):\n    {body}")
     value = kind.read(raw, KEY)
     assert KEY.expected  # what is made once for all students is not counted
     tracemalloc.start()

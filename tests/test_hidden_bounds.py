@@ -76,7 +76,7 @@ def test_an_empty_result_of_a_student_costs_its_points_and_no_memory(
     assert "the result could not be read" in judgement.note
     assert peak_of(lambda: kind.judge(kind.read(raw, key), key)) < SOME
     tried = []
-    assert peak_of(lambda: tried.extend(kind.tried(kind.read(raw, key), key))) < SOME
+    assert peak_of(lambda: tried.extend(kind.example_results(kind.read(raw, key), key))) < SOME
     assert [one.fault for one in tried] == ["`scaled(np.zeros(2))`: the result could not be read"]
 
 

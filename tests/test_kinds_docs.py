@@ -13,6 +13,7 @@ from grader.bank.yaml12 import parse_yaml
 from grader.draw import draw
 from grader.kinds import kinds
 from grader.kinds.slips import find, of_unit
+from grader.notebook.render.answer_cells import placeholder
 from grader.testing import check_kind
 from tests.builders_kinds import a_key, a_multi_choice, an_ordering, judged
 
@@ -93,4 +94,4 @@ def test_every_slip_is_in_the_table() -> None:
 def test_the_placeholder_of_a_table_is_as_shown() -> None:
     problem = problem_from(parse_yaml((PROBLEM + example_of("table")).encode(), "sample.yaml"))
     key = draw(problem, b"one", {}).keys["by_gpus"]
-    assert f"q1_by_gpus = {kinds.find('table').placeholder(key)}\n" in SECTIONS["table"]
+    assert f"q1_by_gpus = {placeholder(key)}\n" in SECTIONS["table"]

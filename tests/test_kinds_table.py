@@ -14,6 +14,7 @@ from grader.kinds import Unreadable, kinds
 from grader.kinds.slips import Slips
 from grader.kinds.table import Column
 from grader.model import Mistake, Tolerance, Verdict
+from grader.notebook.render.answer_cells import placeholder
 from tests.builders_kinds import a_key, a_table, is_blank, judged, refused, said
 
 TABLE = kinds.find("table")
@@ -93,8 +94,8 @@ def test_what_is_no_grid_is_unreadable(answer: object) -> None:
 
 
 def test_the_untouched_grid_is_blank() -> None:
-    placeholder = TABLE.placeholder(KEY)
-    assert placeholder == (
+    blank = placeholder(KEY)
+    assert blank == (
         "{\n"
         "    # n: [weights in GB, time in ms]\n"
         "    2: [..., ...],\n"
@@ -102,7 +103,7 @@ def test_the_untouched_grid_is_blank() -> None:
         "    8: [..., ...],\n"
         "}"
     )
-    assert is_blank(KEY, ast.literal_eval(placeholder))
+    assert is_blank(KEY, ast.literal_eval(blank))
     assert is_blank(KEY, [])
     assert is_blank(KEY, {2: ...})
 
@@ -133,7 +134,7 @@ def test_slips_of_a_column_can_earn_something_or_be_turned_off() -> None:
         column = Column(id="c", title="c", answer="n * GB", unit="GB", slips=slips)  # type: ignore[arg-type]
         return judged(a_key(a_table(columns=(column,))), [[2000], [4], [8]]).share
 
-    assert share(Slips(credit="50%")) == pytest.approx(2.5 / 3)
+    assert share(Slips(credit=0.5)) == pytest.approx(2.5 / 3)
     assert share(False) == pytest.approx(2 / 3)
 
 
@@ -162,7 +163,7 @@ def test_a_row_of_one_column_may_be_a_bare_number() -> None:
 def test_rows_may_be_quantities_and_are_then_written_as_texts() -> None:
     columns = (Column(id="c", title="messages", answer="n / (1 * MB)"),)
     key = a_key(a_table(rows=("1 * MB", "1 * GB"), columns=columns))
-    assert '"1 MB": [...],' in TABLE.placeholder(key)
+    assert '"1 MB": [...],' in placeholder(key)
     assert judged(key, {"1 MB": [1], "1 gb": [1000]}).share == 1
 
 
@@ -213,10 +214,10 @@ def test_a_title_with_a_bar_does_not_break_the_explanation() -> None:
 
 
 def test_solutions_return_rows_in_order() -> None:
-    assert TABLE.judge(TABLE.solved(list(RIGHT.values()), KEY), KEY).share == 1
-    for wrong in ([[7, 2]], [[7], [3], [1]], {2: [7, 2]}, [["7", 2], [3, 1], [1, 1]]):
-        with pytest.raises(ValueError, match="is n"):
-            TABLE.solved(wrong, KEY)
+    assert TABLE.judge(TABLE.read_solution(list(RIGHT.values()), KEY), KEY).share == 1
+    for wrong in (7, {16: [7, 2]}, [[7, 2]] * 4):
+        with pytest.raises(ValueError, match=r"row|give"):
+            TABLE.read_solution(wrong, KEY)
 
 
 @given(

@@ -48,7 +48,7 @@ def test_letters_that_look_alike_are_the_same_letter() -> None:
 
 def test_a_named_mistake_has_its_feedback_and_credit() -> None:
     mistake = TextMistake(
-        id="gather", accept=("all-gather",), feedback="Not on {{ gpus }} GPUs.", credit="50%"
+        id="gather", accept=("all-gather",), feedback="Not on {{ gpus }} GPUs.", credit=0.5
     )
     judgement = judged(a_key(a_short_text(mistakes=(mistake,))), "All-Gather")
     assert judgement.verdict is Verdict.MISTAKE
@@ -176,5 +176,5 @@ def test_a_rubric_has_the_variants_numbers_and_may_be_missing() -> None:
 
 
 def test_no_word_of_a_rubric_or_a_text_is_carried_into_later_parts() -> None:
-    assert EXPLANATION.carried(None, a_key(an_explanation())) is None
-    assert TEXT.carried("all-reduce", a_key(a_short_text())) is None
+    assert EXPLANATION.carry_value(None, a_key(an_explanation())) is None
+    assert TEXT.carry_value("all-reduce", a_key(a_short_text())) is None

@@ -160,7 +160,7 @@ def test_a_visible_example_calls_the_wrong_one() -> None:
     kind = kinds.find("code")
     assert isinstance(kind, CodeKind)
     found = {
-        name: kind.tried(kind.read(kind.raw(key, name), key), key)[0].fault
+        name: kind.example_results(kind.read(kind.raw(key, name), key), key)[0].fault
         for name in ("scaled", "scaled_wrong_it")
     }
     assert found["scaled"] == ""

@@ -179,7 +179,7 @@ STOPPED = {
 def with_random_cases(*, of: list[dict[str, object]]) -> Judgement:
     """The judgement on right code of which the random cases came to what *of* gives in turn."""
     source = CODE.hidden.source("scaled", "scaled")
-    raw = dict(kinds.find("code").ran(CODE, "scaled", source, "scaled"))
+    raw = dict(kinds.find("code").simulate_run(CODE, "scaled", source, "scaled"))
     groups = [case.group for case in CODE.cases]
     told = iter([*of, *[of[-1]] * len(groups)])
     raw["calls"] = [

@@ -246,7 +246,7 @@ def test_a_named_bank_is_what_is_listed_and_its_sets_may_use_the_packages_proble
 ) -> None:
     bank = Bank.open([a_bank(tmp_path, exam=SET + "  - kv-cache-size\n")])
     assert bank.listed == ("sample",)
-    assert bank.exam("quiz").wanted == ("sample", "kv-cache-size")
+    assert bank.exam("quiz").problem_ids == ("sample", "kv-cache-size")
 
 
 def test_an_unknown_problem_gets_a_near_miss(tmp_path: Path) -> None:

@@ -23,11 +23,15 @@ from grader.check.run import Found, line_of
 from grader.cli.check_screen import sentence
 from grader.draw import loose_paper
 from grader.kinds import Unreadable, kinds
+from grader.kinds.answers import literal
+from grader.kinds.cells import missing_parts
 from grader.kinds.code import CodeKey, CodeKind
 from grader.kinds.integer import Integer
 from grader.kinds.numeric import Numeric
 from grader.model import Answer, Key, Part, Raw, Tolerance, packages
 from grader.notebook.render import check, closing, render
+from grader.notebook.render.answer_cells import code_cell, modules_needed, placeholder
+from grader.notebook.render.closing import brief
 from grader.notebook.render.heading import how_to_answer
 from grader.release import rendering
 from grader.wire import probe
@@ -110,15 +114,13 @@ def by_grader(key: Key, value: object) -> str:
         found = kind.read(probe.encode(value), key)
     except Unreadable as reason:
         return "EMPTY" if reason.blank else "UNCLEAR"
-    return "PARTLY" if kind.lacks(found, key) else "ok"
+    return "PARTLY" if missing_parts(found) else "ok"
 
 
 CODE = {"code", "measurement"}
 ANSWERED = [
     *{
-        (part.kind, kinds.find(part.kind).brief(a_key(part))): part
-        for part in reversed(PARTS)
-        if part.kind not in CODE
+        (part.kind, brief(a_key(part))): part for part in reversed(PARTS) if part.kind not in CODE
     }.values()
 ]
 """One part of every form that answers have."""
@@ -206,27 +208,26 @@ def test_the_placeholder_is_empty_and_the_right_answer_is_not(part) -> None:  # 
     key = a_key(part)
     kind = kinds.find(part.kind)
     if part.kind in CODE:
-        for written, expected in ((None, "EMPTY"), (kind.literal(key), "ok")):
-            cell = kind.definition("q1_it", key, written)
+        for written, expected in ((None, "EMPTY"), (literal(kind, key), "ok")):
+            cell = code_cell("q1_it", key, written)
             space: dict[str, object] = {}
             exec(cell, space)
             assert sign(key, space["q1_it"], In=["", "q1_it = 1\n...", cell]) == expected
         return
-    assert sign(key, ast.literal_eval(kind.placeholder(key))) == "EMPTY"
-    assert sign(key, ast.literal_eval(kind.literal(key))) == "ok"
+    assert sign(key, ast.literal_eval(placeholder(key))) == "EMPTY"
+    assert sign(key, ast.literal_eval(literal(kind, key))) == "ok"
 
 
 def test_a_table_with_some_cells_is_there_in_part() -> None:
     key = a_key(next(p for p in PARTS if p.kind == "table"))
-    placeholder = ast.literal_eval(kinds.find("table").placeholder(key))
-    first = next(iter(placeholder))
-    placeholder[first] = [1.0] * len(key.titles)
-    assert sign(key, placeholder) == by_grader(key, placeholder) == "PARTLY"
+    blank = ast.literal_eval(placeholder(key))
+    some = blank | {next(iter(blank)): [1.0] * len(key.titles)}
+    assert sign(key, some) == by_grader(key, some) == "PARTLY"
 
 
 def test_names_of_python_that_a_student_has_used_up_do_not_matter() -> None:
     key = a_key(next(p for p in PARTS if p.kind == "matching"))
-    right = ast.literal_eval(kinds.find("matching").literal(key))
+    right = ast.literal_eval(literal(kinds.find("matching"), key))
     taken = dict.fromkeys(("dict", "float", "len", "list", "print", "set", "str", "sum"), 0)
     assert sign(key, right, **taken) == "ok"
     assert len(taken) == 8
@@ -322,7 +323,7 @@ def test_a_missing_part_whose_packages_are_there_is_still_to_be_done() -> None:
 def test_what_to_install_is_named_as_pip_knows_it() -> None:
     assert packages.absent(("json", "numpy")) == ()
     assert packages.absent(("no_such_package_here",)) == ("no_such_package_here",)
-    assert CodeKind().imports(needing("numpy.linalg")) == ("numpy",)
+    assert modules_needed(needing("numpy.linalg")) == ("numpy",)
 
 
 def test_run_all_reaches_the_check_after_cells_that_stop(course: Path) -> None:
@@ -379,7 +380,7 @@ def test_the_first_cell_says_how_near_a_number_must_come_where_one_rule_holds() 
 
     whole = Integer(id="n", ask="", answer=1)
     near = "A number is accepted within 1% of the key"
-    assert told(numeric(), numeric(tolerance=Tolerance(relative="1%", because="why"))) == f"{near}."
+    assert told(numeric(), numeric(tolerance=Tolerance(relative=0.01, because="why"))) == f"{near}."
     assert told(numeric(), whole) == f"{near}; a whole number must be exact."
     assert told(numeric(), numeric(tolerance=Tolerance(relative=0.02))) == ""
     assert told(numeric(tolerance=Tolerance(relative=0.01, absolute=1))) == ""

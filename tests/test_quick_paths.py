@@ -16,7 +16,7 @@ from grader import units
 from grader.bank.folders import Bank
 from grader.errors import SpecError
 from grader.expressions import ExpressionError, evaluate, syntax
-from grader.expressions.arithmetic import BINARY, COMPARISONS, bounded, negative, positive, truth
+from grader.expressions.arithmetic import BINARY, COMPARISONS, check_size, negative, positive, truth
 from grader.expressions.functions import FUNCTIONS, call
 from grader.kinds.slips import WIDEST, find, of_unit
 from grader.units.quantity import Quantity, Value
@@ -77,7 +77,7 @@ def slowly(node: ast.expr) -> Value:
         case ast.IfExp(test=test, body=body, orelse=orelse):
             return slowly(body if truth(slowly(test), "the condition after 'if'") else orelse)
         case ast.Call(func=ast.Name(id=name), args=args):
-            return bounded(call(FUNCTIONS[name], {}, [slowly(each) for each in args]))
+            return check_size(call(FUNCTIONS[name], {}, [slowly(each) for each in args]))
     raise AssertionError(ast.dump(node))
 
 

@@ -16,6 +16,7 @@ from grader.grading.reveal import reveal
 from grader.grading.score import score, score_refused
 from grader.grading.tally import tally
 from grader.kinds import kinds
+from grader.kinds.answers import literal
 from grader.model import (
     Answer,
     Audience,
@@ -32,7 +33,7 @@ from grader.model import (
     Verdict,
 )
 from grader.model.result import Standing
-from grader.notebook.render import given
+from grader.notebook.render import given_values
 from grader.report import feedback_page, grade_json
 from grader.wire import probe
 from tests.builders_report import TEMPLATES, a_mark, a_row
@@ -139,7 +140,7 @@ def test_letters_are_shown_with_what_they_stand_for_before_release() -> None:
     paper = Paper(student=Student(id="ada"), exam=exam, release="r1", questions=(question,))
     grade = score(paper, evidence({"q1_several": "AC", "q1_sequence": "BCA"}))
     (row,) = tally({"ada": paper.student}, [grade], max_points={})
-    shown = reveal(row, paper, audience=Audience.STUDENT, published=False, given=given)
+    shown = reveal(row, paper, audience=Audience.STUDENT, published=False, given=given_values)
     several, sequence = shown.problems[0].parts
     assert several.answer == "A, C"
     assert several.chosen == ("**A.** Weights on 12 GPUs", "**C.** Buffers")
@@ -163,7 +164,7 @@ PAPER = a_paper()
 
 def wrong_letter() -> str:
     key = PAPER.questions[0].variant.keys["fits"]
-    right = kinds.find("choice").literal(key).strip("\"'")
+    right = literal(kinds.find("choice"), key).strip("\"'")
     return next(letter for letter in "ABC" if letter != right)
 
 
@@ -199,7 +200,7 @@ def shown_of(found, *, published=False, audience=Audience.STUDENT, overrides=())
         {"ada": PAPER.student}, [score(PAPER, found)], max_points={}, overrides=overrides
     )
     return row, reveal(
-        row, PAPER, audience=audience, published=published, given=given, evidence=found
+        row, PAPER, audience=audience, published=published, given=given_values, evidence=found
     )
 
 
@@ -228,7 +229,7 @@ def test_nothing_of_the_key_is_in_what_a_student_gets_before_release(answers):
                 f"{secret!r} in {text[max(0, text.find(secret) - 80) :][:200]}"
             )
     key = PAPER.questions[0].variant.keys["per_gpu"]
-    assert f"{kinds.find('numeric').literal(key)}"[:4] not in page
+    assert f"{literal(kinds.find('numeric'), key)}"[:4] not in page
 
 
 def test_each_secret_is_there_after_release_so_the_test_above_can_fail():
@@ -309,7 +310,7 @@ def test_why_a_file_can_not_be_read_is_said_once():
     refused = Submission(student="ada", path="a", sha256="1", refusal="it is not a notebook")
     grade = score_refused(PAPER, refused)
     (row,) = tally({"ada": PAPER.student}, [grade], max_points={}, submissions=[refused])
-    feedback = reveal(row, PAPER, audience=Audience.STUDENT, published=False, given=given)
+    feedback = reveal(row, PAPER, audience=Audience.STUDENT, published=False, given=given_values)
     assert page_text(feedback).count("it is not a notebook") == 1
     assert {part.verdict for part in feedback.problems[0].parts} == {Verdict.UNREADABLE}
 
@@ -318,7 +319,7 @@ def test_a_newer_file_that_waits_is_said_above_the_points_of_the_old_one():
     grade = score(PAPER, evidence({"q1_per_gpu": 9.333}))
     newer = Submission(student="ada", path="b", sha256="b" * 64, refusal="it is a picture")
     (row,) = tally({"ada": PAPER.student}, [grade], max_points={}, submissions=[newer])
-    feedback = reveal(row, PAPER, audience=Audience.STUDENT, published=False, given=given)
+    feedback = reveal(row, PAPER, audience=Audience.STUDENT, published=False, given=given_values)
     page = page_text(feedback)
     assert "newer file that is not graded yet" in page
     assert f"<strong>{row.score:g}</strong> <span>of {row.max_score:g} points so far" in page
@@ -375,7 +376,7 @@ def test_our_fault_is_said_to_be_ours():
 
 def test_a_student_without_a_submission_gets_a_page_that_says_so():
     (row,) = tally({"ada": PAPER.student}, [], max_points={"ada": 5.0})
-    feedback = reveal(row, PAPER, audience=Audience.STUDENT, published=True, given=given)
+    feedback = reveal(row, PAPER, audience=Audience.STUDENT, published=True, given=given_values)
     assert feedback.standing is Standing.MISSING
     assert feedback.problems == ()
     assert "We have no submission from you." in page_text(feedback)
@@ -384,7 +385,7 @@ def test_a_student_without_a_submission_gets_a_page_that_says_so():
 def test_marks_of_another_release_are_an_error_that_says_what_to_do():
     row = a_row("ada", a_mark("q7_elsewhere"))
     with pytest.raises(GraderError, match="q7_elsewhere") as caught:
-        reveal(row, PAPER, audience=Audience.STUDENT, published=False, given=given)
+        reveal(row, PAPER, audience=Audience.STUDENT, published=False, given=given_values)
     assert "release" in caught.value.fix
 
 

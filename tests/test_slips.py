@@ -130,7 +130,7 @@ def test_a_percentage_and_a_fraction_are_told_apart_whatever_was_written() -> No
 def test_a_slip_is_a_mistake_that_earns_what_the_part_says() -> None:
     judgement = judged(a_key(a_numeric(answer="28 * GB")), 28 * GB / GIB)
     assert (judgement.verdict, judgement.share) == (Verdict.MISTAKE, 0)
-    part = a_numeric(answer="28 * GB", slips=Slips(credit="50%"))
+    part = a_numeric(answer="28 * GB", slips=Slips(credit=0.5))
     assert judged(a_key(part), 28 * GB / GIB).share == 0.5
 
 
@@ -140,13 +140,13 @@ def test_slips_can_be_turned_off() -> None:
 
 
 def test_an_authors_mistake_comes_before_a_slip() -> None:
-    mistake = Mistake(id="all-of-it", value="weights", feedback="All of it.", credit="25%")
+    mistake = Mistake(id="all-of-it", value="weights", feedback="All of it.", credit=0.25)
     judgement = judged(a_key(a_numeric(mistakes=(mistake,))), 14)
     assert (judgement.mistake, judgement.share) == ("all-of-it", 0.25)
 
 
 def test_a_slip_inside_the_tolerance_is_simply_right() -> None:
-    part = a_numeric(answer="28 * GB", tolerance=Tolerance(relative="10%"))
+    part = a_numeric(answer="28 * GB", tolerance=Tolerance(relative=0.1))
     assert judged(a_key(part), 28 * GIB / GB).verdict is Verdict.CORRECT
 
 

@@ -21,7 +21,7 @@ from grader.integrations.gradescope.notebooks import choose
 from grader.integrations.paper.printing import print_exam
 from grader.model import Release, Student
 from grader.notebook import Cell, Notebook, read
-from grader.notebook.self_description import about, whose
+from grader.notebook.self_description import read_description, read_owner
 from grader.release.file import load_release
 from grader.release.rendering import Notebooks, make_release
 from grader.release.roster import parse_roster
@@ -51,7 +51,7 @@ def mixed(tmp_path_factory: pytest.TempPathFactory, bank: Path) -> Path:
 
 def numbers(release: Release, student: str) -> object:
     mine = paper(release, release.students[student])
-    return [q.variant.parameters for q in mine.questions]
+    return [q.variant.draw.parameters for q in mine.questions]
 
 
 def sits(*names: str) -> tuple[Student, ...]:
@@ -100,7 +100,7 @@ def test_a_shared_notebook_names_nobody(bank: Path, tmp_path: Path) -> None:
         assert name not in first
     assert "**Version A**" in read(first).cells[0].source
     assert "yours alone" not in first.decode()
-    known = about(read(first))
+    known = read_description(read(first))
     assert (known.student, known.version) == ("", "A")
 
 
@@ -204,9 +204,9 @@ def test_a_version_on_paper_has_the_numbers_of_the_notebook(bank: Path, tmp_path
 def test_the_sample_has_numbers_of_nobodys(bank: Path, tmp_path: Path) -> None:
     students = sits("sample", "ada")
     release = make_release(Bank.open((str(bank),)), "quiz", students, tmp_path, "k").release
-    mine = [q.variant.seed for q in paper(release, sample_student()).questions]
+    mine = [q.variant.draw.seed for q in paper(release, sample_student()).questions]
     for student in students:
-        assert mine != [q.variant.seed for q in paper(release, student).questions]
+        assert mine != [q.variant.draw.seed for q in paper(release, student).questions]
     made = Notebooks(release, Bank.open((str(bank),))).of(sample_student())
     first = read(made).cells[0].source
     assert "sample for practice" in first
@@ -347,7 +347,7 @@ def test_no_notebook_takes_long_to_be_looked_at() -> None:
     source = "\n_public_check(\n" * 200_000
     cells = tuple(Cell(type="code", id=f"c{n}", source=source) for n in range(3))
     start = perf_counter()
-    assert whose(Notebook(cells=cells)).student == ""
+    assert read_owner(Notebook(cells=cells)).student == ""
     assert perf_counter() - start < 2
 
 

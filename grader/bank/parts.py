@@ -1,4 +1,4 @@
-"""Checks the units, shares, ids and tolerances of a part."""
+"""Checks the units, ids and tolerances of a part."""
 
 from __future__ import annotations
 
@@ -7,10 +7,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from grader.bank.names import check_unit
-from grader.bank.shape import describe, marked
 from grader.bank.yaml12 import Located, Path_
 from grader.errors import SpecError
-from grader.kinds import share
 from grader.model import Part, Tolerance
 
 _CHOICES = ("options", "items", "targets")
@@ -19,9 +17,6 @@ _MOST_FIGURES = 15
 
 def check_part(part: Part, source: Located, at: Path_) -> Iterator[SpecError]:
     """Yields errors in *part* that can be found without drawing numbers."""
-    for path, marker, written in marked(part, at):
-        if marker == "share":
-            yield from _check_share(written, source, path)
     for record, path in _records(part, at):
         unit = getattr(record, "unit", None)
         if unit:
@@ -81,17 +76,4 @@ def _check_tolerance(tolerance: Tolerance, source: Located, at: Path_) -> Iterat
             f"{figures} is not a valid number of significant figures",
             where=source.at((*at, "significant_figures")),
             fix=f"use 1 to {_MOST_FIGURES}",
-        )
-
-
-def _check_share(written: Any, source: Located, at: Path_) -> Iterator[SpecError]:
-    try:
-        value = share(written)
-    except ValueError:
-        value = -1.0
-    if value < 0:
-        yield SpecError(
-            f"'{at[-1]}' should be a share such as 25% or 0.25, saw {describe(written)}",
-            where=source.at(at),
-            fix="write a percentage, or a number from 0 to 1",
         )

@@ -165,6 +165,7 @@ _WANTED = {
     "dataclass_exact_type": "keys and values",
     "too_long": "a list of exactly two",
     "too_short": "a list of exactly two",
+    "value_error": "a share such as 25% or 0.25",
 }
 
 
@@ -189,6 +190,8 @@ def _fix(detail: Any, name: object) -> str:
     value = detail["input"]
     if name in _EXAMPLES:
         return _EXAMPLES[str(name)]
+    if detail["type"] == "value_error":
+        return "write a percentage, or a number from 0 to 1"
     if detail["type"] in ("float_type", "int_type") and isinstance(value, str):
         return "write it without quotes and without a unit"
     if detail["type"] == "string_type" and isinstance(value, (int, float, bool)):
@@ -240,7 +243,7 @@ def _flatten(hint: Any) -> Iterator[Any]:
 
 
 def marked(record: Any, at: Path_ = ()) -> Iterator[tuple[Path_, str, Any]]:
-    """Yields path, marker and source of every expression, text and share in a record."""
+    """Yields path, marker and source of every expression and text in a record."""
     for field in dataclasses.fields(record):
         value = getattr(record, field.name)
         yield from _marked_value(value, hints_of(record.__class__)[field.name], (*at, field.name))

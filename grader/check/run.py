@@ -9,10 +9,13 @@ from enum import StrEnum
 from pathlib import Path
 
 from grader.errors import Location, SetupError, SubmissionError
-from grader.kinds import Kind, Tried, Unreadable, kinds
+from grader.kinds import Kind, Unreadable, kinds
+from grader.kinds.cells import missing_parts
+from grader.kinds.code import CodeKind, ExampleResult
 from grader.model import Answer, CellRun, Evidence, Job, Limits, Raw, Submission, Trial, packages
 from grader.notebook import Notebook, read
-from grader.notebook.self_description import About, Sheet, about
+from grader.notebook.render.answer_cells import modules_needed
+from grader.notebook.self_description import About, Sheet, read_description
 from grader.runtime.execute import execute
 
 LONGEST = 240
@@ -40,7 +43,7 @@ class Line:
     """Such as "read as 28 GB", or why it can't be read."""
     how: str = ""
     """How to write the answer, as in its cell; empty if the notebook no longer says."""
-    tried: tuple[Tried, ...] = ()
+    tried: tuple[ExampleResult, ...] = ()
     """The visible examples of a code part."""
 
     @property
@@ -102,7 +105,7 @@ def check(path: Path, limits: Limits) -> Checked:
     Raises SetupError if the file can't be read, and SubmissionError if it is not an exam notebook.
     """
     data, notebook = load(path)
-    known = about(notebook)
+    known = read_description(notebook)
     if not known.sheets:
         raise SubmissionError(
             "this notebook has no answer cells such as 'q1_name = ...'",
@@ -204,7 +207,7 @@ def line_of(name: str, sheet: Sheet | None, answer: Answer | None) -> Line:
 def _imports(kind: Kind | None, sheet: Sheet | None) -> tuple[str, ...]:
     """The modules that the starter code of the answer imports, never those a student added."""
     try:
-        return kind.imports(kind.from_sheet(sheet)) if kind and sheet else ()
+        return modules_needed(kind.from_sheet(sheet)) if kind and sheet else ()
     except (KeyError, TypeError, ValueError):
         return ()  # the notebook's own description of the answer was edited
 
@@ -233,8 +236,9 @@ def _is_blank(raw: object) -> bool:
 def _read(name: str, kind: Kind, sheet: Sheet, raw: Raw) -> Line:
     key = kind.from_sheet(sheet)
     value = kind.read(raw, key)
-    lacks, tried = kind.lacks(value, key), kind.tried(value, key)
-    said = kind.say(value, key)
+    lacks = missing_parts(value)
+    tried = kind.example_results(value, key) if isinstance(kind, CodeKind) else ()
+    said = kind.format_value(value, key)
     if tried:
         passed = sum(not one.fault for one in tried)
         said += f", {passed} of {len(tried)} visible examples pass"
@@ -257,7 +261,7 @@ def _failed_cells(evidence: Evidence, notebook: Notebook) -> Iterator[Stopped]:
                 line=cell.line,
                 error=cell.trouble,
                 source=_source(notebook, cell),
-                said=cell.said(number),
+                said=cell.describe_trouble(number),
             )
 
 

@@ -84,7 +84,7 @@ def _list_sets(banks: tuple[str, ...], *, as_json: bool) -> int:
         except SpecError as wrong:
             errors.append(wrong)
     if as_json:
-        print_json([{"id": e.id, "title": e.title, "problems": list(e.wanted)} for e in exams])
+        print_json([{"id": e.id, "title": e.title, "problems": list(e.problem_ids)} for e in exams])
     else:
         rows = [(e.id, str(sum(s.choose for s in e.slots)), e.title) for e in exams]
         click.echo(table(("set", "problems", "title"), rows, right=(1,)))

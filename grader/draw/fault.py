@@ -21,7 +21,7 @@ class DrawError(SpecError):
     """The class of defect: `dimensions`, `hit-rate`, or `values` for anything else."""
 
 
-def failed(
+def draw_error(
     problem: Problem, path: Path, what: str, fix: str | None, check: str = "values"
 ) -> DrawError:
     """The error for the piece of *problem* at *path*."""
@@ -36,12 +36,12 @@ def class_of(error: Exception) -> str:
     return "dimensions" if any(isinstance(e, DimensionError) for e in causes) else "values"
 
 
-def in_expression(
+def expression_error(
     problem: Problem, path: Path, place: str, error: ExpressionError, scope: Mapping[str, Value]
 ) -> DrawError:
     """The error for an expression that failed in *scope*, with the drawn numbers."""
     what = f"in the {place}: {error.what} (with {numbers(problem, scope)})"
-    return failed(problem, path, what, error.fix, class_of(error))
+    return draw_error(problem, path, what, error.fix, class_of(error))
 
 
 def numbers(problem: Problem, scope: Mapping[str, Value]) -> str:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterator, Sequence
 
-from grader.draw.dice import order, seed_for
 from grader.draw.variant import draw
 from grader.model import ExamSet, Paper, Problem, Question, Release, Slot, Student, Variant
+from grader.model.dice import order, seed_for
 
 
 def paper(
@@ -22,7 +22,8 @@ def paper(
     out.
     """
     questions: list[Question] = []
-    numbers = {q.variant.problem.id: q.variant.parameters for q in given.questions} if given else {}
+    before = (q.variant for q in given.questions) if given else ()
+    numbers = {variant.problem.id: variant.draw.parameters for variant in before}
     for number, slot, problem in asked(release, student.seat):
         if only is not None and number not in only:
             continue
@@ -41,12 +42,12 @@ def paper(
 def asked(release: Release, seat: str) -> Iterator[tuple[int, Slot, Problem]]:
     """Yields the number, the slot, and the problem of each question for a seat, without drawing
     it."""
-    problems = ((slot, one) for slot in release.exam.slots for one in _chosen(slot, release, seat))
+    problems = ((slot, one) for slot in release.exam.slots for one in _choose(slot, release, seat))
     for number, (slot, problem_id) in enumerate(problems, start=1):
         yield number, slot, release.problems[problem_id]
 
 
-def _chosen(slot: Slot, release: Release, seat: str) -> tuple[str, ...]:
+def _choose(slot: Slot, release: Release, seat: str) -> tuple[str, ...]:
     if slot.problem:
         return (slot.problem,)
     seed = seed_for(release.private_key, seat, "pool/" + "/".join(slot.pool))

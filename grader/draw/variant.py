@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
-from functools import partial
 
-from grader.draw.dice import hashed, order
-from grader.draw.fault import class_of, failed, numbers
-from grader.draw.plan import plan_of
-from grader.expressions import ExpressionError, TextError, fill
-from grader.kinds import Kind, kinds
+from grader.draw.fault import class_of, draw_error, numbers
+from grader.draw.plan import compute_scope, draw_numbers
+from grader.expressions import ExpressionError, TextError
+from grader.kinds import kinds
+from grader.kinds.answers import carried_answer
 from grader.model import Draw, Facts, Key, Part, Problem, Variant
 from grader.units.quantity import Value
 
@@ -26,63 +25,41 @@ def draw(
     If *numbers_of* is given, it has parameters drawn with an earlier spec, which are kept. Raises
     DrawError if the conditions are too rarely true, or if an expression fails.
     """
-    plan, draws = plan_of(problem, facts), 1
     if numbers_of is None:
-        parameters, scope, draws = plan.draw(seed)
+        parameters, scope, draws = draw_numbers(problem, seed, facts)
     else:
-        parameters = dict(numbers_of)
-        scope = plan.with_values(parameters)
-    filler, shuffle = _filler(facts), partial(order, seed)
-
-    def number(label: str) -> int:
-        return hashed(b"%s|number|%s" % (seed, label.encode()))
-
-    def vary(changed: Mapping[str, Value]) -> Mapping[str, Value]:
-        return plan.with_values({**parameters, **changed})
-
+        parameters, draws = dict(numbers_of), 1
+        scope = compute_scope(problem, parameters, facts)
     keys: dict[str, Key] = {}
-    dice = Draw(
+    drawn = Draw(
+        seed=seed,
         scope=scope,
         facts=facts,
-        fill=filler,
-        order=shuffle,
-        vary=vary,
-        number=number,
         parameters=parameters,
+        values=problem.values,
         solution=problem.solution,
     )
     for part in problem.parts:
-        kind = kinds.find(part.kind)
-        keys[part.id] = key = _key(problem, part, kind, dice)
-        answer = kind.carried(kind.true(key), key)
+        keys[part.id], answer = _key(problem, part, drawn)
         if answer is not None:
             # A new mapping: keys made earlier keep the scope they were made in.
-            scope = {**scope, part.id: answer}
-            dice = replace(dice, scope=scope)
-    return Variant(
-        problem=problem,
-        seed=seed,
-        draw=dice,
-        parameters=parameters,
-        scope=scope,
-        keys=keys,
-        draws=draws,
-    )
+            drawn = replace(drawn, scope={**drawn.scope, part.id: answer})
+    return Variant(problem=problem, draw=drawn, keys=keys, draws=draws)
 
 
-def _key(problem: Problem, part: Part, kind: Kind, dice: Draw) -> Key:
-    """The key of *part*; raises DrawError with the problem and the part."""
+def _key(problem: Problem, part: Part, drawn: Draw) -> tuple[Key, Value | None]:
+    """The key of *part*, and the answer that later parts compute with.
+
+    Raises DrawError with the problem and the part.
+    """
+    kind = kinds.find(part.kind)
     try:
-        key: Key = kind.key(part, dice)
-        return key
+        key: Key = kind.key(part, drawn)
+        return key, carried_answer(kind, key)
     except (ExpressionError, TextError) as error:
         what, fix, check = error.what, error.fix, class_of(error)
     except ValueError as error:
         what, fix, check = str(error), "check the part's expressions and units", class_of(error)
     index = next(i for i, p in enumerate(problem.parts) if p.id == part.id)
-    what = f"part '{part.id}': {what} (with {numbers(problem, dice.scope)})"
-    raise failed(problem, ("parts", index), what, fix, check)
-
-
-def _filler(facts: Facts) -> Callable[[str, Mapping[str, Value]], str]:
-    return lambda text, scope: fill(text, scope, facts)
+    what = f"part '{part.id}': {what} (with {numbers(problem, drawn.scope)})"
+    raise draw_error(problem, ("parts", index), what, fix, check)

@@ -6,7 +6,6 @@ import operator
 import sys
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
-from typing import Any
 
 from grader.expressions.fault import ExpressionError
 from grader.units.quantity import Quantity, Value, describe, dimension_of
@@ -33,7 +32,7 @@ def kind_of(value: object) -> str:
     return "a list" if isinstance(value, (list, tuple, range)) else "nothing"
 
 
-def bounded(value: Value) -> Value:
+def check_size(value: Value) -> Value:
     """Returns *value*. Raises ExpressionError if it is too large or not a finite number."""
     magnitude = value.magnitude if isinstance(value, Quantity) else value
     if isinstance(magnitude, str) or -LIMIT < magnitude < LIMIT:
@@ -71,13 +70,13 @@ def _operation(verb: str, operate: Callable[..., Value]) -> Operator:
             raise ExpressionError(str(error)) from None
         except TypeError:
             raise ExpressionError(f"can't {verb} {kind_of(a)} and {kind_of(b)}") from None
-        return bounded(result)
+        return check_size(result)
 
     return apply
 
 
 def _power(a: Value, b: Value) -> Value:
-    assert isinstance(a, (int, float, Quantity))  # noqa: S101 - apply() saw to it
+    assert isinstance(a, (int, float, Quantity))  # noqa: S101 - checked by apply()
     size = a.magnitude if isinstance(a, Quantity) else a
     if not isinstance(b, (int, float)):
         raise ExpressionError(f"an exponent must be a plain number, got {kind_of(b)}")
@@ -108,22 +107,6 @@ BINARY: Mapping[str, Operator] = MappingProxyType(
 )
 
 
-# Fast paths for numbers or quantities of these types when nothing goes wrong. If they raise or
-# exceed MOST, BINARY computes again and gives the error.
-QUICK: Mapping[str, Operator] = MappingProxyType(
-    {
-        "+": operator.add,
-        "-": operator.sub,
-        "*": operator.mul,
-        "/": operator.truediv,
-        "//": operator.floordiv,
-        "%": operator.mod,
-    }
-)
-WRONG = (ArithmeticError, TypeError, ValueError)
-"""The exceptions of operators and functions for values that they don't support."""
-
-
 def negative(a: Value) -> Value:
     """Returns -a."""
     return -numeric(a, "negate")
@@ -144,7 +127,7 @@ def truth(value: object, place: str) -> bool:
     )
 
 
-def _ordered(compare: Callable[..., bool]) -> Callable[[object, object], bool]:
+def _ordering(compare: Callable[..., bool]) -> Callable[[object, object], bool]:
     def apply(a: object, b: object) -> bool:
         if type(a) not in NUMBERS or type(b) not in NUMBERS:
             a, b = numeric(a, "order"), numeric(b, "order")
@@ -180,25 +163,13 @@ def contains(a: object, b: object) -> bool:
 
 COMPARISONS: Mapping[str, Callable[[object, object], bool]] = MappingProxyType(
     {
-        "<": _ordered(operator.lt),
-        "<=": _ordered(operator.le),
-        ">": _ordered(operator.gt),
-        ">=": _ordered(operator.ge),
+        "<": _ordering(operator.lt),
+        "<=": _ordering(operator.le),
+        ">": _ordering(operator.gt),
+        ">=": _ordering(operator.ge),
         "==": equal,
         "!=": lambda a, b: not equal(a, b),
         "in": contains,
         "not in": lambda a, b: not contains(a, b),
-    }
-)
-
-# The fast path for two plain numbers.
-QUICK_COMPARISONS: Mapping[str, Callable[[Any, Any], bool]] = MappingProxyType(
-    {
-        "<": operator.lt,
-        "<=": operator.le,
-        ">": operator.gt,
-        ">=": operator.ge,
-        "==": operator.eq,
-        "!=": operator.ne,
     }
 )

@@ -12,23 +12,17 @@ from typing import NamedTuple
 from grader import units
 from grader.expressions import syntax
 from grader.expressions.arithmetic import (
-    ARITHMETIC,
     BINARY,
     COMPARISONS,
-    MOST,
-    NUMBERS,
-    QUICK,
-    QUICK_COMPARISONS,
-    WRONG,
-    bounded,
+    check_size,
     negative,
     positive,
     truth,
 )
-from grader.expressions.fault import ExpressionError, shortened
+from grader.expressions.fault import ExpressionError, shorten
 from grader.expressions.functions import FUNCTIONS, Facts, call
 from grader.registry import nearest
-from grader.units.quantity import Quantity, Value
+from grader.units.quantity import Value
 
 Scope = Mapping[str, Value]
 Closure = Callable[[Scope, Facts], Value]
@@ -55,7 +49,7 @@ def names_in(source: str) -> frozenset[str]:
 
     Raises ExpressionError if it is not an expression.
     """
-    return _compiled(source).names
+    return _compile(source).names
 
 
 def evaluate(source: str | float | bool, scope: Scope, facts: Facts = NO_FACTS) -> Value:
@@ -64,8 +58,8 @@ def evaluate(source: str | float | bool, scope: Scope, facts: Facts = NO_FACTS) 
     A number or a truth value is its own value. Raises ExpressionError.
     """
     if not isinstance(source, str):
-        return bounded(source)
-    return _compiled(source).run(scope, facts)
+        return check_size(source)
+    return _compile(source).run(scope, facts)
 
 
 def holds(source: str | float | bool, scope: Scope, facts: Facts = NO_FACTS) -> bool:
@@ -74,22 +68,22 @@ def holds(source: str | float | bool, scope: Scope, facts: Facts = NO_FACTS) -> 
     return truth(evaluate(source, scope, facts), "a condition")
 
 
-def prepared(source: str | float | bool) -> Closure:
+def compile_expression(source: str | float | bool) -> Closure:
     """Returns *source* as a function of scope and facts, for repeated evaluation.
 
     Raises ExpressionError if it is not an expression; the function raises like `evaluate`.
     """
-    return _compiled(source).run if isinstance(source, str) else _constant(bounded(source)).run
+    return _compile(source).run if isinstance(source, str) else _constant(check_size(source)).run
 
 
-def _compiled(source: str) -> Compiled:
+def _compile(source: str) -> Compiled:
     if len(source) > syntax.MAX_LENGTH:
         syntax.parse(source)  # rejects it before it becomes a cache key
-    return _cached(source)
+    return _compile_cached(source)
 
 
 @lru_cache(maxsize=8192)
-def _cached(source: str) -> Compiled:
+def _compile_cached(source: str) -> Compiled:
     tree = syntax.parse(source)
     functions = {id(n.func) for n in ast.walk(tree) if isinstance(n, ast.Call)}
     names = {n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and id(n) not in functions}
@@ -111,7 +105,7 @@ def _constant(value: Value) -> _Piece:
     return _Piece(lambda _scope, _facts: value, constant=True)
 
 
-def _placed(error: ExpressionError, column: int) -> ExpressionError:
+def _at_column(error: ExpressionError, column: int) -> ExpressionError:
     return ExpressionError(error.what, error.column or column, error.fix)
 
 
@@ -138,38 +132,20 @@ def _unknown(name: str, scope: Scope, column: int) -> ExpressionError:
     fix = f"did you mean '{close}'?" if close else "name a parameter, a value or a unit"
     if name in FUNCTIONS:
         fix = f"write {FUNCTIONS[name].usage}"
-    return ExpressionError(f"unknown name '{shortened(name)}'", column, fix)
+    return ExpressionError(f"unknown name '{shorten(name)}'", column, fix)
 
 
 def _of_binary(node: ast.BinOp) -> _Piece:
     left, right = _piece(node.left), _piece(node.right)
-    symbol, column = syntax.BINARY[type(node.op)], node.right.col_offset
-    apply, quick = BINARY[symbol], QUICK.get(symbol)
+    apply, column = BINARY[syntax.BINARY[type(node.op)]], node.right.col_offset
     a, b = left.run, right.run
-
-    def slowly(x: Value, y: Value) -> Value:
-        try:
-            return apply(x, y)
-        except ExpressionError as error:
-            raise _placed(error, column) from None
-
-    if quick is None:
-        return _Piece(
-            lambda scope, facts: slowly(a(scope, facts), b(scope, facts)),
-            left.constant and right.constant,
-        )
 
     def run(scope: Scope, facts: Facts) -> Value:
         x, y = a(scope, facts), b(scope, facts)
-        if type(x) in ARITHMETIC and type(y) in ARITHMETIC:
-            try:
-                found = quick(x, y)
-            except WRONG:
-                return slowly(x, y)
-            size = found.magnitude if type(found) is Quantity else found
-            if -MOST <= size <= MOST:  # type: ignore[operator]
-                return found
-        return slowly(x, y)
+        try:
+            return apply(x, y)
+        except ExpressionError as error:
+            raise _at_column(error, column) from None
 
     return _Piece(run, left.constant and right.constant)
 
@@ -186,7 +162,7 @@ def _of_unary(node: ast.UnaryOp) -> _Piece:
         try:
             return apply(inner(scope, facts))
         except ExpressionError as error:
-            raise _placed(error, column) from None
+            raise _at_column(error, column) from None
 
     return _Piece(run, operand.constant)
 
@@ -195,22 +171,18 @@ def _of_comparison(node: ast.Compare) -> _Piece:
     pieces = [_piece(operand) for operand in (node.left, *node.comparators)]
     symbols = [syntax.COMPARISONS[type(op)] for op in node.ops]
     steps = [
-        (COMPARISONS[symbol], QUICK_COMPARISONS.get(symbol), piece.run)
-        for symbol, piece in zip(symbols, pieces[1:], strict=True)
+        (COMPARISONS[symbol], piece.run) for symbol, piece in zip(symbols, pieces[1:], strict=True)
     ]
     first, column = pieces[0].run, node.col_offset
 
     def run(scope: Scope, facts: Facts) -> Value:
         x = first(scope, facts)
-        for compare, quick, following in steps:
+        for compare, following in steps:
             y = following(scope, facts)
-            if quick is not None and type(x) in NUMBERS and type(y) in NUMBERS:
-                held = quick(x, y)
-            else:
-                try:
-                    held = compare(x, y)
-                except ExpressionError as error:
-                    raise _placed(error, column) from None
+            try:
+                held = compare(x, y)
+            except ExpressionError as error:
+                raise _at_column(error, column) from None
             if not held:
                 return False
             x = y
@@ -231,7 +203,7 @@ def _of_boolean(node: ast.BoolOp) -> _Piece:
                 if truth(each(scope, facts), place) is stops_at:
                     return stops_at
             except ExpressionError as error:
-                raise _placed(error, column) from None
+                raise _at_column(error, column) from None
         return not stops_at
 
     return _Piece(run, all(p.constant for p in pieces))
@@ -245,43 +217,26 @@ def _of_condition(node: ast.IfExp) -> _Piece:
         try:
             holds_here = truth(test.run(scope, facts), "the condition after 'if'")
         except ExpressionError as error:
-            raise _placed(error, column) from None
+            raise _at_column(error, column) from None
         return (then if holds_here else other).run(scope, facts)
 
     return _Piece(run, test.constant and then.constant and other.constant)
 
 
 def _of_call(node: ast.Call) -> _Piece:
-    assert isinstance(node.func, ast.Name)  # noqa: S101 - syntax saw to it
+    assert isinstance(node.func, ast.Name)  # noqa: S101 - checked by syntax
     function, column = FUNCTIONS[node.func.id], node.col_offset
     pieces = [_piece(argument) for argument in node.args]
     runs = [piece.run for piece in pieces]
-    quick = function.quick
 
     def run(scope: Scope, facts: Facts) -> Value:
         values = [each(scope, facts) for each in runs]
-        if quick is not None:
-            found = _quickly(quick, values)
-            if found is not None:
-                return found
         try:
-            return bounded(call(function, facts, values))
+            return check_size(call(function, facts, values))
         except ExpressionError as error:
-            raise _placed(error, column) from None
+            raise _at_column(error, column) from None
 
     return _Piece(run, all(p.constant for p in pieces) and not function.takes_facts)
-
-
-def _quickly(quick: Callable[..., int | float], values: list[Value]) -> int | float | None:
-    """Returns a function's result for plain numbers; None if the fast path does not apply."""
-    for value in values:
-        if type(value) not in NUMBERS:
-            return None
-    try:
-        found = quick(*values)
-    except WRONG:
-        return None
-    return found if -MOST <= found <= MOST else None
 
 
 def _of_tuple(node: ast.Tuple) -> _Piece:

@@ -33,7 +33,7 @@ class TextError(ValueError):
         return f"{self.what}{at}; {self.fix}" if self.fix else f"{self.what}{at}"
 
 
-def shortened(text: str, length: int = 24) -> str:
+def shorten(text: str, length: int = 24) -> str:
     """Returns *text* shortened for a one-line message."""
     safe = "".join(c if c.isprintable() else "?" for c in text[:length])
     return f"{safe}..." if len(text) > length else safe

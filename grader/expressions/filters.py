@@ -26,7 +26,7 @@ class Filter:
     least: int = 0
 
 
-def shown(value: object) -> str:
+def format_placeholder(value: object) -> str:
     """Returns a placeholder's value as text: quantities with their unit, 24.0 as 24."""
     if isinstance(value, float) and not math.isfinite(value):
         raise ExpressionError("the value is not a finite number")
@@ -96,7 +96,7 @@ def _round(value: Value, digits: Value = 0, method: object = "common") -> Value:
 def _join(values: object, separator: object = "") -> str:
     if not isinstance(values, (list, tuple, range)) or not isinstance(separator, str):
         raise ExpressionError("'join' needs a list and a separator text")
-    joined = separator.join(shown(v) for v in values)
+    joined = separator.join(format_placeholder(v) for v in values)
     if len(joined) > _MAX_JOINED:
         raise ExpressionError("the result of 'join' is too long")
     return joined

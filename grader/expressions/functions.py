@@ -10,7 +10,7 @@ from types import MappingProxyType
 
 from grader import units
 from grader.expressions.arithmetic import BINARY, COMPARISONS, MAX_BITS, equal, kind_of, numeric
-from grader.expressions.fault import ExpressionError, shortened
+from grader.expressions.fault import ExpressionError, shorten
 from grader.registry import nearest
 from grader.units.quantity import Quantity, Value, dimension_of
 
@@ -26,8 +26,6 @@ class Function:
     most: int | None
     usage: str
     takes_facts: bool = False
-    quick: Callable[..., int | float] | None = None
-    """A fast path for plain numbers; if it raises, `call` gives the error."""
 
 
 def _plain(value: Value, name: str) -> int | float:
@@ -188,9 +186,9 @@ def look_up(facts: Facts, item: Value, field: Value) -> Value:
             raise ExpressionError("fact() needs names in quotes", fix=FUNCTIONS["fact"].usage)
         if name not in known:
             close = nearest(name[:100], known)
-            where = f" of '{shortened(str(item))}'" if noun == "field" else ""
+            where = f" of '{shorten(str(item))}'" if noun == "field" else ""
             raise ExpressionError(
-                f"the facts have no {noun} '{shortened(name)}'{where}",
+                f"the facts have no {noun} '{shorten(name)}'{where}",
                 fix=f"did you mean '{close}'?" if close else "see the files in problems/facts",
             )
     return facts[str(item)][str(field)]
@@ -198,30 +196,26 @@ def look_up(facts: Facts, item: Value, field: Value) -> Value:
 
 FUNCTIONS: Mapping[str, Function] = MappingProxyType(
     {
-        "abs": Function(_absolute, 1, 1, "abs(x)", quick=lambda x: -x if x < 0 else x),
-        "ceil": Function(_ceil, 1, 1, "ceil(x)", quick=math.ceil),
+        "abs": Function(_absolute, 1, 1, "abs(x)"),
+        "ceil": Function(_ceil, 1, 1, "ceil(x)"),
         "clamp": Function(_clamp, 3, 3, "clamp(x, low, high)"),
         "comb": Function(_comb, 2, 2, "comb(n, k)"),
-        "exp": Function(_exp, 1, 1, "exp(x)", quick=math.exp),
+        "exp": Function(_exp, 1, 1, "exp(x)"),
         "fact": Function(look_up, 2, 2, 'fact("h100-sxm", "memory_bandwidth")', takes_facts=True),
         "factorial": Function(_factorial, 1, 1, "factorial(n)"),
-        "floor": Function(_floor, 1, 1, "floor(x)", quick=math.floor),
+        "floor": Function(_floor, 1, 1, "floor(x)"),
         "gcd": Function(_gcd, 1, None, "gcd(a, b)"),
         "lcm": Function(_lcm, 1, None, "lcm(a, b)"),
-        "log": Function(_log, 1, 2, "log(x) or log(x, base)", quick=math.log),
-        "log2": Function(
-            lambda x: math.log2(_positive(x, "log2")), 1, 1, "log2(x)", quick=math.log2
-        ),
-        "log10": Function(
-            lambda x: math.log10(_positive(x, "log10")), 1, 1, "log10(x)", quick=math.log10
-        ),
-        "max": Function(_largest, 1, None, "max(a, b)", quick=max),
-        "min": Function(_smallest, 1, None, "min(a, b)", quick=min),
+        "log": Function(_log, 1, 2, "log(x) or log(x, base)"),
+        "log2": Function(lambda x: math.log2(_positive(x, "log2")), 1, 1, "log2(x)"),
+        "log10": Function(lambda x: math.log10(_positive(x, "log10")), 1, 1, "log10(x)"),
+        "max": Function(_largest, 1, None, "max(a, b)"),
+        "min": Function(_smallest, 1, None, "min(a, b)"),
         "number": Function(_number, 2, 2, 'number(size, "GB")'),
         "pick": Function(_pick, 3, None, 'pick(key, "a", 1, "b", 2)'),
         "round": Function(_round, 1, 2, "round(x) or round(x, digits)"),
         "significant": Function(_significant, 2, 2, "significant(x, digits)"),
-        "sqrt": Function(_sqrt, 1, 1, "sqrt(x)", quick=math.sqrt),
+        "sqrt": Function(_sqrt, 1, 1, "sqrt(x)"),
         "sum": Function(_sum, 1, None, "sum(a, b)"),
     }
 )
@@ -234,7 +228,7 @@ def check_call(name: str, count: int) -> Function:
     if function is None:
         close = nearest(name[:100], FUNCTIONS)
         fix = f"did you mean '{close}'?" if close else "choose from " + ", ".join(FUNCTIONS)
-        raise ExpressionError(f"unknown function '{shortened(name)}'", fix=fix)
+        raise ExpressionError(f"unknown function '{shorten(name)}'", fix=fix)
     if count < function.least or (function.most is not None and count > function.most):
         raise ExpressionError(
             f"{name}() with {count} argument{'' if count == 1 else 's'}",

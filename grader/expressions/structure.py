@@ -8,7 +8,7 @@ from jinja2 import nodes
 from jinja2.visitor import NodeTransformer
 
 from grader import units
-from grader.expressions.fault import ExpressionError, TextError, shortened
+from grader.expressions.fault import ExpressionError, TextError, shorten
 from grader.expressions.filters import FILTERS
 from grader.expressions.functions import check_call
 from grader.registry import nearest
@@ -67,7 +67,7 @@ def _check_output(node: nodes.Output) -> None:
     for child in node.nodes:
         constant = isinstance(child, nodes.Const) and not isinstance(child, nodes.TemplateData)
         if constant and not isinstance(child.value, str):  # type: ignore[attr-defined]
-            value = shortened(str(child.value))  # type: ignore[attr-defined]
+            value = shorten(str(child.value))  # type: ignore[attr-defined]
             raise TextError(
                 f"'{{{{{value}}}}}' would print '{value}' without braces",
                 child.lineno,
@@ -112,7 +112,7 @@ def _check_filter(node: nodes.Filter) -> None:
     if known is None:
         close = nearest(node.name[:100], FILTERS)
         fix = f"did you mean '{close}'?" if close else "choose from " + ", ".join(FILTERS)
-        raise TextError(f"unknown filter '{shortened(node.name)}'", node.lineno, fix)
+        raise TextError(f"unknown filter '{shorten(node.name)}'", node.lineno, fix)
     count = len(node.args) + len(node.kwargs)
     named = all(k.key == "digits" for k in node.kwargs)
     dynamic = node.dyn_args or node.dyn_kwargs
@@ -133,7 +133,7 @@ def _check_test(node: nodes.Test) -> None:
         raise TextError(f"the test 'is {node.name}' has the wrong arguments", node.lineno)
     if node.name not in TESTS:
         fix = "undefined names are errors; write a comparison"
-        raise TextError(f"the test 'is {shortened(node.name)}' is not allowed", node.lineno, fix)
+        raise TextError(f"the test 'is {shorten(node.name)}' is not allowed", node.lineno, fix)
 
 
 def _check_getattr(node: nodes.Getattr) -> None:
@@ -197,24 +197,24 @@ class _Rewrite(NodeTransformer):
 
     def visit_Call(self, node: nodes.Call) -> nodes.Node:  # noqa: N802
         self.generic_visit(node)
-        node.node = _named(CALLED + node.node.name, node)  # type: ignore[attr-defined]
+        node.node = _name_node(CALLED + node.node.name, node)  # type: ignore[attr-defined]
         return node
 
     def visit_Compare(self, node: nodes.Compare) -> nodes.Node:  # noqa: N802
         self.generic_visit(node)
         operand = node.ops[0]
-        function = _named(COMPARED + operand.op, node)
+        function = _name_node(COMPARED + operand.op, node)
         call = nodes.Call(function, [node.expr, operand.expr], [], None, None)
         return call.set_lineno(node.lineno)
 
 
-def _named(name: str, node: nodes.Node) -> nodes.Name:
+def _name_node(name: str, node: nodes.Node) -> nodes.Name:
     function = nodes.Name(name, "load")
     function.set_lineno(node.lineno)
     function.set_environment(node.environment)  # type: ignore[arg-type]
     return function
 
 
-def rewritten(tree: nodes.Template) -> nodes.Template:
+def rewrite(tree: nodes.Template) -> nodes.Template:
     """Returns *tree* with functions and comparisons under names that authors can't use."""
     return _Rewrite().visit(tree)  # type: ignore[no-any-return]

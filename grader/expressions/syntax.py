@@ -8,7 +8,7 @@ from typing import Any
 
 from grader import units
 from grader.expressions.arithmetic import LIMIT
-from grader.expressions.fault import ExpressionError, shortened
+from grader.expressions.fault import ExpressionError, shorten
 from grader.expressions.functions import check_call
 
 MAX_LENGTH = 2000
@@ -84,7 +84,7 @@ def parse(source: str) -> ast.expr:
 
 def _unreadable(line: str, offset: int, start: int) -> ExpressionError:
     offset = max(0, min(offset, len(line)))
-    near = shortened(line[offset:])
+    near = shorten(line[offset:])
     what = f"can't read the expression at '{near}'"
     if not near or re.search(r"[-+*/%<>=(,]$", line):
         what, offset = "the expression is incomplete", len(line)
@@ -134,13 +134,13 @@ def _scan(line: str, start: int) -> None:
             raise _too_deep(column)
         if kind == "number" and not (_NUMBER.fullmatch(word) or _HEX.fullmatch(word)):
             # "1if x" is legal Python, but some versions warn.
-            what = f"'{shortened(word)}' is not a number"
+            what = f"'{shorten(word)}' is not a number"
             raise ExpressionError(what, column, "write 2 * x for 2x, and put spaces around words")
         if kind == "string" and "\\" in word:
             raise ExpressionError("a backslash has no meaning here", column, "remove it")
         if kind == "other" and (word in _INSTEAD or not word.isascii()):
             fix = _INSTEAD.get(word)
-            raise ExpressionError(f"'{shortened(word)}' has no meaning here", column, fix)
+            raise ExpressionError(f"'{shorten(word)}' has no meaning here", column, fix)
 
 
 def _too_deep(column: int) -> ExpressionError:
@@ -209,7 +209,7 @@ def _check_constant(value: Any, column: int) -> None:
     if isinstance(value, (bool, str)):
         return
     if not isinstance(value, (int, float)):
-        raise ExpressionError(f"'{shortened(str(value))}' is not allowed", column)
+        raise ExpressionError(f"'{shorten(str(value))}' is not allowed", column)
     if not -LIMIT < value < LIMIT:
         raise ExpressionError("the number is too large", column)
 
@@ -219,7 +219,7 @@ def _check_function(node: ast.Call, column: int) -> None:
         raise ExpressionError("only named functions can be called", column)
     if node.keywords or any(isinstance(a, ast.Starred) for a in node.args):
         raise ExpressionError(
-            f"{shortened(node.func.id)}() does not accept keyword arguments", column
+            f"{shorten(node.func.id)}() does not accept keyword arguments", column
         )
     try:
         check_call(node.func.id, len(node.args))

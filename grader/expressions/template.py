@@ -15,8 +15,8 @@ from jinja2.sandbox import SandboxedEnvironment
 from grader import units
 from grader.expressions import structure
 from grader.expressions.arithmetic import BINARY, COMPARISONS, negative, positive
-from grader.expressions.fault import ExpressionError, TextError, shortened
-from grader.expressions.filters import FILTERS, shown
+from grader.expressions.fault import ExpressionError, TextError, shorten
+from grader.expressions.filters import FILTERS, format_placeholder
 from grader.expressions.functions import FUNCTIONS, Facts, call
 from grader.registry import nearest
 from grader.units.quantity import DimensionError, Value
@@ -44,7 +44,7 @@ def _environment() -> _Environment:
     environment = _Environment(
         undefined=jinja2.StrictUndefined,
         autoescape=False,
-        finalize=shown,
+        finalize=format_placeholder,
         keep_trailing_newline=True,
         trim_blocks=True,
         lstrip_blocks=True,
@@ -150,7 +150,7 @@ class Compiled(NamedTuple):
         fix = f"did you mean '{close}'?" if close else "name a parameter or a value"
         if name in FUNCTIONS:
             fix = f"write {FUNCTIONS[name].usage}"
-        return TextError(f"unknown name '{shortened(name)}'", self.lines.get(name), fix)
+        return TextError(f"unknown name '{shorten(name)}'", self.lines.get(name), fix)
 
     def _line(self, error: Exception) -> int | None:
         """Returns the template's line that raised *error*."""
@@ -172,14 +172,14 @@ def _cut(pieces: Iterator[str]) -> Iterator[str]:
 
 
 @lru_cache(maxsize=8192)
-def compiled(text: str) -> Compiled:
+def compile_text(text: str) -> Compiled:
     """Returns *text*, checked and compiled. Raises TextError."""
     environment = _environment()
     try:
         tree = environment.parse(text)
         structure.check(tree)
         lines = {n.name: n.lineno for n in reversed(list(tree.find_all(nodes.Name)))}
-        tree = structure.rewritten(tree)
+        tree = structure.rewrite(tree)
         declared = frozenset(meta.find_undeclared_variables(tree))
         code = environment.compile(tree)
     except jinja2.TemplateSyntaxError as error:
@@ -203,6 +203,6 @@ def compiled(text: str) -> Compiled:
 
 
 def _unreadable(error: jinja2.TemplateSyntaxError) -> TextError:
-    message = shortened((error.message or "bad syntax").split(". ")[0], 80).rstrip(".")
+    message = shorten((error.message or "bad syntax").split(". ")[0], 80).rstrip(".")
     what = f"can't read a placeholder: {message[:1].lower()}{message[1:]}"
     return TextError(what, error.lineno, "write {{ name }}, with a space before a brace of LaTeX")

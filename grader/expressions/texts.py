@@ -25,7 +25,7 @@ def fill(text: str, scope: Mapping[str, Value], facts: Facts = NO_FACTS) -> str:
     # Most texts have no placeholders and don't need Jinja2.
     if not _has_placeholders(text):
         return text
-    return _compiled(text).fill(scope, facts)
+    return _compile(text).fill(scope, facts)
 
 
 def text_names(text: str) -> frozenset[str]:
@@ -35,17 +35,17 @@ def text_names(text: str) -> frozenset[str]:
     """
     if not _has_placeholders(text):
         return frozenset()
-    return _compiled(text).names
+    return _compile(text).names
 
 
 def _has_placeholders(text: str) -> bool:
     return "{" in text and ("{{" in text or "{%" in text or "{#" in text)
 
 
-def _compiled(text: str) -> Compiled:
+def _compile(text: str) -> Compiled:
     if len(text) > MAX_LENGTH:
         what = f"the text has {len(text)} characters, more than the limit of {MAX_LENGTH}"
         raise TextError(what, fix="shorten it")
-    from grader.expressions.template import compiled
+    from grader.expressions.template import compile_text
 
-    return compiled(text)
+    return compile_text(text)

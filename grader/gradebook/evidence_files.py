@@ -33,7 +33,7 @@ class EvidenceFiles:
         digest = hashlib.sha256(data).hexdigest()
         write_whole(self.path(digest), data, durable=True)
         failed = [(n, cell) for n, cell in enumerate(evidence.cells, 1) if cell.failed]
-        first = next((cell.said(n)[:_FIRST] for n, cell in failed), None)
+        first = next((cell.describe_trouble(n)[:_FIRST] for n, cell in failed), None)
         return evidence, {
             "submission_sha256": evidence.submission_sha256,
             "digest": digest,

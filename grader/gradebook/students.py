@@ -23,7 +23,7 @@ def put(connection: Connection, students: Iterable[Student]) -> tuple[int, int]:
     known = {student.id: student for student in read(connection)}
     new, changed = [], []
     for given in {student.id: student for student in students}.values():
-        one = known.get(given.id, given).updated(given)
+        one = known.get(given.id, given).merged_with(given)
         line = {"id": one.id, "name": one.name, "email": one.email, "section": one.section}
         if one.id not in known:
             new.append(line)

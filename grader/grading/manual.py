@@ -13,6 +13,7 @@ from grader.gradebook import Gradebook
 from grader.grading.points_table import COLUMNS, PointsRow, load_points
 from grader.grading.sources import ASSIGNMENT
 from grader.kinds import kinds
+from grader.kinds.texts import fill
 from grader.model import Grade, Mark, Override
 from grader.registry import nearest
 from grader.release.papers import Papers, papers_of
@@ -193,7 +194,7 @@ def _to_read(grade: Grade, mark: Mark, papers: Papers | None, given: Override | 
         max_points=mark.max_points,
         text=mark.answer or mark.feedback,
         submission=_short(grade),
-        ask=key.draw.fill(key.part.ask, key.draw.scope).strip() if key else "",
+        ask=fill(key.part.ask, key.draw) if key else "",
         rubric=kinds.find(mark.kind).explain(key) if key else "",
         given=given,
     )

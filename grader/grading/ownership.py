@@ -13,7 +13,7 @@ from grader.collect import BEST
 from grader.errors import SubmissionError
 from grader.model import SAMPLE, Release, Student
 from grader.notebook import Notebook
-from grader.notebook.self_description import About, whose
+from grader.notebook.self_description import About, read_owner
 from grader.release.versions import versions_of
 
 _OWN = "submit the notebook that you were given"
@@ -29,7 +29,7 @@ def looks_after(release: Release) -> Callable[[str, Notebook], str | None]:
     versions = frozenset(versions_of(release))
 
     def look(student: str, notebook: Notebook) -> str | None:
-        return _look(release, versions, release.students[student], whose(notebook))
+        return _look(release, versions, release.students[student], read_owner(notebook))
 
     return look
 
@@ -44,7 +44,7 @@ def fits_in(release: Release) -> Callable[[str, Notebook], int]:
     answer = re.compile(rf"\bq\d{{1,4}}_(?:{'|'.join(map(re.escape, sorted(parts)))})\b")
 
     def fit(student: str, notebook: Notebook) -> int:
-        says = whose(notebook)
+        says = read_owner(notebook)
         if says.release:
             seat = says.version or says.student
             own = seat in ("", release.students[student].seat)

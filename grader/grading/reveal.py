@@ -7,10 +7,11 @@ from dataclasses import dataclass
 
 from grader.errors import GraderError
 from grader.kinds.base import Kind, kinds
-from grader.kinds.lettered import chosen
+from grader.kinds.lettered import find_choices
 from grader.kinds.matching import MatchingKey
 from grader.kinds.multi_choice import MultiChoiceKey
 from grader.kinds.ordering import OrderingKey
+from grader.kinds.texts import fill
 from grader.model import (
     Audience,
     CellRun,
@@ -155,7 +156,7 @@ def _part(question: Question, part_id: str, mark: Mark, view: _View) -> ShownPar
 def _chosen(answer: str | None, key: Key) -> tuple[str, ...]:
     if not answer or not isinstance(key, (MultiChoiceKey, MatchingKey, OrderingKey)):
         return ()
-    return chosen(answer, key.choices)
+    return find_choices(answer, key.choices)
 
 
 def _answer(kind: Kind, mark: Mark, view: _View) -> str | None:
@@ -165,7 +166,7 @@ def _answer(kind: Kind, mark: Mark, view: _View) -> str | None:
 
 
 def _fill(variant: Variant, text: str) -> str:
-    return variant.draw.fill(text, variant.scope).strip()
+    return fill(text, variant.draw)
 
 
 def _look_at(question: Question, mark: Mark, key: Key, undefined: bool) -> str:
@@ -173,7 +174,7 @@ def _look_at(question: Question, mark: Mark, key: Key, undefined: bool) -> str:
     if mark.verdict is Verdict.ABSENT and undefined:
         return "Restart the kernel and run all cells from the top to see where it stops."
     if mark.verdict in {Verdict.ABSENT, Verdict.UNREADABLE}:
-        return f"Expected form: {kinds.find(key.part.kind).how(key)}."
+        return f"Expected form: {kinds.find(key.part.kind).instructions(key)}."
     if mark.verdict not in {Verdict.INCORRECT, Verdict.MISTAKE, Verdict.PARTIAL}:
         return ""
     problem = question.variant.problem

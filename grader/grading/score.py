@@ -10,7 +10,8 @@ from dataclasses import dataclass, replace
 from grader import __version__
 from grader.errors import SetupError
 from grader.expressions import ExpressionError, holds
-from grader.kinds import BeyondLimit, Kind, Unreadable, kinds, share
+from grader.kinds import BeyondLimit, Kind, Unreadable, kinds
+from grader.kinds.answers import carried_answer, right_value
 from grader.model import (
     Answer,
     Evidence,
@@ -25,7 +26,7 @@ from grader.model import (
     Submission,
     Verdict,
 )
-from grader.model.packages import waiting
+from grader.model.packages import waiting_note
 from grader.units.quantity import Quantity, Value
 
 FAULT = "Because of an internal error, an answer could not be judged"
@@ -143,13 +144,13 @@ def _marks(question: Question, evidence: Evidence) -> Iterator[Mark]:
 def _carries(key: Key) -> bool:
     """Returns whether later parts may compute with an answer of this kind."""
     kind = kinds.find(key.part.kind)
-    return kind.carried(kind.true(key), key) is not None
+    return carried_answer(kind, key) is not None
 
 
 def _first_mark(question: Question, key: Key, answer: Answer | None, own: dict[str, _Own]) -> Mark:
     """Returns the mark of one answer, and stores the answer in *own* for later parts."""
     if answer is not None and answer.never_ran:
-        return _open(question, key, waiting(answer.waits_for))
+        return _open(question, key, waiting_note(answer.waits_for))
     if answer is None or answer.raw is None:
         why = (answer and answer.absent) or f"no cell sets {question.name(key.part.id)}"
         return _mark(question, key, verdict=Verdict.ABSENT, feedback=f"No answer: {why}.")
@@ -180,9 +181,9 @@ def _answered(question: Question, key: Key, raw: Raw, own: dict[str, _Own]) -> M
         verdict = Verdict.ABSENT if reason.blank else Verdict.UNREADABLE
         return _mark(question, key, verdict=verdict, feedback=reason.sentence)
     judgement = kind.judge(value, key)
-    shown = kind.say(value, key)
+    shown = kind.format_value(value, key)
     mark = _judged(question, key, shown, _best(question, kind, value, key, judgement, own))
-    carried = kind.carried(value, key)
+    carried = kind.carry_value(value, key)
     if carried is not None:
         own[key.part.id] = _Own(carried, shown, judgement.share == 1)
     return mark
@@ -266,7 +267,7 @@ def _best(
         return judgement
     again = kind.judge(value, carried)
     rounded = all(a.right for a in earlier.values())
-    discount = 0.0 if rounded else share(key.part.carry.discount)
+    discount = 0.0 if rounded else key.part.carry.discount
     kept = (again.share or 0.0) * (1 - discount)
     if again.share is None or kept <= judgement.share:
         return judgement
@@ -275,8 +276,12 @@ def _best(
         again,
         share=kept,
         verdict=Verdict.CORRECT if kept == 1 else Verdict.PARTIAL,
-        note=_carried_note(names, kind.say(kind.true(carried), carried), again, kept),
+        note=_carried_note(names, _right_text(kind, carried), again, kept),
     )
+
+
+def _right_text(kind: Kind, key: Key) -> str:
+    return kind.format_value(right_value(kind, key), key)
 
 
 def _carried_note(names: str, followed: str, again: Judgement, kept: float) -> str:
@@ -295,7 +300,7 @@ def _carried_key(kind: Kind, key: Key, changes: Mapping[str, Value]) -> Key | No
         carried = kind.key(key.part, replace(key.draw, scope=scope))
     except (ExpressionError, ValueError, OverflowError):
         return None  # no answer follows from theirs, such as a division by zero
-    trivial = _number(kind.true(carried)) == 0 and _number(kind.true(key)) != 0
+    trivial = _number(kind.answer(carried)) == 0 and _number(kind.answer(key)) != 0
     return None if trivial else carried
 
 

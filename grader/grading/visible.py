@@ -8,7 +8,7 @@ from grader.gradebook import Gradebook
 from grader.grading.reveal import reveal
 from grader.model import Audience, Evidence
 from grader.model.result import Feedback, Row
-from grader.notebook.render import given
+from grader.notebook.render import given_values
 from grader.release.papers import Papers
 
 
@@ -30,7 +30,7 @@ def shown_to_student(
         papers.of(row.student.id),
         audience=Audience.STUDENT,
         published=published,
-        given=given,
+        given=given_values,
         evidence=evidence or evidence_of(book, row),
     )
 

@@ -1,6 +1,5 @@
-"""The kinds of answers: how each is asked for, read, judged and explained."""
+"""The kinds of answers; importing this package registers them."""
 
-# Imported so that they register.
 from grader.kinds import (  # noqa: F401
     choice,
     code,
@@ -16,17 +15,6 @@ from grader.kinds import (  # noqa: F401
     table,
     true_false,
 )
-from grader.kinds.base import BeyondLimit, Example, Kind, KindOf, Tried, Unreadable, Usual, kinds
-from grader.kinds.shares import share
+from grader.kinds.base import BeyondLimit, Example, Kind, KindOf, Unreadable, kinds
 
-__all__ = [
-    "BeyondLimit",
-    "Example",
-    "Kind",
-    "KindOf",
-    "Tried",
-    "Unreadable",
-    "Usual",
-    "kinds",
-    "share",
-]
+__all__ = ["BeyondLimit", "Example", "Kind", "KindOf", "Unreadable", "kinds"]

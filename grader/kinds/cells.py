@@ -3,7 +3,7 @@ points."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import TypeVar
 
@@ -46,9 +46,12 @@ def require_some(cells: Iterable[object]) -> None:
     raise Unreadable("The answer is empty.", blank=True)
 
 
-def lacking(cells: Sequence[object], noun: str) -> str:
-    """Returns how many *cells* are blank and the first that can't be read; empty if all can be
-    read."""
+def missing_parts(value: object) -> str:
+    """Returns how many cells of a value are blank or unreadable; empty for any other value."""
+    rows = value if isinstance(value, tuple) else ()
+    has_rows = any(isinstance(row, tuple) for row in rows)
+    cells = [cell for row in rows for cell in row] if has_rows else rows
+    noun = "cells" if has_rows else "items"
     blank = sum(cell is None for cell in cells)
     verb = "is" if blank == 1 else "are"
     said = [f"{blank} of {len(cells)} {noun} {verb} blank"] if blank else []

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from grader import units
 from grader.kinds.base import BeyondLimit, Unreadable
 from grader.kinds.cells import Unread, raw_items, raw_pairs, read_cell
-from grader.kinds.scalars import number, number_in, quoted, refusal
+from grader.kinds.scalars import number, number_in, quote, refusal
 from grader.model import Raw
 
 Cell = int | float | Unread | None
@@ -26,7 +26,7 @@ def grid(raw: Raw, rows: Sequence[str], columns: Sequence[str], wanted: str) -> 
     return tuple(found)
 
 
-def folded(label: str) -> str:
+def fold_label(label: str) -> str:
     """Returns a label with case and spacing normalized."""
     return " ".join(label.casefold().split())
 
@@ -54,11 +54,11 @@ def _heights(raw: Raw) -> list[object]:
 
 
 def _named_rows(raw: Raw, rows: Sequence[str]) -> Iterator[tuple[int, Raw]]:
-    places = {folded(label): index for index, label in enumerate(rows)}
+    places = {fold_label(label): index for index, label in enumerate(rows)}
     for name, row in raw_pairs(raw):
         index = places.get(_label(name))
         if index is None:
-            seen = quoted(name.get("v", ""))
+            seen = quote(name.get("v", ""))
             raise Unreadable(f"There is no row {seen}; the rows are {', '.join(rows)}.")
         yield index, row
 
@@ -67,7 +67,7 @@ def _label(raw: Raw) -> str:
     """Returns a row's name as the table would print it."""
     written = str(raw.get("v", ""))
     if raw.get("t") not in ("int", "float"):
-        return folded(written)
+        return fold_label(written)
     try:
         return units.number(int(written) if raw["t"] == "int" else float(written))
     except (ValueError, OverflowError):

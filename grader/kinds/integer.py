@@ -8,11 +8,9 @@ from typing import Literal
 
 from grader.kinds import numbers, samples, tolerance
 from grader.kinds.base import Example, kinds
-from grader.kinds.itemised import number_item
 from grader.kinds.numbers import NumberPart, NumericKey
 from grader.kinds.numeric import NumericKind
 from grader.model import Draw, Judgement, Raw, Tolerance
-from grader.model.item import Item
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,30 +31,27 @@ class IntegerKind(NumericKind):
     spec: type[NumberPart] = Integer
 
     def key(self, part: NumberPart, draw: Draw) -> NumericKey:
-        """Returns the key. Raises ValueError if the answer is not a whole number."""
-        value = whole(numbers.computed(part.answer, part.unit, draw, draw.scope))
+        value = whole(numbers.compute(part.answer, part.unit, draw, draw.scope))
         if not isinstance(value, int):
             fix = "round it, or use kind: numeric"
             raise ValueError(f"the answer {value!r} is not a whole number: {fix}")
         return numbers.key_for(part, draw, value)
 
     def read(self, raw: Raw, key: NumericKey) -> int | float:
-        """Returns the number: 4.0 becomes 4, and 4.5 stays as it is and is judged wrong."""
+        # 4.0 becomes 4, and 4.5 stays as it is and is judged wrong.
         return whole(super().read(raw, key))
 
-    def wanted(self, unit: str) -> str:
+    def expected_form(self, unit: str) -> str:
         """Returns what to write, in words."""
         return f"a whole number in {unit}" if unit else "a whole number"
 
     def judge(self, value: float, key: NumericKey) -> Judgement:
-        """Judges like `numeric`, but accepts only whole numbers."""
         judged = super().judge(value, key)
         if not isinstance(value, int) and judged.mistake is None:
             return _NOT_WHOLE
         return judged
 
     def examples(self, key: NumericKey) -> tuple[Example, ...]:
-        """Returns the examples of `numeric` and a number that is not whole."""
         between = float(key.value) + 0.4321
         if self.judge(between, key) is not _NOT_WHOLE:
             return super().examples(key)  # it happens to be one of the spec's mistakes
@@ -66,14 +61,6 @@ class IntegerKind(NumericKind):
     def ends(self, key: NumericKey) -> tuple[int | float, int | float]:
         """Returns the smallest and the largest accepted whole number."""
         return math.ceil(key.low), math.floor(key.high)
-
-    def items(self, key: NumericKey) -> tuple[Item, ...]:
-        """Returns the number with its mistakes."""
-        return (number_item(key, whole=True),)
-
-    def solved(self, answer: object, key: NumericKey) -> int | float:
-        """Returns the solution's whole number, in the part's unit."""
-        return whole(super().solved(answer, key))
 
 
 def whole(value: float) -> int | float:

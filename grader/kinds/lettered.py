@@ -11,7 +11,8 @@ from itertools import product
 from typing import ClassVar
 
 from grader.kinds.base import Unreadable
-from grader.kinds.scalars import quoted, refusal, text
+from grader.kinds.scalars import quote, refusal, text
+from grader.kinds.texts import fill
 from grader.model import Draw, Raw, Text
 from grader.model.spec import STRICT
 
@@ -38,7 +39,9 @@ class Lettered:
 
 
 @lru_cache(maxsize=4096)
-def lettered(things: tuple[tuple[str, str], ...], order: tuple[int, ...]) -> tuple[Lettered, ...]:
+def label_choices(
+    things: tuple[tuple[str, str], ...], order: tuple[int, ...]
+) -> tuple[Lettered, ...]:
     """Returns things, given as ID and text, in *order* and labeled from A.
 
     Raises ValueError if a student could not tell them apart.
@@ -46,7 +49,7 @@ def lettered(things: tuple[tuple[str, str], ...], order: tuple[int, ...]) -> tup
     if not 2 <= len(things) <= len(LETTERS):
         raise ValueError(f"there are {len(things)} choices; give 2 to 26")
     _check_apart([i for i, _ in things], "have the id")
-    _check_apart([folded(t) for _, t in things], "read")
+    _check_apart([fold(t) for _, t in things], "read")
     for _, written in things:
         if len(written.strip()) == 1 and written.strip().upper() in LETTERS[: len(things)]:
             raise ValueError(f"the text '{written.strip()}' can be mistaken for a choice's letter")
@@ -61,22 +64,17 @@ def _check_apart(texts: Sequence[str], verb: str) -> None:
         seen.add(written)
 
 
-def filled(items: Sequence[Item], draw: Draw) -> tuple[tuple[str, str], ...]:
+def fill_items(items: Sequence[Item], draw: Draw) -> tuple[tuple[str, str], ...]:
     """Returns each item's ID, and its text with the variant's numbers."""
     return tuple([(item.id, fill(item.text, draw)) for item in items])
 
 
-def fill(written: str, draw: Draw) -> str:
-    """Returns a text with the variant's numbers."""
-    return draw.fill(written, draw.scope).strip()
-
-
-def shown(things: Sequence[Lettered]) -> str:
+def as_markdown(things: Sequence[Lettered]) -> str:
     """Returns the choices as a Markdown list."""
-    return "\n".join(f"- **{t.letter}.** {indented(t.text)}" for t in things)
+    return "\n".join(f"- **{t.letter}.** {indent_item(t.text)}" for t in things)
 
 
-def indented(written: str) -> str:
+def indent_item(written: str) -> str:
     """Returns a text indented so that all its lines stay in one list item."""
     return written.replace("\n", "\n  ")
 
@@ -113,7 +111,7 @@ def by_letter(things: Sequence[Lettered], letter: str) -> Lettered:
     return things[LETTERS.index(letter)]
 
 
-def chosen(answer: str, things: Sequence[Lettered]) -> tuple[str, ...]:
+def find_choices(answer: str, things: Sequence[Lettered]) -> tuple[str, ...]:
     """Returns the choices named by letters in *answer*, each with its letter, as Markdown.
 
     *answer* is a text from a kind's `say`: letters, numbers of items, and words.
@@ -147,22 +145,22 @@ _BARE = re.compile(r"\(? ?([a-z]) ?[).:]?")
 
 def letter_in(written: str, things: Sequence[Lettered]) -> str | None:
     """Returns the letter meant by "B", "b", "(B)", "option B", "B) its text", or its text."""
-    line = folded(written)
+    line = fold(written)
     bare = _BARE.fullmatch(line)  # the most common form
     if bare and bare[1].upper() in [thing.letter for thing in things]:
         return bare[1].upper()
     for label, form, thing in product(LABELS, CHOICES, things):
-        pattern = label + form.format(thing.letter.lower(), re.escape(folded(thing.text)))
+        pattern = label + form.format(thing.letter.lower(), re.escape(fold(thing.text)))
         if re.fullmatch(pattern, line):
             return thing.letter
     return None
 
 
 @lru_cache(maxsize=4096)
-def folded(written: str) -> str:
+def fold(written: str) -> str:
     """Returns a text in lower case with single spaces, without Markdown markup.
 
-    >>> folded("the `KV`  cache")
+    >>> fold("the `KV`  cache")
     'the kv cache'
     """
     return " ".join(re.sub(r"[`*$]", "", written).casefold().split())
@@ -173,7 +171,7 @@ def read_letter(raw: Raw, things: Sequence[Lettered], wanted: str) -> str:
     written = text(raw, wanted)
     letter = letter_in(written, things)
     if letter is None:
-        seen = quoted(written)
+        seen = quote(written)
         raise Unreadable(f"{seen} is not one of the letters {span(things)}; give {wanted}.")
     return letter
 
@@ -198,9 +196,9 @@ def read_letters(raw: Raw, things: Sequence[Lettered], wanted: str) -> list[str]
     for piece in filter(None, re.split(BETWEEN, written, flags=re.IGNORECASE)):
         letter = letter_in(piece, things)
         if letter is None and not _all_letters(piece, things):
-            inside = "" if piece == written else f" in {quoted(written)}"
+            inside = "" if piece == written else f" in {quote(written)}"
             raise Unreadable(
-                f"{quoted(piece)}{inside} is not one of the letters {span(things)}; give {wanted}."
+                f"{quote(piece)}{inside} is not one of the letters {span(things)}; give {wanted}."
             )
         found += [letter] if letter else list(piece.upper())
     return found

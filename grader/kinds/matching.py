@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from grader.kinds import lettered, samples
-from grader.kinds.base import UNDRAWN, Example, Unreadable, Usual, kinds
-from grader.kinds.cells import Unread, lacking, raw_items, raw_pairs, read_cell, require_some
+from grader.kinds.base import UNDRAWN, Example, KindOf, Unreadable, kinds
+from grader.kinds.cells import Unread, raw_items, raw_pairs, read_cell, require_some
 from grader.kinds.lettered import Item, Lettered
-from grader.kinds.scalars import quoted, refusal, text
+from grader.kinds.scalars import quote, refusal, text
+from grader.kinds.texts import fill
 from grader.model import Draw, Judgement, Key, Part, Raw, Text, Verdict
-from grader.model import item as model_item
 from grader.model.spec import STRICT
 
 Matched = tuple[str | Unread | None, ...]
@@ -55,28 +55,25 @@ class MatchingKey(Key):
     right: tuple[str, ...]
 
 
-class MatchingKind(Usual[MatchingKey, Matched]):
+class MatchingKind(KindOf[MatchingKey, Matched]):
     """Numbered items, each matched with a lettered target."""
 
     spec = Matching
 
     def key(self, part: Matching, draw: Draw) -> MatchingKey:
-        """Returns the targets in this variant's order. Raises ValueError if an item's target is
-        missing."""
         order = draw.order(part.id, len(part.targets))
-        choices = lettered.lettered(lettered.filled(part.targets, draw), order)
+        choices = lettered.label_choices(lettered.fill_items(part.targets, draw), order)
         if not part.items:
             raise ValueError("there are no items to match")
         return MatchingKey(
             part=part,
             draw=draw,
-            items=tuple(lettered.fill(item.text, draw) for item in part.items),
+            items=tuple(fill(item.text, draw) for item in part.items),
             choices=choices,
             right=tuple(lettered.letter_of(choices, item.match) for item in part.items),
         )
 
     def read(self, raw: Raw, key: MatchingKey) -> Matched:
-        """Returns a letter for each item; None where nothing was filled in."""
         found: list[str | Unread | None] = [None] * len(key.items)
         for index, item in _entries(raw, key):
             found[index] = read_cell(lambda item=item: _letter(item, key))  # type: ignore[misc]
@@ -84,7 +81,6 @@ class MatchingKind(Usual[MatchingKey, Matched]):
         return tuple(found)
 
     def judge(self, value: Matched, key: MatchingKey) -> Judgement:
-        """Returns the share of the items that are matched correctly."""
         cells = {str(n): _verdict(v, r) for n, (v, r) in enumerate(zip(value, key.right), 1)}  # noqa: B905
         count = sum(v is Verdict.CORRECT for v in cells.values())
         share = count / len(key.right)
@@ -94,13 +90,10 @@ class MatchingKind(Usual[MatchingKey, Matched]):
             notes.insert(0, f"{count} of {len(key.right)} items are matched correctly.")
         return Judgement(share=share, verdict=verdict, note=" ".join(notes), cells=cells)
 
-    def say(self, value: Matched, key: MatchingKey) -> str:  # noqa: ARG002
-        """Returns every item's letter."""
-        return ", ".join(f"{n}: {_said(v)}" for n, v in enumerate(value, 1))
+    def format_value(self, value: Matched, key: MatchingKey) -> str:
+        return ", ".join(f"{n}: {_format_cell(v)}" for n, v in enumerate(value, 1))
 
     def examples(self, key: MatchingKey) -> tuple[Example, ...]:
-        """Returns right and wrong matches in several forms, blanks, and values that are not
-        answers."""
         right, count = key.right, len(key.right)
         other = next(c.letter for c in key.choices if c.letter != right[0])
         one_wrong = samples.texts((other, *right[1:]))
@@ -120,40 +113,22 @@ class MatchingKind(Usual[MatchingKey, Matched]):
             *samples.NOTHING,
         )
 
-    def placeholder(self, key: MatchingKey) -> str:
-        """Returns a dict with a place for each item."""
-        return "{" + ", ".join(f"{n}: ..." for n in range(1, len(key.items) + 1)) + "}"
-
-    def how(self, key: MatchingKey) -> str:
-        """Returns the range of letters, and that each item counts."""
-        return f"{_wanted(key)}; each item counts"
-
-    def options(self, key: MatchingKey) -> str:
-        """Returns the items by number and the targets by letter."""
-        items = "\n".join(f"{n}. {lettered.indented(t)}" for n, t in enumerate(key.items, 1))
-        return f"{items}\n\n{lettered.shown(key.choices)}"
+    def instructions(self, key: MatchingKey) -> str:
+        return f"{_expected_form(key)}; each item counts"
 
     def answer(self, key: MatchingKey) -> object:
-        """Returns each item's letter, by its number as text."""
-        return {str(n): letter for n, letter in enumerate(key.right, 1)}
+        return dict(enumerate(key.right, 1))
 
-    def true(self, key: MatchingKey) -> Matched | None:
-        """Returns each item's letter."""
-        return key.right
-
-    def solved(self, answer: object, key: MatchingKey) -> Matched:
-        """Returns the letters of the target IDs that the solution returned by item ID."""
+    def read_solution(self, answer: object, key: MatchingKey) -> Matched:
         ids = [item.id for item in key.part.items]
         if not isinstance(answer, Mapping) or set(answer) != set(ids):
             raise ValueError(f"{answer!r} is not a dict with the items {', '.join(ids)}")
         return tuple(lettered.letter_of(key.choices, answer[i]) for i in ids)
 
     def sheet(self, key: MatchingKey) -> Mapping[str, object]:
-        """Returns the items and targets as this student sees them."""
         return {"items": list(key.items), "targets": lettered.sheet(key.choices)}
 
     def from_sheet(self, sheet: Mapping[str, object]) -> MatchingKey:
-        """Returns the items and targets without the matches."""
         items = sheet["items"]
         if not isinstance(items, list):
             raise ValueError("'items' must be a list")
@@ -165,43 +140,15 @@ class MatchingKind(Usual[MatchingKey, Matched]):
             right=(),
         )
 
-    def brief(self, key: MatchingKey) -> str:
-        """Returns the number of items and the range of letters."""
-        return f"{len(key.items)} of {lettered.ends(key.choices)}"
-
-    def form(self, key: MatchingKey) -> object:
-        """Returns the texts to choose from."""
-        return [lettered.folded(choice.text) for choice in key.choices]
-
-    def lacks(self, value: Matched, key: MatchingKey) -> str:  # noqa: ARG002
-        """Returns how many items have no letter."""
-        return lacking(value, "items")
-
-    def literal(self, key: MatchingKey) -> str:
-        """Returns a dict from number to letter."""
-        pairs = (f'{n}: "{letter}"' for n, letter in enumerate(key.right, 1))
-        return "{" + ", ".join(pairs) + "}"
-
-    def items(self, key: MatchingKey) -> tuple[model_item.Item, ...]:
-        """Returns a matching question."""
-        letters = [choice.letter for choice in key.choices]
-        item = model_item.PairsItem(
-            things=key.items,
-            targets=tuple(choice.text for choice in key.choices),
-            right=tuple(letters.index(letter) for letter in key.right),
-        )
-        return (item,)
-
     def explain(self, key: MatchingKey) -> str:
-        """Returns each item with its target, as Markdown."""
-        lines = [f"**{self.say(key.right, key)}**; every item counts the same", ""]
+        lines = [f"**{self.format_value(key.right, key)}**; every item counts the same", ""]
         for n, (item, letter) in enumerate(zip(key.items, key.right, strict=True), 1):
             target = lettered.by_letter(key.choices, letter)
-            lines.append(f"{n}. {lettered.indented(item)}: **{letter}.** {target.text}")
+            lines.append(f"{n}. {lettered.indent_item(item)}: **{letter}.** {target.text}")
         return "\n".join(lines)
 
 
-def _wanted(key: MatchingKey) -> str:
+def _expected_form(key: MatchingKey) -> str:
     count = len(key.items)
     each = f"each of 1 to {count}" if count > 1 else "item 1"
     return f"a letter in quotes, {lettered.span(key.choices)}, for {each}"
@@ -219,9 +166,9 @@ def _entries(raw: Raw, key: MatchingKey) -> Iterator[tuple[int, Raw]]:
             raise Unreadable(f"{len(items)} letters were given for {len(key.items)} items.")
         yield from enumerate(items)
     elif tag == "str":
-        yield from _from_text(text(raw, _wanted(key)), key)
+        yield from _from_text(text(raw, _expected_form(key)), key)
     else:
-        raise refusal(raw, _wanted(key))
+        raise refusal(raw, _expected_form(key))
 
 
 def _index(name: Raw, key: MatchingKey) -> int:
@@ -233,7 +180,7 @@ def _index(name: Raw, key: MatchingKey) -> int:
         if 1 <= number <= len(key.items):
             return number - 1
     raise Unreadable(
-        f"There is no item {quoted(written)}; the items are numbered 1 to {len(key.items)}."
+        f"There is no item {quote(written)}; the items are numbered 1 to {len(key.items)}."
     )
 
 
@@ -252,7 +199,7 @@ def _from_text(written: str, key: MatchingKey) -> Iterator[tuple[int, Raw]]:
     while end < len(written):
         pair = _PAIR.match(written, end)
         if pair is None:
-            raise Unreadable(f"{quoted(written)} can't be read; give {_wanted(key)}.")
+            raise Unreadable(f"{quote(written)} can't be read; give {_expected_form(key)}.")
         yield _index(samples.text(pair[1]), key), samples.text(pair[2])
         end = pair.end()
 
@@ -272,7 +219,7 @@ def _verdict(value: str | Unread | None, right: str) -> Verdict:
     return Verdict.CORRECT if value == right else Verdict.INCORRECT
 
 
-def _said(value: str | Unread | None) -> str:
+def _format_cell(value: str | Unread | None) -> str:
     return value if isinstance(value, str) else "blank" if value is None else "unreadable"
 
 
@@ -289,7 +236,7 @@ def _blanks(key: MatchingKey, less: float) -> Iterator[Example]:
 
 
 def _dict(letters: Mapping[int, object]) -> Raw:
-    return samples.mapped(
+    return samples.a_dict(
         (samples.number(n), samples.BLANK if v is ... else samples.text(str(v)))
         for n, v in letters.items()
     )

@@ -12,7 +12,7 @@ from grader.kinds import ratios, student_tools
 from grader.kinds.attempts import Attempt, Code, CodeKey
 from grader.kinds.base import kinds
 from grader.kinds.code import CodeKind
-from grader.kinds.shares import share
+from grader.kinds.texts import fill
 from grader.model import Draw, Expr, Judgement, Race, Raw, Trial, Verdict
 from grader.model.spec import STRICT, Share
 from grader.units.quantity import Quantity
@@ -106,7 +106,7 @@ class MeasurementKey(CodeKey):
     @property
     def setup(self) -> str:
         """Returns the source with the variant's numbers, after the counting tool."""
-        setup = self.draw.fill(self.part.setup, self.draw.scope)
+        setup = fill(self.part.setup, self.draw)
         return (
             f"{student_tools.source('launches')}\n{setup}" if self.part.by == "launches" else setup
         )
@@ -126,7 +126,6 @@ class MeasurementKind(CodeKind):
     is_measured = True
 
     def key(self, part: Measurement, draw: Draw) -> MeasurementKey:  # type: ignore[override]
-        """Returns the key without running anything yet."""
         if not part.speed:
             raise ValueError("'speed' is empty: give at least one ratio and its share")
         if part.backward and part.by != "launches":
@@ -139,7 +138,6 @@ class MeasurementKind(CodeKind):
         return MeasurementKey(part=part, draw=draw, starter=known.starter, examples=known.examples)
 
     def read(self, raw: Raw, key: CodeKey) -> Timed:
-        """Returns the code, its calls, and the race."""
         attempt = super().read(raw, key)
         race = raw.get("race")
         return Timed(
@@ -151,21 +149,20 @@ class MeasurementKind(CodeKind):
         )
 
     def judge(self, value: Attempt, key: CodeKey) -> Judgement:
-        """Judges correctness first; if all hidden cases pass, speed earns the rest."""
         right = super().judge(value, key)
         part = key.part
         if right.share is None or not isinstance(part, Measurement):
             return right
-        kept = share(part.correct)
+        kept = part.correct
         if right.share < 1:
             earned = round(kept * right.share, 6)
             note = f"{right.note} Speed counts only if all groups pass."
             return replace(right, share=earned, note=note)
         return _timed(part, value.race if isinstance(value, Timed) else {}, kept)
 
-    def ran(self, key: CodeKey, name: str, source: str, function: str = "") -> Raw:
+    def simulate_run(self, key: CodeKey, name: str, source: str, function: str = "") -> Raw:
         """Returns the raw answer with a race that is clearly won: speed is not measured here."""
-        raw = super().ran(key, name, source, function)
+        raw = super().simulate_run(key, name, source, function)
         part = key.part
         assert isinstance(part, Measurement)  # noqa: S101 - the key's type
         best = 2 * max(step.ratio for step in part.speed)
@@ -242,7 +239,7 @@ def _earned(part: Measurement, ratio: ratios.Estimate, kept: float, told: str) -
     """Judges by the highest threshold that *ratio* reaches; it is clearly on one side of each."""
     steps = sorted(part.speed, key=lambda step: step.ratio)
     reached = [step for step in steps if ratio.above(step.ratio)]
-    earned = share(reached[-1].share) if reached else 0.0
+    earned = reached[-1].share if reached else 0.0
     total = round(kept + (1 - kept) * earned, 6)
     if total >= 1:
         return Judgement(share=1.0, verdict=Verdict.CORRECT, note=f"{told}.")

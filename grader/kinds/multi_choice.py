@@ -8,14 +8,12 @@ from dataclasses import dataclass
 from typing import ClassVar, Literal
 
 from grader.kinds import lettered, samples
-from grader.kinds.base import CORRECT, UNDRAWN, Example, Usual, kinds
+from grader.kinds.base import CORRECT, UNDRAWN, Example, KindOf, kinds
 from grader.kinds.cells import as_raw
-from grader.kinds.feedback import feedback, said
 from grader.kinds.lettered import Lettered
-from grader.kinds.options import Option, choosable, option_id, options_for, right_ids
-from grader.kinds.shares import share
+from grader.kinds.options import Option, option_id, options_for, right_ids
+from grader.kinds.texts import fill, try_fill
 from grader.model import Draw, Judgement, Key, Part, Raw, Verdict
-from grader.model.item import ChoiceItem, Item
 from grader.model.spec import STRICT
 
 Rule = Literal["all-or-nothing", "each-option", "net-correct"]
@@ -69,36 +67,33 @@ _RULES: Mapping[Rule, Callable[[frozenset[str], frozenset[str], int], float]] = 
 }
 
 
-class MultiChoiceKind(Usual[MultiChoiceKey, frozenset[str]]):
+class MultiChoiceKind(KindOf[MultiChoiceKey, frozenset[str]]):
     """Multiple choice, answered by letters."""
 
     spec = MultiChoice
 
     def key(self, part: MultiChoice, draw: Draw) -> MultiChoiceKey:
-        """Returns the options in this variant's order, and which are right."""
-        if any(share(o.credit) for o in part.options):
+        if any(o.credit for o in part.options):
             raise ValueError("a multi_choice option can't have 'credit': 'rule' sets the points")
         choices = options_for(part.options, draw, label=part.id, shuffle=part.shuffle)
         right = frozenset(lettered.letter_of(choices, i) for i in right_ids(part.options, draw))
         return MultiChoiceKey(part=part, draw=draw, choices=choices, right=right)
 
     def read(self, raw: Raw, key: MultiChoiceKey) -> frozenset[str]:
-        """Returns the chosen letters; an empty list chooses none of them."""
         if raw.get("t") == "set":
             raw = {**raw, "t": "list"}
         if _none(raw, key):
             return frozenset()
-        return frozenset(lettered.read_letters(raw, key.choices, _wanted(key)))
+        return frozenset(lettered.read_letters(raw, key.choices, _expected_form(key)))
 
     def judge(self, value: frozenset[str], key: MultiChoiceKey) -> Judgement:
-        """Returns the share by the rule, and the feedback on options that were wrongly chosen."""
         part = key.part
         earned = _RULES[part.rule](value, key.right, len(key.choices))
         if earned == 1:
             return CORRECT
         spoken = [o for o in _wrongly_chosen(value, key) if o.feedback]
         mistake = option_id(spoken[0]) if spoken else None
-        note = " ".join(said(o.feedback, key.draw) for o in spoken)
+        note = " ".join(try_fill(o.feedback, key.draw) for o in spoken)
         if earned > 0:
             return Judgement(
                 share=earned,
@@ -113,13 +108,10 @@ class MultiChoiceKind(Usual[MultiChoiceKey, frozenset[str]]):
             mistake=mistake,
         )
 
-    def say(self, value: frozenset[str], key: MultiChoiceKey) -> str:  # noqa: ARG002
-        """Returns the letters."""
+    def format_value(self, value: frozenset[str], key: MultiChoiceKey) -> str:
         return ", ".join(sorted(value)) or "none of them"
 
     def examples(self, key: MultiChoiceKey) -> tuple[Example, ...]:
-        """Returns the right letters in several forms, each single error, and values that are not
-        answers."""
         right = sorted(key.right)
         return (
             Example(raw=samples.texts(right), share=1.0, why="the right options"),
@@ -133,73 +125,34 @@ class MultiChoiceKind(Usual[MultiChoiceKey, frozenset[str]]):
                 raw=samples.text(" and ".join(right).lower() or "None"), share=1.0, why="in words"
             ),
             *_one_fault(key),
-            samples.unreadable(samples.listed([samples.BLANK]), "a list left blank"),
-            samples.unreadable(samples.listed([samples.number(1)]), "a list of numbers"),
+            samples.unreadable(samples.a_list([samples.BLANK]), "a list left blank"),
+            samples.unreadable(samples.a_list([samples.number(1)]), "a list of numbers"),
             *samples.NOT_LETTERS,
         )
 
-    def how(self, key: MultiChoiceKey) -> str:
-        """Returns the range of letters and the scoring rule."""
-        return f"{_wanted(key)}; {_SCORES[key.part.rule]}"
-
-    def options(self, key: MultiChoiceKey) -> str:
-        """Returns the options as a Markdown list."""
-        return lettered.shown(key.choices)
+    def instructions(self, key: MultiChoiceKey) -> str:
+        return f"{_expected_form(key)}; {_SCORES[key.part.rule]}"
 
     def answer(self, key: MultiChoiceKey) -> object:
-        """Returns the letters."""
         return sorted(key.right)
 
-    def true(self, key: MultiChoiceKey) -> frozenset[str] | None:
-        """Returns the letters."""
-        return key.right
-
-    def solved(self, answer: object, key: MultiChoiceKey) -> frozenset[str]:
-        """Returns the letters of the options whose IDs the solution returned."""
+    def read_solution(self, answer: object, key: MultiChoiceKey) -> frozenset[str]:
         if not isinstance(answer, (list, tuple, set, frozenset)):
             raise ValueError(f"{answer!r} is not a list or set of option ids")
         return frozenset(lettered.letter_of(key.choices, i) for i in answer)
 
     def sheet(self, key: MultiChoiceKey) -> Mapping[str, object]:
-        """Returns the options as this student sees them."""
         return {"options": lettered.sheet(key.choices)}
 
     def from_sheet(self, sheet: Mapping[str, object]) -> MultiChoiceKey:
-        """Returns the options without the right ones."""
         part = MultiChoice(id="", ask="", options=())
         choices = lettered.from_sheet(sheet, "options")
         return MultiChoiceKey(part=part, draw=UNDRAWN, choices=choices, right=frozenset())
 
-    def brief(self, key: MultiChoiceKey) -> str:
-        """Returns the range of letters."""
-        return lettered.ends(key.choices)
-
-    def form(self, key: MultiChoiceKey) -> object:
-        """Returns the texts to choose from."""
-        return [lettered.folded(choice.text) for choice in key.choices]
-
-    def literal(self, key: MultiChoiceKey) -> str:
-        """Returns the letters as a list."""
-        return "[" + ", ".join(f'"{letter}"' for letter in sorted(key.right)) + "]"
-
-    def items(self, key: MultiChoiceKey) -> tuple[Item, ...]:
-        """Returns a question with all options."""
-        part = key.part
-        choices = choosable(part.options, key.choices, key.right, key.draw)
-        return (ChoiceItem(choices=choices, several=True, rule=part.rule, shuffle=part.shuffle),)
-
     def explain(self, key: MultiChoiceKey) -> str:
-        """Returns the right options and the rule, as Markdown."""
         part = key.part
         texts = [f"**{c.letter}.** {c.text}" for c in key.choices if c.letter in key.right]
-        return f"{'; '.join(texts) or '**None of them**'} ({_SAID[part.rule]})"
-
-
-_SAID: Mapping[Rule, str] = {
-    "all-or-nothing": "only exactly these options earn points",
-    "each-option": "each option that is correctly chosen or left out counts equally",
-    "net-correct": "each right option counts, and each wrong one cancels a right one",
-}
+        return f"{'; '.join(texts) or '**None of them**'} ({_SCORES[part.rule]})"
 
 
 _SCORES: Mapping[Rule, str] = {
@@ -226,7 +179,7 @@ def _none(raw: Raw, key: MultiChoiceKey) -> bool:
     return lettered.letter_in(written, key.choices) is None
 
 
-def _wanted(key: MultiChoiceKey) -> str:
+def _expected_form(key: MultiChoiceKey) -> str:
     return f"a list of letters in quotes, {lettered.span(key.choices)}, or [] for none of them"
 
 
@@ -242,7 +195,7 @@ def _one_fault(key: MultiChoiceKey) -> Iterator[Example]:
         chosen = key.right ^ {choice.letter}
         spoken = [o for o in _wrongly_chosen(chosen, key) if o.feedback]
         for option in spoken:
-            feedback(option.feedback, key.draw)
+            fill(option.feedback, key.draw)
         yield Example(
             raw=samples.texts(sorted(chosen)),
             share=_RULES[part.rule](chosen, key.right, len(key.choices)),

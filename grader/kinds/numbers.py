@@ -11,10 +11,9 @@ from grader import units
 from grader.expressions import evaluate, holds
 from grader.kinds import samples, slips, tolerance
 from grader.kinds.base import CORRECT, Example
-from grader.kinds.feedback import feedback, said
-from grader.kinds.scalars import quoted
-from grader.kinds.shares import share
+from grader.kinds.scalars import quote
 from grader.kinds.slips import Slips
+from grader.kinds.texts import fill, try_fill
 from grader.model import Draw, Expr, Judgement, Key, Mistake, Part, Tolerance, Verdict
 from grader.model.spec import STRICT
 from grader.units.convert import with_unit
@@ -68,19 +67,19 @@ FARTHEST = 1e300
 INCORRECT = Judgement(share=0.0, verdict=Verdict.INCORRECT, note="Not within the accepted range.")
 
 
-def computed(answer: Expr, unit: str, draw: Draw, scope: Mapping[str, Value]) -> int | float:
+def compute(answer: Expr, unit: str, draw: Draw, scope: Mapping[str, Value]) -> int | float:
     """Returns the value of *answer* as a number in *unit*. Raises ValueError if it is not a
     number."""
     found = evaluate(answer, scope, draw.facts)
     try:
         value = units.magnitude(found, unit)
     except units.DimensionError as error:
-        what = f"the dimension of {quoted(answer)} does not match its unit"
+        what = f"the dimension of {quote(answer)} does not match its unit"
         raise ValueError(f"{what}: {error}") from None
     except OverflowError:
         value = math.inf
     if not -LARGEST <= value <= LARGEST:
-        raise ValueError(f"{quoted(answer)} is too large to be an answer")
+        raise ValueError(f"{quote(answer)} is too large to be an answer")
     return value
 
 
@@ -92,10 +91,10 @@ def key_for(part: NumberPart, draw: Draw, value: float) -> NumericKey:
         part.tolerance,
         unit=part.unit,
         draw=draw,
-        compute=lambda scope: computed(part.answer, part.unit, draw, scope),
+        compute=lambda scope: compute(part.answer, part.unit, draw, scope),
     )
     if not (-FARTHEST <= accepted.low <= accepted.high <= FARTHEST):
-        raise ValueError(f"the tolerance of {quoted(part.answer)} is too wide")
+        raise ValueError(f"the tolerance of {quote(part.answer)} is too wide")
     return NumericKey(
         part=part,
         draw=draw,
@@ -113,17 +112,17 @@ def judge(value: float, key: NumericKey) -> Judgement:
     """
     if tolerance.within(value, key.low, key.high):
         return CORRECT
-    return _mistaken(value, key) or _slipped(value, key) or INCORRECT
+    return _find_mistake(value, key) or _find_slip(value, key) or INCORRECT
 
 
-def _mistaken(value: float, key: NumericKey) -> Judgement | None:
+def _find_mistake(value: float, key: NumericKey) -> Judgement | None:
     nearest: tuple[float, Mistake] | None = None
     accepted = key.interval
     for mistake in key.part.mistakes:
         try:
             # `when` is checked last: few wrong answers are any one mistake.
-            centre = computed(mistake.value, key.unit, key.draw, key.draw.scope)
-            around = tolerance.scaled(accepted, key.value, centre)
+            centre = compute(mistake.value, key.unit, key.draw, key.draw.scope)
+            around = tolerance.scale_interval(accepted, key.value, centre)
             if not tolerance.within(value, *around) or not _exists(mistake, key):
                 continue
         except ValueError:
@@ -132,7 +131,7 @@ def _mistaken(value: float, key: NumericKey) -> Judgement | None:
         distance = abs(value - centre)
         if nearest is None or distance < nearest[0]:
             nearest = distance, mistake
-    return _named(nearest[1], key) if nearest else None
+    return _judge_mistake(nearest[1], key) if nearest else None
 
 
 def _exists(mistake: Mistake, key: NumericKey) -> bool:
@@ -143,19 +142,19 @@ def mistake_value(mistake: Mistake, key: NumericKey) -> int | float | None:
     """Returns the value of the mistake for this key, or None if its `when` does not hold."""
     if not _exists(mistake, key):
         return None
-    return computed(mistake.value, key.unit, key.draw, key.draw.scope)
+    return compute(mistake.value, key.unit, key.draw, key.draw.scope)
 
 
-def _named(mistake: Mistake, key: NumericKey) -> Judgement:
+def _judge_mistake(mistake: Mistake, key: NumericKey) -> Judgement:
     return Judgement(
-        share=share(mistake.credit),
+        share=mistake.credit,
         verdict=Verdict.MISTAKE,
-        note=said(mistake.feedback, key.draw),
+        note=try_fill(mistake.feedback, key.draw),
         mistake=mistake.id,
     )
 
 
-def _slipped(value: float, key: NumericKey) -> Judgement | None:
+def _find_slip(value: float, key: NumericKey) -> Judgement | None:
     part = key.part
     if part.slips is False or key.value == 0:
         return None
@@ -169,14 +168,14 @@ def _slipped(value: float, key: NumericKey) -> Judgement | None:
     if slip is None:
         return None
     return Judgement(
-        share=share(part.slips.credit),
+        share=part.slips.credit,
         verdict=Verdict.MISTAKE,
         note=slip.sentence,
         mistake=slip.id,
     )
 
 
-def shown(value: float, unit: str, digits: int | None = None) -> str:
+def format_number(value: float, unit: str, digits: int | None = None) -> str:
     """Returns a number with its unit, such as "28 GB"; a whole number has all its digits."""
     if isinstance(value, int) and abs(value) < 10**40:
         return with_unit(0, unit).replace("0", str(value), 1)
@@ -196,10 +195,10 @@ def enough_digits(key: NumericKey) -> int:
 def explain(key: NumericKey) -> str:
     """Returns the key, the accepted range, and the reason for it, as Markdown."""
     digits = enough_digits(key)
-    right = f"**{shown(key.value, key.unit, digits)}**"
+    right = f"**{format_number(key.value, key.unit, digits)}**"
     if key.low == key.high:
         return f"{right}; nothing else is accepted ({key.reason})"
-    low, high = units.number(key.low, digits), shown(key.high, key.unit, digits)
+    low, high = units.number(key.low, digits), format_number(key.high, key.unit, digits)
     return f"{right}; accepted from {low} to {high} ({key.reason})"
 
 
@@ -221,10 +220,10 @@ def mistake_examples(key: NumericKey) -> Iterator[Example]:
         value = mistake_value(mistake, key)
         if value is None:
             continue
-        feedback(mistake.feedback, key.draw)
+        fill(mistake.feedback, key.draw)
         yield Example(
             raw=samples.number(value),
-            share=share(mistake.credit),
+            share=mistake.credit,
             why=f"the mistake '{mistake.id}'",
             mistake=mistake.id,
         )

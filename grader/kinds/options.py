@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import ClassVar
 
 from grader import units
 from grader.expressions import evaluate, holds
-from grader.kinds.feedback import said
-from grader.kinds.lettered import Lettered, fill, lettered
-from grader.kinds.shares import share
+from grader.kinds.lettered import Lettered, label_choices
+from grader.kinds.texts import fill
 from grader.model import Draw, Expr, Share, Text
-from grader.model.item import Choosable
 from grader.model.spec import STRICT
 
 
@@ -65,7 +63,7 @@ def options_for(
 ) -> tuple[Lettered, ...]:
     """Returns the options with their letters. Raises ValueError if two can't be told apart."""
     order = draw.order(label, len(options)) if shuffle else tuple(range(len(options)))
-    return lettered(tuple([(option_id(o), _text(o, draw)) for o in options]), order)
+    return label_choices(tuple([(option_id(o), _text(o, draw)) for o in options]), order)
 
 
 def _text(option: Option, draw: Draw) -> str:
@@ -89,26 +87,6 @@ def _holds(condition: Expr, draw: Draw) -> bool:
     return holds(condition, draw.scope, draw.facts)
 
 
-def choosable(
-    options: Sequence[Option], choices: Sequence[Lettered], right: Collection[str], draw: Draw
-) -> tuple[Choosable, ...]:
-    """Returns the options for another system's question; *right* are letters."""
-    by_id = {option_id(option): option for option in options}
-    found = []
-    for choice in choices:
-        option, holds_ = by_id[choice.id], choice.letter in right
-        found.append(
-            Choosable(
-                id=choice.id,
-                text=choice.text,
-                right=holds_,
-                share=1.0 if holds_ else share(option.credit),
-                feedback="" if holds_ else said(option.feedback, draw),
-            )
-        )
-    return tuple(found)
-
-
-def named(option: Option) -> bool:
+def is_mistake(option: Option) -> bool:
     """Whether choosing it by mistake is a named mistake."""
-    return bool(option.feedback) or share(option.credit) > 0
+    return bool(option.feedback) or option.credit > 0

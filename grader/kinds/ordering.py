@@ -8,10 +8,9 @@ from itertools import pairwise
 from typing import ClassVar, Literal
 
 from grader.kinds import lettered, samples
-from grader.kinds.base import CORRECT, UNDRAWN, Example, Unreadable, Usual, kinds
+from grader.kinds.base import CORRECT, UNDRAWN, Example, KindOf, Unreadable, kinds
 from grader.kinds.lettered import Item, Lettered
 from grader.model import Draw, Judgement, Key, Part, Raw, Verdict
-from grader.model import item as model_item
 from grader.model.spec import STRICT
 
 Rule = Literal["all-or-nothing", "longest-run", "pairs"]
@@ -45,6 +44,11 @@ class OrderingKey(Key):
     right: tuple[str, ...]
     """One right order."""
 
+    @property
+    def has_one_order(self) -> bool:
+        """Whether no other order is right."""
+        return len(self.before) == len(self.choices) * (len(self.choices) - 1) // 2
+
 
 def all_or_nothing(order: Sequence[str], before: Pairs) -> float:
     """Returns 1 if no pair is in the wrong order, otherwise 0."""
@@ -74,13 +78,6 @@ _RULES: Mapping[Rule, Callable[[Sequence[str], Pairs], float]] = {
     "longest-run": longest_run,
     "pairs": pairs,
 }
-_SAID: Mapping[Rule, str] = {
-    "all-or-nothing": "only the whole order earns points",
-    "longest-run": "the longest run in a right order counts",
-    "pairs": "each pair in the right order counts equally",
-}
-
-
 _SCORES: Mapping[Rule, str] = {
     "all-or-nothing": "all or nothing",
     "longest-run": "the longest run in a right order counts",
@@ -88,18 +85,17 @@ _SCORES: Mapping[Rule, str] = {
 }
 
 
-class OrderingKind(Usual[OrderingKey, tuple[str, ...]]):
+class OrderingKind(KindOf[OrderingKey, tuple[str, ...]]):
     """Items to put in order; several orders may be right."""
 
     spec = Ordering
 
     def key(self, part: Ordering, draw: Draw) -> OrderingKey:
-        """Returns the items in this variant's order. Raises ValueError if no order is right."""
         ids = [item.id for item in part.items]
-        before = _closed(_pairs(part, ids), ids)
-        right = _sorted(ids, before)
-        shown = _shuffled(part, draw, before)
-        choices = lettered.lettered(lettered.filled(part.items, draw), shown)
+        before = _close(_pairs(part, ids), ids)
+        right = _sort(ids, before)
+        shown = _shuffle(part, draw, before)
+        choices = lettered.label_choices(lettered.fill_items(part.items, draw), shown)
         letters = {c.id: c.letter for c in choices}
         return OrderingKey(
             part=part,
@@ -110,10 +106,9 @@ class OrderingKind(Usual[OrderingKey, tuple[str, ...]]):
         )
 
     def read(self, raw: Raw, key: OrderingKey) -> tuple[str, ...]:
-        """Returns the letters in order, each exactly once."""
         if raw.get("t") == "set":
             raise Unreadable("A set has no order; give a list.")
-        found = lettered.read_letters(raw, key.choices, _wanted(key.choices))
+        found = lettered.read_letters(raw, key.choices, _expected_form(key.choices))
         for letter in found:
             if found.count(letter) > 1:
                 raise Unreadable(f"{letter} appears more than once; give every letter once.")
@@ -124,7 +119,6 @@ class OrderingKind(Usual[OrderingKey, tuple[str, ...]]):
         return tuple(found)
 
     def judge(self, value: tuple[str, ...], key: OrderingKey) -> Judgement:
-        """Returns the share by the rule."""
         if all_or_nothing(value, key.before) == 1:
             return CORRECT
         earned = _RULES[key.part.credit](value, key.before)
@@ -133,12 +127,10 @@ class OrderingKind(Usual[OrderingKey, tuple[str, ...]]):
             return Judgement(share=earned, verdict=Verdict.PARTIAL, note=note)
         return Judgement(share=0.0, verdict=Verdict.INCORRECT, note="This is not a right order.")
 
-    def say(self, value: tuple[str, ...], key: OrderingKey) -> str:  # noqa: ARG002
-        """Returns the letters in order."""
+    def format_value(self, value: tuple[str, ...], key: OrderingKey) -> str:
         return ", ".join(value)
 
     def examples(self, key: OrderingKey) -> tuple[Example, ...]:
-        """Returns right and wrong orders in several forms, and values that are not orders."""
         right = key.right
         return (
             Example(raw=samples.texts(right), share=1.0, why="a right order"),
@@ -156,24 +148,13 @@ class OrderingKind(Usual[OrderingKey, tuple[str, ...]]):
             *samples.NOT_LETTERS,
         )
 
-    def how(self, key: OrderingKey) -> str:
-        """Returns the range of letters and the scoring rule."""
-        return f"{_wanted(key.choices)}; {_SCORES[key.part.credit]}"
-
-    def options(self, key: OrderingKey) -> str:
-        """Returns the items as a Markdown list."""
-        return lettered.shown(key.choices)
+    def instructions(self, key: OrderingKey) -> str:
+        return f"{_expected_form(key.choices)}; {_SCORES[key.part.credit]}"
 
     def answer(self, key: OrderingKey) -> object:
-        """Returns one right order."""
         return list(key.right)
 
-    def true(self, key: OrderingKey) -> tuple[str, ...] | None:
-        """Returns one right order."""
-        return key.right
-
-    def solved(self, answer: object, key: OrderingKey) -> tuple[str, ...]:
-        """Returns the letters of the item IDs that the solution returned in order."""
+    def read_solution(self, answer: object, key: OrderingKey) -> tuple[str, ...]:
         if not isinstance(answer, (list, tuple)) or len(answer) != len(key.choices):
             raise ValueError(f"{answer!r} is not a list of all item ids")
         found = tuple(lettered.letter_of(key.choices, i) for i in answer)
@@ -182,11 +163,9 @@ class OrderingKind(Usual[OrderingKey, tuple[str, ...]]):
         return found
 
     def sheet(self, key: OrderingKey) -> Mapping[str, object]:
-        """Returns the items as this student sees them."""
         return {"items": lettered.sheet(key.choices)}
 
     def from_sheet(self, sheet: Mapping[str, object]) -> OrderingKey:
-        """Returns the items without their order."""
         return OrderingKey(
             part=Ordering(id="", ask="", items=(), order=()),
             draw=UNDRAWN,
@@ -195,39 +174,19 @@ class OrderingKind(Usual[OrderingKey, tuple[str, ...]]):
             right=(),
         )
 
-    def brief(self, key: OrderingKey) -> str:
-        """Returns the range of letters."""
-        return lettered.ends(key.choices)
-
-    def form(self, key: OrderingKey) -> object:
-        """Returns the texts to choose from."""
-        return [lettered.folded(choice.text) for choice in key.choices]
-
-    def literal(self, key: OrderingKey) -> str:
-        """Returns the letters as a list."""
-        return "[" + ", ".join(f'"{letter}"' for letter in key.right) + "]"
-
-    def items(self, key: OrderingKey) -> tuple[model_item.Item, ...]:
-        """Returns an ordering question if only one order is right; otherwise nothing."""
-        count = len(key.choices)
-        if len(key.before) < count * (count - 1) // 2:
-            return ()
-        texts = {choice.letter: choice.text for choice in key.choices}
-        things = tuple(texts[letter] for letter in key.right)
-        return (model_item.OrderItem(things=things, rule=key.part.credit),)
-
     def explain(self, key: OrderingKey) -> str:
-        """Returns a right order, whether there are others, and the rule."""
         steps = (lettered.by_letter(key.choices, letter) for letter in key.right)
         lines = "\n".join(f"{n}. **{s.letter}.** {s.text}" for n, s in enumerate(steps, 1))
-        count = len(key.choices)
-        only = len(key.before) == count * (count - 1) // 2
         head = f"**{', '.join(key.right)}**"
-        others = "" if only else "; other orders that respect the same dependencies are right too"
-        return f"{head}{others} ({_SAID[key.part.credit]})\n\n{lines}"
+        others = (
+            ""
+            if key.has_one_order
+            else "; other orders that respect the same dependencies are right too"
+        )
+        return f"{head}{others} ({_SCORES[key.part.credit]})\n\n{lines}"
 
 
-def _wanted(choices: Sequence[Lettered]) -> str:
+def _expected_form(choices: Sequence[Lettered]) -> str:
     return f"the letters {lettered.span(choices)} in order, as a list or as one text"
 
 
@@ -243,7 +202,7 @@ def _pairs(part: Ordering, ids: Sequence[str]) -> set[tuple[str, str]]:
     return {pair for chain in part.order for pair in pairwise(chain)}
 
 
-def _closed(before: set[tuple[str, str]], ids: Sequence[str]) -> set[tuple[str, str]]:
+def _close(before: set[tuple[str, str]], ids: Sequence[str]) -> set[tuple[str, str]]:
     """Returns all pairs that follow from the given ones. Raises ValueError for a cycle."""
     closed = set(before)
     for middle in ids:
@@ -256,7 +215,7 @@ def _closed(before: set[tuple[str, str]], ids: Sequence[str]) -> set[tuple[str, 
     return closed
 
 
-def _sorted(ids: Sequence[str], before: set[tuple[str, str]]) -> list[str]:
+def _sort(ids: Sequence[str], before: set[tuple[str, str]]) -> list[str]:
     """Returns a right order that follows the author's as far as possible."""
     left, order = list(ids), []
     while left:
@@ -266,7 +225,7 @@ def _sorted(ids: Sequence[str], before: set[tuple[str, str]]) -> list[str]:
     return order
 
 
-def _shuffled(part: Ordering, draw: Draw, before: set[tuple[str, str]]) -> tuple[int, ...]:
+def _shuffle(part: Ordering, draw: Draw, before: set[tuple[str, str]]) -> tuple[int, ...]:
     """Returns the order to show the items in, which is never a right one."""
     shown: tuple[int, ...] = ()
     for attempt in range(20):

@@ -11,12 +11,11 @@ from grader.kinds import ratios
 from grader.kinds import student_tools as tools
 from grader.kinds.attempts import needs_of
 from grader.kinds.base import CORRECT, Example, kinds
-from grader.kinds.numbers import NumberPart, NumericKey, judge, shown
+from grader.kinds.numbers import NumberPart, NumericKey, format_number, judge
 from grader.kinds.numeric import NumericKind
 from grader.kinds.scalars import refusal
-from grader.kinds.shares import share
+from grader.kinds.texts import fill
 from grader.model import Draw, Judgement, Race, Raw, Trial, Verdict, packages
-from grader.model.item import Item
 from grader.model.spec import STRICT, Share
 from grader.units.quantity import Value
 
@@ -61,11 +60,10 @@ class PredictionKind(NumericKind):
     is_measured = True
 
     def trial(self, name: str, key: NumericKey) -> Trial | None:
-        """Returns the measurement; it runs nothing of the student's."""
         part = key.part
         if not isinstance(part, Prediction) or not part.setup:
             return None
-        race = Race(setup=key.draw.fill(part.setup, key.draw.scope), alone=True, rounds=part.rounds)
+        race = Race(setup=fill(part.setup, key.draw), alone=True, rounds=part.rounds)
         return Trial(
             name=name,
             alias=part.id,
@@ -76,7 +74,6 @@ class PredictionKind(NumericKind):
         )
 
     def key(self, part: NumberPart, draw: Draw) -> NumericKey:
-        """Returns the model's value and the accepted interval."""
         assert isinstance(part, Prediction)  # noqa: S101 - the loader saw to it
         if "def prepare(" not in part.setup:
             raise ValueError("'setup' defines no function 'prepare(seed)'")
@@ -85,14 +82,13 @@ class PredictionKind(NumericKind):
         return NumericKind.key(self, part, draw)
 
     def read(self, raw: Raw, key: NumericKey) -> Predicted:  # type: ignore[override]
-        """Returns the number and its measurement."""
         value, race, deferred = raw, raw.get("race"), ""
         if raw.get("t") == "measured":
             deferred = str(raw.get("deferred", ""))
             inner = raw.get("value")
             value = inner if isinstance(inner, dict) else {}
         if not isinstance(value.get("t"), str):
-            raise refusal(raw, self.wanted(key.unit))
+            raise refusal(raw, self.expected_form(key.unit))
         return Predicted(
             value=NumericKind.read(self, value, key),
             race=race if isinstance(race, dict) else {},
@@ -100,14 +96,13 @@ class PredictionKind(NumericKind):
         )
 
     def judge(self, value: Predicted, key: NumericKey) -> Judgement:  # type: ignore[override]
-        """Judges by the model and by the measurement."""
         part = key.part
         assert isinstance(part, Prediction)  # noqa: S101 - the key's type
-        by_model, most = judge(value.value, key), share(part.model)
+        by_model, most = judge(value.value, key), part.model
         if by_model.share is None:
             return by_model
         if value.deferred:
-            note = packages.waiting(value.deferred)
+            note = packages.waiting_note(value.deferred)
             return Judgement(share=None, verdict=Verdict.UNSETTLED, note=note)
         try:
             found = _measured(part, value.race)
@@ -129,9 +124,8 @@ class PredictionKind(NumericKind):
             mistake=by_model.mistake,
         )
 
-    def say(self, value: Predicted, key: NumericKey) -> str:  # type: ignore[override]
-        """Returns the prediction, with the measurement next to it."""
-        said = shown(value.value, key.unit)
+    def format_value(self, value: Predicted, key: NumericKey) -> str:  # type: ignore[override]
+        said = format_number(value.value, key.unit)
         part = key.part
         if not isinstance(part, Prediction) or not value.race:
             return said
@@ -139,31 +133,20 @@ class PredictionKind(NumericKind):
             found = _measured(part, value.race)
         except (ratios.NotMeasuredError, ratios.RanWrongError):
             return said
-        low, high = (shown(end, key.unit, 3) for end in (found.low, found.high))
+        low, high = (format_number(end, key.unit, 3) for end in (found.low, found.high))
         spread = low if low == high else f"{low} to {high}"
         return f"{said}{_BEHIND}measured: {spread})"
 
     def before_release(self, said: str) -> str:
-        """Returns the prediction alone, because the measurement is close to the key."""
         return said.partition(_BEHIND)[0]
 
-    def true(self, key: NumericKey) -> Predicted | None:  # type: ignore[override]
-        """Returns the model's number with a measurement that confirms it."""
-        return Predicted(value=key.value, race=_as_predicted(key))
-
-    def solved(self, answer: object, key: NumericKey) -> Predicted:  # type: ignore[override]
-        """Returns the solution's number with a measurement that confirms it."""
-        return Predicted(value=NumericKind.solved(self, answer, key), race=_as_predicted(key))
-
-    def carried(self, value: Predicted | None, key: NumericKey) -> Value | None:  # type: ignore[override]
-        """Returns the prediction."""
-        return NumericKind.carried(self, value.value if value else None, key)
+    def carry_value(self, value: Predicted, key: NumericKey) -> Value | None:  # type: ignore[override]
+        return NumericKind.carry_value(self, value.value, key)
 
     def examples(self, key: NumericKey) -> tuple[Example, ...]:
-        """Returns the examples of a number, each with a measurement equal to the model's number."""
         race, part = _as_predicted(key), key.part
         assert isinstance(part, Prediction)  # noqa: S101 - the key's type
-        most = share(part.model)
+        most = part.model
         found = []
         for one in NumericKind.examples(self, key):
             kept = one.share
@@ -175,16 +158,10 @@ class PredictionKind(NumericKind):
             found.append(Example(raw=raw, share=kept, why=one.why, mistake=one.mistake))
         return tuple(found)
 
-    def items(self, key: NumericKey) -> tuple[Item, ...]:  # noqa: ARG002
-        """Returns no items: other systems can't measure."""
-        return ()
-
-    def seen(self, raw: Raw, key: NumericKey) -> Raw:
-        """Returns the raw answer with a measurement equal to the model's number."""
+    def ideal_raw(self, raw: Raw, key: NumericKey) -> Raw:
         return {"t": "measured", "value": raw, "race": _as_predicted(key)}
 
     def explain(self, key: NumericKey) -> str:
-        """Returns the model's number and the interval around it, as Markdown."""
         part = key.part
         assert isinstance(part, Prediction)  # noqa: S101 - the key's type
         return (
@@ -196,7 +173,7 @@ class PredictionKind(NumericKind):
 def _measured(part: Prediction, race: Mapping[str, object]) -> ratios.Estimate:
     """Returns the prediction as a quantity in the part's unit."""
     if "counted" in race:
-        return ratios.counted(race)
+        return ratios.count_estimate(race)
     found = ratios.seconds(race)
     unit = units.magnitude(units.quantity(1.0, part.unit), "s")
     return ratios.Estimate(found.low / unit, found.middle / unit, found.high / unit)

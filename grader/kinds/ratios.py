@@ -79,7 +79,7 @@ def ratio(race: Mapping[str, object]) -> Estimate:
     either way, because something that the student started may slow down only the baseline. Raises
     NotMeasuredError, RanWrongError, and TooSlowError.
     """
-    _made(race)
+    _require_measured(race)
     turns = _rounds(race, 2)
     if race.get("wrong"):
         raise RanWrongError(_wrong("timed", race))
@@ -115,7 +115,7 @@ def _ratio_of_counts(race: Mapping[str, object]) -> Estimate:
     Both run on the same inputs in a round, so that effects of the inputs cancel. A count below the
     spread of idle runs, or below 1, can't be told from zero.
     """
-    _made(race)
+    _require_measured(race)
     if "uncounted" in race:
         raise ElsewhereError(str(race["uncounted"]))
     if race.get("disturbed"):
@@ -180,14 +180,14 @@ def too_fast(race: Mapping[str, object]) -> bool:
 
 def seconds(race: Mapping[str, object]) -> Estimate:
     """Returns the time of a single measured function."""
-    _made(race)
+    _require_measured(race)
     overhead = _overhead(race)
     return estimate([max(one[0] - overhead, 1e-9) for one in _rounds(race, 1)])
 
 
-def counted(race: Mapping[str, object]) -> Estimate:
+def count_estimate(race: Mapping[str, object]) -> Estimate:
     """Returns a count that is the same, or nearly so, in every run."""
-    _made(race)
+    _require_measured(race)
     return estimate(_numbers(race.get("counted")))
 
 
@@ -202,19 +202,19 @@ def what_next(race: Mapping[str, object]) -> str:
     if race.get(UNDISTURBED) is not True:
         return "It will be measured again."
     why = "No other notebook ran during the last measurement"
-    if _slowed(race):
+    if _is_slowed(race):
         why += ", and the baseline was slower while this code was running"
     return f"{why}; a person will review it."
 
 
-def _slowed(race: Mapping[str, object]) -> bool:
+def _is_slowed(race: Mapping[str, object]) -> bool:
     try:
         return busy(race)
     except (NotMeasuredError, KeyError):
         return False
 
 
-def _made(race: Mapping[str, object]) -> None:
+def _require_measured(race: Mapping[str, object]) -> None:
     if "failed" in race:
         raise RanWrongError(str(race["failed"]))
     if "late" in race:

@@ -12,7 +12,7 @@ from grader.kinds.hidden.source import UNDEFINED
 from grader.wire.watch import LOOPS
 
 
-def broken(value: Attempt, part: Code) -> str | None:
+def find_broken_rule(value: Attempt, part: Code) -> str | None:
     """Returns the forbidden name that the code certainly uses, and the evidence; None if there is
     none."""
     try:
@@ -21,11 +21,11 @@ def broken(value: Attempt, part: Code) -> str | None:
         rule = None  # treated as a doubt below
     if rule is not None:
         return f"{rule}, but the code uses it"
-    seen = [rule for rule in part.forbid if rule != LOOPS and rule in _seen(value)]
+    seen = [rule for rule in part.forbid if rule != LOOPS and rule in _observed_names(value)]
     return f"`{seen[0]}`, but the code used it at run time" if seen else None
 
 
-def doubt(value: Attempt, part: Code, *, earns: bool) -> str | None:
+def find_doubt(value: Attempt, part: Code, *, earns: bool) -> str | None:
     """Returns why it is unclear whether the code uses what the part forbids; None if it is clear.
 
     Python code can hide what it calls. If its text is inconclusive and it *earns* points, a person
@@ -55,13 +55,13 @@ def _doubts(value: Attempt, part: Code) -> Iterator[str]:
     way = analysis.undecidable(value.source, part.forbid)
     if way is not None:
         yield f"its text does not show what it calls: it uses {way}"
-    if LOOPS in part.forbid and LOOPS in _seen(value):
+    if LOOPS in part.forbid and LOOPS in _observed_names(value):
         yield "one of its functions was called many times in a single call, as in a loop"
-    held = _seen(value, "reached")
+    held = _observed_names(value, "reached")
     yield from (f"one of its names refers to `{one}`" for one in part.forbid if one in held)
 
 
-def _seen(value: Attempt, what: str = "used") -> set[str]:
+def _observed_names(value: Attempt, what: str = "used") -> set[str]:
     """Returns the names that the calls report under *what*; untrusted, as they come from the
     student's process."""
     said = (call.get(what) for call in value.calls)

@@ -23,31 +23,31 @@ def text(written: str) -> Raw:
     return {"t": "str", "v": written, "cut": False}
 
 
-def listed(items: Iterable[Raw]) -> Raw:
+def a_list(items: Iterable[Raw]) -> Raw:
     """Returns the Raw of a list or a tuple."""
     return {"t": "list", "v": list(items)}
 
 
 def texts(items: Iterable[str]) -> Raw:
     """Returns the Raw of a list of texts."""
-    return listed(map(text, items))
+    return a_list(map(text, items))
 
 
-def mapped(pairs: Iterable[tuple[Raw, Raw]]) -> Raw:
+def a_dict(pairs: Iterable[tuple[Raw, Raw]]) -> Raw:
     """Returns the Raw of a dict."""
     return {"t": "dict", "v": [list(pair) for pair in pairs]}
 
 
 def by_row(labels: Sequence[str], rows: Sequence[Sequence[Raw]]) -> Raw:
     """Returns the Raw of a dict from label to list."""
-    return mapped((text(label), listed(row)) for label, row in zip(labels, rows, strict=True))
+    return a_dict((text(label), a_list(row)) for label, row in zip(labels, rows, strict=True))
 
 
 def with_cell(rows: Sequence[Sequence[Raw]], at: tuple[int, int], other: Raw) -> Raw:
     """Returns the Raw of a list of *rows* with one cell replaced."""
     changed = [list(row) for row in rows]
     changed[at[0]][at[1]] = other
-    return listed(map(listed, changed))
+    return a_list(map(a_list, changed))
 
 
 def unreadable(raw: Raw, why: str) -> Example:
@@ -74,8 +74,8 @@ NOT_NUMBERS = (
         {"t": "array", "shape": [1], "dtype": "float64", "v": [{"t": "float", "v": "1.0"}]},
         "an array of one element",
     ),
-    unreadable(listed([number(1)]), "a list"),
-    unreadable(mapped([]), "a dict"),
+    unreadable(a_list([number(1)]), "a list"),
+    unreadable(a_dict([]), "a dict"),
     unreadable(text(""), "an empty text"),
     unreadable(text("about that much"), "words"),
     unreadable({"t": "str", "v": "9" * 10_000, "cut": True}, "a text that is too long"),

@@ -100,7 +100,7 @@ def refusal(raw: Raw, wanted: str) -> Unreadable:
     return Unreadable(f"{seen}; give {wanted}.")
 
 
-def quoted(written: object, limit: int = 40) -> str:
+def quote(written: object, limit: int = 40) -> str:
     """Returns the student's text on one line, shortened, in quotes."""
     line = " ".join(str(written)[: 4 * limit].split())
     return f'"{line}"' if len(line) <= limit else f'"{line[: limit - 1]}…"'
@@ -139,7 +139,7 @@ def _object(raw: Raw) -> str:
     kind = str(raw.get("type", "object"))
     if raw.get("large"):
         return "The answer is too large to be read"
-    name = quoted(kind.removeprefix("builtins."))
+    name = quote(kind.removeprefix("builtins."))
     if "function" in kind or "method" in kind:
         return "The answer is a function, not its result: call it"
     return f"The answer is an object of type {name}"
@@ -159,7 +159,7 @@ def _bool(raw: Raw) -> str:
 
 
 def _short(raw: Raw) -> str:
-    return quoted(raw.get("v", ""))[1:-1]
+    return quote(raw.get("v", ""))[1:-1]
 
 
 def _count(n: object) -> str:
@@ -172,7 +172,7 @@ _SEEN: Mapping[str, Callable[[Raw], str]] = {
     "bool": _bool,
     "none": lambda _: "The answer is None, which print() and functions without return give",
     "complex": lambda raw: f"The answer is the complex number {_short(raw)}",
-    "str": lambda raw: f"The answer is the text {quoted(raw.get('v', ''))}",
+    "str": lambda raw: f"The answer is the text {quote(raw.get('v', ''))}",
     "list": _several("list"),
     "set": _several("set"),
     "dict": _several("dict"),

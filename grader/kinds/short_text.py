@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import json
 import unicodedata
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 from grader.kinds import samples
-from grader.kinds.base import CORRECT, UNDRAWN, Example, Unreadable, Usual, kinds
-from grader.kinds.feedback import feedback, said
+from grader.kinds.base import CORRECT, Example, KindOf, Unreadable, kinds
 from grader.kinds.scalars import one_line as sent
 from grader.kinds.scalars import too_long
-from grader.kinds.shares import share
+from grader.kinds.texts import fill, try_fill
 from grader.model import Draw, Judgement, Key, Part, Raw, Share, Text, Verdict
-from grader.model.item import Item, TextItem, Words
 from grader.model.spec import STRICT
 
 if TYPE_CHECKING:
@@ -70,21 +67,19 @@ class ShortTextKey(Key):
     right: str
 
 
-class ShortTextKind(Usual[ShortTextKey, str]):
+class ShortTextKind(KindOf[ShortTextKey, str]):
     """A word or a short phrase, compared with the accepted ones."""
 
     spec = ShortText
 
     def key(self, part: ShortText, draw: Draw) -> ShortTextKey:
-        """Returns the accepted texts or patterns, and the author's example."""
         if not part.accept:
             raise ValueError("'accept' is empty: no answer would be right")
-        accept = tuple(draw.fill(a, draw.scope).strip() for a in part.accept)
-        right = accept[0] if part.example is None else draw.fill(part.example, draw.scope).strip()
+        accept = tuple(fill(a, draw) for a in part.accept)
+        right = accept[0] if part.example is None else fill(part.example, draw)
         return ShortTextKey(part=part, draw=draw, accept=accept, right=right)
 
-    def read(self, raw: Raw, key: ShortTextKey) -> str:  # noqa: ARG002
-        """Returns the text on one line."""
+    def read(self, raw: Raw, key: ShortTextKey) -> str:
         written = one_line(sent(raw, _WANTED))
         if written == "...":
             raise Unreadable("The answer is empty.", blank=True)
@@ -93,23 +88,20 @@ class ShortTextKind(Usual[ShortTextKey, str]):
         return written
 
     def judge(self, value: str, key: ShortTextKey) -> Judgement:
-        """Returns correct, one of the spec's mistakes, or incorrect; unsettled after a timeout."""
         try:
             if _matches(value, key.accept, key.part.match):
                 return CORRECT
-            return _mistaken(value, key) or Judgement(
+            return _find_mistake(value, key) or Judgement(
                 share=0.0, verdict=Verdict.INCORRECT, note="Not an accepted answer."
             )
         except TimeoutError:
             note = "The comparison took too long; a person will review this answer."
             return Judgement(share=None, verdict=Verdict.UNSETTLED, note=note)
 
-    def say(self, value: str, key: ShortTextKey) -> str:  # noqa: ARG002
-        """Returns the student's text."""
+    def format_value(self, value: str, key: ShortTextKey) -> str:
         return value
 
     def examples(self, key: ShortTextKey) -> tuple[Example, ...]:
-        """Returns the right text in several forms, mistakes, and values that are not a text."""
         spaced = "  " + key.right.replace(" ", "  ") + "\n"
         return (
             Example(raw=samples.text(key.right), share=1.0, why="the right text"),
@@ -125,44 +117,13 @@ class ShortTextKind(Usual[ShortTextKey, str]):
             *samples.NOTHING,
         )
 
-    def how(self, key: ShortTextKey) -> str:  # noqa: ARG002
-        """Returns that a short text is expected."""
+    def instructions(self, key: ShortTextKey) -> str:
         return _WANTED
 
     def answer(self, key: ShortTextKey) -> object:
-        """Returns one right text."""
         return key.right
 
-    def true(self, key: ShortTextKey) -> str | None:
-        """Returns one right text."""
-        return one_line(key.right)
-
-    def solved(self, answer: object, key: ShortTextKey) -> str:  # noqa: ARG002
-        """Returns the text that the solution returned."""
-        if not isinstance(answer, str):
-            raise ValueError(f"{answer!r} is not a text")
-        return one_line(answer)
-
-    def from_sheet(self, sheet: Mapping[str, object]) -> ShortTextKey:  # noqa: ARG002
-        """Returns a key that accepts nothing."""
-        part = ShortText(id="", ask="", accept=())
-        return ShortTextKey(part=part, draw=UNDRAWN, accept=(), right="")
-
-    def brief(self, key: ShortTextKey) -> str:  # noqa: ARG002
-        """Returns "text"."""
-        return "text"
-
-    def literal(self, key: ShortTextKey) -> str:
-        """Returns the right text in quotes."""
-        return json.dumps(key.right, ensure_ascii=False)
-
-    def items(self, key: ShortTextKey) -> tuple[Item, ...]:
-        """Returns a question with the accepted texts; none if they are patterns."""
-        found = _item(key)
-        return (found,) if found else ()
-
     def explain(self, key: ShortTextKey) -> str:
-        """Returns a right text and the other accepted ones, as Markdown."""
         if key.part.match == "regex":
             return f"**{key.right}**, or an equivalent form"
         others = [a for a in key.accept if a != key.right]
@@ -205,14 +166,14 @@ def _pattern(written: str) -> regex.Pattern[str]:
         raise ValueError(f"the pattern '{written}' can't be read: {error}") from None
 
 
-def _mistaken(value: str, key: ShortTextKey) -> Judgement | None:
+def _find_mistake(value: str, key: ShortTextKey) -> Judgement | None:
     for mistake in key.part.mistakes:
-        accept = [said(a, key.draw) for a in mistake.accept]
+        accept = [try_fill(a, key.draw) for a in mistake.accept]
         if _matches(value, accept, key.part.match):
             return Judgement(
-                share=share(mistake.credit),
+                share=mistake.credit,
                 verdict=Verdict.MISTAKE,
-                note=said(mistake.feedback, key.draw),
+                note=try_fill(mistake.feedback, key.draw),
                 mistake=mistake.id,
             )
     return None
@@ -220,19 +181,19 @@ def _mistaken(value: str, key: ShortTextKey) -> Judgement | None:
 
 def _of_mistake(mistake: TextMistake, key: ShortTextKey) -> list[str]:
     """Returns the texts of a mistake. Raises TextError if one can't be filled in."""
-    return [feedback(a, key.draw) for a in mistake.accept]
+    return [fill(a, key.draw) for a in mistake.accept]
 
 
 def _mistake_examples(key: ShortTextKey) -> Iterator[Example]:
     for mistake in key.part.mistakes:
-        feedback(mistake.feedback, key.draw)
+        fill(mistake.feedback, key.draw)
         accept = _of_mistake(mistake, key)
         for written in accept:
             # A pattern is a sample only if it happens to match itself.
             if _matches(written, accept, key.part.match):
                 yield Example(
                     raw=samples.text(written),
-                    share=share(mistake.credit),
+                    share=mistake.credit,
                     why=f"the mistake '{mistake.id}'",
                     mistake=mistake.id,
                 )
@@ -250,36 +211,6 @@ def _wrong_text(key: ShortTextKey) -> str:
         if not _matches(written, every, key.part.match):
             return written
     raise ValueError("every text seems to be accepted or a mistake; narrow the patterns")
-
-
-def _item(key: ShortTextKey) -> TextItem | None:
-    """Returns a question with the texts accepted and those of mistakes; None for patterns."""
-    part = key.part
-    if part.match == "regex":
-        return None
-    exact = part.match == "exact"
-    found = [Words(texts=_forms(key.accept, exact=exact), share=1.0)]
-    for mistake in part.mistakes:
-        texts = [said(written, key.draw) for written in mistake.accept]
-        found.append(
-            Words(
-                texts=_forms(filter(None, texts), exact=exact),
-                share=share(mistake.credit),
-                feedback=said(mistake.feedback, key.draw),
-            )
-        )
-    return TextItem(words=tuple(w for w in found if w.texts), exact=exact, lost=(_AS_TYPED,))
-
-
-_AS_TYPED = "letter forms, typeset dashes, and repeated spaces are compared as typed"
-
-
-def _forms(texts: Iterator[str] | Sequence[str], *, exact: bool) -> tuple[str, ...]:
-    """Returns each text on one line, also with the final period that the judge ignores."""
-
-    lines = [one_line(text) for text in texts]
-    ended = [] if exact else [f"{line}." for line in lines if not line.endswith(".")]
-    return tuple(dict.fromkeys((*lines, *ended)))
 
 
 kinds.add("short_text")(ShortTextKind())

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import math
 import re
-from bisect import bisect_left, bisect_right
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from operator import itemgetter
 from typing import ClassVar
 
 from grader import units
@@ -127,21 +125,8 @@ def _noun(name: str) -> str | None:
 
 def _of_units(observed: float, unit: str, width: float) -> Slip | None:
     """Returns the most specific matching slip of the unit."""
-    ratios, found = _by_ratio(unit)
-    # Wider than any window, so that only few slips are examined.
-    near = slice(
-        bisect_left(ratios, observed * (1 - 2 * WIDEST)),
-        bisect_right(ratios, observed * (1 + 2 * WIDEST)),
-    )
-    fitting = (p for p in found[near] if _fits(observed, p[1].ratio, min(width, p[1].window)))
-    return min(fitting, key=itemgetter(0), default=(0, None))[1]
-
-
-@lru_cache(maxsize=256)
-def _by_ratio(unit: str) -> tuple[list[float], list[tuple[int, Slip]]]:
-    """Returns the sorted ratios of the unit's slips, and each slip with its rank."""
-    found = sorted(enumerate(of_unit(unit)), key=lambda placed: placed[1].ratio)
-    return [slip.ratio for _, slip in found], found
+    fitting = (s for s in of_unit(unit) if _fits(observed, s.ratio, min(width, s.window)))
+    return next(fitting, None)
 
 
 @lru_cache(maxsize=256)
@@ -175,9 +160,9 @@ def _alternatives(unit: str) -> Iterator[Slip]:
     twin = _TWINS.get(prefix)
     if SYMBOLS[base].dimension == INFORMATION:
         if twin and twin + base in SYMBOLS:
-            yield from _exchanged(unit, twin + base + rest, "slip-gib-gb")
+            yield from _exchange(unit, twin + base + rest, "slip-gib-gb")
         swapped = "B" if SYMBOLS[base].numerator == 1 else "b"
-        yield from _exchanged(unit, prefix + swapped + rest, "slip-bits-bytes")
+        yield from _exchange(unit, prefix + swapped + rest, "slip-bits-bytes")
     for other in ("", *DECIMAL, *SMALL, *BINARY):
         if other + base not in SYMBOLS:
             continue
@@ -195,7 +180,7 @@ def _ratio(asked: str, other: str) -> float:
         return 1.0
 
 
-def _exchanged(asked: str, other: str, name: str) -> Iterator[Slip]:
+def _exchange(asked: str, other: str, name: str) -> Iterator[Slip]:
     ratio = _ratio(asked, other)
     if ratio == 1:
         return

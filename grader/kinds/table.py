@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import ClassVar, Literal
@@ -10,16 +9,15 @@ from typing import ClassVar, Literal
 from grader import units
 from grader.expressions import evaluate
 from grader.kinds import numbers, samples, tolerance
-from grader.kinds.base import UNDRAWN, Example, Usual, kinds
-from grader.kinds.cells import Unread, lacking, require_some
-from grader.kinds.grids import Cell, Grid, folded, grid
-from grader.kinds.itemised import number_item
-from grader.kinds.lettered import fill, one_line
+from grader.kinds.base import UNDRAWN, Example, KindOf, kinds
+from grader.kinds.cells import Unread, require_some
+from grader.kinds.grids import Cell, Grid, fold_label, grid
+from grader.kinds.lettered import one_line
 from grader.kinds.numbers import NumericKey
-from grader.kinds.numeric import Numeric, NumericKind
+from grader.kinds.numeric import Numeric
 from grader.kinds.slips import Slips
+from grader.kinds.texts import fill
 from grader.model import Draw, Expr, Judgement, Key, Mistake, Part, Raw, Text, Tolerance, Verdict
-from grader.model.item import Item
 from grader.model.spec import STRICT
 from grader.units.quantity import Value
 
@@ -77,19 +75,17 @@ class TableKey(Key):
     """By row and column; empty in a key made from a sheet."""
 
 
-class TableKind(Usual[TableKey, Grid]):
+class TableKind(KindOf[TableKey, Grid]):
     """A grid of numbers, each cell judged separately."""
 
     spec = Table
 
     def key(self, part: Table, draw: Draw) -> TableKey:
-        """Returns the value and the interval of every cell. Raises ValueError for repeated
-        labels."""
         if not part.rows or not part.columns:
             raise ValueError("a table needs at least one row and one column")
         values = [evaluate(row, draw.scope, draw.facts) for row in part.rows]
         labels = tuple(units.show(value) for value in values)
-        if len({folded(label) for label in labels}) < len(labels):
+        if len({fold_label(label) for label in labels}) < len(labels):
             raise ValueError(f"two rows have the same label: {', '.join(labels)}")
         return TableKey(
             part=part,
@@ -101,15 +97,16 @@ class TableKind(Usual[TableKey, Grid]):
         )
 
     def read(self, raw: Raw, key: TableKey) -> Grid:
-        """Returns the numbers, each in its column's unit; None where nothing was filled in."""
         wanted = f"a dict from {key.part.row} to a list of {len(key.titles)}"
         found = grid(raw, key.rows, key.units, wanted)
         require_some(cell for row in found for cell in row)
         return found
 
     def judge(self, value: Grid, key: TableKey) -> Judgement:
-        """Returns the mean share of the cells, with the feedback on each."""
-        judged = {label: _judged(cell, cell_key) for label, cell, cell_key in _labelled(value, key)}
+        judged = {
+            label: _judge_cell(cell, cell_key)
+            for label, cell, cell_key in _labeled_cells(value, key)
+        }
         share = _mean(j.share or 0.0 for j in judged.values())
         right = sum(j.verdict is Verdict.CORRECT for j in judged.values())
         mistakes = list(dict.fromkeys(j.mistake for j in judged.values() if j.mistake))
@@ -125,20 +122,17 @@ class TableKind(Usual[TableKey, Grid]):
             cells={label: j.verdict for label, j in judged.items()},
         )
 
-    def say(self, value: Grid, key: TableKey) -> str:
-        """Returns every row's numbers."""
+    def format_value(self, value: Grid, key: TableKey) -> str:
         return "; ".join(
-            f"{label}: {', '.join(map(_said, row, key.units))}"
+            f"{label}: {', '.join(map(_format_cell, row, key.units))}"
             for label, row in zip(key.rows, value, strict=True)
         )
 
     def examples(self, key: TableKey) -> tuple[Example, ...]:
-        """Returns the right grid in several forms, with single errors, and values that are not
-        grids."""
         right = [[samples.number(cell.value) for cell in row] for row in key.cells]
-        by_order = samples.listed(map(samples.listed, right))
+        by_order = samples.a_list(map(samples.a_list, right))
         by_unknown = samples.by_row(("no such row", *key.rows[1:]), right)
-        too_many = samples.listed(map(samples.listed, (*right, right[0])))
+        too_many = samples.a_list(map(samples.a_list, (*right, right[0])))
         blank = samples.by_row(key.rows, [[samples.BLANK] * len(key.titles)] * len(key.rows))
         return (
             Example(raw=samples.by_row(key.rows, right), share=1.0, why="the right numbers by row"),
@@ -152,33 +146,14 @@ class TableKind(Usual[TableKey, Grid]):
             *samples.NOTHING,
         )
 
-    def placeholder(self, key: TableKey) -> str:
-        """Returns a dict with a line for each row, below a comment with the columns' titles."""
-        blank = ", ".join(["..."] * len(key.titles))
-        lines = (f"    {_python(label)}: [{blank}]," for label in key.rows)
-        return "\n".join(("{", f"    # {key.part.row}: [{_heads(key)}]", *lines, "}"))
-
-    def how(self, key: TableKey) -> str:
-        """Returns the form of a row, and that each number counts."""
-        return f"for each {key.part.row} a list: [{_heads(key)}]; each number counts"
+    def instructions(self, key: TableKey) -> str:
+        return f"for each {key.part.row} a list: [{column_heads(key)}]; each number counts"
 
     def answer(self, key: TableKey) -> object:
-        """Returns each row's numbers, by label."""
         numbers = ([cell.value for cell in row] for row in key.cells)
         return dict(zip(key.rows, numbers, strict=True))
 
-    def true(self, key: TableKey) -> Grid | None:
-        """Returns each row's numbers."""
-        return tuple(tuple(cell.value for cell in row) for row in key.cells)
-
-    def solved(self, answer: object, key: TableKey) -> Grid:
-        """Returns the numbers that the solution returned as a list of rows."""
-        if not isinstance(answer, (list, tuple)) or len(answer) != len(key.rows):
-            raise ValueError(f"{answer!r} is not a list of {len(key.rows)} rows")
-        return tuple(_solved_row(row, cells) for row, cells in zip(answer, key.cells, strict=True))
-
     def sheet(self, key: TableKey) -> Mapping[str, object]:
-        """Returns labels, titles, and units."""
         return {
             "row": key.part.row,
             "rows": list(key.rows),
@@ -186,7 +161,6 @@ class TableKind(Usual[TableKey, Grid]):
         }
 
     def from_sheet(self, sheet: Mapping[str, object]) -> TableKey:
-        """Returns a key with labels, titles, and units, but no numbers."""
         rows, columns = sheet["rows"], sheet["columns"]
         if not isinstance(rows, list) or not isinstance(columns, list):
             raise ValueError("'rows' and 'columns' must be lists")
@@ -202,35 +176,7 @@ class TableKind(Usual[TableKey, Grid]):
             cells=(),
         )
 
-    def brief(self, key: TableKey) -> str:
-        """Returns the size of the table."""
-        return f"{len(key.rows)} x {len(key.titles)}"
-
-    def form(self, key: TableKey) -> object:
-        """Returns the labels of the rows and the units of the columns."""
-        return {"rows": [*map(folded, key.rows)], "columns": [*key.units]}
-
-    def lacks(self, value: Grid, key: TableKey) -> str:  # noqa: ARG002
-        """Returns how many cells have no number."""
-        return lacking([cell for row in value for cell in row], "cells")
-
-    def literal(self, key: TableKey) -> str:
-        """Returns a dict with a line for each row."""
-        rows = zip(key.rows, key.cells, strict=True)
-        lines = (f"    {_python(label)}: {[c.value for c in row]!r}," for label, row in rows)
-        return "\n".join(("{", *lines, "}"))
-
-    def items(self, key: TableKey) -> tuple[Item, ...]:
-        """Returns a number question for each cell, with equal weights."""
-        weight = 1 / sum(len(row) for row in key.cells)
-        return tuple(
-            number_item(cell, row=f"{key.part.row} {label}", column=title, weight=weight)
-            for label, row in zip(key.rows, key.cells, strict=True)
-            for title, cell in zip(key.titles, row, strict=True)
-        )
-
     def explain(self, key: TableKey) -> str:
-        """Returns a table of what was accepted in each cell, as Markdown."""
         titles = " | ".join(title.replace("|", "\\|") for title in key.titles)
         lines = [
             "All cells count equally.",
@@ -256,18 +202,18 @@ def _row_of_keys(part: Table, value: Value, draw: Draw) -> tuple[NumericKey, ...
             mistakes=column.mistakes,
             slips=column.slips,
         )
-        computed = numbers.computed(cell.answer, cell.unit, draw, draw.scope)
+        computed = numbers.compute(cell.answer, cell.unit, draw, draw.scope)
         found.append(numbers.key_for(cell, draw, computed))
     return tuple(found)
 
 
-def _labelled(value: Grid, key: TableKey) -> Iterator[tuple[str, Cell, NumericKey]]:
+def _labeled_cells(value: Grid, key: TableKey) -> Iterator[tuple[str, Cell, NumericKey]]:
     for label, row, keys in zip(key.rows, value, key.cells, strict=True):
         for title, cell, cell_key in zip(key.titles, row, keys, strict=True):
             yield f"{label} / {title}", cell, cell_key
 
 
-def _judged(cell: Cell, key: NumericKey) -> Judgement:
+def _judge_cell(cell: Cell, key: NumericKey) -> Judgement:
     if cell is None:
         return Judgement(share=0.0, verdict=Verdict.ABSENT)
     if isinstance(cell, Unread):
@@ -287,27 +233,16 @@ def _note(judged: Mapping[str, Judgement], right: int) -> str:
     return " ".join([f"{right} of {len(judged)} cells are right.", *notes])
 
 
-def _said(cell: Cell, unit: str) -> str:
+def _format_cell(cell: Cell, unit: str) -> str:
     if isinstance(cell, Unread):
         return "unreadable"
-    return "blank" if cell is None else numbers.shown(cell, unit)
+    return "blank" if cell is None else numbers.format_number(cell, unit)
 
 
-def _heads(key: TableKey) -> str:
+def column_heads(key: TableKey) -> str:
+    """Returns the titles of the columns with their units, on one line."""
     pairs = zip(key.titles, key.units, strict=True)
     return ", ".join(f"{t} in {units.printed_unit(u)}" if u else t for t, u in pairs)
-
-
-def _python(label: str) -> str:
-    """Returns a row's label as a Python expression: a number if it is one."""
-    return label if label.isascii() and label.isdigit() else json.dumps(label, ensure_ascii=False)
-
-
-def _solved_row(row: object, cells: Sequence[NumericKey]) -> tuple[int | float, ...]:
-    if not isinstance(row, (list, tuple)) or len(row) != len(cells):
-        raise ValueError(f"{row!r} is not a list of {len(cells)} numbers")
-    kind = NumericKind()
-    return tuple(kind.solved(value, cell) for value, cell in zip(row, cells, strict=True))
 
 
 _NO_GRIDS: tuple[Raw, ...] = (
@@ -315,7 +250,7 @@ _NO_GRIDS: tuple[Raw, ...] = (
     {"t": "bool", "v": True},
     samples.text("1 2 3"),
     {"t": "object", "type": "pandas.core.frame.DataFrame"},
-    samples.listed([]),
+    samples.a_list([]),
 )
 
 

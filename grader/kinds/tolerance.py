@@ -10,7 +10,7 @@ from functools import lru_cache
 
 from grader import units
 from grader.expressions import evaluate
-from grader.kinds.shares import share
+from grader.kinds.texts import scope_with
 from grader.model import Draw, Expr, Tolerance
 from grader.units.quantity import Quantity, Value
 
@@ -45,7 +45,7 @@ def within(value: float, low: float, high: float) -> bool:
     return low - slack <= value <= high + slack
 
 
-def scaled(interval: Interval, key: float, centre: float) -> tuple[float, float]:
+def scale_interval(interval: Interval, key: float, centre: float) -> tuple[float, float]:
     """Returns the ends of an interval with the same relative width around *centre*."""
     low, high = interval.low, interval.high
     if low == high:
@@ -69,14 +69,8 @@ def interval(
     *compute* returns the answer in another scope; only rounded inputs need it. Raises ValueError
     if the tolerance is invalid.
     """
-    # Fast paths for the common cases.
-    if tolerance is DEFAULT:
-        return _relative(key, 0.01)
-    if tolerance is EXACT:
-        return _absolute(key, 0, unit)
     found = list(_intervals(key, tolerance, unit, draw, compute))
-    if not found:
-        found = [_relative(key, 0.01)]
+    found = found or list(_intervals(key, DEFAULT, unit, draw, compute))
     if len(found) == 1 and not tolerance.because:
         return found[0]
     low = min(i.low for i in found)
@@ -97,7 +91,7 @@ def _intervals(
     compute: Callable[[Mapping[str, Value]], float],
 ) -> Iterator[Interval]:
     if tolerance.relative is not None:
-        yield _relative(key, share(tolerance.relative))
+        yield _relative(key, tolerance.relative)
     if tolerance.absolute is not None:
         yield _absolute(key, _distance(tolerance.absolute, unit, draw), unit)
     if tolerance.significant_figures is not None:
@@ -168,10 +162,11 @@ def _rounding(
     reasons = []
     for name in inputs:
         half = inputs[name] if isinstance(inputs, Mapping) else None
-        given = _given(name, draw.scope.get(name))
+        given = _printed_input(name, draw.scope.get(name))
         width = _half_width(given, half, draw)
         moved = [
-            compute(_moved(draw, name, given.at(given.number + d))) - key for d in (-width, width)
+            compute(scope_with(draw, {name: given.at(given.number + d)})) - key
+            for d in (-width, width)
         ]
         below += max(0.0, -min(moved))
         above += max(0.0, *moved)
@@ -191,7 +186,7 @@ class _Given:
         return units.quantity(number, self.unit) if self.unit else number
 
 
-def _given(name: str, value: Value | None) -> _Given:
+def _printed_input(name: str, value: Value | None) -> _Given:
     if isinstance(value, Quantity) and value.unit:
         return _Given(units.magnitude(value, value.unit), value.unit)
     if value is None or isinstance(value, (bool, str, Quantity)):
@@ -206,9 +201,3 @@ def _half_width(given: _Given, written: Expr | None, draw: Draw) -> float:
         return float(_distance(written, given.unit, draw))
     exponent = Decimal(units.number(given.number)).as_tuple().exponent
     return 0.5 * 10.0 ** int(exponent)
-
-
-def _moved(draw: Draw, name: str, value: Value) -> Mapping[str, Value]:
-    """Returns the scope with one input changed and all values that depend on it recomputed."""
-    computed = draw.vary({name: value})
-    return {**draw.scope, **computed, name: value}

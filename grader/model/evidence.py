@@ -56,7 +56,7 @@ class CellRun:
         said = self.error or self.outcome.value.replace("_", " ")
         return visible(said) if self.failed else ""
 
-    def said(self, number: int) -> str:
+    def describe_trouble(self, number: int) -> str:
         """Its trouble with its position, such as "code cell 4, line 2: NameError: ...".
 
         *number* is the number that Jupyter shows beside the cell after Run All.

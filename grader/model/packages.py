@@ -85,7 +85,7 @@ def lacking_for(error: ImportError) -> str:
     return next((n for n, one in PACKAGES.items() if one.module == first and not one.is_here), "")
 
 
-def waiting(name: str) -> str:
+def waiting_note(name: str) -> str:
     """The feedback for a mark that waits for a package."""
     return (
         f"This needs {PACKAGES[name].title}, which is not installed on the grading machine. It "

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, fields, replace
 
-from grader.model.spec import ExamSet, Part, Problem
+from grader.model import dice
+from grader.model.spec import ExamSet, Expr, Part, Problem
 from grader.units.quantity import Value
 
 SAMPLE = "sample"
@@ -32,10 +33,11 @@ class Student:
         """
         return f"/{SAMPLE}" if self.version == SAMPLE else self.version or self.id
 
-    def updated(self, latest: Student) -> Student:
+    def merged_with(self, latest: Student) -> Student:
         """This student with the fields that *latest* fills in; its empty fields change nothing.
 
-        >>> Student(id="ada", name="Ada", email="a@x.edu").updated(Student(id="ada", name="Ada L."))
+        >>> ada = Student(id="ada", name="Ada", email="a@x.edu")
+        >>> ada.merged_with(Student(id="ada", name="Ada L."))
         Student(id='ada', name='Ada L.', email='a@x.edu', section='', version='')
         """
         filled = {f.name: value for f in fields(latest) if (value := getattr(latest, f.name))}
@@ -48,22 +50,26 @@ Facts = Mapping[str, Mapping[str, Value]]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Draw:
-    """What a kind can use to create a key: the names in scope, and the variant's random draws."""
+    """What a kind can use to create a key: the names in scope, and the seed of random draws."""
 
+    seed: bytes
     scope: Mapping[str, Value]
+    """Parameters, values, and the true answer of each earlier part under the part's id."""
     facts: Facts
-    fill: Callable[[str, Mapping[str, Value]], str]
-    """Fills in the placeholders of a text from a scope; Markdown stays Markdown."""
-    order: Callable[[str, int], tuple[int, ...]]
-    """A permutation of range(n) that depends only on the variant's seed and a label."""
-    vary: Callable[[Mapping[str, Value]], Mapping[str, Value]]
-    """Maps changed parameters to a scope with all values recomputed."""
-    number: Callable[[str], int] = len
-    """A number below 2^64 that depends only on the variant's seed and a label."""
     parameters: Mapping[str, Value] = field(default_factory=dict)
-    """The drawn parameters, without computed values."""
+    """The drawn parameters; one with a unit is a quantity."""
+    values: Mapping[str, Expr] = field(default_factory=dict)
+    """The problem's values, in order, for computing them again from other parameters."""
     solution: str = ""
     """The text of the problem's solution file, which defines hidden cases. **Secret.**"""
+
+    def order(self, label: str, count: int) -> tuple[int, ...]:
+        """Returns a permutation of range(count) that depends only on the seed and *label*."""
+        return dice.order(self.seed, label, count)
+
+    def number(self, label: str) -> int:
+        """Returns a number below 2^64 that depends only on the seed and *label*."""
+        return dice.hash_to_int(b"%s|number|%s" % (self.seed, label.encode()))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,12 +85,8 @@ class Variant:
     """A problem with its parameters drawn for one seed, and its keys. **Secret.**"""
 
     problem: Problem
-    seed: bytes
     draw: Draw
-    parameters: Mapping[str, Value]
-    """The drawn parameters; one with a unit is a quantity."""
-    scope: Mapping[str, Value]
-    """Parameters, values, and each part's true answer under the part's id."""
+    """The draw with the answers of all parts in scope."""
     keys: Mapping[str, Key]
     """Keys by part id."""
     draws: int = 1

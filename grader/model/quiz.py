@@ -47,7 +47,7 @@ class Asked:
         """Of all its parts."""
         return round(sum(field.points for field in self.fields), 4)
 
-    def scaled(self, points: float) -> Asked:
+    def worth_points(self, points: float) -> Asked:
         """The same question, worth *points*: those of its parts keep their ratio."""
         factor = points / self.points
         fields = tuple(replace(f, points=f.points * factor) for f in self.fields)
@@ -88,10 +88,10 @@ class Pool:
         """Whether its problems are worth different points."""
         return len(set(self.worth.values())) > 1
 
-    def evened(self) -> Pool:
+    def with_equal_points(self) -> Pool:
         """The pool with all questions scaled to the highest points among them."""
         most = max(asked.points for asked in self.questions)
-        return replace(self, questions=tuple(asked.scaled(most) for asked in self.questions))
+        return replace(self, questions=tuple(asked.worth_points(most) for asked in self.questions))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

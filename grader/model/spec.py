@@ -2,16 +2,47 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Annotated, ClassVar, Literal
+from typing import Annotated, Any, ClassVar, Literal
 
 # Markers in the type hints: expressions are parsed and texts compiled when a file is loaded, so
 # that errors have line numbers and never surface later, in a student's exam.
 Expr = Annotated[str | int | float | bool, "expression"]
 Text = Annotated[str, "text"]
-# A number that may be written as a percentage: 0.01 or "1%".
-Share = Annotated[str | int | float, "share"]
+
+
+def parse_share(written: str | float) -> float:
+    """Returns the share that an author wrote, from 0 to 1.
+
+    Raises ValueError for anything else.
+
+    >>> parse_share("25%"), parse_share(0.25), parse_share("2.5 %")
+    (0.25, 0.25, 0.025)
+    """
+    try:
+        percent = isinstance(written, str) and written.strip().endswith("%")
+        value = float(str(written).strip().removesuffix("%")) / (100 if percent else 1)
+    except ValueError:
+        value = math.nan
+    if not 0 <= value <= 1:
+        raise ValueError(f"{written!r} is not a share between 0 and 1; 25 percent is 25% or 0.25")
+    return value
+
+
+class _ParsedShare:
+    """Makes the spec loader accept a share as a number or as a percentage."""
+
+    def __get_pydantic_core_schema__(self, source: Any, handler: Any) -> Any:
+        # A schema of pydantic-core as plain data, since records import no library.
+        parse = {"type": "no-info", "function": parse_share}
+        written = handler.generate_schema(str | int | float)
+        return {"type": "function-after", "function": parse, "schema": written}
+
+
+Share = Annotated[float, _ParsedShare()]
+"""A share from 0 to 1; specs may give it as a percentage: 0.01 or "1%"."""
 Scalar = str | int | float | bool
 
 FAMILIES: Mapping[str, str] = {
@@ -198,7 +229,7 @@ class ExamSet:
         return tuple(Slot(problem=e) if isinstance(e, str) else e for e in self.problems)
 
     @property
-    def wanted(self) -> tuple[str, ...]:
+    def problem_ids(self) -> tuple[str, ...]:
         """The ids of all problems that a student may get, without duplicates, in order."""
         ids = (i for slot in self.slots for i in ((slot.problem,) if slot.problem else slot.pool))
         return tuple(dict.fromkeys(ids))

@@ -50,7 +50,7 @@ class Trimmed:
         return f"line {line}, column {column}"
 
 
-def refused(what: str, fix: str = FIX) -> SubmissionError:
+def refusal(what: str, fix: str = FIX) -> SubmissionError:
     """The error for the student who handed in the file."""
     return SubmissionError(what, fix=fix)
 
@@ -58,7 +58,7 @@ def refused(what: str, fix: str = FIX) -> SubmissionError:
 def too_large(size: int) -> SubmissionError:
     """The error for a file of *size* bytes."""
     shown, most = size / 1e6, MAX_BYTES / 1e6
-    return refused(f"the file has {shown:.0f} MB; at most {most:.0f} MB are read", _CLEAR)
+    return refusal(f"the file has {shown:.0f} MB; at most {most:.0f} MB are read", _CLEAR)
 
 
 def trim(data: bytes) -> Trimmed:
@@ -78,7 +78,7 @@ def trim(data: bytes) -> Trimmed:
     kept.append(data[start:])
     found = b"".join(kept)
     if len(found) > MAX_KEPT_BYTES:
-        raise refused(
+        raise refusal(
             f"the notebook has {len(found) / 1e6:.0f} MB without its outputs; "
             f"at most {MAX_KEPT_BYTES / 1e6:.0f} MB are read",
             "take pictures and data out of its cells, save it, and hand it in again",
@@ -122,7 +122,7 @@ def _end(data: bytes, position: int, depth: int) -> int:
         match = _BRACKET.match(data, position)
         if match is None:
             line = data.count(b"\n", 0, begin) + 1
-            raise refused(f"the file is cut off: the outputs that begin in line {line} have no end")
+            raise refusal(f"the file is cut off: the outputs that begin in line {line} have no end")
         position = match.end()
         depth += 1 if match[1] in b"[{" else -1
         if depth < outer:
@@ -133,8 +133,8 @@ def _end(data: bytes, position: int, depth: int) -> int:
 
 
 def _too_deep() -> SubmissionError:
-    return refused("the file is nested too deeply to be a notebook")
+    return refusal("the file is nested too deeply to be a notebook")
 
 
 def _too_many() -> SubmissionError:
-    return refused(f"the notebook holds more than {MAX_VALUES:,} values", _CLEAR)
+    return refusal(f"the notebook holds more than {MAX_VALUES:,} values", _CLEAR)

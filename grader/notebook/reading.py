@@ -9,7 +9,7 @@ from itertools import count
 from typing import cast
 
 from grader.notebook.cells import ID, Cell, CellType, Notebook
-from grader.notebook.outline import MAX_BYTES, Trimmed, refused, too_large, trim
+from grader.notebook.outline import MAX_BYTES, Trimmed, refusal, too_large, trim
 
 MAX_CELLS = 2_000
 MAX_CODE = 5_000_000
@@ -36,10 +36,10 @@ def read(data: bytes) -> Notebook:
     """
     tree = _tree(_text(data))
     if not isinstance(tree, dict) or not ("cells" in tree or "worksheets" in tree):
-        raise refused("this is JSON, but not a notebook")
+        raise refusal("this is JSON, but not a notebook")
     entries = _entries(tree)
     if len(entries) > MAX_CELLS:
-        raise refused(f"the notebook has {len(entries)} cells; at most {MAX_CELLS} are read")
+        raise refusal(f"the notebook has {len(entries)} cells; at most {MAX_CELLS} are read")
     used = {c["id"] for c in entries if isinstance(c, dict) and isinstance(c.get("id"), str)}
     fresh = (name for n in count() if (name := f"cell-{n}") not in used)
     seen: set[str] = set()
@@ -55,14 +55,14 @@ def _text(data: bytes) -> bytes:
     bare = data.removeprefix(_BOM)
     head = bare[:100].lstrip()
     if not head and not bare.strip():
-        raise refused("the file is empty")
+        raise refusal("the file is empty")
     if data.startswith((b"\xff\xfe", b"\xfe\xff")) or b"\0" in bare[:2]:
-        raise refused("the file is UTF-16 text; notebooks are UTF-8")
+        raise refusal("the file is UTF-16 text; notebooks are UTF-8")
     for start, what in _OTHERS.items():
         if head.startswith(start):
-            raise refused(f"the file is {what}, not a notebook")
+            raise refusal(f"the file is {what}, not a notebook")
     if b"\0" in bare:
-        raise refused("the file is not a notebook: it contains NUL bytes")
+        raise refusal("the file is not a notebook: it contains NUL bytes")
     return bare
 
 
@@ -70,13 +70,13 @@ def _tree(data: bytes) -> object:
     """The JSON in *data*, possibly without outputs; raises SubmissionError."""
     if len(data) <= SMALL:
         with contextlib.suppress(ValueError, RecursionError):
-            return _loaded(data.decode())
+            return _parse_json(data.decode())
     # If it is large or invalid, parse within limits and report where the error is.
     return _parse(trim(data))
 
 
-def _loaded(text: str) -> object:
-    # NaN and the infinities are not JSON, but Python writes them; nothing of ours reads them.
+def _parse_json(text: str) -> object:
+    # NaN and the infinities are not JSON, but Python writes them; the grader never uses them.
     return json.loads(text, parse_constant=lambda _: None)
 
 
@@ -85,42 +85,42 @@ def _parse(trimmed: Trimmed) -> object:
         text = trimmed.data.decode()
     except UnicodeDecodeError as error:
         where = trimmed.place(error.start)
-        raise refused(f"the file is not a notebook: not UTF-8 text at {where}") from None
+        raise refusal(f"the file is not a notebook: not UTF-8 text at {where}") from None
     try:
-        return _loaded(text)
-    except RecursionError:  # not at the depth that was let through, unless the stack is deep here
-        raise refused("the file is nested too deeply to be a notebook") from None
+        return _parse_json(text)
+    except RecursionError:  # only if the stack is already deep
+        raise refusal("the file is nested too deeply to be a notebook") from None
     except json.JSONDecodeError as error:
         where = trimmed.place(len(text[: error.pos].encode()))
-        raise refused(f"the file is not a notebook: not JSON at {where}") from None
+        raise refusal(f"the file is not a notebook: not JSON at {where}") from None
     except ValueError:  # an integer of more digits than Python converts
-        raise refused("the file holds a number that is too long to be read") from None
+        raise refusal("the file holds a number that is too long to be read") from None
 
 
 def _entries(tree: Mapping[str, object]) -> list[object]:
     version = tree.get("nbformat", 4)
     if isinstance(version, bool) or version not in (3, 4):
         shown = version if isinstance(version, int) else "unknown"
-        raise refused(f"the notebook has format {str(shown)[:20]}; formats 3 and 4 are read")
+        raise refusal(f"the notebook has format {str(shown)[:20]}; formats 3 and 4 are read")
     if "cells" in tree:
         entries = tree["cells"]
     else:  # format 3 kept its cells on worksheets
         sheets = tree["worksheets"]
         if not isinstance(sheets, list) or not all(isinstance(s, dict) for s in sheets):
-            raise refused("the notebook's worksheets can't be read")
+            raise refusal("the notebook's worksheets can't be read")
         lists = [sheet.get("cells", []) for sheet in sheets]
         entries = [c for each in lists if isinstance(each, list) for c in each]
     if not isinstance(entries, list):
-        raise refused("the notebook's cells are not a list")
+        raise refusal("the notebook's cells are not a list")
     return entries
 
 
 def _cell(entry: object, number: int, seen: set[str], fresh: Iterator[str]) -> Cell:
     if not isinstance(entry, dict):
-        raise refused(f"cell {number} of the notebook is not a cell")
+        raise refusal(f"cell {number} of the notebook is not a cell")
     kind = entry.get("cell_type")
     if kind not in ("markdown", "code"):
-        kind = "raw"  # headings of format 3, and types that are yet to come
+        kind = "raw"  # headings of format 3, and unknown types
     # Format 3 called the source of a code cell its input.
     source = _source(entry.get("source", entry.get("input", "")), number)
     name = entry.get("id")
@@ -140,17 +140,17 @@ def _source(source: object, number: int) -> str:
         with contextlib.suppress(TypeError):  # of something that is not text
             source = "".join(source)
     if not isinstance(source, str):
-        raise refused(f"cell {number} of the notebook has no readable text")
+        raise refusal(f"cell {number} of the notebook has no readable text")
     if source.isascii() and "\0" not in source:
         return source
-    # Half of a surrogate pair is legal in JSON, and can be written nowhere else.
+    # A lone surrogate is legal in JSON but can't be encoded as UTF-8.
     return source.encode("utf-8", "replace").decode().replace("\0", "\ufffd")
 
 
 def _require_little_code(cells: Sequence[Cell]) -> None:
     code = sum(len(cell.source) for cell in cells if cell.type == "code")
     if code > MAX_CODE:
-        raise refused(
+        raise refusal(
             f"the code cells hold {code / 1e6:.1f} million characters; "
             f"at most {MAX_CODE / 1e6:.0f} million are run",
             "take data out of the code, save the notebook, and hand it in again",

@@ -1,4 +1,4 @@
-"""How a notebook describes itself: whose it is, and how to read each of its answers."""
+"""A notebook's self-description: its student, exam, and release, and how to read each answer."""
 
 from __future__ import annotations
 
@@ -18,9 +18,9 @@ _LINE = re.compile(r"^ {4}(\(.{1,2000}\)),$", re.M)
 _EXAMPLE = re.compile(r"^print\((.*?)\)\n# expected: ([^\n]*)$", re.M | re.S)
 _CALLED = "_public_check("
 _LONGEST = 2_100
-"""Characters of a line of the public check."""
+"""Maximum length of a line of the public check, in characters."""
 _MOST = 2_000
-"""Lines of the public check that are looked at."""
+"""Maximum number of lines of the public check to read."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,8 +36,8 @@ class About:
     """Sheets by answer, in the notebook's order; None if only the name is known."""
 
 
-def about(notebook: Notebook) -> About:
-    """The self-description of *notebook*: from its metadata or, if an editor dropped it, its code.
+def read_description(notebook: Notebook) -> About:
+    """Returns the self-description of *notebook*, from its metadata or, without that, its code.
 
     The last cell repeats the kinds and units, so that a check after Colab still shows "read as
     28 GB". Without that cell, only the names of the answers are known.
@@ -45,8 +45,8 @@ def about(notebook: Notebook) -> About:
     return _from_metadata(notebook.metadata.get("grader")) or _from_code(notebook)
 
 
-def whose(notebook: Notebook) -> About:
-    """The self-description of *notebook* without its answers.
+def read_owner(notebook: Notebook) -> About:
+    """Returns the self-description of *notebook* without its answers.
 
     Reads at most one line of each cell, so that it is fast for any notebook.
     """
@@ -55,12 +55,12 @@ def whose(notebook: Notebook) -> About:
         return _names(found, {})
     for cell in reversed(notebook.cells):
         if cell.type == "code" and (line := _first_line(cell.source)):
-            return _told(line, {})
+            return _parse_header(line, {})
     return About()
 
 
 def _first_line(source: str) -> tuple[str, ...]:
-    """The first argument of the last call of the public check in *source*."""
+    """Returns the first argument of the last call of the public check in *source*."""
     _, call, rest = source.replace("\r\n", "\n").rpartition(f"\n{_CALLED}\n")
     written = _LINE.fullmatch(rest[:_LONGEST].partition("\n")[0]) if call else None
     return _texts(written[1]) if written else ()
@@ -82,7 +82,7 @@ def _from_metadata(found: object) -> About | None:
 
 def _names(found: Mapping[object, object], sheets: Mapping[str, Sheet | None]) -> About:
     given = (found.get(name) for name in ("set", "release", "student", "version"))
-    # Nothing else is made a text of: it may be as deep as the notebook itself.
+    # Other values are not converted to text, because they may be nested deeply.
     exam, release, student, version = (text if isinstance(text, str) else "" for text in given)
     return About(exam=exam, release=release, student=student, version=version, sheets=sheets)
 
@@ -96,11 +96,11 @@ def _from_code(notebook: Notebook) -> About:
             sheets[line[0]] = _sheet(*line, sources)
     if not sheets:
         sheets = dict.fromkeys(_ASSIGNED.findall("\n".join(sources)))
-    return _told(first, sheets)
+    return _parse_header(first, sheets)
 
 
-def _told(first: tuple[str, ...], sheets: Mapping[str, Sheet | None]) -> About:
-    """What the first argument of the public check says."""
+def _parse_header(first: tuple[str, ...], sheets: Mapping[str, Sheet | None]) -> About:
+    """Returns the description in the first argument of the public check."""
     if len(first) == 4:  # the third is for people: "version A"
         return About(exam=first[0], release=first[1], version=first[3], sheets=sheets)
     exam, release, student = first if len(first) == 3 else ("", "", "")
@@ -108,20 +108,20 @@ def _told(first: tuple[str, ...], sheets: Mapping[str, Sheet | None]) -> About:
 
 
 def _lines(source: str) -> list[tuple[str, ...]]:
-    """The arguments of the public check in *source*; none when it is not there."""
+    """Returns the arguments of the public check in *source*; empty if it is not called."""
     call = _CALL.search(source)
     written = _LINE.findall(call[1])[:_MOST] if call else []
     return [line for line in map(_texts, written) if line]
 
 
 def _texts(written: str) -> tuple[str, ...]:
-    """The texts in a tuple as it is written; none where anything else is in it.
+    """Returns the texts in the source of a tuple; empty if it contains anything else.
 
-    It is read and never evaluated: of what a student wrote even that may raise almost anything.
+    The source is parsed and never evaluated, because students may have changed it.
     """
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of an odd backslash, which nobody here wrote
+            warnings.simplefilter("ignore")  # about invalid escape sequences
             found = ast.parse(written, mode="eval").body
     except (ValueError, SyntaxError, MemoryError, RecursionError):
         return ()
@@ -132,7 +132,7 @@ def _texts(written: str) -> tuple[str, ...]:
 
 
 def _sheet(name: str, form: str, how: str, sources: list[str]) -> Sheet:
-    """As much of the answer's sheet as its line gives; kinds refuse one that is not enough."""
+    """Returns what a line tells of the answer's sheet; a kind may find it incomplete."""
     kind, _, brief = form.partition(" ")
     sheet: dict[str, object] = {"name": name, "kind": kind, "how": how, "unit": brief}
     if kind in ("code", "measurement"):
@@ -142,7 +142,7 @@ def _sheet(name: str, form: str, how: str, sources: list[str]) -> Sheet:
 
 
 def _examples(name: str, sources: list[str]) -> Iterator[tuple[str, str]]:
-    """The visible examples, from the cell in which the student can try them out."""
+    """Yields the visible examples from the cell that prints them."""
     for source in sources:
         pairs = _EXAMPLE.findall(source)
         if pairs and all(re.search(rf"\b{re.escape(name)}\b", call) for call, _ in pairs):

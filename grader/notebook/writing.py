@@ -21,7 +21,7 @@ def write(cells: Iterable[Cell], metadata: Mapping[str, object]) -> bytes:
     # Only strings and small maps go through `json`: its indenting encoder is ten times slower.
     body = ",\n".join(_cell_text(cell) for cell in cells)
     head = f"[\n{body}\n ]" if body else "[]"
-    meta = _indented(metadata, 1)
+    meta = _indent(metadata, 1)
     text = (
         f'{{\n "cells": {head},\n "metadata": {meta},\n "nbformat": 4,\n "nbformat_minor": 5\n}}\n'
     )
@@ -34,7 +34,7 @@ def _cell_text(cell: Cell) -> str:
     fields = [
         f'"cell_type": "{cell.type}"',
         f'"id": "{cell.id}"',
-        f'"metadata": {_indented(cell.metadata, 3)}',
+        f'"metadata": {_indent(cell.metadata, 3)}',
         f'"source": [\n{source}\n   ]' if source else '"source": []',
     ]
     if cell.type == "code":
@@ -46,7 +46,7 @@ def _cell_text(cell: Cell) -> str:
 _encode = json.JSONEncoder(ensure_ascii=False).encode
 
 
-def _indented(data: Mapping[str, object], depth: int) -> str:
+def _indent(data: Mapping[str, object], depth: int) -> str:
     if not data:
         return "{}"
     text = json.dumps(data, indent=1, ensure_ascii=False, sort_keys=True, allow_nan=False)

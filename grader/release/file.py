@@ -29,8 +29,8 @@ def new_release(
     bank: Bank, exam: ExamSet, students: tuple[Student, ...], private_key: bytes
 ) -> Release:
     """A release of *exam* for *students*, with the current specs and facts of the bank."""
-    sources = {name: bank.located(name)[1].data for name in exam.wanted}
-    solutions = {name: text for name in exam.wanted if (text := bank.problem(name).solution)}
+    sources = {name: bank.located(name)[1].data for name in exam.problem_ids}
+    solutions = {name: text for name in exam.problem_ids if (text := bank.problem(name).solution)}
     return _release(
         exam,
         sources,
@@ -71,7 +71,7 @@ def extended(release: Release, students: tuple[Student, ...]) -> Release:
             )
     merged = dict(release.students)
     for student in students:
-        merged[student.id] = merged.get(student.id, student).updated(student)
+        merged[student.id] = merged.get(student.id, student).merged_with(student)
     problem = seats_problem(merged.values())
     if problem:
         raise SetupError(problem, fix="name versions A, B, C, ..., unlike any student's id")

@@ -15,6 +15,8 @@ from grader.draw import DrawError, draw, loose_paper, paper, sample_seed
 from grader.errors import SetupError, SpecError
 from grader.files import private_folder, write_whole
 from grader.kinds import kinds
+from grader.kinds.answers import literal
+from grader.kinds.texts import fill
 from grader.model import ExamSet, Key, Paper, Question, Release, Student, Variant
 from grader.notebook import Cell, write
 from grader.notebook.render import metadata, render, solution
@@ -55,7 +57,7 @@ def make_release(
     If *versions* is given, students share that many versions; see `versions.seated`.
     """
     exam = bank.exam(wanted) if isinstance(wanted, str) else wanted
-    for name in exam.wanted:
+    for name in exam.problem_ids:
         sample(bank, name)  # reports a problem that can't be drawn with its line in the YAML
     file = out / "release.json"
     key = private_key_of(private_key)
@@ -104,7 +106,7 @@ def _grown(
         notes.append(
             f"{counted(len(new), 'student')} added to release {old.id}{_versions_note(old, new)}"
         )
-    current = {name: bank.digest(name) for name in exam.wanted}
+    current = {name: bank.digest(name) for name in exam.problem_ids}
     moved = [n for n in current if current[n] != old.digests.get(n)]
     if moved or exam != old.exam:
         what = ", ".join(moved) or "the set"
@@ -224,7 +226,7 @@ def key_entry(question: Question, part_id: str, key: Key) -> dict[str, object]:
         "kind": key.part.kind,
         "problem": question.variant.problem.id,
         "part": part_id,
-        "literal": kind.literal(key),
+        "literal": literal(kind, key),
     }
     low, high = getattr(key, "low", None), getattr(key, "high", None)
     if low is not None and high is not None:
@@ -246,7 +248,7 @@ class Preview:
         data: dict[str, object] = {
             "id": question.variant.problem.id,
             "seed": self.seed,
-            "parameters": {n: units.show(v) for n, v in question.variant.parameters.items()},
+            "parameters": {n: units.show(v) for n, v in question.variant.draw.parameters.items()},
             "cells": [{"type": c.type, "source": c.source} for c in self.cells],
         }
         if key:
@@ -271,7 +273,7 @@ class Preview:
 
     def _explanation(self) -> str:
         variant = self.paper.questions[0].variant
-        return variant.draw.fill(variant.problem.explanation, variant.scope).strip()
+        return fill(variant.problem.explanation, variant.draw)
 
 
 def sample(bank: Bank, wanted: str, number: int = 0) -> Variant:

@@ -14,7 +14,7 @@ from grader.model.exported import ClassResults, Exported, Result
 from grader.model.quiz import Quiz
 from grader.model.result import Standing
 from grader.testing import samples
-from grader.testing.files import harmless, hidden, texts_of
+from grader.testing.files import find_harm, find_secrets, texts_of
 
 SAME = 0.005
 """Half a hundredth of a point, since gradebooks keep two decimals."""
@@ -58,19 +58,19 @@ class _Check:
     missing_is_zero: bool
 
     def results(self) -> None:
-        for name, sample in samples.settled().items():
+        for name, sample in samples.settled_classes().items():
             for one in self._subjects(sample):
                 made = [self._tried(one, name, leave_out=leave) for leave in (False, True)]
-                _require(all(made), f"{name}: refused, although nothing is lost")
+                _require(all(made), f"{name}: refused although nothing is lost")
                 for exported in filter(None, made):
                     self._complete(one, exported, name)
-        for name, sample in samples.unsettled().items():
+        for name, sample in samples.unsettled_classes().items():
             for one in self._subjects(sample):
                 self._open(one, name)
-        for name, sample in samples.absent().items():
+        for name, sample in samples.classes_without_grades().items():
             for one in self._subjects(sample):
                 self._absent(one, name)
-        for name, sample in samples.hostile().items():
+        for name, sample in samples.hostile_classes().items():
             for one in self._subjects(sample):
                 self._hostile(one, f"a student writes {name}")
 
@@ -89,7 +89,7 @@ class _Check:
             for read, wanted in numbers:
                 exact = read is None or abs(read - wanted) <= SAME
                 _require(
-                    exact or _named(exported, result),
+                    exact or _names_result(exported, result),
                     f"{name}: {wanted:g} points go in, {read} are read, and no note says why",
                 )
 
@@ -106,8 +106,8 @@ class _Check:
                 earned = got.earned if got else None
                 settled = any(p.points is not None for q in feedback.problems for p in q.parts)
                 right = earned is None or (settled and abs(earned - feedback.score) <= SAME)
-                _require(right, f"{name}: {earned} points are read, where some are open")
-                _require(_open_named(exported, result), f"{name}: nothing names what is open")
+                _require(right, f"{name}: {earned} points are read, although some are open")
+                _require(_open_named(exported, result), f"{name}: no note names the open parts")
 
     def _absent(self, subject: Result | ClassResults, name: str) -> None:
         """A student without a submission has no points, unless the system requires some."""
@@ -123,15 +123,15 @@ class _Check:
                 zero = self.missing_is_zero and earned == 0 and not waits
                 _require(
                     earned is None or zero,
-                    f"{name}: {earned} points are read, where nothing was graded",
+                    f"{name}: {earned} points are read, although nothing was graded",
                 )
 
     def _hostile(self, subject: Result | ClassResults, name: str) -> None:
         exported = self._tried(subject, name, leave_out=False)
-        _require(exported, f"{name}: refused, although nothing is lost")
+        _require(exported, f"{name}: refused although nothing is lost")
         assert exported is not None  # noqa: S101 - for the type checker
         for file, data in exported.files.items():
-            for what in harmless(file, data, samples.HOSTILE):
+            for what in find_harm(file, data, samples.HOSTILE):
                 raise AssertionError(f"{name}: {file}: {what}")
         self._complete(subject, exported, name)
 
@@ -150,10 +150,10 @@ class _Check:
         for name, quiz in samples.hostile_quizzes():
             said = f"a text of the set is {name}"
             made = self._tried(quiz, said, leave_out=False)
-            _require(made, f"{said}: refused, although nothing is lost")
+            _require(made, f"{said}: refused although nothing is lost")
             assert made is not None  # noqa: S101 - for the type checker
             for file, data in made.files.items():
-                for what in harmless(file, data, ()):
+                for what in find_harm(file, data, ()):
                     raise AssertionError(f"{said}: {file}: {what}")
             self._asked(quiz, made, said)
 
@@ -165,9 +165,9 @@ class _Check:
             got is not None and abs(got - wanted) <= SAME,
             f"{name}: {wanted:g} points go in, and {got} are read",
         )
-        for part, phrase in _lost(quiz):
+        for part, phrase in _lost_features(quiz):
             noted = any(phrase in note and part in note for note in exported.notes)
-            _require(noted, f"{name}: no note says of {part}: {phrase}")
+            _require(noted, f"{name}: no note about {part} says: {phrase}")
 
     def _left_out(self, quiz: Quiz, exported: Exported, name: str) -> None:
         """Notes name the parts left out, whose points equal the missing points."""
@@ -176,7 +176,7 @@ class _Check:
             field.points
             for pool in quiz.pools
             for field in pool.questions[0].fields
-            if any(_says(note, f"q{pool.number}_{field.id}") for note in _leaving(exported))
+            if any(_says(note, f"q{pool.number}_{field.id}") for note in _left_out_notes(exported))
         ]
         wanted = _worth(quiz) - sum(gone)
         _require(gone, f"{name}: it leaves something out, and no note names a part")
@@ -203,12 +203,12 @@ class _Check:
         again = self.exporter.export(subject, leave_out=leave_out)
         _require(made == again, f"{name}: two exports of the same differ")
         for note in made.notes:
-            _require(_one_line(note), f"{name}: the note {note!r} is no line for a screen")
+            _require(_one_line(note), f"{name}: the note {note!r} is not one printable line")
         for file, data in made.files.items():
             _require(_is_path(file), f"{name}: the file's name {file!r}")
-            _require(isinstance(data, bytes), f"{name}: {file} is no bytes")
+            _require(isinstance(data, bytes), f"{name}: {file} is not bytes")
             if self.exporter.public(file):
-                for what in hidden(data, samples.SECRETS):
+                for what in find_secrets(data, samples.SECRETS):
                     raise AssertionError(f"{name}: {file}, which students get, has {what}")
         return made
 
@@ -229,7 +229,7 @@ def _of(found: Mapping[str, Points], subject: Result | ClassResults, student: st
     return found.get(student)
 
 
-def _named(exported: Exported, result: Result) -> bool:
+def _names_result(exported: Exported, result: Result) -> bool:
     """Whether a note names the student, or an affected problem or part."""
     feedback = result.feedback
     numbers = [f"problem {problem.number}" for problem in feedback.problems]
@@ -253,7 +253,7 @@ def _says(text: str, name: str) -> bool:
     return re.search(rf"(?<!\w){re.escape(name)}(?!\w)", text, re.IGNORECASE) is not None
 
 
-def _leaving(exported: Exported) -> Iterator[str]:
+def _left_out_notes(exported: Exported) -> Iterator[str]:
     return (note for note in exported.notes if "left out" in note)
 
 
@@ -261,7 +261,7 @@ def _worth(quiz: Quiz) -> float:
     return sum(pool.points for pool in quiz.pools)
 
 
-def _lost(quiz: Quiz) -> Iterator[tuple[str, str]]:
+def _lost_features(quiz: Quiz) -> Iterator[tuple[str, str]]:
     for pool in quiz.pools:
         for field in pool.questions[0].fields:
             for item in field.items:

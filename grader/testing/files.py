@@ -23,11 +23,11 @@ _COMMAND = re.compile(r"^\s*::[^:\n]*::|##\[[^\]]*\]", re.M)
 _MENTION = re.compile(r"@(?=[A-Za-z])")
 
 
-def harmless(name: str, data: bytes, written: Sequence[str]) -> Iterator[str]:
+def find_harm(name: str, data: bytes, written: Sequence[str]) -> Iterator[str]:
     """Problems of a file that contains texts *written* by students; empty if there are none."""
     if name.endswith(".zip"):
         for inner, content in _members(data):
-            for what in harmless(inner, content, written):
+            for what in find_harm(inner, content, written):
                 yield f"{inner}: {what}"
         return
     try:
@@ -46,7 +46,7 @@ def texts_of(name: str, data: bytes) -> list[str]:
     return [data.decode("utf-8", "replace")]
 
 
-def hidden(data: bytes, secrets: Mapping[str, str]) -> Iterator[str]:
+def find_secrets(data: bytes, secrets: Mapping[str, str]) -> Iterator[str]:
     """Yields the names of *secrets* that the file contains, plain, escaped, or in base64 or hex."""
     for text in texts_of(".zip" if data[:2] == b"PK" else "", data):
         decoded = (part.decode("utf-8", "replace") for part, _, _ in decode_tokens(text))
@@ -100,7 +100,7 @@ def _xml(text: str, written: Sequence[str]) -> Iterator[str]:  # noqa: ARG001
     if "<!DOCTYPE" in text or "<!ENTITY" in text:
         yield "it has a DOCTYPE, by which a reader may be made to open other files"
     try:
-        root = ET.fromstring(text)  # noqa: S314 - without entities of its own, as was looked for
+        root = ET.fromstring(text)  # noqa: S314 - has no entities
     except ET.ParseError as error:
         yield f"it is not XML: {error}"
         return

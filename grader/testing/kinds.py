@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import ast
 import copy
 import json
 import re
 from collections.abc import Mapping
 
 from grader.kinds import Example, Kind, Unreadable
+from grader.kinds.answers import AN_EXPLANATION
+from grader.kinds.code import CodeKey, CodeKind
 from grader.model import Judgement, Key, Raw, Verdict
 from grader.wire import probe
 
@@ -19,7 +20,7 @@ def check_kind(kind: Kind, key: Key) -> None:
     Raises AssertionError that names the violation. Call it with keys of several parts: small and
     large, with mistakes and without.
     """
-    by_person = kind.true(key) is None
+    by_person = kind.answer(key) is None
     samples = kind.examples(key)
     _require(any(s.share == 1 for s in samples) or by_person, "no example is right")
     _require(
@@ -92,19 +93,22 @@ def _readable(kind: Kind, raw: Raw, key: Key) -> tuple[object] | None:
         readable = False
     else:
         readable = True
-        _judged(kind, value, key)
+        _judge(kind, value, key)
     _require(raw == before, f"read() changed {before} to {raw}")
     return (value,) if readable else None
 
 
-def _judged(kind: Kind, value: object, key: Key) -> Judgement:
+def _judge(kind: Kind, value: object, key: Key) -> Judgement:
     judgement = kind.judge(value, key)
     _require(judgement == kind.judge(value, key), f"{value!r} is judged in two ways")
     share, verdict = judgement.share, judgement.verdict
     _require((share is None) == (verdict is Verdict.UNSETTLED), f"{verdict} earns {share}")
     _require(share is None or 0 <= share <= 1, f"{value!r} earns {share}")
     _require((share == 1) == (verdict is Verdict.CORRECT) or judgement.mistake, f"{judgement}")
-    _require(_one_line(kind.say(value, key)), f"say() gives {kind.say(value, key)!r}")
+    _require(
+        _one_line(kind.format_value(value, key)),
+        f"format_value() gives {kind.format_value(value, key)!r}",
+    )
     return judgement
 
 
@@ -114,7 +118,7 @@ def _check_example(kind: Kind, key: Key, sample: Example, *, by_person: bool) ->
     if found is None:
         _require(sample.share is None, f"{sample.why} ({raw}) is unreadable")
         return
-    judgement = _judged(kind, found[0], key)
+    judgement = _judge(kind, found[0], key)
     if sample.share is None:
         _require(by_person and judgement.share is None, f"{sample.why} ({raw}) is readable")
         return
@@ -126,45 +130,39 @@ def _check_example(kind: Kind, key: Key, sample: Example, *, by_person: bool) ->
 
 
 def _check_placeholder(kind: Kind, key: Key) -> None:
-    written = kind.placeholder(key)
-    raw = probe.encode(ast.literal_eval(written))
     try:
-        kind.read(raw, key)
+        kind.read(probe.encode(...), key)
     except Unreadable as reason:
-        _require(reason.blank, f"the placeholder {written} is refused, but not as blank")
+        _require(reason.blank, "the placeholder `...` is refused, but not as blank")
     else:
-        raise AssertionError(f"the placeholder {written} is taken for an answer")
+        raise AssertionError("the placeholder `...` is taken for an answer")
 
 
 def _check_answers(kind: Kind, key: Key, *, by_person: bool) -> None:
-    json.dumps(kind.answer(key), allow_nan=False)
-    written = kind.literal(key)
-    cell = kind.definition("q1_it", key, written)
-    raw = kind.ran(key, "q1_it", cell) if cell else probe.encode(ast.literal_eval(written))
-    found = _readable(kind, kind.seen(raw, key), key)
-    _require(found is not None, f"the literal {written} is unreadable")
-    assert found is not None  # noqa: S101 - for the type checker
-    share = _judged(kind, found[0], key).share
-    _require(share is None if by_person else share == 1, f"the literal {written} earns {share}")
-    true = kind.true(key)
-    if true is None:
-        _require(kind.carried(None, key) is None, "something is carried from no answer")
-        return
-    # For code, the source is known but not the results of calls.
-    right = _judged(kind, true, key).share in ((None, 1) if cell else (1,))
-    _require(right, f"the true value {true!r} is not right")
-    kind.carried(true, key)
+    answer = kind.answer(key)
+    json.dumps(answer, allow_nan=False)
+    if isinstance(kind, CodeKind) and isinstance(key, CodeKey):
+        raw = kind.simulate_run(key, key.part.id, str(answer))
+    else:
+        raw = probe.encode(AN_EXPLANATION if by_person else answer)
+    found = _readable(kind, kind.ideal_raw(raw, key), key)
+    if found is None:
+        raise AssertionError(f"the right answer {answer!r} is unreadable")
+    share = _judge(kind, found[0], key).share
+    _require(
+        share is None if by_person else share == 1, f"the right answer {answer!r} earns {share}"
+    )
+    kind.carry_value(found[0], key)
 
 
 def _check_texts(kind: Kind, key: Key) -> None:
-    _require(_one_line(kind.how(key)), f"how() gives {kind.how(key)!r}")
+    _require(_one_line(kind.instructions(key)), f"instructions() gives {kind.instructions(key)!r}")
     _require(kind.explain(key).strip(), "explain() gives nothing")
     answer = kind.answer(key)
     if isinstance(answer, bool) or not isinstance(answer, (int, float)):
         return
-    literal = re.compile(rf"(?<![\d.]){re.escape(kind.literal(key))}(?![\d.])")
-    shown = (kind.placeholder(key), kind.how(key), kind.options(key), json.dumps(kind.sheet(key)))
-    for text in shown:
+    literal = re.compile(rf"(?<![\d.]){re.escape(repr(answer))}(?![\d.])")
+    for text in (kind.instructions(key), json.dumps(kind.sheet(key))):
         _require(not literal.search(text), f"the key {literal.pattern} appears in {text!r}")
 
 
@@ -177,14 +175,14 @@ def _check_sheet(kind: Kind, key: Key, samples: tuple[Example, ...]) -> None:
             _heard(kind, sample.raw, key) == _heard(kind, sample.raw, public),
             f"{sample.why} ({sample.raw}) is read in another way from the sheet",
         )
-    for broken in _broken(sheet):
+    for broken in _damaged_sheets(sheet):
         try:
             kind.from_sheet(broken)
         except (ValueError, KeyError, TypeError):
             continue
 
 
-def _broken(sheet: Mapping[str, object]) -> list[dict[str, object]]:
+def _damaged_sheets(sheet: Mapping[str, object]) -> list[dict[str, object]]:
     """Damaged sheets, as a student may leave them: with missing keys or values of other types."""
     values: tuple[object, ...] = (None, 0, "no such unit", [], [[]], [1, 2], {"a": 1})
     return [{}, *({**sheet, name: value} for name in sheet for value in values)]
@@ -192,7 +190,7 @@ def _broken(sheet: Mapping[str, object]) -> list[dict[str, object]]:
 
 def _heard(kind: Kind, raw: Raw, key: Key) -> str:
     try:
-        return "read as " + kind.say(kind.read(raw, key), key)
+        return "read as " + kind.format_value(kind.read(raw, key), key)
     except Unreadable as reason:
         return reason.sentence
 

@@ -70,56 +70,58 @@ SECRETS: Mapping[str, str] = {
 _FEEDBACK = SECRETS["a mistake's feedback"]
 
 
-def settled() -> dict[str, ClassResults]:
+def settled_classes() -> dict[str, ClassResults]:
     """Classes with all marks settled, by what is special about each."""
-    thirds = _result(1, _scored(2 / 3, 1.234567), _scored(1.75, 2))
+    thirds = _result(1, _two_parts(2 / 3, 1.234567), _two_parts(1.75, 2))
     return {
         "a class": _class(
-            _result(0, _scored(2, 0.5), _scored(1.75, 0)),
-            _result(1, _scored(0, 0), _scored(0, 0)),
-            _result(2, _scored(2, 2), _scored(2, 2)),
+            _result(0, _two_parts(2, 0.5), _two_parts(1.75, 0)),
+            _result(1, _two_parts(0, 0), _two_parts(0, 0)),
+            _result(2, _two_parts(2, 2), _two_parts(2, 2)),
         ),
         "points of many digits": _class(thirds),
-        "one student": _class(_result(3, _scored(1, 1), _scored(1, 1))),
+        "one student": _class(_result(3, _two_parts(1, 1), _two_parts(1, 1))),
     }
 
 
-def unsettled() -> dict[str, ClassResults]:
+def unsettled_classes() -> dict[str, ClassResults]:
     """Classes with open marks."""
-    waiting = _result(1, _scored(2, 0.5), _scored(1, 0), standing=Standing.WAITING)
+    waiting = _result(1, _two_parts(2, 0.5), _two_parts(1, 0), standing=Standing.WAITING)
     return {
-        "an open part": _class(_result(0, _scored(2, None), _scored(1.75, 0))),
-        "nothing but open parts": _class(_result(0, _scored(None, None), _scored(None, None))),
+        "an open part": _class(_result(0, _two_parts(2, None), _two_parts(1.75, 0))),
+        "nothing but open parts": _class(
+            _result(0, _two_parts(None, None), _two_parts(None, None))
+        ),
         "a newer submission that waits": _class(waiting),
     }
 
 
-def absent() -> dict[str, ClassResults]:
+def classes_without_grades() -> dict[str, ClassResults]:
     """Classes in which some students have no graded submission."""
-    refusal = "this is no notebook: it is not JSON"
+    refusal = "the file is not a notebook: it is not JSON"
     return {
-        "no submission": _class(_nothing(4, Standing.MISSING)),
-        "a submission that can't be read": _class(_nothing(4, Standing.REFUSED, refusal=refusal)),
-        "nobody handed in": _class(*(_nothing(n, Standing.MISSING) for n in range(5))),
-        "the first submission waits": _class(_nothing(4, Standing.WAITING)),
+        "no submission": _class(_no_result(4, Standing.MISSING)),
+        "a submission that can't be read": _class(_no_result(4, Standing.REFUSED, refusal=refusal)),
+        "nobody handed in": _class(*(_no_result(n, Standing.MISSING) for n in range(5))),
+        "the first submission waits": _class(_no_result(4, Standing.WAITING)),
         "no student at all": _class(),
     }
 
 
-def hostile() -> dict[str, ClassResults]:
+def hostile_classes() -> dict[str, ClassResults]:
     """Settled results with hostile text wherever a student's text may appear."""
     found = {}
     for text in HOSTILE:
         trouble = CellTrouble(number=1, outcome=Outcome.FINISHED, error=text, line=1)
         who = Student(id="ada", name=text, email=text, section=text)
-        made = _result(0, _scored(2, 0.5, text), _scored(1.75, 0, text), student=who,
+        made = _result(0, _two_parts(2, 0.5, text), _two_parts(1.75, 0, text), student=who,
                        run=RunStory(sentence=f"It stopped: {text}", seconds=1.0,
                                     troubles=(trouble,)))  # fmt: skip
         found[repr(text)] = _class(made)
     return found
 
 
-def _scored(first: float | None, second: float | None, text: str = "28 GB") -> list[ShownPart]:
+def _two_parts(first: float | None, second: float | None, text: str = "28 GB") -> list[ShownPart]:
     return [_part("size", first, text), _part("why", second, text)]
 
 
@@ -150,7 +152,7 @@ def _result(who: int, *problems: list[ShownPart], **changes: object) -> Result:
             number=n,
             id=f"problem-{n}",
             title=f"Title {n}",
-            parts=tuple(_named(part, n) for part in parts),
+            parts=tuple(_rename_part(part, n) for part in parts),
         )
         for n, parts in enumerate(problems, 1)
     )
@@ -184,11 +186,11 @@ def _feedback(fields: Mapping[str, object]) -> Feedback:
     return Feedback(**{**usual, **fields})  # type: ignore[arg-type]
 
 
-def _named(part: ShownPart, number: int) -> ShownPart:
+def _rename_part(part: ShownPart, number: int) -> ShownPart:
     return replace(part, name=f"q{number}_{part.id}")
 
 
-def _nothing(who: int, standing: Standing, **changes: object) -> Result:
+def _no_result(who: int, standing: Standing, **changes: object) -> Result:
     return _result(who, standing=standing, **changes)
 
 

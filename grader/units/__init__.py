@@ -1,6 +1,6 @@
 """Units of machine-learning systems: parsing, conversion, printing, and dimension checks."""
 
-from grader.units.convert import magnitude, names, number, quantity, same_dimension, show, with_unit
+from grader.units.convert import magnitude, names, number, quantity, show, with_unit
 from grader.units.parse import Unit, UnitError, unit
 from grader.units.quantity import DimensionError, describe, printed_unit
 from grader.units.read import MAX_LENGTH, ReadError, Reading, read
@@ -19,7 +19,6 @@ __all__ = [
     "printed_unit",
     "quantity",
     "read",
-    "same_dimension",
     "show",
     "unit",
     "with_unit",

@@ -10,7 +10,6 @@ from types import MappingProxyType
 from grader.units.parse import Unit, unit
 from grader.units.quantity import (
     ONE,
-    Dimension,
     DimensionError,
     Quantity,
     Value,
@@ -19,7 +18,6 @@ from grader.units.quantity import (
     dimension_of,
     printed_unit,
 )
-from grader.units.quantity import quantity as quick_quantity
 from grader.units.table import FITTING, NAMES, SYMBOLS
 
 _MAX_POSITIONAL = 10**15
@@ -35,8 +33,8 @@ def names() -> Mapping[str, Value]:
 def quantity(number: float, unit_text: str) -> Value:
     """Returns *number* of a unit, which is kept for printing; a plain number if it is "" or %."""
     one = unit(unit_text)
-    magnitude = scaled(number, one.numerator, one.denominator)
-    return magnitude if one.dimension == ONE else quick_quantity(magnitude, one.dimension, one.text)
+    magnitude = scale(number, one.numerator, one.denominator)
+    return magnitude if one.dimension == ONE else Quantity(magnitude, one.dimension, one.text)
 
 
 def magnitude(value: Value, unit_text: str) -> int | float:
@@ -61,16 +59,16 @@ def magnitude(value: Value, unit_text: str) -> int | float:
 def _exactly(base: float, one: Unit) -> int | float:
     if one.numerator == one.denominator:
         return base
-    found = scaled(base, one.denominator, one.numerator)
+    found = scale(base, one.denominator, one.numerator)
     if isinstance(found, float):
         # Gives 0.3 ms as 0.3, not 0.30000000000000004, if both units are the same.
         short = float(f"{found:.15g}")
-        if short != found and scaled(short, one.numerator, one.denominator) == base:
+        if short != found and scale(short, one.numerator, one.denominator) == base:
             return short
     return found
 
 
-def scaled(number: float, numerator: int, denominator: int) -> int | float:
+def scale(number: float, numerator: int, denominator: int) -> int | float:
     """Returns number * numerator / denominator; an int if *number* is one and the result is
     whole."""
     if isinstance(number, int):
@@ -82,7 +80,7 @@ def scaled(number: float, numerator: int, denominator: int) -> int | float:
 
 
 def number(x: float, digits: int = 6) -> str:
-    """*x* with that many significant digits, its whole part always in full.
+    """Returns *x* with that many significant digits, its whole part always in full.
 
     >>> number(28.0), number(1 / 3), number(1.2e15), number(1234567.8)
     ('28', '0.333333', '1.2e+15', '1234568')
@@ -124,7 +122,7 @@ def show(value: Value, unit_text: str | None = None, digits: int | None = None) 
 
 
 def with_unit(x: float, unit_text: str, digits: int | None = None) -> str:
-    """The number with its unit behind it, such as "28 GB", "25%" or "28".
+    """Returns the number followed by its unit, such as "28 GB", "25%" or "28".
 
     It has 6 significant digits unless *digits* says otherwise, and a percentage 4.
 
@@ -149,12 +147,3 @@ def _fitting(value: Quantity) -> str:
     # Zero is printed in the base unit of its family, such as "0 B".
     plain = "B" if "B" in candidates else candidates[0]
     return fitting[-1] if fitting else plain if size == 0 else candidates[0]
-
-
-def same_dimension(one: Value | Dimension, other: Value | Dimension) -> bool:
-    """Returns whether two values or dimensions can be added and compared."""
-    return _dimension(one) == _dimension(other)
-
-
-def _dimension(thing: Value | Dimension) -> Dimension:
-    return thing if isinstance(thing, tuple) else dimension_of(thing)

@@ -46,10 +46,10 @@ LONGEST_SYMBOL = 4
 """Maximum length of a unit's symbol; longer unit names may start with a capital letter."""
 
 
-def cleaned(text: str) -> str:
-    """*text* with plain signs, single spaces, and a currency behind its number.
+def clean(text: str) -> str:
+    """Returns *text* with plain signs, single spaces, and a currency after its number.
 
-    >>> cleaned("1.2 × 10⁹ B"), cleaned("$12/h")
+    >>> clean("1.2 × 10⁹ B"), clean("$12/h")
     ('1.2 x 10^9 B', '12 USD/h')
     """
     raised = re.sub(f"[{RAISED[0]}]+", lambda m: "^" + m[0].translate(_PLAIN), text)

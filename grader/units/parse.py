@@ -52,7 +52,7 @@ class Unit:
         return self.numerator / self.denominator
 
 
-def quoted(text: str) -> str:
+def quote(text: str) -> str:
     """Returns *text* shortened and without control characters, for error messages."""
     safe = "".join(c if c.isprintable() else "?" for c in text[:32])
     return f"{safe}..." if len(text) > 32 else safe
@@ -79,7 +79,7 @@ def unit(text: str, flops: Flops = Flops.REFUSED) -> Unit:
         bottom *= down ** abs(exponent)
         dimension = [d + exponent * m for d, m in zip(dimension, measure.dimension, strict=True)]
     if max(top, bottom) > _MAX_SCALE:
-        raise UnitError(f"'{quoted(written)}' has exponents that are too large for a unit")
+        raise UnitError(f"'{quote(written)}' has exponents that are too large for a unit")
     return Unit("" if written == "1" else written, top, bottom, tuple(dimension))  # type: ignore[arg-type]
 
 
@@ -97,13 +97,13 @@ def _factors(written: str) -> list[tuple[int, str, int]]:
     for index in range(0, len(pieces), 2):
         sign = -1 if index and pieces[index - 1] == "/" else 1
         # "J/GB s" is ambiguous, so it stays one piece, which is unknown.
-        for piece in _apart(pieces[index]) if sign > 0 else [pieces[index]]:
+        for piece in _split_factors(pieces[index]) if sign > 0 else [pieces[index]]:
             match = _FACTOR.fullmatch(piece)
             if not match:
-                raise UnitError(f"unknown unit '{quoted(written)}'", "write it like 'GB/s'")
+                raise UnitError(f"unknown unit '{quote(written)}'", "write it like 'GB/s'")
             power = int(match[2] or 1)
             if abs(power) > _MAX_POWER:
-                raise UnitError(f"'{quoted(written)}' has exponents that are too large for a unit")
+                raise UnitError(f"'{quote(written)}' has exponents that are too large for a unit")
             factors.append((sign, match[1].strip(), power))
     return factors
 
@@ -111,7 +111,7 @@ def _factors(written: str) -> list[tuple[int, str, int]]:
 _LOOSE_PREFIX = re.compile(notation.LOOSE_PREFIX)
 
 
-def _apart(piece: str) -> list[str]:
+def _split_factors(piece: str) -> list[str]:
     """Yields factors that are separated only by spaces: "GB s^-1" or "kW h", but not "GPU
     hours"."""
     if " " not in piece or _known("-".join(piece.split())):
@@ -141,7 +141,7 @@ def _measure(symbol: str, flops: Flops) -> Measure:
     if symbol.endswith("ps") and SYMBOLS.get(symbol[:-2], Measure(1, 1, ONE))[2] == INFORMATION:
         top, bottom, _ = SYMBOLS[symbol[:-2]]
         return Measure(top, bottom, (1, 0, 0, 0, 0, -1, 0, 0))
-    raise UnitError(f"unknown unit '{quoted(symbol)}'", _suggestion(symbol))
+    raise UnitError(f"unknown unit '{quote(symbol)}'", _suggestion(symbol))
 
 
 def _word(symbol: str) -> Measure | None:

@@ -98,25 +98,25 @@ class Quantity:
 
     def __add__(self, other: object) -> Quantity:
         magnitude = self._same(other, "add", "and")
-        return quantity(self.magnitude + magnitude, self.dimension)
+        return Quantity(self.magnitude + magnitude, self.dimension)
 
     def __radd__(self, other: object) -> Quantity:
         return self.__add__(other)
 
     def __sub__(self, other: object) -> Quantity:
         magnitude = self._same(other, "subtract", "and")
-        return quantity(self.magnitude - magnitude, self.dimension)
+        return Quantity(self.magnitude - magnitude, self.dimension)
 
     def __rsub__(self, other: object) -> Quantity:
         magnitude = self._same(other, "subtract", "and")
-        return quantity(magnitude - self.magnitude, self.dimension)
+        return Quantity(magnitude - self.magnitude, self.dimension)
 
     def __mul__(self, other: object) -> Number:
         if isinstance(other, Quantity):
-            dimension = _combined(self.dimension, other.dimension, 1)
-            return _made(self.magnitude * other.magnitude, dimension)
+            dimension = _combine(self.dimension, other.dimension, 1)
+            return _simplify(self.magnitude * other.magnitude, dimension)
         if _is_plain(other):
-            return quantity(self.magnitude * other, self.dimension)  # type: ignore[operator]
+            return Quantity(self.magnitude * other, self.dimension)  # type: ignore[operator]
         return NotImplemented
 
     def __rmul__(self, other: object) -> Number:
@@ -124,16 +124,16 @@ class Quantity:
 
     def __truediv__(self, other: object) -> Number:
         if isinstance(other, Quantity):
-            dimension = _combined(self.dimension, other.dimension, -1)
-            return _made(self.magnitude / other.magnitude, dimension)
+            dimension = _combine(self.dimension, other.dimension, -1)
+            return _simplify(self.magnitude / other.magnitude, dimension)
         if _is_plain(other):
-            return quantity(self.magnitude / other, self.dimension)  # type: ignore[operator]
+            return Quantity(self.magnitude / other, self.dimension)  # type: ignore[operator]
         return NotImplemented
 
     def __rtruediv__(self, other: object) -> Number:
         if _is_plain(other):
-            dimension = _combined(ONE, self.dimension, -1)
-            return quantity(other / self.magnitude, dimension)  # type: ignore[operator]
+            dimension = _combine(ONE, self.dimension, -1)
+            return Quantity(other / self.magnitude, dimension)  # type: ignore[operator]
         return NotImplemented
 
     def __floordiv__(self, other: object) -> int | float:
@@ -143,7 +143,7 @@ class Quantity:
         return self._same(other, "floor-divide", "by") // self.magnitude
 
     def __mod__(self, other: object) -> Quantity:
-        return quantity(
+        return Quantity(
             mod(self.magnitude, self._same(other, "floor-divide", "by")), self.dimension
         )
 
@@ -154,11 +154,11 @@ class Quantity:
         powers = [e * cast("float", exponent) for e in self.dimension]
         if not all(math.isfinite(p) and p == int(p) for p in powers):
             raise DimensionError(f"can't raise {describe(self.dimension)} to the power {exponent}")
-        dimension = _bounded([int(p) for p in powers])
+        dimension = _check_exponents([int(p) for p in powers])
         magnitude = self.magnitude ** cast("float", exponent)
         if isinstance(magnitude, complex):
             raise DimensionError("can't take a root of a negative quantity")
-        return _made(magnitude, dimension)
+        return _simplify(magnitude, dimension)
 
     def __rpow__(self, base: object) -> Number:
         raise DimensionError("an exponent must be a plain number")
@@ -218,32 +218,18 @@ def _is_plain(value: object) -> bool:
 
 
 _PLAIN = frozenset({int, float})
-# Setting fields of a frozen dataclass is slow, and expressions create many quantities.
-_new = cast("Callable[[type[Quantity]], Quantity]", object.__new__)
-_set_magnitude = vars(Quantity)["magnitude"].__set__
-_set_dimension = vars(Quantity)["dimension"].__set__
-_set_unit = vars(Quantity)["unit"].__set__
 
 
-def quantity(magnitude: float, dimension: Dimension, unit: str | None = None) -> Quantity:
-    """Returns Quantity(magnitude, dimension, unit) in half the time of the constructor."""
-    made = _new(Quantity)
-    _set_magnitude(made, magnitude)
-    _set_dimension(made, dimension)
-    _set_unit(made, unit)
-    return made
-
-
-def _made(magnitude: float, dimension: Dimension) -> Number:
-    return magnitude if dimension == ONE else quantity(magnitude, dimension)
+def _simplify(magnitude: float, dimension: Dimension) -> Number:
+    return magnitude if dimension == ONE else Quantity(magnitude, dimension)
 
 
 @lru_cache(maxsize=1024)
-def _combined(one: Dimension, other: Dimension, sign: int) -> Dimension:
-    return _bounded([a + sign * b for a, b in zip(one, other, strict=True)])
+def _combine(one: Dimension, other: Dimension, sign: int) -> Dimension:
+    return _check_exponents([a + sign * b for a, b in zip(one, other, strict=True)])
 
 
-def _bounded(exponents: list[int]) -> Dimension:
+def _check_exponents(exponents: list[int]) -> Dimension:
     if any(abs(e) > MAX_EXPONENT for e in exponents):
         raise DimensionError(f"an exponent of a unit is larger than {MAX_EXPONENT}")
     return cast("Dimension", tuple(exponents))

@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 from grader.registry import nearest
 from grader.units import notation
-from grader.units.convert import number, scaled, with_unit
-from grader.units.notation import cleaned
-from grader.units.parse import Flops, Unit, UnitError, quoted, unit
+from grader.units.convert import number, scale, with_unit
+from grader.units.notation import clean
+from grader.units.parse import Flops, Unit, UnitError, quote, unit
 from grader.units.quantity import ONE, describe, printed_unit
 from grader.units.table import FITTING, SUGGESTED, SYMBOLS
 
@@ -47,7 +47,7 @@ def read(text: str, unit_text: str) -> Reading:
     example = f"'{with_unit(12.5, unit_text)}'"
     if len(text) > MAX_LENGTH:
         raise ReadError(f"the text is {len(text)} characters long; write a number like {example}")
-    written = cleaned(text)
+    written = clean(text)
     if not written:
         raise ReadError(f"the text is empty; write a number like {example}")
     found, rest = _split(written, example)
@@ -59,9 +59,9 @@ def read(text: str, unit_text: str) -> Reading:
     if given.dimension != asked.dimension:
         raise ReadError(
             f"expected {describe(asked.dimension)} such as {example}, "
-            f"got '{quoted(written)}', which is {_what_else(rest, given)}"
+            f"got '{quote(written)}', which is {_what_else(rest, given)}"
         )
-    value = _converted(found, given, asked, written)
+    value = _convert(found, given, asked, written)
     shown = with_unit(value, unit_text)
     if (given.numerator, given.denominator) != (asked.numerator, asked.denominator):
         shown = f"{number(found)} {printed_unit(given.text)} = {shown}"
@@ -75,11 +75,11 @@ def _read_plain(found: float, rest: str, asked: Unit) -> Reading:
         return Reading(found, number(found))
     if word not in {"%", "percent"}:
         wanted = "a percentage" if asked.text == "%" else "a plain number"
-        hint = _billions(rest) or f"remove '{quoted(rest)}'"
-        raise ReadError(f"expected {wanted}, got a number followed by '{quoted(rest)}'; {hint}")
+        hint = _billions(rest) or f"remove '{quote(rest)}'"
+        raise ReadError(f"expected {wanted}, got a number followed by '{quote(rest)}'; {hint}")
     if asked.text == "%":
         return Reading(found, with_unit(found, "%"))
-    value = scaled(found, 1, 100)
+    value = scale(found, 1, 100)
     return Reading(value, f"{number(found)}% = {number(value)}")
 
 
@@ -104,7 +104,7 @@ def _split(text: str, example: str) -> tuple[int | float, str]:
 
 def _value(match: re.Match[str], text: str) -> int | float:
     if match["base"]:
-        found = _raised(int(match["base"]), match["power"], text)
+        found = _power_of(int(match["base"]), match["power"], text)
         return -found if match["minus"] == "-" else found
     mantissa = match["mantissa"]
     if mantissa.startswith("0,"):
@@ -120,11 +120,11 @@ def _value(match: re.Match[str], text: str) -> int | float:
 
 def _power(written: str, text: str) -> int:
     if len(written) > 5 or abs(int(written)) > 1000:
-        raise ReadError(f"the number '{quoted(text)}' is too large or too small")
+        raise ReadError(f"the number '{quote(text)}' is too large or too small")
     return int(written)
 
 
-def _raised(base: int, exponent: str, text: str) -> int | float:
+def _power_of(base: int, exponent: str, text: str) -> int | float:
     power = _power(exponent, text)
     # Exact if possible: 2^30 is an int, 10^-3 the nearest float.
     return base**power if power >= 0 else float(f"1e{power}") if base == 10 else 2.0**power
@@ -133,20 +133,20 @@ def _raised(base: int, exponent: str, text: str) -> int | float:
 def _quotient(found: float, divisor: str, text: str) -> int | float:
     below = float(divisor.replace("_", ""))
     if below == 0:
-        raise ReadError(f"'{quoted(text)}' divides by zero")
+        raise ReadError(f"'{quote(text)}' divides by zero")
     return found / below
 
 
 def _finite(found: float, text: str) -> int | float:
     # An int too large for a float would overflow in comparisons.
     if not -1.7e308 < found < 1.7e308:
-        raise ReadError(f"the number '{quoted(text)}' is too large")
+        raise ReadError(f"the number '{quote(text)}' is too large")
     return found
 
 
 def _decimal_comma(text: str) -> str:
     return (
-        f"'{quoted(text)}' has a comma that is not a thousands separator; "
+        f"'{quote(text)}' has a comma that is not a thousands separator; "
         "use a decimal point, as in '1.5'"
     )
 
@@ -154,16 +154,16 @@ def _decimal_comma(text: str) -> str:
 def _refuse_more(text: str, end: int, rest: str, example: str) -> None:
     """Raises ReadError if more than a unit follows the number."""
     if any(c.isdigit() and not c.isascii() for c in rest):
-        raise ReadError(f"'{quoted(text)}' has digits other than 0 to 9")
+        raise ReadError(f"'{quote(text)}' has digits other than 0 to 9")
     if rest.startswith(",") or (text[:end][-1:].isdigit() and re.match(r",\s?\d", rest)):
         raise ReadError(_decimal_comma(text))
     if _CALCULATION.match(rest):
         raise ReadError(
-            f"'{quoted(text)}' is a calculation; write its result as a number like {example}"
+            f"'{quote(text)}' is a calculation; write its result as a number like {example}"
         )
     if _SEVERAL.match(rest):
         raise ReadError(
-            f"'{quoted(text)}' is not one number; write it without spaces, like {example}"
+            f"'{quote(text)}' is not one number; write it without spaces, like {example}"
         )
 
 
@@ -171,7 +171,7 @@ _NOT_A_NUMBER = {"nan", "inf", "infinity", "+inf", "-inf", "-infinity", "none", 
 
 
 def _why_no_number(text: str, example: str) -> str:
-    seen = quoted(text)
+    seen = quote(text)
     first = text.split(maxsplit=1)[0].casefold().rstrip(".,")
     if first in _NOT_A_NUMBER:
         return f"'{seen}' is not a finite number; write one like {example}"
@@ -196,7 +196,7 @@ def _unit_of(rest: str, asked: Unit, example: str) -> Unit:
 
 def _unknown(error: UnitError, rest: str, asked: Unit, example: str) -> str:
     if len(rest) > 16 or " " in rest:
-        return f"can't read '{quoted(rest)}' as a unit; write the answer like {example}"
+        return f"can't read '{quote(rest)}' as a unit; write the answer like {example}"
     if error.fix is not None and error.fix.startswith("write '"):
         return f"{error.what}; {error.fix}"
     # The closest known unit may have another dimension; suggest one with the expected dimension.
@@ -216,7 +216,7 @@ def _billions(rest: str) -> str | None:
     return "'B' means bytes; write billions as '7e9'" if bytes_alone else None
 
 
-def _converted(found: float, given: Unit, asked: Unit, text: str) -> int | float:
+def _convert(found: float, given: Unit, asked: Unit, text: str) -> int | float:
     """Returns *found* in the expected unit, rounded once to the nearest float."""
     top, bottom = found.as_integer_ratio()
     top *= given.numerator * asked.denominator

@@ -92,7 +92,7 @@ _FAMILIES = (
 )
 
 
-def _scaled(measure: Measure, prefix: str) -> Measure:
+def _scale(measure: Measure, prefix: str) -> Measure:
     top, bottom, dimension = measure
     if prefix in BINARY:
         return Measure(top << BINARY[prefix], bottom, dimension)
@@ -108,24 +108,24 @@ class _Spelled(NamedTuple):
     base: str
 
 
-def _spelled() -> Iterator[tuple[str, _Spelled]]:
+def _spellings() -> Iterator[tuple[str, _Spelled]]:
     for family in _FAMILIES:
         prefixes = family.prefixes.split()
         for spelling in family.spellings.split():
             yield spelling, _Spelled(family.measure, "", spelling)
             for prefix in prefixes:
-                measure = _scaled(family.measure, prefix)
+                measure = _scale(family.measure, prefix)
                 yield prefix + spelling, _Spelled(measure, prefix, spelling)
         for word, prefix in _WORDS.items():
             if prefix in prefixes:
                 for spelling in family.words.split():
-                    measure = _scaled(family.measure, prefix)
+                    measure = _scale(family.measure, prefix)
                     yield word + spelling, _Spelled(measure, prefix, spelling)
 
 
 def _without_repeats() -> dict[str, _Spelled]:
     symbols: dict[str, _Spelled] = {}
-    for spelling, spelled in _spelled():
+    for spelling, spelled in _spellings():
         # The first meaning wins: "min" is a minute, never a milli-inch of a later family.
         symbols.setdefault(spelling, spelled)
     return symbols

@@ -10,7 +10,8 @@ from pathlib import Path
 
 from grader.expressions import ExpressionError, TextError, holds
 from grader.grading.score import score
-from grader.kinds import Example, Unreadable, kinds, share
+from grader.kinds import Example, Unreadable, kinds
+from grader.kinds.answers import right_value
 from grader.kinds.attempts import needs_of
 from grader.kinds.hidden.given import Given
 from grader.kinds.numbers import NumericKey
@@ -44,7 +45,7 @@ def second_computation(case: Case) -> Iterator[Finding]:
     if case.solve is None:
         return
     try:
-        solved = call(case.solve, Given(case.variant.parameters, case.facts))
+        solved = call(case.solve, Given(case.variant.draw.parameters, case.facts))
     except (Exception, SystemExit) as error:  # noqa: BLE001 - an author's code may raise anything
         where = failure_line(error, Path(case.solve.__code__.co_filename))
         yield replace(
@@ -72,7 +73,7 @@ def _agreement(
     case: Case, part_id: str, key: Key, solved: Mapping[str, object]
 ) -> Iterator[Finding]:
     kind, at = kinds.find(key.part.kind), case.part_path(part_id)
-    if kind.answer(key) is None or not kind.by_solve:
+    if kind.needs_solution or kind.answer(key) is None:
         return  # a person grades it, or hidden cases do
     if part_id not in solved:
         yield case.finding(
@@ -83,16 +84,16 @@ def _agreement(
         )
         return
     try:
-        value = kind.solved(solved[part_id], key)
-        right = kind.judge(value, key).share == 1 and _same_numbers(value, kind.true(key))
-        shown = kind.say(value, key)
+        value = kind.read_solution(solved[part_id], key)
+        right = kind.judge(value, key).share == 1 and _same_numbers(value, right_value(kind, key))
+        shown = kind.format_value(value, key)
     except (ValueError, TypeError, KeyError) as error:
         right, shown = False, f"{solved[part_id]!r} ({error})"
     if not right:
         yield case.finding(
             "second-computation",
             at,
-            f"part '{part_id}': the key is {kind.say(kind.true(key), key)}, "
+            f"part '{part_id}': the key is {kind.format_value(right_value(kind, key), key)}, "
             f"but the solution computes {shown}",
             "find out which one is wrong before grading anyone",
         )
@@ -199,15 +200,15 @@ def carried_forward(case: Case) -> Iterator[Finding]:
             follows = _following(key, used, wrong)
             if follows is None:
                 continue
-            literal = ast.literal_eval(kinds.find(key.part.kind).literal(follows))
-            given = {**right, question.name(used): wrong[0], question.name(part_id): literal}
+            answer = kinds.find(key.part.kind).answer(follows)
+            given = {**right, question.name(used): wrong[0], question.name(part_id): answer}
             marks = {
                 m.part: m
                 for m in score(
                     case.paper, _evidence(given, {}, dict(case.paper.named_keys()))
                 ).marks
             }
-            least = (1 - share(key.part.carry.discount)) * marks[part_id].max_points
+            least = (1 - key.part.carry.discount) * marks[part_id].max_points
             points = marks[part_id].points
             if points is None or points < least - 1e-6:
                 yield case.finding(
@@ -231,7 +232,7 @@ def _moved(key: Key) -> tuple[object, Value] | None:
     wrong = round(value) + 1 if isinstance(key.value, int) else value
     if key.low <= wrong <= key.high:
         return None
-    carried = kinds.find(key.part.kind).carried(wrong, key)
+    carried = kinds.find(key.part.kind).carry_value(wrong, key)
     return None if carried is None else (wrong, carried)
 
 
@@ -251,7 +252,7 @@ def _evidence(
     given: Mapping[str, object], called: Mapping[str, Raw], keys: Mapping[str, Key]
 ) -> Evidence:
     raws = {n: probe.encode(v) for n, v in given.items()} | dict(called)
-    raws = {n: kinds.find(keys[n].part.kind).seen(raw, keys[n]) for n, raw in raws.items()}
+    raws = {n: kinds.find(keys[n].part.kind).ideal_raw(raw, keys[n]) for n, raw in raws.items()}
     return Evidence(
         submission_sha256="0" * 64,
         outcome=Outcome.FINISHED,
@@ -287,7 +288,7 @@ def examples(case: Case) -> Iterator[Finding]:
                 continue
             judged = kind.judge(value, key)
             if judged.share != sample.share or judged.mistake != sample.mistake:
-                yield _surprise(case, part_id, sample, judged, kind.say(value, key))
+                yield _surprise(case, part_id, sample, judged, kind.format_value(value, key))
 
 
 def _culprit(key: Key) -> str | None:

@@ -68,7 +68,7 @@ class Case:
     @cached_property
     def values(self) -> str:
         """The drawn numbers in one line."""
-        return numbers(self.problem, self.variant.scope)
+        return numbers(self.problem, self.variant.draw.scope)
 
     def part_path(self, part_id: str) -> Path_:
         """The path of a part in the YAML."""

@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from grader.draw import DrawError
 from grader.expressions import ExpressionError, TextError
 from grader.kinds import kinds
+from grader.kinds.texts import fill
 from grader.verify.answers import (
     carried_forward,
     examples,
@@ -31,7 +32,7 @@ def texts(case: Case) -> Iterator[Finding]:
     """Every text that a student may read renders without undefined names."""
     dice = case.variant.draw
     try:
-        dice.fill(case.problem.explanation, dice.scope)
+        fill(case.problem.explanation, dice)
     except TextError as error:
         yield case.finding("texts", ("explanation",), error.what, "check the names in the braces")
     for part_id, key in case.variant.keys.items():

@@ -40,7 +40,7 @@ def raw_of(key: Key, name: str, source: str) -> Raw:
     kind = kinds.find(key.part.kind)
     assert isinstance(kind, CodeKind)  # noqa: S101 - asked for code alone
     assert isinstance(key, CodeKey)  # noqa: S101 - the same
-    return kind.ran(key, name, source)
+    return kind.simulate_run(key, name, source)
 
 
 def implementations(case: Case) -> Iterator[Finding]:

@@ -176,7 +176,7 @@ def _verified(bank: Bank, name: str, seeds: int, code_seeds: int) -> Verified:
     if lacking := _lacking(problem, path):
         return Verified(problem=problem.id, seeds=0, findings=(), seconds=0.0, skipped=lacking)
     findings: list[Finding] = []
-    has_answers = any(kinds.find(p.kind).by_solve for p in problem.parts)
+    has_answers = any(not kinds.find(p.kind).needs_solution for p in problem.parts)
     solve = _solve(bank, name, problem, findings) if has_answers else None
     if path is not None and (broken := _unloadable(problem, path)):
         # The checks of code look into the solution file.
@@ -198,7 +198,7 @@ def _verified(bank: Bank, name: str, seeds: int, code_seeds: int) -> Verified:
             findings += check(case)
         if any("TimeoutError" in f.what for f in findings):
             break  # a solution that never returns would time out for every seed
-    distinct = len({tuple(map(_plain, v.parameters.values())) for v in variants})
+    distinct = len({tuple(map(_plain, v.draw.parameters.values())) for v in variants})
     draws = sum(v.draws for v in variants)
     hit_rate = len(variants) / draws if draws else 1 / MAX_DRAWS
     if variants:

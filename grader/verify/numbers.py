@@ -8,15 +8,16 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from itertools import combinations
 
-from grader import units
-from grader.expressions import ExpressionError, TextError, evaluate, fill
+from grader import expressions, units
+from grader.expressions import ExpressionError, TextError
 from grader.kinds import kinds
 from grader.kinds.numbers import NumericKey
 from grader.kinds.prediction import Predicted
 from grader.kinds.table import TableKey
-from grader.kinds.tolerance import Interval, scaled, within
+from grader.kinds.texts import fill, scope_with
+from grader.kinds.tolerance import Interval, scale_interval, within
 from grader.model import Key
-from grader.notebook.render import given
+from grader.notebook.render import given_values
 from grader.units.quantity import Quantity, Value
 from grader.verify.case import Case, Finding
 
@@ -30,12 +31,12 @@ _NUMBER = re.compile(r"(?<![\w.])\d[\d,]*(?:\.\d+)?(?:[eE][-+]?\d+)?")
 def trivial_guesses(case: Case) -> Iterator[Finding]:
     """Neither 0, nor 1, nor a number that is printed in the problem is accepted."""
     dice = case.variant.draw
-    printed = dice.fill(case.problem.prompt, dice.scope)
-    printed += " " + " ".join(value for _, value in given(case.variant))
+    printed = fill(case.problem.prompt, dice)
+    printed += " " + " ".join(value for _, value in given_values(case.variant))
     for part_id, key in case.variant.keys.items():
         if not isinstance(key, NumericKey):
             continue
-        ask = dice.fill(key.part.ask, dice.scope)
+        ask = fill(key.part.ask, dice)
         guesses = {0.0, 1.0, *_numbers(printed), *_numbers(ask)}
         for guess in sorted(guesses):
             if key.low <= guess <= key.high:
@@ -93,7 +94,7 @@ def mistakes_apart(case: Case) -> Iterator[Finding]:
             continue
         for (one, value), (other, near) in combinations(_mistakes(key), 2):
             accepted = Interval(key.low, key.high, "")
-            if within(value, *scaled(accepted, key.value, near)):
+            if within(value, *scale_interval(accepted, key.value, near)):
                 yield case.finding(
                     "mistakes",
                     case.mistake_path(part_id, other),
@@ -140,7 +141,7 @@ def printed_rounding(case: Case) -> Iterator[Finding]:
 
 def _printed_values(case: Case) -> Iterator[tuple[str, Value]]:
     """Every parameter or value that a text prints with reduced precision."""
-    problem, scope = case.problem, case.variant.scope
+    problem, scope = case.problem, case.variant.draw.scope
     texts = [problem.prompt, *problem.assumptions, *(p.ask for p in problem.parts)]
     snippets = {m.group(0): m.group(1) for text in texts for m in _SHOWN.finditer(text)}
     for name, parameter in problem.parameters.items():
@@ -151,7 +152,7 @@ def _printed_values(case: Case) -> Iterator[tuple[str, Value]]:
         true = scope.get(name)
         if name in own or true is None or isinstance(true, (str, bool)):
             continue
-        read = _read_back(fill(snippet, scope, case.facts), true)
+        read = _read_back(expressions.fill(snippet, scope, case.facts), true)
         if read is not None and not _close(read, true):
             yield name, read
 
@@ -173,14 +174,10 @@ def _close(a: Value, b: Value) -> bool:
 
 
 def _recomputed(case: Case, name: str, value: Value) -> dict[str, Value] | None:
-    scope: dict[str, Value] = {**case.variant.parameters, name: value}
     try:
-        for other, expression in case.problem.values.items():
-            if other != name:
-                scope[other] = evaluate(expression, scope, case.facts)
+        return scope_with(case.variant.draw, {name: value})
     except ExpressionError:
         return None
-    return {**case.variant.scope, **scope}
 
 
 def _key_in(scope: Mapping[str, Value], key: Key) -> Key | None:

@@ -22,7 +22,7 @@ from grader.integrations.github.classroom50 import identity
 from grader.model.exported import ClassResults, Exported, Result
 from grader.model.quiz import Quiz
 from grader.testing import STUDENTS, Points, Read, check_exporter, quizzes
-from grader.testing.samples import MOST, settled
+from grader.testing.samples import MOST, settled_classes
 from tests.export import moodle_reader, qti_reader
 
 WHOSE = identity(
@@ -257,16 +257,16 @@ class Absent(Table):
 @pytest.mark.parametrize(
     ("broken", "what"),
     [
-        (OpenAsZero, "0.0 points are read, where some are open"),
+        (OpenAsZero, "0.0 points are read, although some are open"),
         (Rounded, r"4.25 points go in, 4.0 are read, and no note says why"),
-        (Silent, "nothing names what is open"),
+        (Silent, "no note names the open parts"),
         (Named, "a spreadsheet would compute the cell '=HYPERLINK"),
         (Changing, "two exports of the same differ"),
         (Failing, "no student at all: IndexError"),
-        (Refusing, "refused, although nothing is lost"),
+        (Refusing, "refused although nothing is lost"),
         (Helpless, "refused without a fix"),
         (Outside, "the file's name '../table.csv'"),
-        (Absent, "0.0 points are read, where nothing was graded"),
+        (Absent, "0.0 points are read, although nothing was graded"),
     ],
     ids=lambda found: found.__name__ if isinstance(found, type) else "finds",
 )
@@ -353,7 +353,7 @@ class Raw(formats.Moodle):
             "extra.txt, which students get, has a mistake",
         ),
         (Dropping(), read_moodle, r"points go in, and|no note says"),
-        (Mute(), read_qti, "no note says of q1_part: unit slips"),
+        (Mute(), read_qti, "no note about q1_part says: unit slips"),
         (Raw(), read_moodle, "its text has live markup"),
     ],
     ids=["Leaking", "Dropping", "Mute", "Raw"],
@@ -366,7 +366,7 @@ def test_the_suite_finds_what_a_quiz_loses_or_gives_away(
 
 
 def a_settled_class() -> ClassResults:
-    return settled()["a class"]
+    return settled_classes()["a class"]
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from grader.integrations.quiz_items import quiz_items
 from grader.kinds import Unreadable, kinds
 from grader.kinds.numbers import NumericKey
 from grader.model import Key, Mistake, Part, Tolerance
@@ -76,7 +77,7 @@ def of_text(item: TextItem, given: str) -> float:
 def test_what_a_part_earns_elsewhere_is_what_its_judge_gives(part: Part) -> None:
     for seed in range(3):
         key = a_key(part, seed)
-        items = kinds.find(part.kind).items(key)
+        items = quiz_items(key)
         if not items or isinstance(items[0], EssayItem):
             continue
         shares = set()
@@ -91,7 +92,7 @@ def test_what_a_part_earns_elsewhere_is_what_its_judge_gives(part: Part) -> None
 @pytest.mark.parametrize("part", PARTS, ids=IDS)
 def test_every_readable_number_and_text_of_the_examples_earns_the_same(part: Part) -> None:
     kind, key = kinds.find(part.kind), a_key(part)
-    items = kind.items(key)
+    items = quiz_items(key)
     if not items or part.kind not in ("numeric", "integer", "short_text"):
         return
     tried = 0
@@ -110,31 +111,29 @@ def test_every_readable_number_and_text_of_the_examples_earns_the_same(part: Par
 
 
 def test_only_what_another_system_can_judge_has_a_form() -> None:
-    without = {part.kind for part in PARTS if not kinds.find(part.kind).items(a_key(part))}
+    without = {part.kind for part in PARTS if not quiz_items(a_key(part))}
     assert without == {"code", "measurement", "prediction", "ordering", "short_text"}
     loose = an_ordering(order=(("load", "update"), ("forward", "update")))
-    assert not kinds.find("ordering").items(a_key(loose))
+    assert not quiz_items(a_key(loose))
 
 
 def test_what_does_not_survive_is_said() -> None:
-    (number,) = kinds.find("numeric").items(a_key(a_numeric()))
+    (number,) = quiz_items(a_key(a_numeric()))
     assert "unit slips" in number.lost[0]
-    (number,) = kinds.find("numeric").items(a_key(a_numeric(slips=False)))
+    (number,) = quiz_items(a_key(a_numeric(slips=False)))
     assert number.lost == ()
-    (number,) = kinds.find("integer").items(
-        a_key(an_integer(slips=False, tolerance=Tolerance(absolute=1)))
-    )
+    (number,) = quiz_items(a_key(an_integer(slips=False, tolerance=Tolerance(absolute=1))))
     assert "not whole" in number.lost[0]
 
 
 def test_a_mistake_never_reaches_into_what_is_accepted_or_into_another() -> None:
     mistakes = tuple(
-        Mistake(id=f"m{i}", value=f"weights / gpus * {factor}", feedback="x", credit="10%")
+        Mistake(id=f"m{i}", value=f"weights / gpus * {factor}", feedback="x", credit=0.1)
         for i, factor in enumerate((1.01, 1.02, 1.015, 0.5, 0.505, 1))
     )
-    key = a_key(a_numeric(mistakes=mistakes, tolerance=Tolerance(relative="1%")))
+    key = a_key(a_numeric(mistakes=mistakes, tolerance=Tolerance(relative=0.01)))
     assert isinstance(key, NumericKey)
-    (item,) = kinds.find("numeric").items(key)
+    (item,) = quiz_items(key)
     found = sorted(item.ranges, key=lambda r: r.low)
     assert all(a.high <= b.low for a, b in pairwise(found))
     assert item.ranges[0].low == key.low
@@ -161,7 +160,7 @@ def test_any_mistakes_are_cut_as_the_judge_tells_them_apart(
         answer=answer, unit="", mistakes=mistakes, tolerance=Tolerance(relative=width), slips=False
     )
     kind, key = kinds.find("numeric"), a_key(part)
-    items = kind.items(key)
+    items = quiz_items(key)
     for number in [*(answer * t for t in tries), *(answer * f for f in factors)]:
         cuts = [end for r in items[0].ranges for end in (r.low, r.high)]
         if any(0 < abs(number - cut) <= 1e-7 * abs(cut) for cut in cuts):
@@ -172,16 +171,16 @@ def test_any_mistakes_are_cut_as_the_judge_tells_them_apart(
 
 
 def test_a_form_holds_the_feedback_of_the_variant() -> None:
-    (item,) = kinds.find("multi_choice").items(a_key(a_multi_choice()))
+    (item,) = quiz_items(a_key(a_multi_choice()))
     told = [choice.feedback for choice in item.choices if choice.feedback]
     assert told == ["Activations stay where they are."]
 
 
 def weights(key: Key) -> float:
-    return sum(getattr(item, "weight", 1.0) for item in kinds.find(key.part.kind).items(key))
+    return sum(getattr(item, "weight", 1.0) for item in quiz_items(key))
 
 
 @pytest.mark.parametrize("part", PARTS, ids=IDS)
 def test_the_weights_of_a_part_add_up(part: Part) -> None:
     key = a_key(part)
-    assert not kinds.find(part.kind).items(key) or weights(key) == pytest.approx(1)
+    assert not quiz_items(key) or weights(key) == pytest.approx(1)

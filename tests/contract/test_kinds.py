@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import dataclasses
+import re
 from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -62,7 +65,7 @@ def heard(name: str, raw: Raw) -> tuple[str, float]:
         value = kind.read(raw, key)
     except Unreadable as reason:
         return reason.sentence, 0.0
-    return kind.say(value, key), kind.judge(value, key).share or 0.0
+    return kind.format_value(value, key), kind.judge(value, key).share or 0.0
 
 
 @pytest.mark.thorough
@@ -108,16 +111,16 @@ class Broken(NumericKind):
             return Judgement(share=0.0, verdict=Verdict.INCORRECT)
         return super().judge(value, key)
 
-    def say(self, value: float, key: NumericKey) -> str:
-        said = super().say(value, key)
+    def format_value(self, value: float, key: NumericKey) -> str:
+        said = super().format_value(value, key)
         return f"{said}\n" + said if self.defect == "says two lines" else said
 
-    def how(self, key: NumericKey) -> str:
-        how = super().how(key)
+    def instructions(self, key: NumericKey) -> str:
+        how = super().instructions(key)
         return f"{how}, such as {key.value!r}" if self.defect == "tells the key" else how
 
-    def literal(self, key: NumericKey) -> str:
-        return "1e9" if self.defect == "solves it wrongly" else super().literal(key)
+    def answer(self, key: NumericKey) -> object:
+        return 1e9 if self.defect == "solves it wrongly" else super().answer(key)
 
     def examples(self, key: NumericKey) -> tuple[Example, ...]:
         samples = super().examples(key)
@@ -134,9 +137,9 @@ class Broken(NumericKind):
     [
         ("gives too much", "earns 1.5"),
         ("is not pure", "two ways"),
-        ("says two lines", "two lines|say.. gives"),
+        ("says two lines", "format_value.. gives"),
         ("tells the key", "the key .* appears in"),
-        ("solves it wrongly", "the literal 1e9 earns"),
+        ("solves it wrongly", "the right answer 1000000000.0 earns"),
         ("has no wrong sample", "none is wrong"),
         ("declares another share", "half right"),
         ("takes the placeholder", "an ellipsis .* is readable"),
@@ -186,3 +189,14 @@ def test_a_students_earlier_zero_never_breaks_the_judge(part: Part, wrong: objec
     assert judged(a_key(part, earlier=0), wrong).share == 0
     with pytest.raises(ValueError, match="zero"):
         kinds.find(part.kind).examples(a_key(part, earlier=0))
+
+
+def test_the_documented_kind_of_eight_members_holds_to_the_contract() -> None:
+    page = Path(__file__).parents[2] / "docs" / "how-to" / "extend.md"
+    section = page.read_text("utf-8").split("## A kind of answer")[1].split("\n## ")[0]
+    space: dict[str, Any] = {"__name__": __name__}
+    for code in re.findall(r"```python\n(.*?)```", section, re.S):
+        exec(code, space)
+    space["test_the_kind_satisfies_its_contract"]()
+    members = {n for n in vars(space["ParityKind"]) if not n.startswith("_")}
+    assert len(members) == 8

@@ -154,7 +154,7 @@ def test_a_part_alone_has_moodles_own_type(part: Part) -> None:
 
 def test_a_share_that_moodle_does_not_know_goes_into_a_gap() -> None:
     """The importer drops a question with such a share; it does not look into gaps."""
-    odd = Mistake(id="m", value="2 * weights", feedback="Twice.", credit="37%")
+    odd = Mistake(id="m", value="2 * weights", feedback="Twice.", credit=0.37)
     key = a_key(a_numeric(mistakes=(odd,)))
     one = only(a_quiz([an_asked(a_field(key))]))
     assert one.type == "cloze"
@@ -169,7 +169,7 @@ def test_a_lopsided_interval_shows_the_key_and_accepts_all_of_it() -> None:
 
 
 def test_mistakes_are_answers_with_their_share_and_feedback() -> None:
-    wrong = Mistake(id="m", value="weights", feedback="Divide by {{ gpus }}.", credit="25%")
+    wrong = Mistake(id="m", value="weights", feedback="Divide by {{ gpus }}.", credit=0.25)
     key = a_key(a_numeric(mistakes=(wrong,)))
     (gap,) = only(a_quiz([an_asked(a_field(key))])).gaps
     (first, second) = gap.answers
@@ -237,7 +237,7 @@ def test_a_quiz_of_which_nothing_is_left_is_refused() -> None:
 @pytest.mark.parametrize(
     ("part", "why"),
     [
-        (a_numeric(answer="3e-12", unit="", tolerance=Tolerance(relative="1%")), "smaller unit"),
+        (a_numeric(answer="3e-12", unit="", tolerance=Tolerance(relative=0.01)), "smaller unit"),
         (an_ordering(credit="longest-run"), "longest-run"),
     ],
 )

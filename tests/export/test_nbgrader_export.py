@@ -17,7 +17,7 @@ from grader.integrations.nbgrader.making import nbgrader
 from grader.integrations.nbgrader.making.answers import form_of
 from grader.integrations.nbgrader.making.cells import notebook_cells
 from grader.integrations.nbgrader.making.reading import CODE
-from grader.kinds import kinds
+from grader.integrations.quiz_items import quiz_items
 from grader.model import Part
 from grader.model.item import (
     ChoiceItem,
@@ -112,7 +112,7 @@ def as_typed(items: tuple[Item, ...], given: object) -> object:
 def test_hidden_tests_give_what_the_judge_of_the_kind_gives(part: Part) -> None:
     for seed in range(2):
         key = a_key(part, seed)
-        items = kinds.find(part.kind).items(key)
+        items = quiz_items(key)
         if not items or isinstance(items[0], EssayItem):
             continue
         cells, shares = sources(quiz_of(part, seed=seed)), set()
@@ -127,7 +127,7 @@ def test_hidden_tests_give_what_the_judge_of_the_kind_gives(part: Part) -> None:
 
 @pytest.mark.parametrize("part", PARTS, ids=IDS)
 def test_the_source_is_solved_and_the_notebook_of_students_earns_nothing(part: Part) -> None:
-    items = kinds.find(part.kind).items(a_key(part))
+    items = quiz_items(a_key(part))
     if not items or isinstance(items[0], EssayItem):
         return
     cells = sources(quiz_of(part))
@@ -149,7 +149,7 @@ def test_what_is_no_number_earns_nothing(answer: object) -> None:
 
 def test_a_number_may_have_a_unit() -> None:
     part = a_numeric(slips=False)
-    (item,) = kinds.find("numeric").items(a_key(part))
+    (item,) = quiz_items(a_key(part))
     assert isinstance(item, NumberItem)
     right, unit = item.ranges[0].value, item.unit
     assert unit == "GB"
@@ -198,7 +198,7 @@ def test_metadata_is_version_3_of_nbgraders() -> None:
 
 def test_what_students_get_holds_nothing_of_the_key() -> None:
     part = a_numeric(slips=False)
-    (item,) = kinds.find("numeric").items(a_key(part))
+    (item,) = quiz_items(a_key(part))
     assert isinstance(item, NumberItem)
     exported = nbgrader(quiz_of(part, an_explanation()), "ps1")
     source, students = (exported.files[f"{f}/ps1/quiz.ipynb"] for f in ("source", "students"))

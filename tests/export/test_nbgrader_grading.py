@@ -24,9 +24,9 @@ from grader.notebook.nbgrader_cells import (
     UndecidedError,
     as_released,
     checksum,
-    earned,
     is_untouched,
-    overwritten,
+    overwrite_cells,
+    points_earned,
     with_answers_cleared,
 )
 from tests.builders_nbgrader import a_cell, a_test, an_answer, filed, sourced, written
@@ -76,13 +76,13 @@ def points(grade: dict[str, object]) -> dict[str, float | None]:
     ],
 )
 def test_the_first_output_that_counts_decides(outputs: list[list[str]], points: float) -> None:
-    assert earned(outputs, 4.0) == points
+    assert points_earned(outputs, 4.0) == points
 
 
 @pytest.mark.parametrize("text", ["4.01", "inf", ""])
 def test_where_nbgrader_would_stop_nothing_is_decided(text: str) -> None:
     with pytest.raises(UndecidedError):
-        earned([["result", text]], 4.0)
+        points_earned([["result", text]], 4.0)
 
 
 # Cells
@@ -133,7 +133,7 @@ def test_locked_cells_come_from_the_source_and_the_last_of_two_counts() -> None:
         a_cell("assert True", "tests", kind="markdown", points=100.0),
         a_cell("own", "unknown", grade=True, points=5.0),
     )
-    found = overwritten(mine, source)
+    found = overwrite_cells(mine, source)
     assert [cell.source for cell in found.cells] == [
         "first", "assert True", "second", "assert right", "own",
     ]  # fmt: skip

@@ -14,9 +14,11 @@ from grader.cli import grader
 from grader.grading.score import score
 from grader.integrations.nbgrader.making import nbgrader as exported
 from grader.integrations.nbgrader.version import version_paper, version_quiz
+from grader.integrations.quiz_items import quiz_items
 from grader.kinds import kinds
+from grader.kinds.answers import literal
 from grader.model import Answer, Evidence, Outcome
-from grader.notebook.nbgrader_cells import UndecidedError, earned
+from grader.notebook.nbgrader_cells import UndecidedError, points_earned
 from grader.wire import probe
 from tests.builders_nbgrader import (
     Nbgrader,
@@ -98,7 +100,9 @@ def test_our_rule_is_nbgraders(real: Nbgrader) -> None:
     assert isinstance(got, list)
     for outputs, points in zip(cases, got, strict=True):
         try:
-            mine: object = earned([o for o in outputs if o[0] not in ("stdout", "display")], 3.0)
+            mine: object = points_earned(
+                [o for o in outputs if o[0] not in ("stdout", "display")], 3.0
+            )
         except UndecidedError:
             mine = "stops"
         assert mine == points, outputs
@@ -125,7 +129,7 @@ def test_an_exam_of_ours_earns_in_nbgrader_what_it_earns_here(
     named = {
         name: key for name, key in paper.named_keys() if f"{name}-tests".encode() in handed_out
     }
-    right = {name: kinds.find(key.part.kind).literal(key) for name, key in named.items()}
+    right = {name: literal(kinds.find(key.part.kind), key) for name, key in named.items()}
     assert len(right) > 10
     students = {
         "untouched": {},
@@ -136,7 +140,7 @@ def test_an_exam_of_ours_earns_in_nbgrader_what_it_earns_here(
         "mistaken": {
             name: repr(item.ranges[-1].value)
             for name, key in named.items()
-            for item in kinds.find(key.part.kind).items(key)
+            for item in quiz_items(key)
             if hasattr(item, "ranges")
         },
     }

@@ -405,7 +405,7 @@ def test_answers_are_read_as_people_write_them(bank: Bank, tmp_path: Path) -> No
         "q1_several": "".join(right["q1_several"]),
         "q1_claim": "T",
         "q1_order": " > ".join(right["q1_order"]),
-        "q1_pairs": f"1{right['q1_pairs']['1']}",
+        "q1_pairs": f"1{right['q1_pairs'][1]}",
         "q1_grid.1.1": f"{right['q1_grid']['1'][0]} GB",
         "q1_grid.2.2": "rubbish",
         "q1_word": "Forking.",

@@ -19,6 +19,7 @@ from grader.draw import draw, sample_seed
 from grader.errors import SetupError
 from grader.integrations.lms.quizzes import qti
 from grader.integrations.lms.variants import question
+from grader.integrations.quiz_items import quiz_items
 from grader.kinds import kinds
 from grader.model import Key, Mistake, Part, Slot
 from grader.model.item import NumberItem, Range
@@ -119,7 +120,7 @@ FITTING = [
 
 
 def worth(key: Key) -> float:
-    return float(len(kinds.find(key.part.kind).items(key)))
+    return float(len(quiz_items(key)))
 
 
 @pytest.mark.parametrize("part", FITTING, ids=numbered(FITTING))
@@ -159,7 +160,7 @@ def test_a_part_has_canvass_own_type(part: Part) -> None:
 
 def test_no_mistake_is_among_the_answers() -> None:
     """Canvas's importer gives every answer of a number the weight 100, whatever its score."""
-    wrong = Mistake(id="m", value="weights", feedback="Divide.", credit="25%")
+    wrong = Mistake(id="m", value="weights", feedback="Divide.", credit=0.25)
     package, notes = exported(a_quiz([an_asked(a_field(a_key(a_numeric(mistakes=(wrong,)))))]))
     (item,) = items_of(package)
     assert len(item.answers) == 1

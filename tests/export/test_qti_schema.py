@@ -15,7 +15,7 @@ from grader.draw import draw, sample_seed
 from grader.errors import SetupError
 from grader.integrations.lms.quizzes import qti
 from grader.integrations.lms.variants import make_quiz, question
-from grader.kinds import kinds
+from grader.integrations.quiz_items import quiz_items
 from grader.model import Part, Slot
 from grader.model.quiz import Quiz
 from tests.builders_kinds import (
@@ -64,7 +64,7 @@ def broken_rules(dtd, root: ET.Element) -> str:  # type: ignore[no-untyped-def]
 
 def a_package(part: Part) -> ET.Element:
     key = a_key(part)
-    worth = float(len(kinds.find(part.kind).items(key)))
+    worth = float(len(quiz_items(key)))
     return assessment(a_quiz([an_asked(a_field(key, worth))]))
 
 

@@ -12,7 +12,7 @@ from grader.collect.found import Budget, Found
 from grader.collect.names import short
 from grader.errors import SubmissionError
 from grader.model import SAMPLE
-from grader.notebook.self_description import About, whose
+from grader.notebook.self_description import About, read_owner
 
 MOST = 20
 """Notebooks of one submission that are read."""
@@ -92,7 +92,7 @@ def _candidate(found: Found) -> _Candidate:
         raise SubmissionError(found.refusal)
     data = read_file(Path(found.path))
     try:
-        about, readable = whose(notebook.read(data)), True
+        about, readable = read_owner(notebook.read(data)), True
     except SubmissionError:
         about, readable = About(), False  # grading reports what is wrong with it
     return _Candidate(

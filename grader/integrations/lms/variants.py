@@ -11,11 +11,12 @@ from grader.bank.folders import Bank
 from grader.draw import DrawError, draw, order, points_of, seed_for
 from grader.errors import SetupError, SpecError
 from grader.integrations.lms.quizzes.fit import evened_note, worth_of
-from grader.kinds import kinds
+from grader.integrations.quiz_items import quiz_items
+from grader.kinds.texts import fill
 from grader.model import ExamSet, Slot, Variant
 from grader.model.quiz import Asked, Field, Pool, Quiz
 from grader.model.result import GivenValue
-from grader.notebook.render import given, letter_of
+from grader.notebook.render import given_values, letter_of
 from grader.release.rendering import private_key_of
 
 TRIES = 20
@@ -48,7 +49,7 @@ def make_quiz(
             "systems allow only one number of points per pool",
         )
     notes = [evened_note(pool) for pool in uneven]
-    pools = tuple(pool.evened() if pool in uneven else pool for pool in pools)
+    pools = tuple(pool.with_equal_points() if pool in uneven else pool for pool in pools)
     notes += _shortages(pools, variants)
     if any(slot.pool and 1 < slot.choose < len(slot.pool) for slot in exam.slots):
         notes.append(
@@ -128,10 +129,10 @@ def question(variant: Variant, slot: Slot, number: int) -> Asked:
         problem=problem.id,
         title=problem.title,
         variant=number,
-        prompt=dice.fill(problem.prompt, dice.scope).strip(),
-        given=tuple(GivenValue(label=label, value=value) for label, value in given(variant)),
-        assumptions=tuple(dice.fill(a, dice.scope).strip() for a in problem.assumptions),
-        solution=dice.fill(problem.explanation, variant.scope).strip(),
+        prompt=fill(problem.prompt, dice),
+        given=tuple(GivenValue(label=label, value=value) for label, value in given_values(variant)),
+        assumptions=tuple(fill(a, dice) for a in problem.assumptions),
+        solution=fill(problem.explanation, dice),
         fields=tuple(
             _field(variant, part, worth, letter_of(index) if len(points) > 1 else "")
             for index, (part, worth) in enumerate(points.items())
@@ -141,14 +142,13 @@ def question(variant: Variant, slot: Slot, number: int) -> Asked:
 
 def _field(variant: Variant, part: str, points: float, letter: str) -> Field:
     key = variant.keys[part]
-    kind = kinds.find(key.part.kind)
     return Field(
         id=part,
         letter=letter,
         kind=key.part.kind,
-        ask=key.draw.fill(key.part.ask, key.draw.scope).strip(),
+        ask=fill(key.part.ask, key.draw),
         points=points,
-        items=kind.items(key),
+        items=quiz_items(key),
         uses=key.part.uses,
     )
 

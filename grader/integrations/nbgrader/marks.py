@@ -11,7 +11,7 @@ from grader.integrations.nbgrader.source import release_of
 from grader.model import Answer, CellRun, Evidence, Grade, Mark, Outcome, Submission, Verdict
 from grader.model.assignment import Assignment, SourceCell, SourceNotebook
 from grader.model.evidence import Raw
-from grader.notebook.nbgrader_cells import STDERR, UndecidedError, earned, outputs_in
+from grader.notebook.nbgrader_cells import STDERR, UndecidedError, outputs_in, points_earned
 from grader.words import points as shown
 
 TESTS, MANUAL, TASK = "tests", "manual", "task"
@@ -137,7 +137,7 @@ def _shown(written: str) -> str:
 def _tests(cell: SourceCell, raw: Raw, evidence: Evidence) -> _Found:
     outputs = outputs_in(raw)
     try:
-        points = earned(outputs, cell.points)
+        points = points_earned(outputs, cell.points)
     except UndecidedError as reason:
         return _Found(
             points=None,

@@ -41,7 +41,7 @@ def version_paper(bank: Bank, wanted: str, version: str, private_key: str | None
             fix="use letters, digits, - and _, such as --version A",
         )
     exam = bank.exam(wanted)
-    for name in exam.wanted:
+    for name in exam.problem_ids:
         sample(bank, name)  # reports problems that can't be drawn with their line in the YAML
     student = Student(id=f"version-{version}")
     key = private_key_of(private_key) or secrets.token_bytes(32)

@@ -13,7 +13,9 @@ from grader.draw import paper
 from grader.errors import SetupError
 from grader.files import write_whole
 from grader.integrations.paper.pages import SHEET, answer_sheet, exam_html, key_html
+from grader.integrations.quiz_items import quiz_items
 from grader.kinds import Kind, kinds
+from grader.kinds.texts import fill
 from grader.model import ExamSet, Key, Paper, Problem, Question, Release, Slot, Student
 from grader.model.item import ChoiceItem, EssayItem, NumberItem, TextItem
 from grader.model.printed import (
@@ -26,7 +28,8 @@ from grader.model.printed import (
     PrintedProblem,
 )
 from grader.model.result import GivenValue
-from grader.notebook.render import given, letter_of
+from grader.notebook.render import given_values, letter_of
+from grader.notebook.render.answer_cells import choices_text
 from grader.release.file import load_release
 from grader.release.rendering import make_release
 from grader.release.versions import LETTERS
@@ -193,31 +196,31 @@ def _problem(question: Question) -> PrintedProblem:
     return PrintedProblem(
         number=question.number,
         title=problem.title,
-        prompt=dice.fill(problem.prompt, dice.scope).strip(),
-        given=tuple(GivenValue(label=label, value=value) for label, value in given(variant)),
-        assumptions=tuple(dice.fill(a, dice.scope).strip() for a in problem.assumptions),
+        prompt=fill(problem.prompt, dice),
+        given=tuple(GivenValue(label=label, value=value) for label, value in given_values(variant)),
+        assumptions=tuple(fill(a, dice) for a in problem.assumptions),
         parts=tuple(
             _part(question, key, "" if alone else letter_of(index))
             for index, key in enumerate(question.keys.values())
         ),
-        solution=dice.fill(problem.explanation, variant.scope).strip(),
+        solution=fill(problem.explanation, dice),
     )
 
 
 def _part(question: Question, key: Key, letter: str) -> PrintedPart:
     kind = kinds.find(key.part.kind)
     # Unless the part is all or nothing, the rule for points follows a semicolon.
-    rule = kind.how(key).partition("; ")[2]
+    rule = kind.instructions(key).partition("; ")[2]
     return PrintedPart(
         letter=letter,
-        ask=key.draw.fill(key.part.ask, key.draw.scope).strip(),
-        options=kind.options(key).strip(),
+        ask=fill(key.part.ask, key.draw),
+        options=choices_text(key),
         rule=rule,
         place=replace(
             place_of(question.name(key.part.id), kind, key), points=question.points[key.part.id]
         ),
         accepted=kind.explain(key),
-        mistakes=tuple(_mistakes(kind, key)),
+        mistakes=tuple(_mistakes(key)),
     )
 
 
@@ -234,7 +237,7 @@ _FORMS = {
 def place_of(name: str, kind: Kind, key: Key) -> Place:
     """The place for the answer of *key*; a line for kinds without a specific form."""
     form = _FORMS.get(key.part.kind, Form.LINE)
-    if any(isinstance(item, EssayItem) for item in kind.items(key)):
+    if any(isinstance(item, EssayItem) for item in quiz_items(key)):
         form = Form.TEXT
     if form is Form.GRID:
         sheet = kind.sheet(key)
@@ -264,9 +267,9 @@ def _count(key: Key, form: Form) -> int:
     return 2 if key.part.kind == "short_text" else 1
 
 
-def _mistakes(kind: Kind, key: Key) -> Iterator[PrintedMistake]:
+def _mistakes(key: Key) -> Iterator[PrintedMistake]:
     """Yields known wrong answers with their partial credit."""
-    for item in kind.items(key):
+    for item in quiz_items(key):
         if isinstance(item, NumberItem):
             where = f"{item.row}, {item.column}: " if item.row else ""
             for one in item.ranges[1:]:

@@ -15,7 +15,6 @@ from grader.kinds.hidden.compare import (
 )
 from grader.kinds.hidden.pins import Case, Properties, Raises
 from grader.kinds.hidden.source import FAILED_BEFORE
-from grader.kinds.shares import share
 from grader.model import Call, Judgement, Trial, Verdict
 from grader.wire import trial
 from grader.wire.values import UnknownError, read
@@ -158,8 +157,7 @@ def _weights(part: Code, groups: tuple[str, ...]) -> Mapping[str, float]:
     if set(part.groups) != set(groups):
         there = ", ".join(sorted(groups))
         raise ValueError(f"'groups' must name the groups of the hidden cases: {there}")
-    shares = {group: share(written) for group, written in part.groups.items()}
-    return {group: value / sum(shares.values()) for group, value in shares.items()}
+    return {group: value / sum(part.groups.values()) for group, value in part.groups.items()}
 
 
 def _trouble(call: Mapping[str, object], key: CodeKey) -> str:

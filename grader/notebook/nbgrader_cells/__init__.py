@@ -3,7 +3,7 @@
 from grader.notebook.nbgrader_cells.config import Setting, parsed_json, parsed_python, understood
 from grader.notebook.nbgrader_cells.markers import TEXT_STUB, as_released, with_answers_cleared
 from grader.notebook.nbgrader_cells.metadata import checksum, grade_id, metadata, source_cell
-from grader.notebook.nbgrader_cells.overwriting import Overwritten, is_untouched, overwritten
+from grader.notebook.nbgrader_cells.overwriting import Overwritten, is_untouched, overwrite_cells
 from grader.notebook.nbgrader_cells.rule import (
     ERROR,
     OUTPUTS,
@@ -11,8 +11,8 @@ from grader.notebook.nbgrader_cells.rule import (
     STDERR,
     WRITTEN,
     UndecidedError,
-    earned,
     outputs_in,
+    points_earned,
 )
 
 __all__ = [
@@ -27,14 +27,14 @@ __all__ = [
     "UndecidedError",
     "as_released",
     "checksum",
-    "earned",
     "grade_id",
     "is_untouched",
     "metadata",
     "outputs_in",
-    "overwritten",
+    "overwrite_cells",
     "parsed_json",
     "parsed_python",
+    "points_earned",
     "source_cell",
     "understood",
     "with_answers_cleared",

@@ -11,7 +11,7 @@ from grader.errors import Location, SpecError
 from grader.model.assignment import CourseConfig
 
 _NAMES = frozenset({"c", "get_config", "load_subconfig", "exec", "eval", "globals", "vars"})
-"""What a statement needs to change a setting; a statement without any of them is skipped."""
+"""Names by which a statement can change a setting; statements without them are skipped."""
 _HOW = "write the setting as one line with a plain value, such as `c.Execute.timeout = 60`"
 
 
@@ -20,12 +20,12 @@ _BROKEN = "correct it; nbgrader can't read it either"
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setting:
-    """The value of `c.SECTION.NAME`, and where it is written."""
+    """The value of `c.SECTION.NAME` and its location."""
 
     value: object
     where: Location
     literal: bool = True
-    """False where the value would have to be computed."""
+    """Whether the value is a literal."""
 
 
 Settings = Mapping[tuple[str, str], Setting]
@@ -34,7 +34,7 @@ Settings = Mapping[tuple[str, str], Setting]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Understood:
-    """What a course's settings mean for grading here."""
+    """The effect of a course's settings on grading."""
 
     config: CourseConfig = field(default_factory=CourseConfig)
     notes: tuple[str, ...] = ()
@@ -52,9 +52,7 @@ def parsed_python(text: str, file: str) -> Settings:
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         place = Location(file, getattr(error, "lineno", None), getattr(error, "offset", None))
         what = f"not Python: {getattr(error, 'msg', None) or error}"
-        raise SpecError(
-            what, where=place, fix="correct it; nbgrader can't read it either"
-        ) from None
+        raise SpecError(what, where=place, fix=_BROKEN) from None
     found: dict[tuple[str, str], Setting] = {}
     for statement in tree.body:
         found.update(_assigned(statement, file))
@@ -112,9 +110,7 @@ def parsed_json(text: str, file: str) -> Settings:
     except (ValueError, RecursionError) as error:
         place = Location(file, getattr(error, "lineno", None), getattr(error, "colno", None))
         what = f"not JSON: {getattr(error, 'msg', None) or error}"
-        raise SpecError(
-            what, where=place, fix="correct it; nbgrader can't read it either"
-        ) from None
+        raise SpecError(what, where=place, fix=_BROKEN) from None
     where = Location(file)
     if not isinstance(data, dict):
         raise SpecError("not an object of settings", where=where, fix='such as {"Execute": {}}')
@@ -182,9 +178,9 @@ _NOTED = {
 
 
 def understood(settings: Settings) -> Understood:
-    """What *settings* mean for grading; raises SpecError for what changes marks and can't be used.
+    """Returns the effect of *settings* on grading; settings that don't affect marks are ignored.
 
-    Settings that have nothing to do with marks are ignored, whatever they are.
+    Raises SpecError for a setting that changes marks and can't be applied.
     """
     notes = []
     for (section, name), setting in settings.items():
@@ -210,7 +206,7 @@ def _changes(section: str, name: str) -> bool:
 
 
 def _reason(section: str, name: str, setting: Setting) -> str | None:
-    """Why the setting is refused; None for one that is not."""
+    """Returns why the setting is refused; None if it is not."""
     if name == "enabled" and section in _STEPS:
         return None if setting.value is True else "this step always runs here"
     if (section, name) == ("IgnorePattern", "enabled") and setting.value is not True:

@@ -1,4 +1,4 @@
-"""The regions that nbgrader takes out of a cell: solutions, hidden tests and mark schemes."""
+"""The regions that nbgrader removes from a cell: solutions, hidden tests, and mark schemes."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ TEXT_STUB = _USUAL.text_stub
 def with_answers_cleared(
     cell: SourceCell, where: str = "", config: CourseConfig = _USUAL
 ) -> SourceCell:
-    """The cell as nbgrader's gradebook keeps it: what students see, and the hidden tests.
+    """Returns the cell as nbgrader's gradebook keeps it: without solutions, with hidden tests.
 
-    Raises SetupError for regions without an end, or where no answer is written.
+    Raises SetupError for a region without an end or outside of an answer cell.
     """
     stub = config.code_stub if cell.type == "code" else config.text_stub
     text, found = _without(cell.source, config.solution, stub, where)
@@ -32,7 +32,7 @@ def with_answers_cleared(
 
 
 def as_released(cell: SourceCell, where: str = "") -> SourceCell:
-    """The cell as students get it, of one from which solutions were cleared."""
+    """Returns a cell without solutions as students get it, without hidden tests."""
     text, _ = _without(cell.source, _USUAL.hidden, None, where)
     text, _ = _without(text, _USUAL.scheme, None, where)
     return replace(cell, source=text)
@@ -41,7 +41,7 @@ def as_released(cell: SourceCell, where: str = "") -> SourceCell:
 def _without(
     source: str, region: tuple[str, str], stub: str | None, where: str
 ) -> tuple[str, bool]:
-    """*source* with *stub* in the place of every region, and whether there was one."""
+    """Returns *source* with every region replaced by *stub*, and whether there was a region."""
     begin, end = region
     kept: list[str] = []
     inside = found = False

@@ -1,4 +1,4 @@
-"""What nbgrader writes about a cell: its fields, version 3 of them, and its checksum."""
+"""nbgrader's metadata of a cell, version 3, and its checksum."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ _ID = re.compile(r"[a-zA-Z0-9_\-]+")
 
 
 def grade_id(cell: Cell) -> str | None:
-    """The id by which nbgrader knows *cell*; None when it is just a cell. Never trusts it."""
+    """Returns the nbgrader id of *cell*; None if it has none."""
     about = cell.metadata.get("nbgrader")
     name = about.get("grade_id") if isinstance(about, Mapping) else None
     return name if isinstance(name, str) and name else None
 
 
 def source_cell(cell: Cell, where: str) -> SourceCell | None:
-    """What the instructor says of *cell*; None for a cell that nbgrader has nothing to do with.
+    """Returns *cell* with its nbgrader metadata; None if nbgrader does not manage it.
 
-    Raises SetupError for what nbgrader itself would not take.
+    Raises SetupError for metadata that nbgrader rejects.
     """
     about = cell.metadata.get("nbgrader")
     if not isinstance(about, Mapping):
@@ -99,7 +99,7 @@ def checksum(cell: SourceCell) -> str:
 
 
 def metadata(cell: SourceCell, *, released: bool) -> dict[str, object]:
-    """The metadata of a notebook's cell; a *released* one has what tells that it was changed."""
+    """Returns the metadata of a cell; a *released* one has a checksum that shows changes."""
     about: dict[str, object] = {
         "schema_version": VERSION,
         "grade": cell.grade,

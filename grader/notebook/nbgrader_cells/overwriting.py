@@ -1,4 +1,4 @@
-"""A submission with the instructor's cells in the place of those that may not be changed."""
+"""Replaces the locked cells of a submission with the instructor's."""
 
 from __future__ import annotations
 
@@ -14,18 +14,18 @@ from grader.notebook.nbgrader_cells.metadata import checksum, grade_id
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Overwritten:
-    """What is executed in the place of a submission."""
+    """The cells to execute for a submission."""
 
     cells: tuple[Cell, ...]
     at: dict[str, int]
-    """Where each cell stands that the assignment knows, by its id."""
+    """The index of each cell of the assignment, by its id."""
 
 
-def overwritten(cells: Sequence[Cell], source: SourceNotebook) -> Overwritten:
-    """The student's *cells* as nbgrader would execute them.
+def overwrite_cells(cells: Sequence[Cell], source: SourceNotebook) -> Overwritten:
+    """Returns the student's *cells* as nbgrader would execute them.
 
-    Of cells with the same id the last counts, as it does there; the others become cells like any
-    other. What a cell is worth and whether it is locked is never taken from the submission.
+    If several cells have the same id, the last one counts, as in nbgrader. Points and locks are
+    never taken from the submission.
     """
     known = {cell.grade_id: cell for cell in source.cells}
     at: dict[str, int] = {}
@@ -42,5 +42,5 @@ def overwritten(cells: Sequence[Cell], source: SourceNotebook) -> Overwritten:
 
 
 def is_untouched(source: SourceCell, written: str) -> bool:
-    """Whether a student wrote nothing: the checksum is that of the cell as it was handed out."""
+    """Returns whether the student left the cell unchanged, by its checksum."""
     return checksum(replace(source, source=written)) == checksum(source)

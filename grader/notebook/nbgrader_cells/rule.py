@@ -1,4 +1,4 @@
-"""What a test cell's outputs earn, by the rule of nbgrader 0.9."""
+"""The points for the outputs of a test cell, by the rule of nbgrader 0.9."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from grader.model.evidence import Raw
 
 ERROR, STDERR, RESULT = "error", "stderr", "result"
 OUTPUTS, WRITTEN = "outputs", "written"
-"""Tags of what evidence says of a cell: what a test cell put out, and what a student wrote."""
+"""Tags in evidence: the outputs of a test cell, and the text that a student wrote."""
 
 
 class UndecidedError(Exception):
-    """nbgrader itself would stop here; says why."""
+    """nbgrader would stop with an error here; the message says why."""
 
 
-def earned(outputs: Sequence[Sequence[str]], points: float) -> float:
-    """The points of a cell worth *points*, by what it put out in this order.
+def points_earned(outputs: Sequence[Sequence[str]], points: float) -> float:
+    """Returns the points of a cell worth *points* for its outputs, in order.
 
-    The first error, text on stderr, or result decides. A result that is a number from 0 on earns
-    as much; anything else, and nothing at all, earns everything. Raises UndecidedError.
+    The first error, text on stderr, or result decides. A result that is a number of at least 0 is
+    the points earned; any other result, and no result, earns all points. Raises UndecidedError.
     """
     for kind, *rest in outputs:
         if kind in (ERROR, STDERR):
@@ -44,7 +44,7 @@ def _partial(text: str, points: float) -> float:
 
 
 def outputs_in(raw: Raw) -> list[list[str]]:
-    """What evidence says that a test cell put out."""
+    """Returns the outputs of a test cell as recorded in evidence."""
     listed = raw.get("v")
     entries = listed if isinstance(listed, list) else []
     return [[str(part) for part in e] for e in entries if isinstance(e, list | tuple) and e]

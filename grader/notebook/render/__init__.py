@@ -11,9 +11,18 @@ from grader import units
 from grader.errors import SpecError
 from grader.expressions import evaluate
 from grader.kinds import kinds
+from grader.kinds.answers import literal
+from grader.kinds.texts import fill
 from grader.model import SAMPLE, Key, Paper, Question, Variant
 from grader.notebook import Cell
-from grader.notebook.render.closing import check_of, literal, whose
+from grader.notebook.render.answer_cells import (
+    choices_text,
+    code_cell,
+    examples_cell,
+    placeholder,
+    tool_cells,
+)
+from grader.notebook.render.closing import check_of, owner_texts, wrap_literal
 from grader.notebook.render.heading import how_to_answer
 from grader.words import points
 
@@ -60,15 +69,15 @@ def metadata(paper: Paper) -> dict[str, object]:
 
 def _sheet(name: str, key: Key) -> dict[str, object]:
     kind = kinds.find(key.part.kind)
-    return {"name": name, "kind": key.part.kind, "how": kind.how(key), **kind.sheet(key)}
+    return {"name": name, "kind": key.part.kind, "how": kind.instructions(key), **kind.sheet(key)}
 
 
 def solution(paper: Paper) -> dict[str, str]:
     """Every answer's variable to the right answer as a Python expression. **Secret.**"""
-    return {name: kinds.find(key.part.kind).literal(key) for name, key in paper.named_keys()}
+    return {name: literal(kinds.find(key.part.kind), key) for name, key in paper.named_keys()}
 
 
-def given(variant: Variant) -> list[tuple[str, str]]:
+def given_values(variant: Variant) -> list[tuple[str, str]]:
     """The table of given values: label and value as text."""
     rows: list[tuple[str, str]] = []
     for name, parameter in variant.problem.parameters.items():
@@ -77,12 +86,14 @@ def given(variant: Variant) -> list[tuple[str, str]]:
         if parameter.rows:
             for column in parameter.rows[0]:
                 label = parameter.labels.get(column, column.replace("_", " "))
-                rows.append((label, units.show(variant.parameters[column])))
+                rows.append((label, units.show(variant.draw.parameters[column])))
         else:
             label = parameter.label or name.replace("_", " ")
-            rows.append((label, units.show(variant.parameters[name])))
+            rows.append((label, units.show(variant.draw.parameters[name])))
     for label, expression in variant.problem.given.items():
-        rows.append((label, units.show(evaluate(expression, variant.scope, variant.draw.facts))))
+        rows.append(
+            (label, units.show(evaluate(expression, variant.draw.scope, variant.draw.facts)))
+        )
     return rows
 
 
@@ -92,8 +103,8 @@ def _cells(
     yield Cell(type="markdown", id="title", source=_title(paper, templates))
     for question in paper.questions:
         yield from _question(question, templates, answers)
-    yield Cell(type="markdown", id="closing", source=_again(templates["closing.md"]))
-    about = (paper.exam.id, paper.release, *whose(paper.student))
+    yield Cell(type="markdown", id="closing", source=_fill_shared(templates["closing.md"]))
+    about = (paper.exam.id, paper.release, *owner_texts(paper.student))
     code = _fill(templates["closing.py"], **check_of(dict(paper.named_keys()), about))
     yield Cell(type="code", id="closing-check", source=code, metadata=_FOLDED)
 
@@ -129,52 +140,52 @@ def _question(
             number=number,
             title=problem.title,
             points=points(sum(question.points.values())),
-            prompt=dice.fill(problem.prompt, dice.scope).strip(),
-            given=given(variant),
-            assumptions=[dice.fill(a, dice.scope).strip() for a in problem.assumptions],
+            prompt=fill(problem.prompt, dice),
+            given=given_values(variant),
+            assumptions=[fill(a, dice) for a in problem.assumptions],
         ),
     )
-    yield from _around(question)
+    yield from _tool_cells(question)
     for index, (part_id, key) in enumerate(question.keys.items()):
         kind, name = kinds.find(key.part.kind), question.name(part_id)
         letter = letter_of(index)
         yield Cell(
             type="markdown",
             id=f"ask-{name}"[:64].replace("_", "-"),
-            source=_again(
+            source=_fill_shared(
                 templates["ask.md"],
                 number=number,
                 letter=letter,
                 points=points(question.points[part_id]),
-                ask=dice.fill(key.part.ask, dice.scope).strip(),
-                options=kind.options(key).strip(),
+                ask=fill(key.part.ask, dice),
+                options=choices_text(key),
             ),
         )
         yield Cell(
             type="code",
             id=name[:64].replace("_", "-"),
             metadata=_GOES_ON,
-            source=_again(
+            source=_fill_shared(
                 templates["answer.py"],
                 number=number,
                 letter=letter,
-                how=kind.how(key),
+                how=kind.instructions(key),
                 name=name,
-                value=answers.get(name) or kind.placeholder(key),
-                definition=kind.definition(name, key, answers.get(name)),
+                value=answers.get(name) or placeholder(key),
+                definition=code_cell(name, key, answers.get(name)),
             ),
         )
-        shown = kind.try_out(name, key)
+        shown = examples_cell(name, key)
         if shown:
             cell = f"try-{name}"[:64].replace("_", "-")
             yield Cell(type="code", id=cell, source=shown, metadata=_GOES_ON)
 
 
-def _around(question: Question) -> Iterator[Cell]:
+def _tool_cells(question: Question) -> Iterator[Cell]:
     """Cells with the definitions that answers of *question* may use."""
     around: dict[str, str] = {}
     for key in question.keys.values():
-        around.update(kinds.find(key.part.kind).around(key))
+        around.update(tool_cells(key))
     for name, source in around.items():
         cell = f"q{question.number}-{name}"[:64].replace("_", "-")
         yield Cell(type="code", id=cell, source=source.strip("\n"), metadata=_GOES_ON)
@@ -206,17 +217,17 @@ def _fill(template: Template, **names: object) -> str:
         raise SpecError(
             f"a template of the notebook can't be filled in: {error}",
             where=template.filename,
-            fix="a bank's templates/ folder overrides ours; compare it with ours",
+            fix="the templates/ folder of a bank overrides the built-in one; compare the two",
         ) from None
 
 
-def _again(template: Template, **names: str | int) -> str:
+def _fill_shared(template: Template, **names: str | int) -> str:
     """Fills in a template, with a cache for cells that most notebooks have in common."""
-    return _cached(template, tuple(names.items()))
+    return _fill_cached(template, tuple(names.items()))
 
 
 @lru_cache(maxsize=2048)
-def _cached(template: Template, names: tuple[tuple[str, str | int], ...]) -> str:
+def _fill_cached(template: Template, names: tuple[tuple[str, str | int], ...]) -> str:
     return _fill(template, **dict(names))
 
 
@@ -235,7 +246,7 @@ def _templates(folders: tuple[Path, ...]) -> Mapping[str, Template]:
         raise SpecError(
             f"a template of the notebook can't be used: {error}",
             where=", ".join(str(f) for f in folders),
-            fix="a bank's templates/ folder overrides ours; compare it with ours",
+            fix="the templates/ folder of a bank overrides the built-in one; compare the two",
         ) from None
 
 
@@ -250,5 +261,5 @@ def _environment(folders: tuple[Path, ...]) -> Environment:
         autoescape=False,  # noqa: S701 - what comes out is Markdown and Python, never HTML
     )
     environment.filters["plain"] = units.number
-    environment.filters["literal"] = literal
+    environment.filters["literal"] = wrap_literal
     return environment

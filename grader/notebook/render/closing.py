@@ -1,4 +1,4 @@
-"""The check in a notebook's last cell: what it must know to read answers as grading does."""
+"""The check in a notebook's last cell: the data that it needs to read answers as grading does."""
 
 from __future__ import annotations
 
@@ -9,8 +9,15 @@ from textwrap import indent, shorten, wrap
 
 from grader import units
 from grader.kinds import explanation, kinds, lettered, matching, multi_choice, scalars, short_text
+from grader.kinds.explanation import ExplanationKey
+from grader.kinds.grids import fold_label
+from grader.kinds.matching import MatchingKey
+from grader.kinds.numbers import NumericKey
+from grader.kinds.short_text import ShortTextKey
+from grader.kinds.table import TableKey
 from grader.kinds.true_false import WORDS
 from grader.model import SAMPLE, Key, Student
+from grader.notebook.render.answer_cells import modules_needed
 from grader.units import notation, parse, table
 
 _READERS = {
@@ -28,26 +35,26 @@ _READERS = {
     "code": "code",
     "measurement": "code",
 }
-"""The function of the check that reads answers of a kind; it says of others that it can't."""
+"""The function of the check that reads answers of a kind; it reports that it can't read others."""
 _WIDE = 72
-"""Characters of what is asked, in the notebook's own check."""
+"""Maximum number of characters of the instructions in a line of the check."""
 _LINE = 76
-"""Characters of a literal in one line of it."""
+"""Maximum number of characters of a literal on one line."""
 
 
 def check_of(keys: Mapping[str, Key], about: Sequence[str]) -> dict[str, object]:
-    """What fills in the template of the check for the answers of these names; nothing secret.
+    """Returns the values for the template of the check; nothing secret.
 
-    *about* says which exam and release it is, and whose.
+    *keys* are by the names of their answers; *about* identifies the exam, release, and student.
     """
-    forms = {name: kinds.find(key.part.kind).form(key) for name, key in keys.items()}
+    forms = {name: _form(key) for name, key in keys.items()}
     asked = {key.part.kind for key in keys.values()}
     return {
         "about": repr(tuple(about)),
         "lines": [_line(name, key) for name, key in keys.items()],
         "forms": [(name, form) for name, form in forms.items() if form is not None],
         "readers": {kind: reader for kind, reader in _READERS.items() if kind in asked},
-        "units": _units(frozenset(unit for key in keys.values() for unit in _asked(key))),
+        "units": _units(frozenset(unit for key in keys.values() for unit in _units_asked(key))),
         "notation": notation,
         "lettered": lettered,
         "nothing": multi_choice.NONE,
@@ -64,19 +71,42 @@ def check_of(keys: Mapping[str, Key], about: Sequence[str]) -> dict[str, object]
 
 
 def _line(name: str, key: Key) -> str:
-    """A line of what the check knows of an answer, as Python: its name, its form, what is asked."""
+    """Returns an answer's name, form, and instructions as a line of Python source."""
     kind = kinds.find(key.part.kind)
-    # What earns how much stands in the answer's own cell, behind a semicolon.
-    asked = kind.how(key).split(";")[0]
+    # The rule for partial credit follows a semicolon and is shown only in the answer's cell.
+    asked = kind.instructions(key).split(";")[0]
     if len(asked) > _WIDE:
         asked = shorten(asked, _WIDE, placeholder=" …")
-    return repr((name, f"{key.part.kind} {kind.brief(key)}".strip(), asked))
+    return repr((name, f"{key.part.kind} {brief(key)}".strip(), asked))
 
 
-def literal(value: object, spaces: int = 4) -> str:
-    """*value* as Python; one that is long in lines of its own, behind that many spaces.
+def brief(key: Key) -> str:
+    """Returns the unit, the range of letters, or the size of an answer, for the check."""
+    match key:
+        case NumericKey():
+            return key.unit
+        case TableKey():
+            return f"{len(key.rows)} x {len(key.titles)}"
+        case MatchingKey():
+            return f"{len(key.items)} of {lettered.ends(key.choices)}"
+        case ShortTextKey() | ExplanationKey():
+            return "text"
+    choices = getattr(key, "choices", ())
+    return lettered.ends(choices) if choices else ""
 
-    >>> literal("a b", 8), literal(("x", 1))
+
+def _form(key: Key) -> object:
+    """Returns what else the check must know to read an answer, as plain data; None for nothing."""
+    if isinstance(key, TableKey):
+        return {"rows": [*map(fold_label, key.rows)], "columns": [*key.units]}
+    texts = [lettered.fold(choice.text) for choice in getattr(key, "choices", ())]
+    return texts or list(modules_needed(key)) or None
+
+
+def wrap_literal(value: object, spaces: int = 4) -> str:
+    """Returns *value* as Python source; a long one on several lines, indented by *spaces*.
+
+    >>> wrap_literal("a b", 8), wrap_literal(("x", 1))
     ("'a b'", "('x', 1)")
     """
     written = repr(value)
@@ -93,7 +123,7 @@ def literal(value: object, spaces: int = 4) -> str:
 
 @lru_cache(maxsize=256)
 def _units(asked: frozenset[str]) -> tuple[tuple[tuple[int, ...], str], ...]:
-    """The names of all units of which one of *asked* can be made, by their dimension."""
+    """Returns the names of all units that a unit in *asked* may be composed of, by dimension."""
     dimensions = [units.unit(unit).dimension for unit in asked]
     used = {at for dimension in dimensions for at, power in enumerate(dimension) if power}
     known: dict[tuple[int, ...], list[str]] = {}
@@ -103,8 +133,8 @@ def _units(asked: frozenset[str]) -> tuple[tuple[tuple[int, ...], str], ...]:
     return tuple((dimension, " ".join(names)) for dimension, names in known.items())
 
 
-def _asked(key: Key) -> Iterator[str]:
-    """The units that numbers of an answer are asked in."""
+def _units_asked(key: Key) -> Iterator[str]:
+    """Yields the units of the numbers in an answer."""
     sheet = kinds.find(key.part.kind).sheet(key) if key.part.kind in _READERS else {}
     columns = sheet.get("columns", ())
     if isinstance(sheet.get("unit"), str):
@@ -113,10 +143,10 @@ def _asked(key: Key) -> Iterator[str]:
         yield from (str(unit) for _, unit in columns)
 
 
-def whose(student: Student) -> tuple[str, ...]:
-    """Whose notebook it is, as it is printed; of a version also its name alone, to be read again.
+def owner_texts(student: Student) -> tuple[str, ...]:
+    """Returns the student or version as printed and, for a version, its name for reading it back.
 
-    >>> whose(Student(id="ada", version="B"))
+    >>> owner_texts(Student(id="ada", version="B"))
     ('version B', 'B')
     """
     if student.version == SAMPLE:

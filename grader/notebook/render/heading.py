@@ -1,4 +1,4 @@
-"""What the first cell of a notebook says about how to answer, as far as this paper needs it."""
+"""The instructions in the first cell of a notebook, as far as this paper needs them."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from collections.abc import Iterator, Mapping
 from dataclasses import replace
 
 from grader import units
-from grader.kinds import share
 from grader.kinds.code import Code
 from grader.kinds.integer import Integer
 from grader.kinds.numbers import NumberPart
@@ -17,9 +16,10 @@ from grader.model import Part, Tolerance
 
 
 def how_to_answer(parts: Mapping[str, Part]) -> dict[str, object]:
-    """What the template needs: an answer's name for the example, and which advice applies.
+    """Returns the values for the template: an answer's name for the example, and which advice
+    applies.
 
-    *parts* are those that the paper asks, by the name of their answer.
+    *parts* are the parts of the paper by the names of their answers.
     """
     values = [name for name, part in parts.items() if not isinstance(part, Code)]
     computed = [name for name, part in parts.items() if isinstance(part, Numeric)]
@@ -33,7 +33,7 @@ def how_to_answer(parts: Mapping[str, Part]) -> dict[str, object]:
 
 
 def _tolerance(parts: list[Part]) -> str:
-    """How near a number must come, if that can be said in one sentence of all; otherwise empty."""
+    """Returns the tolerance in one sentence; empty if it differs between the parts."""
     whole = {part.tolerance for part in parts if isinstance(part, Integer)}
     rules = {_relative(rule) for part in parts for rule in _rules(part)}
     if len(rules) != 1 or None in rules or whole - {EXACT}:
@@ -50,7 +50,7 @@ def _rules(part: Part) -> Iterator[Tolerance]:
 
 
 def _relative(rule: Tolerance) -> float | None:
-    """The share of the key that *rule* allows; None when it goes by anything else."""
+    """Returns the relative tolerance of *rule*; None if it has any other rule."""
     if rule.relative is None or replace(rule, because=None) != Tolerance(relative=rule.relative):
         return None
-    return share(rule.relative)
+    return rule.relative

@@ -54,7 +54,7 @@ def execute(
         cells = notebook.read(data).cells
     except SubmissionError as error:
         return _unreadable(job, error.what)
-    handed_in = None if job.source is None else nbgrader_cells.overwritten(cells, job.source)
+    handed_in = None if job.source is None else nbgrader_cells.overwrite_cells(cells, job.source)
     cells = cells if handed_in is None else handed_in.cells
     job = replace(job, limits=_with_room(job))
     chosen = choose(job.sandbox)

@@ -12,6 +12,7 @@ from itertools import pairwise
 
 from grader.draw import paper
 from grader.kinds import kinds
+from grader.kinds.answers import literal as literal_of
 from grader.model import Key, Paper, Question, Release
 from grader.security.leaks.numbers import RoundedNumbers, digits_of, numerals, runs, sequence
 from grader.security.leaks.pairs import NamedKey, pairs
@@ -132,7 +133,7 @@ class _Collector:
         self._add_bytes(variant.seed, ("seed", f"of {variant.problem.id} for {student}"))
         for part, key in question.keys.items():
             name, kind = question.name(part), kinds.find(key.part.kind)
-            same = (name, kind.literal(key))
+            same = (name, literal_of(kind, key))
             self._same.setdefault(same, (key, question.points[part], set()))[2].add(student)
             self._numbers += [(number, name, student) for number in _numbers(kind.answer(key))]
             if kind.needs_solution and key.draw.solution:

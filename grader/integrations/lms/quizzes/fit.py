@@ -138,7 +138,7 @@ def _without(
             f"{pool.number} have different points: {worth_of(left)}",
             fix="pass --even-points to scale them, or take problems out of the pool",
         )
-    return left.evened(), [*notes, evened_note(left)]
+    return left.with_equal_points(), [*notes, evened_note(left)]
 
 
 def worth_of(pool: Pool) -> str:
@@ -147,7 +147,7 @@ def worth_of(pool: Pool) -> str:
 
 
 def evened_note(pool: Pool) -> str:
-    """A note about what `Pool.evened` changes in *pool*."""
+    """A note about what `Pool.with_equal_points` changes in *pool*."""
     most = points(max(pool.worth.values()))
     return f"number {pool.number}: each problem is worth {most} points; before: {worth_of(pool)}"
 

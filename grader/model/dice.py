@@ -30,23 +30,19 @@ def below(seed: bytes, label: str | bytes, n: int) -> int:
     """
     if isinstance(label, str):
         label = label.encode()
-    limit = even(n)
+    # Below the largest multiple of n up to 2^64, every remainder is equally likely.
+    limit = _RANGE - _RANGE % n
     counter = 0
     while True:
-        value = hashed(b"%s|%d|%s" % (seed, counter, label))
+        value = hash_to_int(b"%s|%d|%s" % (seed, counter, label))
         if value < limit:
             return value % n
         counter += 1
 
 
-def hashed(data: bytes) -> int:
+def hash_to_int(data: bytes) -> int:
     """A number below 2^64 that depends only on *data*."""
     return int.from_bytes(hashlib.sha256(data).digest()[:8], "big")
-
-
-def even(n: int) -> int:
-    """The largest multiple of *n* up to 2^64: below it, every remainder is equally likely."""
-    return _RANGE - _RANGE % n
 
 
 def order(seed: bytes, label: str, n: int) -> tuple[int, ...]:
@@ -54,9 +50,6 @@ def order(seed: bytes, label: str, n: int) -> tuple[int, ...]:
     items = list(range(n))
     start = b"%s/" % label.encode()
     for last in range(n - 1, 0, -1):
-        place = start + b"%d" % last
-        # The same as `below`, whose first try nearly always is the last.
-        value = hashed(seed + b"|0|" + place)
-        other = value % (last + 1) if value < even(last + 1) else below(seed, place, last + 1)
+        other = below(seed, start + b"%d" % last, last + 1)
         items[last], items[other] = items[other], items[last]
     return tuple(items)
