@@ -36,7 +36,7 @@ RESULTS = {
 }
 SPIES = {
     "shape": "np.zeros((n, 2 * n))",
-    "dimensions": "np.zeros([1] * (n % 30))",
+    "dimensions": "np.zeros([1] * (n % 30 + 1))",
     "empty": "np.zeros((0, n))",
     "length": "list(range(n))",
     "dtype": "np.arange(100).astype(['int8', 'int16', 'int32', 'uint8', 'uint64'][n % 5])",
