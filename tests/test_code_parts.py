@@ -544,7 +544,8 @@ def replay():
 @on_linux
 def test_an_earlier_answer_does_not_stand_for_a_later_one() -> None:
     body = {"f": "replay()\nreturn x * by"}
-    assert verdicts(body, KEY, before=REPLAY)["f"].share == 0
+    # The reply that is repeated may be right for the cases that come first.
+    assert verdicts(body, KEY, before=REPLAY)["f"].cells["random cases"] == "incorrect"
 
 
 # -- what gets out

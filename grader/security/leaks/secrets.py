@@ -130,7 +130,7 @@ class _Collector:
     def add_question(self, student: str, question: Question) -> None:
         """Adds the keys, the seed and the hidden cases of one student's question."""
         variant = question.variant
-        self._add_bytes(variant.seed, ("seed", f"of {variant.problem.id} for {student}"))
+        self._add_bytes(variant.draw.seed, ("seed", f"of {variant.problem.id} for {student}"))
         for part, key in question.keys.items():
             name, kind = question.name(part), kinds.find(key.part.kind)
             same = (name, literal_of(kind, key))
