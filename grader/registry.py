@@ -15,11 +15,23 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 BUILT_IN = {
+    "grader.exporters": {
+        "csv": "grader.integrations.csv_totals:Csv",
+        "github": "grader.integrations.github.results:GitHub",
+        "classroom50": "grader.integrations.github.classroom50:Classroom50",
+        "gradescope": "grader.integrations.gradescope.results:Gradescope",
+        "canvas": "grader.integrations.lms.gradebooks.canvas:Canvas",
+        "worksheet": "grader.integrations.lms.gradebooks.worksheet:Worksheet",
+        "moodle": "grader.integrations.lms.quizzes.moodle:Moodle",
+        "qti": "grader.integrations.lms.quizzes.qti:Qti",
+        "nbgrader": "grader.integrations.nbgrader.making:Nbgrader",
+        "actions": "grader.integrations.github.actions:Actions",
+    },
     "grader.sources": {"nbgrader": "grader.integrations.nbgrader.shown:graded_assignment"},
 }
-"""Implementations in this package that lower rooms must not import, by entry-point group.
+"""Implementations in this package by entry-point group, loaded on first use.
 
-They are loaded on first use, like the entry points of other packages.
+Lower rooms reach them by name, as they reach those of other packages.
 """
 
 

@@ -11,11 +11,11 @@ import pytest
 
 from grader import notebook
 from grader.collect import Collected, collect
-from grader.collect.assignment import collect_assignment
 from grader.collect.names import Notice
 from grader.collect.notices import EACH, MOST, Notices
 from grader.collect.roster import Roster
 from grader.errors import SubmissionError
+from grader.integrations.nbgrader.collecting import collect_assignment
 from grader.model import Student
 from grader.notebook import Notebook
 from grader.notebook.self_description import About, read_description, read_owner

@@ -262,13 +262,13 @@ def test_the_reusable_workflow_installs_what_is_pinned_alone(
 
 
 def test_an_earlier_class_that_named_a_package_is_still_read(tmp_path: Path) -> None:
-    from grader.integrations.github.options import before
+    from grader.integrations.github.options import load_previous
 
     options = {"install": "systems-grader==0.1.0", "owner": "org"}
     data = {"schema": "systems-grader/classroom/v1", "options": options, "template_notebooks": []}
     (tmp_path / "classroom.json").write_text(json.dumps(data))
-    assert before(tmp_path).wishes.owner == "org"
-    assert before(tmp_path).wishes.grader_source == ""
+    assert load_previous(tmp_path).wishes.owner == "org"
+    assert load_previous(tmp_path).wishes.grader_source == ""
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="paths of files as addresses")

@@ -12,17 +12,17 @@ from pathlib import Path
 import pytest
 
 from grader.collect import BEST, collect
-from grader.collect.assignment import collect_assignment
 from grader.errors import SubmissionError
 from grader.gradebook.bounds import limit_size
 from grader.gradebook.evidence import evidence_from_json, evidence_to_json
 from grader.grading.score import has_fault, score
 from grader.integrations.gradescope import notebooks
 from grader.integrations.nbgrader import marks
+from grader.integrations.nbgrader.assignment import SourceCell
+from grader.integrations.nbgrader.collecting import collect_assignment
 from grader.kinds import BeyondLimit, Unreadable, kinds, short_text
 from grader.kinds.hidden.source import FAILED_BEFORE
 from grader.model import Answer, Judgement, Mark, Student, Submission, Verdict
-from grader.model.assignment import SourceCell
 from grader.model.evidence import CUT_SHORT
 from grader.notebook import Notebook
 from grader.runtime.execute import trials
@@ -273,7 +273,7 @@ def test_a_written_answer_is_shown_as_cut() -> None:
             grade_id="essay", type="markdown", source="", points=3.0,
             grade=True, solution=True, locked=False, task=False,
         )  # fmt: skip
-        return str(marks._written(cell, {"t": "written", "v": text}).answer)
+        return str(marks._judge_written(cell, {"t": "written", "v": text}).answer)
 
     assert said("x" * marks._SHOWN) == "x" * marks._SHOWN
     assert said("x" * (marks._SHOWN + 1)).endswith("see the notebook for the rest)")

@@ -102,7 +102,7 @@ def test_paths_in_a_report_do_not_name_the_home(
     monkeypatch.setenv("HOME", "/home/ada-lovelace")
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     monkeypatch.setattr("tempfile.tempdir", None)
-    crash.crashed(ValueError("/home/ada-lovelace/exam"), ["list"])
+    crash.report_crash(ValueError("/home/ada-lovelace/exam"), ["list"])
     assert "unexpected ValueError" in capsys.readouterr().err
     (report,) = reports(tmp_path)
     assert "ada-lovelace" not in report

@@ -17,7 +17,7 @@ from grader.integrations.github.actions import annotations_of, summary_of
 from grader.integrations.github.classroom50 import Identity, classroom50
 from grader.integrations.github.results import github, runners
 from grader.integrations.gradescope.results import Tiers, notes, results_json
-from grader.integrations.lms.gradebooks import canvas
+from grader.integrations.lms.gradebooks.canvas import canvas
 from grader.model import Release
 from grader.release.file import load_release
 from grader.release.rendering import Notebooks

@@ -388,6 +388,16 @@ class TestPytest:
         assert f"1 passed, {len(NAMES)} skipped" in done.stdout
         assert "to run these checks, use `python -m pip install -r requirements.txt`" in done.stdout
 
+    def test_a_grader_that_can_not_check_is_a_failure(self, solved: Path) -> None:
+        other = solved.parent / "grader"
+        other.mkdir()
+        (other / "__init__.py").touch()
+        (other / "__main__.py").write_text("raise SystemExit('no such option: --json')\n")
+        done = self.run(solved.parent, "-q")
+        assert done.returncode == 1
+        assert "`grader check` gave no result: no such option: --json" in done.stdout
+        assert "skipped" not in done.stdout
+
     @pytest.mark.thorough
     def test_collecting_runs_nothing_and_finds_the_parts_without_metadata(
         self, solved: Path

@@ -16,7 +16,7 @@ from grader.integrations.exporting import class_results
 from grader.integrations.github.classroom50 import Identity, classroom50, outputs
 from grader.integrations.github.results import github, runners
 from grader.integrations.gradescope.results import results_json
-from grader.integrations.lms.gradebooks import canvas
+from grader.integrations.lms.gradebooks.canvas import canvas
 from grader.model.exported import ClassResults
 from grader.model.result import Standing
 from tests.builders import a_bank, a_roster
@@ -127,13 +127,13 @@ def test_no_platform_gets_a_zero(exported: ClassResults) -> None:
     assert "score" not in document
     assert all("score" not in test for test in document["tests"])
     assert refusal[:40] in document["output"]
-    assert runners(bo, partial=True) == ()
-    assert any(refusal in note for note in github(bo, partial=True).notes)
+    assert runners(bo, leave_out=True) == ()
+    assert any(refusal in note for note in github(bo, leave_out=True).notes)
     whose = Identity(
         classroom="c", assignment="a", assignment_type="individual", owner="bo",
         submission="submit/1", commit="u", release="u", review="u",
     )  # fmt: skip
-    made = classroom50(bo, whose, partial=True, submitted_at="2026-01-01T00:00:00Z")
+    made = classroom50(bo, whose, leave_out=True, submitted_at="2026-01-01T00:00:00Z")
     assert json.loads(made.files["result.json"])["max-score"] == 0
     assert refusal[:20] in made.files["release-body.md"].decode()
-    assert outputs(bo, partial=True)["status"] == "failure"
+    assert outputs(bo, leave_out=True)["status"] == "failure"

@@ -1,4 +1,4 @@
-"""The command `grader`. Each subcommand has its own module, which is loaded when it is used."""
+"""The command `grader`. The module of a subcommand is loaded when it is used."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import TextIO
 import click
 
 from grader import __version__
-from grader.cli.crash import crashed, say, watch_threads
+from grader.cli.crash import report_crash, say, watch_threads
 from grader.cli.lazy import LazyGroup
 from grader.cli.options import examples, one_screen
 from grader.errors import GraderError, SpecErrors
@@ -41,6 +41,13 @@ _COMMANDS = {
     "demo": "Run a complete exam with made-up submissions.",
 }
 
+_MODULES = {
+    **{name: f"{name}_command" for name in _COMMANDS},
+    **dict.fromkeys(("list", "show", "coverage", "new", "schema"), "bank_commands"),
+    **dict.fromkeys(("render", "key", "solve"), "release_commands"),
+    **dict.fromkeys(("mark", "enter", "audit"), "results_commands"),
+}
+
 _GROUPS = {
     "Bank": ("list", "show", "verify", "coverage", "new", "schema"),
     "Exam": ("render", "key", "solve", "check"),
@@ -53,7 +60,8 @@ _GROUPS = {
 @click.group(
     cls=LazyGroup,
     sentences=_COMMANDS,
-    module="grader.cli.{}_command",
+    package="grader.cli",
+    modules=_MODULES,
     noun="command",
     groups=_GROUPS,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -88,9 +96,9 @@ def main(arguments: list[str] | None = None) -> None:
         say(_screen(error))
         sys.exit(2)
     except OSError as error:
-        sys.exit(_failed(error, given))
+        sys.exit(_report_os_error(error, given))
     except Exception as error:  # noqa: BLE001 - nothing ends in a traceback
-        crashed(error, given)
+        report_crash(error, given)
         sys.exit(2)
 
 
@@ -110,7 +118,7 @@ def _run(arguments: list[str] | None) -> int:
     return code if isinstance(code, int) else 0
 
 
-def _failed(error: OSError, given: list[str]) -> int:
+def _report_os_error(error: OSError, given: list[str]) -> int:
     """Reports *error* and returns the exit status."""
     if _is_gone(sys.stdout):
         # A reader such as `| head` has closed the pipe; Python would fail to flush the rest.
@@ -118,7 +126,7 @@ def _failed(error: OSError, given: list[str]) -> int:
         if isinstance(error, BrokenPipeError):
             return 0
     if error.errno is None or isinstance(error, BrokenPipeError):
-        crashed(error, given)
+        report_crash(error, given)
         return 2
     if error.errno in (errno.ENOSPC, errno.EDQUOT) and error.filename is None:
         with contextlib.suppress(OSError, ValueError):  # flushing the rest would fail again

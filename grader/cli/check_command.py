@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from grader.cli.options import examples, json_option, print_json
+from grader.cli.options import cell_seconds_option, examples, json_option, print_json
 
 if TYPE_CHECKING:
     from grader.check.run import Checked
@@ -22,14 +22,7 @@ if TYPE_CHECKING:
     ),
 )
 @click.argument("notebook", metavar="NB", type=click.Path(path_type=Path))
-@click.option(
-    "--cell-seconds",
-    type=click.FloatRange(min=0.1),
-    default=60,
-    show_default=True,
-    metavar="SECONDS",
-    help="Time limit per cell, in seconds.",
-)
+@cell_seconds_option
 @click.option(
     "--receipt",
     type=click.Path(path_type=Path),
@@ -152,11 +145,11 @@ def _on_github(checked: Checked, notebook: Path) -> None:
     import secrets
 
     from grader.cli.check_screen import report
-    from grader.cli.check_steps import found_in, step_summary
-    from grader.integrations.github.actions import annotation_lines, guarded
+    from grader.cli.check_steps import annotations_of_check, step_summary
+    from grader.integrations.github.actions import annotation_lines, stop_commands
 
-    click.echo(guarded(report(checked), secrets.token_hex(16)), nl=False, color=False)
-    click.echo(annotation_lines(found_in(checked, notebook)), nl=False)
+    click.echo(stop_commands(report(checked), secrets.token_hex(16)), nl=False, color=False)
+    click.echo(annotation_lines(annotations_of_check(checked, notebook)), nl=False)
     summary = os.environ.get("GITHUB_STEP_SUMMARY")
     if summary:
         with Path(summary).open("a", encoding="utf-8") as file:

@@ -40,9 +40,9 @@ def report(checked: Checked) -> str:
 
 def _stop(one: Stopped) -> Iterator[str]:
     """The cell and line that stopped, the reason, and the source of that line."""
-    yield from _wrapped(one.said, "  ")
+    yield from _wrap(one.said, "  ")
     if one.source:
-        yield from _wrapped(f"`{one.source}`", "    ")
+        yield from _wrap(f"`{one.source}`", "    ")
 
 
 def sign(line: Line) -> str:
@@ -80,10 +80,10 @@ def _head(checked: Checked) -> Iterator[str]:
     ]
     text = ", ".join(filter(None, facts))
     if text:
-        yield from _wrapped(text, "")
+        yield from _wrap(text, "")
         yield ""
     if about.version == SAMPLE:
-        yield from _wrapped(
+        yield from _wrap(
             "This is the sample for practice. It is not graded: hand in your own notebook.", ""
         )
         yield ""
@@ -95,13 +95,13 @@ def _answer(line: Line, width: int) -> Iterator[str]:
     indent = " " * (_GUTTER + width + 2)
     first = f"{mark.ljust(_GUTTER)}{name.ljust(width)}  "
     if len(name) > width:
-        yield _painted(first.rstrip(), mark)
+        yield _color(first.rstrip(), mark)
         first = indent
-    wrapped = _wrapped(text, first, indent)
-    yield from (_painted(row, mark) if n == 0 else row for n, row in enumerate(wrapped))
+    wrapped = _wrap(text, first, indent)
+    yield from (_color(row, mark) if n == 0 else row for n, row in enumerate(wrapped))
     for fault in (one.fault for one in line.tried if one.fault):
-        rows = _wrapped(fault, f"{' ' * _GUTTER}FAIL  ", " " * 15)
-        yield from (_painted(row, "FAIL") if n == 0 else row for n, row in enumerate(rows))
+        rows = _wrap(fault, f"{' ' * _GUTTER}FAIL  ", " " * 15)
+        yield from (_color(row, "FAIL") if n == 0 else row for n, row in enumerate(rows))
 
 
 def sentence(line: Line) -> str:
@@ -114,25 +114,25 @@ def sentence(line: Line) -> str:
 
 
 def _end(checked: Checked) -> Iterator[str]:
-    yield from _wrapped(outcome(checked), "")
+    yield from _wrap(outcome(checked), "")
     yield NOT_RIGHT
     if checked.ready and checked.about.version == SAMPLE:
         yield "A notebook that is ready looks like this one, which is only for practice."
     elif checked.ready:
-        yield from _wrapped("The notebook is ready. Save it and hand it in.", "")
+        yield from _wrap("The notebook is ready. Save it and hand it in.", "")
     else:
-        yield from _wrapped(
+        yield from _wrap(
             "Fix the answers marked in capitals, save the notebook, and check it again.", ""
         )
     yield f"SHA-256 {checked.sha256}"
 
 
-def _painted(row: str, mark: str) -> str:
+def _color(row: str, mark: str) -> str:
     """*row* with its status word in color. The color adds no information."""
     return row.replace(mark, click.style(mark, fg=_COLOURS.get(mark, "red")), 1)
 
 
-def _wrapped(text: str, first: str, indent: str | None = None) -> list[str]:
+def _wrap(text: str, first: str, indent: str | None = None) -> list[str]:
     return textwrap.wrap(
         shown(text, 2_000),
         WIDTH,

@@ -12,7 +12,7 @@ from grader.integrations.github.actions import Annotation, Level, summary
 from grader.integrations.places import places
 
 
-def found_in(checked: Checked, notebook: Path) -> Iterator[Annotation]:
+def annotations_of_check(checked: Checked, notebook: Path) -> Iterator[Annotation]:
     """Annotations for the student, each with its line in the notebook's file."""
     data = notebook.read_bytes()
     at = places(data)
@@ -32,11 +32,11 @@ def found_in(checked: Checked, notebook: Path) -> Iterator[Annotation]:
                 title=f"{line.name}: {sign(line)}",
                 message=_message(line),
                 file=file,
-                line=at.answers.get(line.name) or _defined(data, line.name),
+                line=at.answers.get(line.name) or _definition_line(data, line.name),
             )
 
 
-def _defined(data: bytes, name: str) -> int | None:
+def _definition_line(data: bytes, name: str) -> int | None:
     """The line of the notebook's file that defines the function or class *name*."""
     found = re.search(rf"(?:def|class) {re.escape(name)}\b".encode(), data)
     return data.count(b"\n", 0, found.start()) + 1 if found else None

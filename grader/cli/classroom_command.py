@@ -24,7 +24,8 @@ _COMMANDS: dict[str, str] = {
     "classroom",
     cls=LazyGroup,
     sentences=_COMMANDS,
-    module="grader.cli.classrooms.{}",
+    package="grader.cli.classrooms",
+    modules={"gradescope-run": "gradescope"},
     noun="classroom command",
     epilog=examples("grader classroom init course --release exam"),
 )

@@ -16,7 +16,7 @@ _IN_URL = re.compile(r"(?<=://)[^/@\s]+@")
 _HIDDEN = "***"
 
 
-def crashed(error: BaseException, arguments: Sequence[str]) -> None:
+def report_crash(error: BaseException, arguments: Sequence[str]) -> None:
     """Writes a crash report for *error* to a file, and a message that names it to stderr.
 
     Never raises: if the file can't be written, the message says so.
@@ -35,16 +35,16 @@ def watch_threads(arguments: Sequence[str]) -> None:
 
     def in_thread(one: threading.ExceptHookArgs) -> None:
         if one.exc_value is not None and not isinstance(one.exc_value, SystemExit):
-            crashed(one.exc_value, arguments)
+            report_crash(one.exc_value, arguments)
 
     def unraisable(one: sys.UnraisableHookArgs) -> None:
         if isinstance(one.exc_value, Exception) and not isinstance(one.exc_value, OSError):
-            crashed(one.exc_value, arguments)
+            report_crash(one.exc_value, arguments)
 
     def uncaught(
         _type: type[BaseException], error: BaseException, _trace: TracebackType | None
     ) -> None:
-        crashed(error, arguments)
+        report_crash(error, arguments)
 
     threading.excepthook = in_thread
     sys.unraisablehook = unraisable
@@ -84,7 +84,7 @@ def _report(error: BaseException, arguments: Sequence[str]) -> str:
     text = "\n".join(
         [
             f"grader {__version__}, Python {platform.python_version()}, {platform.platform()}",
-            f"command: grader {' '.join(_shown(arguments))}",
+            f"command: grader {' '.join(_masked(arguments))}",
             "",
             "".join(traceback.format_exception(error)),
         ]
@@ -108,7 +108,7 @@ def _secrets(arguments: Sequence[str]) -> Iterator[str]:
             yield one
 
 
-def _shown(arguments: Sequence[str]) -> Iterator[str]:
+def _masked(arguments: Sequence[str]) -> Iterator[str]:
     """*arguments* with secrets masked, each quoted for a shell."""
     import shlex
 

@@ -1,55 +1,238 @@
-"""`grader export FORMAT`: each format is a module in `grader.cli.exports`."""
+"""`grader export FORMAT`: a command for each registered exporter, made from its fields."""
 
 from __future__ import annotations
 
+import inspect
+import types
+from collections.abc import Iterator, Mapping
+from dataclasses import MISSING, Field, fields, replace
+from enum import StrEnum
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, get_args, get_origin, get_type_hints
+
 import click
 
+from grader.cli.completion import complete_ids
 from grader.cli.lazy import LazyGroup
-from grader.cli.options import examples
+from grader.cli.options import bank_option, examples, json_option, print_json
+from grader.errors import GraderError, SetupError
+from grader.words import counted
 
-_FORMATS: dict[str, str] = {
-    "csv": "Totals with names and sections, for any spreadsheet.",
-    "github": "Results for GitHub Classroom's autograding reporter.",
-    "classroom50": "Classroom 50's result.json and release text.",
-    "gradescope": "Gradescope's results.json.",
-    "canvas": "Points in a gradebook that Canvas exported.",
-    "worksheet": "Points in Moodle's offline grading worksheet.",
-    "moodle": "A set as questions for Moodle's question bank.",
-    "qti": "A set as a quiz for Canvas (QTI 1.2).",
-    "nbgrader": "A set as an nbgrader assignment with hidden tests.",
-    "actions": "Annotations and a summary for a GitHub workflow step.",
-}
+if TYPE_CHECKING:
+    from grader.integrations.base import Exporter
+    from grader.model.exported import Exported
+
+
+class _Sentences(Mapping[str, str]):
+    """The first line of each exporter's docstring, by name."""
+
+    def __getitem__(self, name: str) -> str:
+        try:
+            return (inspect.getdoc(_exporter(name)) or "").partition("\n")[0]
+        except GraderError as error:
+            return str(error).partition("\n")[0]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._names()
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names())
+
+    def __len__(self) -> int:
+        return len(self._names())
+
+    def _names(self) -> list[str]:
+        """Returns the formats of this package, then those of others in alphabetical order."""
+        from grader.integrations.base import exporters
+        from grader.registry import BUILT_IN
+
+        own = BUILT_IN[exporters.group]
+        return [*own, *sorted(set(exporters) - set(own))]
 
 
 class _Formats(LazyGroup):
-    """The built-in formats, followed by those that other packages register."""
+    """A command for each format."""
 
-    def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
-        """The built-in formats, then those of plug-ins by name."""
-        from grader.integrations.base import exporters
-
-        return [*_FORMATS, *sorted(set(exporters) - set(_FORMATS))]
-
-    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
-        """The command of a built-in format or of a plug-in; None if there is none."""
-        if cmd_name in _FORMATS:
-            return super().get_command(ctx, cmd_name)
-        from grader.integrations.base import exporters
-
-        if cmd_name not in exporters:
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+        """Returns the command of a format; None if it does not exist."""
+        if cmd_name not in self._sentences:
             return None
-        from grader.cli.exports.plugged import plugged
-
-        return plugged(cmd_name)
+        command = _command(cmd_name, _exporter(cmd_name))
+        complete_ids(command)
+        return command
 
 
 @click.group(
     "export",
     cls=_Formats,
-    sentences=_FORMATS,
-    module="grader.cli.exports.{}",
+    sentences=_Sentences(),
+    package="",
     noun="export format",
     epilog=examples("grader export csv results", "grader export canvas results --help"),
 )
 def command() -> None:
     """Write results or an exam in the format of another system."""
+
+
+def _exporter(name: str) -> type[Exporter[Any]]:
+    """Returns the exporter *name*. Raises SetupError if it can't be loaded."""
+    from grader.integrations.base import Exporter, exporters
+
+    found = exporters.find(name)
+    if not (isinstance(found, type) and issubclass(found, Exporter)):
+        raise SetupError(
+            f"the export format '{name}' is not an exporter",
+            fix="derive its class from StudentExporter, ClassExporter or QuizExporter of "
+            "grader.integrations.base",
+        )
+    return found
+
+
+def _command(name: str, exporter: type[Exporter[Any]]) -> click.Command:
+    from grader.integrations.base import QuizExporter, StudentExporter
+
+    made = click.Command(name, callback=partial(_export, name, exporter))
+    made.help = inspect.getdoc(exporter)
+    made.epilog = examples(*exporter.examples) if exporter.examples else None
+    if issubclass(exporter, QuizExporter):
+        made.params.append(click.Argument(["exam"], metavar="SET"))
+    else:
+        folder = click.Path(path_type=Path, exists=True, file_okay=False)
+        made.params += [click.Argument(["results"], type=folder)]
+        single = issubclass(exporter, StudentExporter) and exporter.one_student
+        text = "Export this student only. Repeat for more students."
+        made.params.append(
+            click.Option(["--student"], required=True, metavar="ID", help="Whose result to export.")
+            if single
+            else click.Option(["--student", "students"], multiple=True, metavar="ID", help=text)
+        )
+    hints = get_type_hints(exporter)
+    made.params += [_option(one, hints[one.name]) for one in fields(exporter)]
+    if exporter.out is not None:
+        made.params.append(_out_option(name, exporter.out))
+    if issubclass(exporter, QuizExporter):
+        made = bank_option(made)
+    return json_option(made) if exporter.out is not None else made
+
+
+def _option(field: Field[Any], hint: Any) -> click.Option:
+    """Returns the command-line option of an exporter's field."""
+    about = field.metadata["option"]
+    if get_origin(hint) is types.UnionType:  # such as Path | None
+        hint = next(one for one in get_args(hint) if one is not type(None))
+    required = field.default is MISSING
+    flags = [f"--{field.name.replace('_', '-')}", *([about.also] if about.also else []), field.name]
+    if hint is bool:
+        return click.Option(flags, is_flag=True, help=about.help)
+    shown = not required and field.default is not None
+    return click.Option(
+        flags,
+        type=_type(hint, about),
+        required=required,
+        default=None if required else _plain(field.default),
+        show_default=shown,
+        metavar=about.metavar,
+        help=about.help,
+    )
+
+
+def _plain(value: Any) -> Any:
+    return value.value if isinstance(value, StrEnum) else value
+
+
+def _type(hint: type, about: Any) -> click.ParamType[Any]:
+    if issubclass(hint, StrEnum):
+        return click.Choice([one.value for one in hint])
+    if hint is Path:
+        return click.Path(path_type=Path, dir_okay=False, exists=about.exists)
+    if hint is int:
+        return click.IntRange(min=about.least, max=about.most)
+    if hint is float:
+        return click.FloatRange(min=about.least, max=about.most)
+    return click.STRING
+
+
+def _out_option(name: str, pattern: str) -> click.Option:
+    file = bool(Path(pattern).suffix)
+    return click.Option(
+        ["--out"],
+        type=click.Path(path_type=Path, file_okay=file, dir_okay=not file),
+        required=not pattern,
+        default=pattern if pattern and "{" not in pattern else None,
+        metavar="FILE" if file else "DIR",
+        help=("File to write." if file else "Folder to write to.")
+        + (f"  [default: {pattern.format(results='RESULTS', name=name)}]" if pattern else ""),
+    )
+
+
+def _export(
+    name: str,
+    exporter: type[Exporter[Any]],
+    *,
+    out: Path | None = None,
+    as_json: bool = False,
+    **values: Any,
+) -> None:
+    """Runs the command of *exporter*."""
+    from grader.integrations.exporting import append, write_exported
+
+    names = [one.name for one in fields(exporter)]
+    hints = get_type_hints(exporter)
+    given = {n: _value(values.pop(n), hints[n]) for n in names}
+    one = exporter(**given)
+    if exporter.out is not None:
+        out = out or Path(exporter.out.format(results=values.get("results"), name=name))
+    exported = _run_exporter(one, out, **values)
+    if out is not None and Path(exporter.out or "").suffix:
+        (data,) = exported.files.values()
+        exported, out = replace(exported, files={out.name: data}), out.parent
+    click.echo(exported.printed, nl=False)
+    for file, text in exported.appended.items():
+        append(file, text)
+    if out is not None:
+        _print(exported, write_exported(exported, out), out, as_json=as_json)
+
+
+def _value(value: Any, hint: Any) -> Any:
+    return hint(value) if isinstance(hint, type) and issubclass(hint, StrEnum) else value
+
+
+def _run_exporter(
+    exporter: Exporter[Any],
+    out: Path | None,
+    *,
+    results: Path | None = None,
+    exam: str = "",
+    student: str = "",
+    students: tuple[str, ...] = (),
+    banks: tuple[str, ...] = (),
+) -> Exported:
+    """Returns what *exporter* makes of the results or of the set on the command line."""
+    from grader.integrations.base import QuizExporter, StudentExporter
+    from grader.integrations.exporting import class_results, export_students
+
+    if isinstance(exporter, QuizExporter):
+        from grader.bank.folders import Bank
+
+        quiz = exporter.quiz(Bank.open(banks), exam)
+        exporter.check_target(quiz, out or Path())
+        return exporter.export(quiz)
+    wanted = (student,) if student else students
+    found = class_results(results or Path(), wanted)
+    if not isinstance(exporter, StudentExporter):
+        return exporter.export(found)
+    if len(wanted) == 1:
+        return exporter.export(found.results[0])
+    return export_students(exporter, found.results)
+
+
+def _print(exported: Exported, written: list[Path], out: Path, *, as_json: bool) -> None:
+    """Prints the paths of the files and the notes."""
+    if as_json:
+        print_json({"files": [str(path) for path in written], "notes": list(exported.notes)})
+        return
+    for note in exported.notes:
+        click.echo(f"note: {note}", err=True)
+    several = f"{counted(len(written), 'file')} in {out}"
+    click.echo(f"{written[0]}" if len(written) == 1 else several)

@@ -13,6 +13,7 @@ from grader.cli.options import (
     examples,
     jobs_option,
     json_option,
+    notebook_seconds_option,
     print_json,
     release_or_pack,
     sandbox_option,
@@ -117,14 +118,7 @@ if TYPE_CHECKING:
     help="Time limit per cell, in seconds.  [default: 60; with --format "
     "nbgrader, the course's own limit]",
 )
-@click.option(
-    "--notebook-seconds",
-    type=click.FloatRange(min=1),
-    default=600,
-    show_default=True,
-    metavar="SECONDS",
-    help="Time limit per notebook, in seconds.",
-)
+@notebook_seconds_option
 @click.option(
     "--memory-gb",
     type=click.FloatRange(min=0.1),

@@ -16,25 +16,28 @@ if TYPE_CHECKING:
 
 
 class LazyGroup(click.Group):
-    """A click group with one module per command.
+    """A click group whose commands are loaded from modules of a package.
 
-    *sentences* maps each command to its help text, *module* is a format string for the name of a
-    command's module, *noun* is the word for a command in messages, and *groups* maps headings of
-    `--help` to commands.
+    *sentences* maps each command to its help text, *package* has a module for each command, or
+    the modules that *modules* names. A module has one `command`, or a `NAME_command` for each.
+    *noun* is the word for a command in messages, and *groups* maps headings of `--help` to
+    commands.
     """
 
     def __init__(
         self,
         *args: Any,
         sentences: Mapping[str, str],
-        module: str,
+        package: str,
         noun: str,
+        modules: Mapping[str, str] | None = None,
         groups: Mapping[str, Sequence[str]] | None = None,
         **others: Any,
     ):
         super().__init__(*args, **others)
         self._sentences = sentences
-        self._module = module
+        self._package = package
+        self._modules = modules or {}
         self._noun = noun
         self._groups = groups or {}
 
@@ -46,8 +49,9 @@ class LazyGroup(click.Group):
         """The command, imported from its module; None if it does not exist."""
         if cmd_name not in self._sentences:
             return None
-        module = import_module(self._module.format(cmd_name.replace("-", "_")))
-        command: click.Command = module.command
+        name = cmd_name.replace("-", "_")
+        module = import_module(f"{self._package}.{self._modules.get(cmd_name, name)}")
+        command: click.Command = getattr(module, f"{name}_command", None) or module.command
         complete_ids(command)
         return command
 

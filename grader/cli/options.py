@@ -46,6 +46,30 @@ def jobs_option(command: F) -> F:
     )(command)
 
 
+def cell_seconds_option(command: F) -> F:
+    """Adds --cell-seconds SECONDS."""
+    return click.option(
+        "--cell-seconds",
+        type=click.FloatRange(min=0.1),
+        default=60,
+        show_default=True,
+        metavar="SECONDS",
+        help="Time limit per cell, in seconds.",
+    )(command)
+
+
+def notebook_seconds_option(command: F) -> F:
+    """Adds --notebook-seconds SECONDS."""
+    return click.option(
+        "--notebook-seconds",
+        type=click.FloatRange(min=1),
+        default=600,
+        show_default=True,
+        metavar="SECONDS",
+        help="Time limit per notebook, in seconds.",
+    )(command)
+
+
 def sandbox_option(command: F) -> F:
     """Adds --sandbox: auto, required, required:LAYER,LAYER or off."""
     return click.option(

@@ -204,7 +204,7 @@ class _Batch:
             device=self._settings.device,
             loopback=self._settings.loopback,
             variables=self._settings.variables,
-            source=self._settings.source,
+            overlay=self._settings.overlay,
             files=self._settings.files,
             machine=self._settings.machine,
             rerun=self._reruns.get(submission, ""),

@@ -11,7 +11,7 @@ from pathlib import Path
 from grader.errors import SetupError, SpecError, SpecErrors
 from grader.gradebook import Gradebook
 from grader.grading.points_table import COLUMNS, PointsRow, load_points
-from grader.grading.sources import ASSIGNMENT
+from grader.grading.sources import assignment_of
 from grader.kinds import kinds
 from grader.kinds.texts import fill
 from grader.model import Grade, Mark, Override
@@ -182,8 +182,8 @@ def _allowed(mark: Mark, points: float) -> float:
 
 
 def _papers(book: Gradebook) -> Papers | None:
-    """Returns the papers that have questions and rubrics; None for an nbgrader assignment."""
-    return None if book.setting(ASSIGNMENT) is not None else papers_of(book)
+    """Returns the papers that have questions and rubrics; None if they are another system's."""
+    return None if assignment_of(book)[0] else papers_of(book)
 
 
 def _to_read(grade: Grade, mark: Mark, papers: Papers | None, given: Override | None) -> ToRead:

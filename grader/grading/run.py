@@ -202,14 +202,7 @@ class _Filing:
         if before is not None and evidence.outcome is not Outcome.REFUSED:
             made = frozenset(trial.name for trial in self.trials(submission.student))
             evidence = filled(before, evidence, made)
-        if evidence.outcome is not Outcome.REFUSED:
-            try:
-                evidence = self._book.put_evidence(evidence, self._fingerprint(submission))
-            except SetupError:
-                raise  # for example a full disk, which affects the whole batch
-            except GraderError as error:
-                what = f"its results could not be stored: {error.what}"
-                evidence = refused(submission.sha256, what)
+        evidence = store(self._book, evidence, self._fingerprint(submission))
         grade = self._settle(submission, evidence)
         digests = self._book.evidence_digests([submission.sha256])
         if grade is not None and submission.sha256 in digests:
@@ -268,6 +261,22 @@ class _Filing:
 
     def _fingerprint(self, submission: Submission) -> str:
         return self._settings.fingerprint(self.names, self._papers.trials(submission.student))
+
+
+def store(book: Gradebook, evidence: Evidence, fingerprint: str) -> Evidence:
+    """Stores and returns *evidence*, or returns refused evidence if it can't be stored.
+
+    Failures of the grader are not stored, so that the next run tries again.
+    """
+    if evidence.outcome is Outcome.REFUSED:
+        return evidence
+    try:
+        return book.put_evidence(evidence, fingerprint)
+    except SetupError:
+        raise  # for example a full disk, which affects the whole batch
+    except GraderError as error:
+        what = f"its results could not be stored: {error.what}"
+        return refused(evidence.submission_sha256, what)
 
 
 def loses(book: Gradebook, new: Grade) -> bool:

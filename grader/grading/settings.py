@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 
 from grader.model import Limits, Trial
-from grader.model.assignment import SourceNotebook
+from grader.model.evidence import Overlay
 
 _FIRST_PROCESSES = 256
 """The default process limit in the first releases. Fingerprints use it for the default limit, so
@@ -28,10 +28,10 @@ class Settings:
     """Whether notebooks may use 127.0.0.1; set if a problem needs it."""
     variables: tuple[tuple[str, str], ...] = ()
     """Environment variables of the notebooks; set by the release."""
-    source: SourceNotebook | None = None
-    """The nbgrader notebook to grade, instead of a release."""
+    overlay: Overlay | None = None
+    """Replaces cells of the notebooks, for formats whose tests are cells."""
     files: tuple[tuple[str, bytes], ...] = ()
-    """The files beside it."""
+    """Files (path, content) to put beside the notebooks."""
     again: bool = False
     """Whether to execute again what has been executed in this way before."""
     machine: str = ""

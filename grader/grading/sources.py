@@ -1,4 +1,4 @@
-"""The origin of the results in a folder: a release, or an nbgrader assignment."""
+"""The origin of the results in a folder: a release, or an assignment of another system."""
 
 from __future__ import annotations
 
@@ -13,12 +13,10 @@ from grader.grading.visible import shown_to_student
 from grader.model import Evidence, Student, Submission
 from grader.model.result import Feedback, Row
 from grader.registry import Registry
-from grader.release.papers import Papers, absent, papers_of
+from grader.release.papers import RELEASE, Papers, absent, papers_of
 
 NOTICES = "notices"
 """The gradebook's key for the warnings about the files of the last run."""
-ASSIGNMENT = "nbgrader_assignment"
-"""The gradebook's key for the name of an assignment."""
 
 
 class Graded(Protocol):
@@ -98,19 +96,26 @@ sources: Registry[Callable[[Gradebook], Graded]] = Registry("source of results",
 
 def graded_of(book: Gradebook) -> Graded:
     """Returns the origin of the results in *book*."""
-    if book.setting(ASSIGNMENT) is not None:
-        return sources.find("nbgrader")(book)
+    system = assignment_of(book)[0]
+    if system:
+        return sources.find(system)(book)
     return GradedRelease(book=book, papers=papers_of(book))
+
+
+def assignment_of(book: Gradebook) -> tuple[str, str]:
+    """Returns the system and the name of the assignment in *book*; empty for a release."""
+    system, colon, name = str(book.setting(RELEASE) or "").partition(":")
+    return (system, name) if colon else ("", "")
 
 
 def require_release(book: Gradebook) -> None:
     """Raises SetupError for results that can't be scored again without a release."""
-    name = book.setting(ASSIGNMENT)
-    if name is not None:
+    system, name = assignment_of(book)
+    if system:
         raise SetupError(
-            f"the nbgrader assignment '{name}' has no specs to score with",
+            f"the {system} assignment '{name}' has no specs to score with",
             where=str(book.folder),
-            fix="run `grader grade --format nbgrader` again with the corrected source; "
+            fix=f"run `grader grade --format {system}` again with the corrected source; "
             "executions of unchanged cells are kept",
         )
 

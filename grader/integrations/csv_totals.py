@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 
-from grader.integrations.results import listed, warnings
+from grader.integrations.base import ClassExporter
+from grader.integrations.results import join_names, warnings
 from grader.model.exported import ClassResults, Exported, Result
 from grader.model.result import Feedback, ShownProblem, Standing
 from grader.text.spreadsheet import line, text
@@ -19,8 +21,26 @@ _HEAD = (
 _Column = tuple[int, int, str, str]
 
 
+@dataclass(frozen=True, kw_only=True)
+class Csv(ClassExporter):
+    """Write results.csv: names, sections, totals, and points by problem and by part.
+
+    If points are still open, their cells and the total are empty.
+    """
+
+    out = "{results}/exports"
+    examples = (
+        "grader export csv results",
+        "grader export csv results --student ada --student bo",
+    )
+
+    def export(self, subject: ClassResults) -> Exported:
+        """Returns `results.csv`."""
+        return totals(subject)
+
+
 def totals(results: ClassResults) -> Exported:
-    """The table. Cells of open points are empty, and so are totals that include them.
+    """Returns the table. Cells of open points are empty, and so are totals that include them.
 
     `so_far` is the sum over settled parts. Lines end with LF; the encoding is UTF-8 with a byte
     order mark, which Excel needs.
@@ -82,10 +102,10 @@ def _notes(everybody: Iterable[Result]) -> Iterator[str]:
         r.feedback for r in everybody if r.feedback.total is not None and not r.feedback.complete
     ]
     if waiting:
-        names = listed(one.student.id for one in waiting)
+        names = join_names(one.student.id for one in waiting)
         yield f"no total yet for {names}: the column so_far has the settled points"
     for standing in (Standing.MISSING, Standing.REFUSED, Standing.WAITING, Standing.OPEN):
-        names = listed(one.student.id for one in nothing if one.standing is standing)
+        names = join_names(one.student.id for one in nothing if one.standing is standing)
         if names:
             yield f"no points for {names}: {standing.value}; decide whether this counts as zero"
     yield from warnings(everybody)

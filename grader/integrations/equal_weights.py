@@ -59,7 +59,7 @@ def split(parts: Sequence[ShownPart]) -> Split | None:
             pairs = zip(worth, most, got, strict=True)
             quanta = tuple(Quanta(p, int(m / step), int(g / step)) for p, m, g in pairs)
             return Split(step, quanta, exact=True)
-    return _rounded(worth)
+    return _round_to_most(worth)
 
 
 def _fraction(points: float) -> Fraction | None:
@@ -73,7 +73,7 @@ def _common(numbers: Sequence[Fraction]) -> Fraction:
     return Fraction(gcd(*(int(x * below) for x in numbers)), below)
 
 
-def _rounded(parts: Sequence[ShownPart]) -> Split:
+def _round_to_most(parts: Sequence[ShownPart]) -> Split:
     most = sum(Fraction(part.max_points).limit_denominator(_FINEST) for part in parts)
     got = sum(part.points or 0.0 for part in parts)
     passed = round(got / float(most) * MOST)

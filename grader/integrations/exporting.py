@@ -1,4 +1,4 @@
-"""Loads the results that exporters work on, and writes the files that they return."""
+"""Loads the results that exporters work on, runs exporters, and writes what they return."""
 
 from __future__ import annotations
 
@@ -14,9 +14,12 @@ from grader.gradebook import Gradebook
 from grader.grading.results import PUBLISHED
 from grader.grading.sources import Graded, graded_of, rows_of
 from grader.grading.visible import evidence_of
+from grader.integrations.base import StudentExporter
+from grader.integrations.results import join_names
 from grader.model.exported import ClassResults, Exported, Result
 from grader.model.result import Row
 from grader.registry import nearest
+from grader.report import file_name
 
 
 def class_results(folder: Path, students: Iterable[str] = ()) -> ClassResults:
@@ -30,7 +33,7 @@ def class_results(folder: Path, students: Iterable[str] = ()) -> ClassResults:
         published = bool(book.setting(PUBLISHED))
         rows = sorted(rows_of(book, graded), key=lambda row: row.student.id)
         wanted = set(students)
-        _known(wanted, graded)
+        _require_known(wanted, graded)
         times = {(s.student, s.sha256): s.received for s in book.submissions()}
         found = tuple(
             _result(row, book, graded, published, times)
@@ -46,7 +49,7 @@ def class_results(folder: Path, students: Iterable[str] = ()) -> ClassResults:
         )
 
 
-def _known(wanted: set[str], graded: Graded) -> None:
+def _require_known(wanted: set[str], graded: Graded) -> None:
     for student in sorted(wanted - set(graded.students)):
         close = nearest(student, graded.students)
         raise SetupError(
@@ -70,6 +73,52 @@ def _result(
         submitted_at=times.get((row.student.id, sha256)) if sha256 else None,
         seconds=evidence.seconds if evidence else 0.0,
     )
+
+
+def export_students(exporter: StudentExporter, results: Iterable[Result]) -> Exported:
+    """Returns the files of all students, one folder per student.
+
+    A note names each student left out because the format can't represent the result. Raises
+    SetupError if that is true of all students.
+    """
+    files: dict[str, bytes] = {}
+    # Most notes are the same for all students.
+    notes: dict[str, list[str]] = {}
+    for result in results:
+        student = result.feedback.student.id
+        try:
+            exported = exporter.export(result)
+        except SetupError as error:
+            notes.setdefault(f"left out: {error.what}", [])
+            continue
+        if exported.printed or exported.appended:
+            raise SetupError("these options are for one student", fix="add --student ID")
+        files |= {f"{file_name(student)}/{name}": data for name, data in exported.files.items()}
+        for note in exported.notes:
+            notes.setdefault(note, []).append(student)
+    if not files:
+        more = f"; and {len(notes) - 3} more" if len(notes) > 3 else ""
+        raise SetupError(
+            "no student has a result that this format can represent",
+            fix="; ".join(["grade submissions first", *list(notes)[:3]]) + more,
+        )
+    everybody = len({name.split("/")[0] for name in files})
+    return Exported(files=files, notes=tuple(_note(n, who, everybody) for n, who in notes.items()))
+
+
+def _note(note: str, who: list[str], everybody: int) -> str:
+    """Returns *note*, preceded by the students it is about unless it is about everybody."""
+    return note if len(who) in (0, everybody) else f"{join_names(who, most=5)}: {note}"
+
+
+def append(file: Path, text: str) -> None:
+    """Appends *text* to *file*, after a line break if the last line has none."""
+    with file.open("ab+") as sink:
+        if sink.tell():
+            sink.seek(-1, 2)
+            if sink.read(1) != b"\n":
+                sink.write(b"\n")
+        sink.write(text.encode("utf-8", "replace"))
 
 
 def write_exported(exported: Exported, out: Path) -> list[Path]:

@@ -97,14 +97,14 @@ def own_source() -> Source:
     told = _direct_url()
     try:
         if "vcs_info" in told:
-            return source_of(f"{_bare(told['url'])}@{told['vcs_info']['commit_id']}")
+            return source_of(f"{_public_url(told['url'])}@{told['vcs_info']['commit_id']}")
         if "archive_info" in told:
             info = told["archive_info"]
             digest = info.get("hashes", {}).get("sha256") or info["hash"].removeprefix("sha256=")
-            return source_of(f"{_bare(told['url'])}#sha256={digest}")
+            return source_of(f"{_public_url(told['url'])}#sha256={digest}")
     except (KeyError, TypeError, AttributeError, SetupError):
         pass
-    raise _unknown("it was not installed from a repository at a commit, or from a wheel")
+    raise _unknown_source("it was not installed from a repository at a commit, or from a wheel")
 
 
 def chosen_source(text: str) -> Source:
@@ -116,7 +116,7 @@ def chosen_source(text: str) -> Source:
     return source_of(named) if named else own_source()
 
 
-def _unknown(why: str) -> SetupError:
+def _unknown_source(why: str) -> SetupError:
     return SetupError(f"no source that students can install the grader from: {why}", fix=_FIX)
 
 
@@ -145,11 +145,11 @@ def _of_checkout(git: Git) -> Source:
     """The commit that is checked out, at the repository that it was cloned from."""
     try:
         commit = git.line("rev-parse", "HEAD")
-        origin = _bare(git.line("config", "--get", "remote.origin.url"))
+        origin = _public_url(git.line("config", "--get", "remote.origin.url"))
     except GraderError:
-        raise _unknown("this checkout has no remote 'origin'") from None
+        raise _unknown_source("this checkout has no remote 'origin'") from None
     if not origin.startswith("https://"):
-        raise _unknown("this checkout's 'origin' has no https address")
+        raise _unknown_source("this checkout's 'origin' has no https address")
     if not git.line("branch", "--remotes", "--contains", commit):
         raise SetupError(
             f"commit {commit[:10]} of this checkout is on no branch of its 'origin', so nobody "
@@ -161,7 +161,7 @@ def _of_checkout(git: Git) -> Source:
     return Source(source_of(f"{origin}@{commit}").url, note if changed else "")
 
 
-def _bare(url: str) -> str:
+def _public_url(url: str) -> str:
     """*url* as anyone can use it: https instead of SSH, and without user name or token.
 
     >>> _bare("git@github.com:org/grader.git"), _bare("https://me:token@example.org/g")

@@ -21,10 +21,10 @@ SAID: Mapping[Verdict, str] = {
 }
 
 
-def graded(result: Result, *, partial: bool) -> tuple[ShownProblem, ...]:
+def graded_problems(result: Result, *, leave_out: bool) -> tuple[ShownProblem, ...]:
     """The problems of *result*.
 
-    Raises SetupError if nothing was graded, and if parts are open unless *partial* is True: a
+    Raises SetupError if nothing was graded, and if parts are open unless *leave_out* is True: a
     format that can't represent "not yet" would have to export a zero.
     """
     feedback = result.feedback
@@ -33,26 +33,26 @@ def graded(result: Result, *, partial: bool) -> tuple[ShownProblem, ...]:
             f"'{feedback.student.id}' has no grade: {feedback.standing.value}",
             fix="collect and grade a submission first",
         )
-    if feedback.standing is Standing.WAITING and not partial:
+    if feedback.standing is Standing.WAITING and not leave_out:
         raise SetupError(
             f"a newer submission of '{feedback.student.id}' is not graded yet",
-            fix="grade it first, or export the settled parts with --partial",
+            fix="grade it first, or export the settled parts with --leave-out",
         )
-    if feedback.standing is Standing.REFUSED and not partial:
+    if feedback.standing is Standing.REFUSED and not leave_out:
         raise SetupError(
             f"the submission of '{feedback.student.id}' can't be read: {feedback.refusal}",
             fix="collect a readable file, or settle the marks with `grader mark`",
         )
-    if feedback.unsettled and not partial:
+    if feedback.unsettled and not leave_out:
         raise SetupError(
             f"{counted(feedback.unsettled, 'part is', 'parts are')} still open for "
             f"'{feedback.student.id}', which this format can't represent",
-            fix="settle them with `grader mark`, or leave them out with --partial",
+            fix="settle them with `grader mark`, or leave them out with --leave-out",
         )
     return feedback.problems
 
 
-def settled(problem: ShownProblem) -> tuple[ShownPart, ...]:
+def settled_parts(problem: ShownProblem) -> tuple[ShownPart, ...]:
     """The parts of *problem* that have points."""
     return tuple(part for part in problem.parts if part.points is not None)
 
@@ -62,7 +62,7 @@ def open_parts(problems: Iterable[ShownProblem]) -> tuple[str, ...]:
     return tuple(p.name for problem in problems for p in problem.parts if p.points is None)
 
 
-def left_out(result: Result) -> tuple[str, ...]:
+def omission_notes(result: Result) -> tuple[str, ...]:
     """Notes on a refusal, on open parts, on a newer ungraded submission, and warnings."""
     feedback = result.feedback
     names = open_parts(feedback.problems)
@@ -70,7 +70,7 @@ def left_out(result: Result) -> tuple[str, ...]:
     if feedback.standing is Standing.REFUSED and feedback.refusal:
         notes.append(f"the submission can't be read: {feedback.refusal}")
     if names:
-        notes.append(f"left out of points and maximum because they are open: {listed(names)}")
+        notes.append(f"left out of points and maximum because they are open: {join_names(names)}")
     if feedback.standing is Standing.WAITING:
         notes.append("these are the points of an earlier submission; the latest is not graded yet")
     notes += warnings([result])
@@ -89,7 +89,7 @@ def reason(part: ShownPart) -> str:
     return "\n\n".join(text for text in (part.why, part.look_at) if text)
 
 
-def listed(names: Iterable[str], most: int = 8) -> str:
+def join_names(names: Iterable[str], most: int = 8) -> str:
     """Up to *most* names, separated by commas, and the number of the others.
 
     >>> listed(["a", "b", "c"], most=2)

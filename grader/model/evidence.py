@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Any
 
 from grader.errors import visible
-from grader.model.assignment import SourceNotebook
 
 # A value in the kernel as encoded by the probe: JSON, tagged by "t" (see grader.wire.probe).
 Raw = Mapping[str, object]
@@ -238,9 +239,31 @@ class Trial:
         return tuple(hashlib.sha256(json.dumps(c).encode()).hexdigest()[:16] for c in calls)
 
 
+class Overlay(ABC):
+    """Replaces cells of a submission, and takes answers from the outputs of cells.
+
+    It can be pickled. What it puts into the notebook runs in the student's kernel, so it **may
+    contain secrets**. Its cells are those of `grader.notebook`, which this room can't import.
+    """
+
+    @abstractmethod
+    def apply(self, cells: Sequence[Any]) -> tuple[Any, ...]:
+        """Returns the cells to execute in place of the student's *cells*."""
+
+    @abstractmethod
+    def answers(
+        self, cells: Sequence[Any], outputs: Mapping[int, Sequence[Sequence[str]]]
+    ) -> dict[str, Answer]:
+        """Returns the answers by name, from the executed *cells*.
+
+        *outputs* are those of each cell by index, in order: `("error",)`, `("stderr",)`, and
+        `("result", text)`.
+        """
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
-    """One submission to execute; without `source` it contains no secrets."""
+    """One submission to execute; without `overlay` it contains no secrets."""
 
     submission: Submission
     names: tuple[str, ...]
@@ -255,9 +278,8 @@ class Job:
     """Whether the notebook may connect to itself over 127.0.0.1; no other network exists."""
     variables: tuple[tuple[str, str], ...] = ()
     """Environment variables that the set defines."""
-    source: SourceNotebook | None = None
-    """For nbgrader: the notebook whose cells replace the student's, and whose test cells' outputs
-    are the answers. Its tests run in the student's kernel, so it **may contain secrets**."""
+    overlay: Overlay | None = None
+    """Replaces cells of the submission, for formats whose tests are cells."""
     files: tuple[tuple[str, bytes], ...] = ()
     """Files (path, content) to write into the kernel's folder before the first cell."""
     machine: str = ""

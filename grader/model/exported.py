@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from pathlib import Path
 
 from grader.model.result import Feedback
 
@@ -40,3 +41,7 @@ class Exported:
     """Contents by relative path, with `/` between folders."""
     notes: tuple[str, ...] = ()
     """What the format can't represent, and what its user should know; one sentence each."""
+    printed: str = ""
+    """Text for stdout."""
+    appended: Mapping[Path, str] = field(default_factory=dict)
+    """Text to append to existing files, such as the outputs of a workflow step."""

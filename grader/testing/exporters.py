@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, replace
 from html import unescape
 from typing import Any
 
 from grader.errors import GraderError
-from grader.integrations.base import Exporter
+from grader.integrations.base import Exporter, QuizExporter, StudentExporter
 from grader.model.exported import ClassResults, Exported, Result
 from grader.model.quiz import Quiz
 from grader.model.result import Standing
@@ -45,7 +45,7 @@ def check_exporter(exporter: Exporter[Any], read: Read, *, missing_is_zero: bool
     AssertionError that names the violation and the sample.
     """
     check = _Check(exporter, read, missing_is_zero=missing_is_zero)
-    if exporter.takes is Quiz:
+    if isinstance(exporter, QuizExporter):
         check.quizzes()
     else:
         check.results()
@@ -75,7 +75,7 @@ class _Check:
                 self._hostile(one, f"a student writes {name}")
 
     def _subjects(self, sample: ClassResults) -> tuple[Result | ClassResults, ...]:
-        return sample.results if self.exporter.takes is Result else (sample,)
+        return sample.results if isinstance(self.exporter, StudentExporter) else (sample,)
 
     def _complete(self, subject: Result | ClassResults, exported: Exported, name: str) -> None:
         """The points read equal the points earned."""
@@ -130,7 +130,7 @@ class _Check:
         exported = self._tried(subject, name, leave_out=False)
         _require(exported, f"{name}: refused although nothing is lost")
         assert exported is not None  # noqa: S101 - for the type checker
-        for file, data in exported.files.items():
+        for file, data in _everything(exported).items():
             for what in find_harm(file, data, samples.HOSTILE):
                 raise AssertionError(f"{name}: {file}: {what}")
         self._complete(subject, exported, name)
@@ -192,25 +192,35 @@ class _Check:
 
     def _tried(self, subject: Any, name: str, *, leave_out: bool) -> Exported | None:
         """The exported files; None if the exporter refuses with a reason and a fix."""
+        change: dict[str, Any] = {"leave_out": leave_out}
+        has_option = any(field.name == "leave_out" for field in fields(self.exporter))
+        exporter = replace(self.exporter, **change) if has_option else self.exporter
         try:
-            made = self.exporter.export(subject, leave_out=leave_out)
+            made = exporter.export(subject)
         except GraderError as refusal:
             _require(_one_line(refusal.what), f"{name}: refused with {refusal.what!r}")
             _require(refusal.fix and _one_line(refusal.fix), f"{name}: refused without a fix")
             return None
         except Exception as error:
             raise AssertionError(f"{name}: {type(error).__name__}: {error}") from error
-        again = self.exporter.export(subject, leave_out=leave_out)
+        again = exporter.export(subject)
         _require(made == again, f"{name}: two exports of the same differ")
         for note in made.notes:
             _require(_one_line(note), f"{name}: the note {note!r} is not one printable line")
         for file, data in made.files.items():
             _require(_is_path(file), f"{name}: the file's name {file!r}")
             _require(isinstance(data, bytes), f"{name}: {file} is not bytes")
-            if self.exporter.public(file):
+            if exporter.public(file):
                 for what in find_secrets(data, samples.SECRETS):
                     raise AssertionError(f"{name}: {file}, which students get, has {what}")
         return made
+
+
+def _everything(exported: Exported) -> dict[str, bytes]:
+    """Returns the files by name, with the text that is printed or appended."""
+    texts = {"stdout.txt": exported.printed}
+    texts |= {file.name: text for file, text in exported.appended.items()}
+    return {**exported.files, **{n: t.encode("utf-8", "replace") for n, t in texts.items() if t}}
 
 
 def _require(holds: object, what: str) -> None:
@@ -244,7 +254,9 @@ def _open_named(exported: Exported, result: Result) -> bool:
     names = [p.name for q in feedback.problems for p in q.parts if p.points is None]
     if feedback.standing is Standing.WAITING:
         names.append("not graded")
-    texts = [unescape(t) for file, data in exported.files.items() for t in texts_of(file, data)]
+    texts = [
+        unescape(t) for file, data in _everything(exported).items() for t in texts_of(file, data)
+    ]
     noted = any(_says(note, feedback.student.id) for note in exported.notes)
     return noted or any(_says(t, name) for t in (*exported.notes, *texts) for name in names)
 

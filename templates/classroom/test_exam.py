@@ -3,15 +3,19 @@
 A test checks whether the answer is present and readable and whether its visible examples pass. No
 test knows which answers are right, so passing all of them does not guarantee any points.
 
-Run `pytest` here, or use your editor's test view. If the packages in requirements.txt are not
-installed, the tests are skipped; the notebook's last cell does most of the same.
+Run `pytest` here, or use your editor's test view. The tests show the results of `grader check`. If
+the packages in requirements.txt are not installed, the tests are skipped; the notebook's last cell
+does most of the same.
 """
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -92,19 +96,22 @@ def _notice(pytestconfig: pytest.Config) -> None:
 
 
 @pytest.fixture(scope="session")
-def checked(_notice: None):
-    """Return the result of `grader check`, which runs the notebook once for all tests."""
-    why = (
-        "to run these checks, use `python -m pip install -r requirements.txt`; or run the "
-        "notebook's last cell"
-    )
-    run = pytest.importorskip("grader.check.run", reason=why)
-    limits = pytest.importorskip("grader.model", reason=why).Limits(cell_seconds=SECONDS)
-    errors = pytest.importorskip("grader.errors", reason=why)
+def checked(_notice: None) -> dict:
+    """Return the result of `grader check --json`, which runs the notebook once for all tests."""
+    if importlib.util.find_spec("grader") is None:
+        pytest.skip(
+            "to run these checks, use `python -m pip install -r requirements.txt`; or run the "
+            "notebook's last cell"
+        )
+    command = [sys.executable, "-m", "grader", "check", str(the_notebook()), "--json"]
+    command += ["--cell-seconds", str(SECONDS)]
+    done = subprocess.run(command, check=False, capture_output=True, encoding="utf-8")  # noqa: S603
     try:
-        return run.check(the_notebook(), limits)
-    except errors.GraderError as error:
-        pytest.fail(str(error), pytrace=False)
+        result = json.loads(done.stdout)
+        return {"answers": {a["name"]: a for a in result["answers"]}, "trouble": result["trouble"]}
+    except (ValueError, KeyError, TypeError):
+        why = done.stderr.strip() or done.stdout.strip() or f"it exited with {done.returncode}"
+        pytest.fail(f"`grader check` gave no result: {why}", pytrace=False)
 
 
 def test_notebook() -> None:
@@ -114,21 +121,22 @@ def test_notebook() -> None:
 
 
 @pytest.mark.parametrize("name", ANSWERS)
-def test_public_check(name: str, checked) -> None:
+def test_public_check(name: str, checked: dict) -> None:
     """The answer is present and readable, and its visible examples pass."""
-    line = next((one for one in checked.lines if one.name == name), None)
-    if line is None or not line.passes:
-        pytest.fail(_report(name, line, checked), pytrace=False)
+    answer = checked["answers"].get(name)
+    if answer is None:
+        pytest.fail(f"{name}: no cell sets it.\n{PUBLIC}", pytrace=False)
+    fails = [example["text"] for example in answer["examples"] if not example["passes"]]
+    if answer["found"] != "ok" or fails:
+        pytest.fail(_report(answer, fails, checked["trouble"]), pytrace=False)
 
 
-def _report(name: str, line, checked) -> str:
+def _report(answer: dict, fails: list[str], trouble: list[str]) -> str:
     """Return what is wrong, how to fix it, and the cells that stopped."""
-    if line is None:
-        return f"{name}: no cell sets it."
-    lines = [f"{name}: {line.text}"]
-    lines += [f"  fails: {one.fault}" for one in line.tried if one.fault]
-    if line.how:
-        lines.append(f"  to do: {line.how}")
-    if line.found.value == "missing":
-        lines += [f"  stopped: {one}" for one in checked.trouble]
+    lines = [f"{answer['name']}: {answer['text']}"]
+    lines += [f"  fails: {text}" for text in fails]
+    if answer["how"]:
+        lines.append(f"  to do: {answer['how']}")
+    if answer["found"] == "missing":
+        lines += [f"  stopped: {one}" for one in trouble]
     return "\n".join([*lines, PUBLIC])

@@ -10,31 +10,38 @@ import json
 import re
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 import click
 import pytest
 
 from grader.errors import SetupError
-from grader.integrations import formats
-from grader.integrations.base import Exporter, exporters
-from grader.integrations.github.classroom50 import identity
+from grader.integrations.base import (
+    ClassExporter,
+    Exporter,
+    QuizExporter,
+    StudentExporter,
+    exporters,
+    option,
+)
+from grader.integrations.lms.quizzes.moodle import Moodle
+from grader.integrations.lms.quizzes.qti import Qti
+from grader.integrations.nbgrader.making import Nbgrader
 from grader.model.exported import ClassResults, Exported, Result
 from grader.model.quiz import Quiz
 from grader.testing import STUDENTS, Points, Read, check_exporter, quizzes
 from grader.testing.samples import MOST, settled_classes
 from tests.export import moodle_reader, qti_reader
 
-WHOSE = identity(
-    {
-        "CLASSROOM": "mlsys",
-        "ASSIGNMENT": "midterm",
-        "OWNER": "ada",
-        "SUBMISSION_TAG": "submit/1",
-        "COMMIT_URL": "https://github.com/org/ada/commit/1",
-        "RELEASE_URL": "https://github.com/org/ada/releases/1",
-    }
-)
+RUNNER = {
+    "CLASSROOM": "mlsys",
+    "ASSIGNMENT": "midterm",
+    "OWNER": "ada",
+    "SUBMISSION_TAG": "submit/1",
+    "COMMIT_URL": "https://github.com/org/ada/commit/1",
+    "RELEASE_URL": "https://github.com/org/ada/releases/1",
+    "GITHUB_STEP_SUMMARY": "summary.md",
+}
 COLUMN = "Midterm (4711)"
 CANVAS = (
     f"Student,ID,SIS Login ID,{COLUMN}\n    Points Possible,,,{MOST:g}\n"
@@ -94,7 +101,7 @@ def read_gradescope(exported: Exported) -> Mapping[str, Points]:
 
 def read_actions(exported: Exported) -> Mapping[str, Points]:
     """The total of the summary, if it gives one."""
-    text = exported.files["summary.md"].decode()
+    text = exported.appended[Path("summary.md")]
     found = re.search(r"^([\d.]+) of ([\d.]+) points(?: so far)?$", text, re.M)
     if found is None:
         return {}
@@ -130,14 +137,14 @@ def read_nbgrader(exported: Exported) -> Mapping[str, Points]:
 CASES: Mapping[str, tuple[dict[str, Any], Read]] = {
     "csv": ({}, read_csv),
     "github": ({}, read_github),
-    "actions": ({"notebook": "exam.ipynb"}, read_actions),
-    "classroom50": ({"whose": WHOSE}, read_classroom50),
+    "actions": ({}, read_actions),
+    "classroom50": ({}, read_classroom50),
     "gradescope": ({}, read_gradescope),
-    "canvas": ({"table": CANVAS.encode(), "file": "grades.csv", "column": COLUMN}, read_canvas),
-    "worksheet": ({"table": WORKSHEET.encode(), "file": "grades.csv"}, read_worksheet),
+    "canvas": ({"gradebook": CANVAS, "column": COLUMN}, read_canvas),
+    "worksheet": ({"gradebook": WORKSHEET}, read_worksheet),
     "moodle": ({}, read_moodle),
     "qti": ({}, read_qti),
-    "nbgrader": ({"assignment": "ps1"}, read_nbgrader),
+    "nbgrader": ({"version": "A"}, read_nbgrader),
 }
 
 
@@ -148,29 +155,47 @@ def test_every_exporter_is_tried_and_every_format_of_the_command_is_one() -> Non
     assert set(CASES) == set(exporters) == set(written)
 
 
+@pytest.fixture
+def registered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], Exporter[Any]]:
+    """The registered exporter with a name, with options and a runner's environment."""
+    for variable, value in RUNNER.items():
+        monkeypatch.setenv(variable, value)
+
+    def made(name: str) -> Exporter[Any]:
+        options = dict(CASES[name][0])
+        if "gradebook" in options:
+            file = tmp_path / "grades.csv"
+            file.write_text(options["gradebook"], encoding="utf-8")
+            options["gradebook"] = file
+        if name == "actions":
+            monkeypatch.chdir(tmp_path)
+            Path("exam.ipynb").write_text("{}", encoding="utf-8")
+            options["notebook"] = Path("exam.ipynb")
+        return exporters.find(name)(**options)
+
+    return made
+
+
 @pytest.mark.thorough
 @pytest.mark.parametrize("name", CASES)
-def test_every_exporter_holds_to_its_contract(name: str) -> None:
-    options, read = CASES[name]
-    exporter = exporters.find(name)(**options)
+def test_every_exporter_holds_to_its_contract(
+    name: str, registered: Callable[[str], Exporter[Any]]
+) -> None:
+    _, read = CASES[name]
+    exporter = registered(name)
     check_exporter(exporter, read, missing_is_zero=name == "gradescope")
 
 
 # What another package brings along
 
 
-class Table:
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class Table(ClassExporter):
     """A table of everybody's points, as somebody else's package may write one."""
 
-    takes: ClassVar[type[ClassResults]] = ClassResults
+    title: str = option("points", help="Title of the column.")
 
-    def __init__(self, title: str = "points") -> None:
-        self.title = title
-
-    def public(self, name: str) -> bool:
-        return False
-
-    def export(self, subject: ClassResults, *, leave_out: bool = False) -> Exported:
+    def export(self, subject: ClassResults) -> Exported:
         written = [f"student,{self.title}"]
         open_ = [r for r in subject.results if not r.feedback.complete]
         for result in subject.results:
@@ -202,14 +227,14 @@ class Rounded(Table):
 
 
 class Silent(Table):
-    def export(self, subject: ClassResults, *, leave_out: bool = False) -> Exported:
+    def export(self, subject: ClassResults) -> Exported:
         return dataclasses.replace(super().export(subject), notes=())
 
 
 class Named(Table):
     """Students' names go into the table as they are."""
 
-    def export(self, subject: ClassResults, *, leave_out: bool = False) -> Exported:
+    def export(self, subject: ClassResults) -> Exported:
         made = super().export(subject)
         names = "".join(f"\n{r.feedback.student.name},1" for r in subject.results)
         return dataclasses.replace(
@@ -220,31 +245,31 @@ class Named(Table):
 class Changing(Table):
     count = 0
 
-    def export(self, subject: ClassResults, *, leave_out: bool = False) -> Exported:
-        self.count += 1
+    def export(self, subject: ClassResults) -> Exported:
+        Changing.count += 1
         made = super().export(subject)
         return dataclasses.replace(made, notes=(*made.notes, f"number {self.count}"))
 
 
 class Failing(Table):
-    def export(self, subject: ClassResults, *, leave_out: bool = False) -> Exported:
+    def export(self, subject: ClassResults) -> Exported:
         return super().export(subject) if subject.results[0] else Exported(files={})
 
 
 class Refusing(Table):
-    def export(self, subject: ClassResults, *, leave_out: bool = False) -> Exported:
+    def export(self, subject: ClassResults) -> Exported:
         raise SetupError("not today", fix="come back tomorrow")
 
 
 class Helpless(Table):
-    def export(self, subject: ClassResults, *, leave_out: bool = False) -> Exported:
+    def export(self, subject: ClassResults) -> Exported:
         if not all(r.feedback.complete for r in subject.results):
             raise SetupError("points are open")
         return super().export(subject)
 
 
 class Outside(Table):
-    def export(self, subject: ClassResults, *, leave_out: bool = False) -> Exported:
+    def export(self, subject: ClassResults) -> Exported:
         made = super().export(subject)
         return dataclasses.replace(made, files={**made.files, "../table.csv": b""})
 
@@ -275,15 +300,11 @@ def test_the_suite_finds_what_does_not_hold(broken: Callable[[], Table], what: s
         check_exporter(broken(), read_table)
 
 
-class Log:
+@dataclasses.dataclass(frozen=True)
+class Log(StudentExporter):
     """A student's result as lines of a log."""
 
-    takes: ClassVar[type[Result]] = Result
-
-    def public(self, name: str) -> bool:
-        return True
-
-    def export(self, subject: Result, *, leave_out: bool = False) -> Exported:
+    def export(self, subject: Result) -> Exported:
         parts = [part for problem in subject.feedback.problems for part in problem.parts]
         text = "".join(f"{part.name}\n{part.answer}\n" for part in parts)
         return Exported(files={"log.txt": text.encode("utf-8", "replace")})
@@ -300,7 +321,7 @@ def test_a_students_text_that_is_live_in_a_log_is_found() -> None:
         return {"": Points(earned=json.loads(exported.files["score.json"]))}
 
     class Scored(Log):
-        def export(self, subject: Result, *, leave_out: bool = False) -> Exported:
+        def export(self, subject: Result) -> Exported:
             made, feedback = super().export(subject), subject.feedback
             settled = [p for q in feedback.problems for p in q.parts if p.points is not None]
             score = json.dumps(feedback.score if settled else None).encode()
@@ -311,35 +332,36 @@ def test_a_students_text_that_is_live_in_a_log_is_found() -> None:
         check_exporter(Scored(), told)
 
 
-class Leaking(formats.Nbgrader):
+class Leaking(Nbgrader):
     """What students get has the hidden tests, in base64."""
 
-    def export(self, subject: Quiz, *, leave_out: bool = False) -> Exported:
-        made = super().export(subject, leave_out=leave_out)
+    def export(self, subject: Quiz) -> Exported:
+        made = super().export(subject)
         (source,) = (data for name, data in made.files.items() if name.startswith("source/"))
-        files = {**made.files, "students/ps1/extra.txt": base64.b64encode(source)}
+        files = {**made.files, "students/quiz-A/extra.txt": base64.b64encode(source)}
         return dataclasses.replace(made, files=files)
 
 
-class Dropping(formats.Moodle):
+class Dropping(Moodle):
     """Leaves out what it can't ask without being told to, and says nothing."""
 
-    def export(self, subject: Quiz, *, leave_out: bool = False) -> Exported:
-        return dataclasses.replace(super().export(subject, leave_out=True), notes=())
+    def export(self, subject: Quiz) -> Exported:
+        whole = Moodle(leave_out=True).export(subject)
+        return dataclasses.replace(whole, notes=())
 
 
-class Mute(formats.Qti):
+class Mute(Qti):
     """Names nothing of what does not survive."""
 
-    def export(self, subject: Quiz, *, leave_out: bool = False) -> Exported:
-        return dataclasses.replace(super().export(subject, leave_out=leave_out), notes=())
+    def export(self, subject: Quiz) -> Exported:
+        return dataclasses.replace(super().export(subject), notes=())
 
 
-class Raw(formats.Moodle):
+class Raw(Moodle):
     """Texts of the set get out of their places."""
 
-    def export(self, subject: Quiz, *, leave_out: bool = False) -> Exported:
-        made = super().export(subject, leave_out=leave_out)
+    def export(self, subject: Quiz) -> Exported:
+        made = super().export(subject)
         data = made.files["quiz.xml"].replace(b"&amp;lt;", b"&lt;")
         return dataclasses.replace(made, files={"quiz.xml": data})
 
@@ -348,7 +370,7 @@ class Raw(formats.Moodle):
     ("broken", "read", "what"),
     [
         (
-            Leaking(assignment="ps1"),
+            Leaking(version="A"),
             read_nbgrader,
             "extra.txt, which students get, has a mistake",
         ),
@@ -374,21 +396,22 @@ def a_settled_class() -> ClassResults:
     [
         ("canvas", "grades.csv", "canvas.csv"),
         ("worksheet", "grades.csv", "worksheet.csv"),
-        ("actions", "annotations.txt", "annotations.txt"),
-        ("nbgrader", "source/ps1/quiz.ipynb", "nbgrader-source.ipynb"),
-        ("nbgrader", "students/ps1/quiz.ipynb", "nbgrader-students.ipynb"),
+        ("actions", "stdout", "annotations.txt"),
+        ("nbgrader", "source/quiz-A/quiz.ipynb", "nbgrader-source.ipynb"),
+        ("nbgrader", "students/quiz-A/quiz.ipynb", "nbgrader-students.ipynb"),
     ],
     ids=["canvas", "worksheet", "actions", "nbgrader-source", "nbgrader-students"],
 )
-def test_the_format_byte_for_byte(name: str, file: str, stored: str, golden) -> None:  # type: ignore[no-untyped-def]
+def test_the_format_byte_for_byte(name: str, file: str, stored: str, golden, registered) -> None:  # type: ignore[no-untyped-def]
     """Of the formats whose own tests have no golden file."""
-    exporter = exporters.find(name)(**CASES[name][0])
-    subjects: Mapping[type, object] = {
-        ClassResults: a_settled_class(),
-        Result: a_settled_class().results[0],
-        Quiz: quizzes()["several options, net-correct, beside another part"],
-    }
-    golden(stored, exporter.export(subjects[exporter.takes]).files[file].decode())
+    exporter = registered(name)
+    subject: object = a_settled_class()
+    if isinstance(exporter, StudentExporter):
+        subject = a_settled_class().results[0]
+    elif isinstance(exporter, QuizExporter):
+        subject = quizzes()["several options, net-correct, beside another part"]
+    exported = exporter.export(subject)
+    golden(stored, exported.printed or exported.files[file].decode())
 
 
 def test_the_example_of_the_documentation_holds_to_the_contract() -> None:

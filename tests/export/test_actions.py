@@ -18,10 +18,9 @@ from grader.integrations.github.actions import (
     Level,
     annotation_lines,
     annotations_of,
-    fitted,
-    guarded,
-    log_lines,
-    outputs_text,
+    fit_lines,
+    step_outputs,
+    stop_commands,
     summary_of,
 )
 from grader.integrations.places import places
@@ -194,12 +193,12 @@ def test_a_summary_is_cut_before_github_drops_it() -> None:
     text = summary_of(a_result(a_problem(1, *parts)))
     assert SUMMARY_BYTES - 10_000 < len(text.encode()) <= SUMMARY_BYTES
     assert "does not fit" in text
-    assert fitted(["a", "b"]) == "a\nb\n"
+    assert fit_lines(["a", "b"]) == "a\nb\n"
 
 
 @given(hostile)
 def test_a_guard_ends_where_it_should(text: str) -> None:
-    lines = guarded(text, TOKEN).split("\n")
+    lines = stop_commands(text, TOKEN).split("\n")
     assert lines[0] == f"::stop-commands::{TOKEN}"
     assert [n for n, line in enumerate(lines) if line == f"::{TOKEN}::"] == [len(lines) - 2]
 
@@ -207,51 +206,17 @@ def test_a_guard_ends_where_it_should(text: str) -> None:
 @pytest.mark.parametrize("token", ["", "short", "x" * 31, "y" * 200, "a b" * 12, "0" * 32 + "\n"])
 def test_a_guard_needs_a_long_token(token: str) -> None:
     with pytest.raises(SetupError):
-        guarded("text", token)
-    with pytest.raises(SetupError):
-        outputs_text({"a": "b"}, token)
+        stop_commands("text", token)
 
 
 def test_a_text_that_knows_the_token_is_not_printed() -> None:
     with pytest.raises(SetupError):
-        guarded(f"::{TOKEN}::\n::error::x", TOKEN)
-    with pytest.raises(SetupError):
-        outputs_text({"a": f"x\n{TOKEN}\nb=1"}, TOKEN)
-
-
-def read_outputs(text: str) -> dict[str, str]:
-    """What a runner reads from the file of GITHUB_OUTPUT."""
-    found: dict[str, str] = {}
-    lines = text.split("\n")
-    while lines:
-        line = lines.pop(0)
-        if not line:
-            continue
-        equals, arrows = line.find("="), line.find("<<")
-        if equals >= 0 and (arrows < 0 or equals < arrows):
-            found[line[:equals]] = line[equals + 1 :]
-            continue
-        name, delimiter = line.split("<<", 1)
-        value = []
-        while (row := lines.pop(0)) != delimiter:
-            value.append(row)
-        found[name] = "\n".join(value)
-    return found
+        stop_commands(f"::{TOKEN}::\n::error::x", TOKEN)
 
 
 @given(hostile, hostile)
 @example("x\ny=1", "<<EOF\nEOF")
-def test_outputs_are_read_back_and_make_no_others(one: str, other: str) -> None:
-    read = read_outputs(outputs_text({"a": one, "b-c": other}, TOKEN))
-    assert read == {"a": "\n".join(lines_of(one)), "b-c": "\n".join(lines_of(other))}
-
-
-@pytest.mark.parametrize("name", ["", "a b", "a=b", "a\nb", "1a", "a<<b"])
-def test_a_name_that_is_none_is_refused(name: str) -> None:
-    with pytest.raises(SetupError):
-        outputs_text({name: "x"}, TOKEN)
-
-
-@given(hostile)
-def test_a_log_has_no_commands_in_it(text: str) -> None:
-    assert not any(is_command(line) for line in lines_of(log_lines(a_hostile_result(text))))
+def test_outputs_are_one_line_each_and_make_no_others(one: str, other: str) -> None:
+    lines = step_outputs({"a": one, "b-c": other}).split("\n")
+    assert [line.partition("=")[0] for line in lines] == ["a", "b-c", ""]
+    assert lines[0] == f"a={' '.join(one.split())}"

@@ -8,10 +8,10 @@ from pathlib import Path, PurePosixPath
 import pytest
 
 from grader.check.run import Checked, Found, Line
-from grader.collect.assignment import _Layout
 from grader.errors import SetupError
 from grader.grading.settings import Settings
 from grader.integrations.github.autograding import one_result, public_result
+from grader.integrations.nbgrader.collecting import _Layout
 
 
 def test_a_name_that_leads_elsewhere_is_nobody_s(tmp_path: Path) -> None:

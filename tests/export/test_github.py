@@ -16,12 +16,9 @@ from hypothesis import strategies as st
 
 from grader.errors import SetupError
 from grader.integrations.equal_weights import MOST, split
-from grader.integrations.github.actions import outputs_text
+from grader.integrations.github.actions import step_outputs
 from grader.integrations.github.results import (
-    AUTOGRADING,
-    Check,
     Runner,
-    autograding,
     github,
     notes,
     outputs,
@@ -136,16 +133,16 @@ def test_rounding_makes_neither_everything_nor_nothing(points: float) -> None:
 def test_open_parts_are_refused_or_left_out_of_both_totals() -> None:
     with pytest.raises(SetupError, match="1 part"):
         runners(an_open_result())
-    read = Read(runners(an_open_result(), partial=True))
+    read = Read(runners(an_open_result(), leave_out=True))
     assert (read.notified, read.table, read.most) == (2, 2, 2)
-    assert "q1_why" in notes(an_open_result(), partial=True)[0]
+    assert "q1_why" in notes(an_open_result(), leave_out=True)[0]
 
 
 def test_an_earlier_submission_s_points_are_refused_or_said_to_be_that() -> None:
     waiting = a_mixed_result(standing=Standing.WAITING, complete=False)
     with pytest.raises(SetupError, match="newer submission"):
         runners(waiting)
-    assert "the latest is not graded yet" in notes(waiting, partial=True)[0]
+    assert "the latest is not graded yet" in notes(waiting, leave_out=True)[0]
 
 
 def test_who_handed_in_nothing_has_no_file() -> None:
@@ -192,7 +189,7 @@ def test_nothing_that_the_reporter_prints_is_a_command(text: str) -> None:
 @given(hostile)
 def test_the_outputs_are_read_back_from_the_step_s_file(text: str) -> None:
     wanted = outputs(runners(a_hostile_result(text)))
-    written = outputs_text(wanted, "0" * 32)
+    written = step_outputs(wanted)
     assert dict(line.split("=", 1) for line in written.splitlines()) == wanted
 
 
@@ -205,26 +202,6 @@ def test_the_files_hold_what_the_outputs_do() -> None:
 
 def test_the_payload_of_a_problem(golden) -> None:  # type: ignore[no-untyped-def]
     golden("github-q1.json", github(a_mixed_result()).files["q1.json"].decode())
-
-
-def test_autograding_json_says_what_the_older_action_runs() -> None:
-    made = autograding(
-        [Check(name="readable\n", run="grader check exam.ipynb", minutes=5, points=1)]
-    )
-    assert json.loads(made.files[AUTOGRADING]) == {
-        "tests": [
-            {
-                "name": "readable", "setup": "", "run": "grader check exam.ipynb", "input": "",
-                "output": "", "comparison": "included", "timeout": 5, "points": 1,
-            }
-        ]
-    }  # fmt: skip
-
-
-@pytest.mark.parametrize("change", [{"minutes": 0}, {"points": -1}, {"comparison": "contains"}])
-def test_autograding_json_refuses_what_that_action_would_misread(change: dict[str, object]) -> None:
-    with pytest.raises(SetupError):
-        autograding([Check(name="x", run="true", **change)])  # type: ignore[arg-type]
 
 
 # The reporter itself is not ours to keep here: name a checkout's dist/main.js to run it.

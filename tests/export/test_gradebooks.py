@@ -10,8 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from grader.errors import GraderError, SetupError, SpecError
-from grader.integrations.lms.gradebooks import canvas, worksheet
+from grader.integrations.lms.gradebooks.canvas import canvas
 from grader.integrations.lms.gradebooks.cells import sheet
+from grader.integrations.lms.gradebooks.worksheet import worksheet
 from grader.model import Student
 from grader.model.exported import Result
 from grader.model.result import Standing

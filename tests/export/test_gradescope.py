@@ -15,7 +15,7 @@ from grader.integrations.gradescope.results import (
     TextFormat,
     Tiers,
     Visible,
-    counted_now,
+    counted_runs,
     notes,
     results_json,
     too_soon,
@@ -193,7 +193,7 @@ def test_what_was_too_soon_itself_does_not_count() -> None:
             data = refused.results_json()
         else:
             graded += 1
-            data = results_json(a_mixed_result(), counted=counted_now(given_, minutes=60))
+            data = results_json(a_mixed_result(), counted=counted_runs(given_, minutes=60))
         document = checked(data)
         assert document["score"] == 4.25
         # Gradescope keeps the results of the latest alone.

@@ -23,7 +23,7 @@ from grader.cli import main
 from grader.errors import GraderError
 from grader.integrations.gradescope.grading import autograde
 from grader.integrations.gradescope.image import PYTHONS, Autograder, autograder_zip
-from grader.integrations.gradescope.network import left_open, talking
+from grader.integrations.gradescope.network import leave_open, network_problems
 from grader.integrations.gradescope.notebooks import choose
 from grader.integrations.gradescope.people import People
 from grader.integrations.gradescope.results import Tiers
@@ -779,7 +779,7 @@ def test_code_that_could_not_talk_between_processes_loses_nothing(tmp_path: Path
     out = ("--out", str(tmp_path / "release"))
     command("render", str(tmp_path / "two.yaml"), "--student", "ada", *out)
     release = load_release(tmp_path / "release" / "release.json")
-    assert talking(release) == {"ring-all-reduce-messages"}
+    assert network_problems(release) == {"ring-all-reduce-messages"}
     parts = (
         _shown("q1_wrong", "code", 1.5, Verdict.PARTIAL),
         _shown("q1_right", "code", 6.0, Verdict.CORRECT),
@@ -805,7 +805,7 @@ def test_code_that_could_not_talk_between_processes_loses_nothing(tmp_path: Path
             problems=problems,
         )
     )
-    found = left_open(before, release).feedback
+    found = leave_open(before, release).feedback
     assert [p.points for p in found.problems[0].parts] == [None, 6.0, 0.0, 0.0]
     assert found.problems[1] == problems[1]
     assert (found.score, found.complete, found.unsettled) == (13.5, False, 1)

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from grader.bank.folders import Bank
 from grader.draw import draw, sample_seed
 from grader.errors import SetupError
-from grader.integrations.lms.quizzes import moodle
+from grader.integrations.lms.quizzes.moodle import moodle
 from grader.integrations.lms.variants import make_quiz, question
 from grader.model import Key, Mistake, Part, Slot, Tolerance
 from grader.model.item import EssayItem, TextItem, Words

@@ -8,12 +8,12 @@ from pathlib import Path
 import pytest
 
 from grader.errors import GraderError, SetupError, SpecError
+from grader.integrations.nbgrader.assignment import CourseConfig
 from grader.integrations.nbgrader.course import load_course, require_usual_regions
 from grader.integrations.nbgrader.grading import _limits
+from grader.integrations.nbgrader.settings import interpret_settings, parse_json, parse_python
 from grader.integrations.nbgrader.source import load_assignment
 from grader.model import Limits
-from grader.model.assignment import CourseConfig
-from grader.notebook.nbgrader_cells import parsed_json, parsed_python, understood
 from tests.builders_nbgrader import a_test, an_answer, sourced
 
 CONFIG = """
@@ -38,7 +38,7 @@ c.IgnorePattern.enabled = False
 
 
 def config(text: str) -> CourseConfig:
-    return understood(parsed_python(text, "nbgrader_config.py")).config
+    return interpret_settings(parse_python(text, "nbgrader_config.py")).config
 
 
 def test_settings_that_affect_marks_are_read() -> None:
@@ -102,10 +102,10 @@ def test_what_may_differ_is_noted() -> None:
     text = (
         "c.LateSubmissionPlugin.penalty_method = 'zero'\nc.OverwriteCells.add_missing_cells = True"
     )
-    first, second = understood(parsed_python(text, "c.py")).notes
+    first, second = interpret_settings(parse_python(text, "c.py")).notes
     assert "late penalties are not supported (c.py:1:1)" in first
     assert "waits for a person (c.py:2:1)" in second
-    assert not understood(parsed_python("c.IncludeHeaderFooter.header = ''", "c.py")).notes
+    assert not interpret_settings(parse_python("c.IncludeHeaderFooter.header = ''", "c.py")).notes
 
 
 def test_json_has_the_last_word(tmp_path: Path) -> None:
@@ -116,7 +116,7 @@ def test_json_has_the_last_word(tmp_path: Path) -> None:
     found = load_course(tmp_path / "source" / "ps1").config
     assert (found.cell_seconds, found.text_stub, found.code_stub) == (90.0, "HERE", "# TODO\n...")
     with pytest.raises(SpecError, match="not JSON") as caught:
-        parsed_json('{"Execute":\n {"timeout": }}', "n.json")
+        parse_json('{"Execute":\n {"timeout": }}', "n.json")
     assert "n.json:2:14" in str(caught.value)
 
 

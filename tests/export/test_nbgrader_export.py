@@ -14,9 +14,10 @@ from click.testing import CliRunner
 from grader.cli import grader
 from grader.errors import SetupError
 from grader.integrations.nbgrader.making import nbgrader
-from grader.integrations.nbgrader.making.answers import form_of
+from grader.integrations.nbgrader.making.answers import answer_of
 from grader.integrations.nbgrader.making.cells import notebook_cells
 from grader.integrations.nbgrader.making.reading import CODE
+from grader.integrations.nbgrader.regions import TEXT_STUB
 from grader.integrations.quiz_items import quiz_items
 from grader.model import Part
 from grader.model.item import (
@@ -28,7 +29,6 @@ from grader.model.item import (
     PairsItem,
 )
 from grader.model.quiz import Quiz
-from grader.notebook.nbgrader_cells import TEXT_STUB
 from tests.builders_kinds import (
     PARTS,
     a_choice,
@@ -101,7 +101,7 @@ def as_typed(items: tuple[Item, ...], given: object) -> object:
         case PairsItem(), tuple():
             return {n: letters[i] for n, i in enumerate(given, 1)}
         case OrderItem(), tuple():
-            answer = form_of(first).answer("q", items)
+            answer = answer_of("q", items)
             right = ast.literal_eval(answer.right)
             return [right[i] for i in given]
     return given

@@ -11,24 +11,19 @@ import pytest
 from click.testing import CliRunner
 
 from grader.cli import grader
-from grader.collect.assignment import collect_assignment
 from grader.errors import SetupError
 from grader.gradebook import Gradebook
 from grader.grading.batch import execute_all, refused
 from grader.grading.settings import Settings
 from grader.integrations.nbgrader import grading
+from grader.integrations.nbgrader.assignment import SourceCell, SourceNotebook
+from grader.integrations.nbgrader.collecting import collect_assignment
+from grader.integrations.nbgrader.metadata import checksum
+from grader.integrations.nbgrader.overlay import NotebookOverlay, is_untouched
+from grader.integrations.nbgrader.regions import clear_answers, released_cell
+from grader.integrations.nbgrader.rule import UndecidedError, earned_points
 from grader.integrations.nbgrader.source import load_assignment
 from grader.model import Submission
-from grader.model.assignment import SourceCell, SourceNotebook
-from grader.notebook.nbgrader_cells import (
-    UndecidedError,
-    as_released,
-    checksum,
-    is_untouched,
-    overwrite_cells,
-    points_earned,
-    with_answers_cleared,
-)
 from tests.builders_nbgrader import a_cell, a_test, an_answer, filed, sourced, written
 
 SUM = "### BEGIN SOLUTION\ndef add(a, b):\n    return a + b\n### END SOLUTION"
@@ -76,13 +71,13 @@ def points(grade: dict[str, object]) -> dict[str, float | None]:
     ],
 )
 def test_the_first_output_that_counts_decides(outputs: list[list[str]], points: float) -> None:
-    assert points_earned(outputs, 4.0) == points
+    assert earned_points(outputs, 4.0) == points
 
 
 @pytest.mark.parametrize("text", ["4.01", "inf", ""])
 def test_where_nbgrader_would_stop_nothing_is_decided(text: str) -> None:
     with pytest.raises(UndecidedError):
-        points_earned([["result", text]], 4.0)
+        earned_points([["result", text]], 4.0)
 
 
 # Cells
@@ -103,18 +98,18 @@ def test_checksums_are_those_of_nbgrader() -> None:
 
 def test_solutions_and_hidden_tests_are_cleared_as_nbgrader_does() -> None:
     source = "def f():\n    ### BEGIN SOLUTION\n    return 1\n    ### END SOLUTION\n"
-    kept = with_answers_cleared(a_source_cell(solution=True, source=source)).source
+    kept = clear_answers(a_source_cell(solution=True, source=source)).source
     assert kept == "def f():\n    # YOUR CODE HERE\n    raise NotImplementedError()\n"
-    assert with_answers_cleared(a_source_cell(solution=True)).source.startswith("# YOUR CODE HERE")
+    assert clear_answers(a_source_cell(solution=True)).source.startswith("# YOUR CODE HERE")
     text = a_source_cell(type="markdown", solution=True, grade=True, source="mine")
-    assert with_answers_cleared(text).source == "YOUR ANSWER HERE"
-    hidden = with_answers_cleared(a_source_cell(grade=True, source=TEST))
+    assert clear_answers(text).source == "YOUR ANSWER HERE"
+    hidden = clear_answers(a_source_cell(grade=True, source=TEST))
     assert "add(-1, 1)" in hidden.source
-    assert as_released(hidden).source == "assert add(1, 2) == 3"
+    assert released_cell(hidden).source == "assert add(1, 2) == 3"
     with pytest.raises(SetupError, match="no end"):
-        as_released(a_source_cell(source="### BEGIN HIDDEN TESTS"))
+        released_cell(a_source_cell(source="### BEGIN HIDDEN TESTS"))
     with pytest.raises(SetupError, match="is not an answer cell"):
-        with_answers_cleared(a_source_cell(locked=True, source=SUM))
+        clear_answers(a_source_cell(locked=True, source=SUM))
 
 
 def test_locked_cells_come_from_the_source_and_the_last_of_two_counts() -> None:
@@ -133,12 +128,13 @@ def test_locked_cells_come_from_the_source_and_the_last_of_two_counts() -> None:
         a_cell("assert True", "tests", kind="markdown", points=100.0),
         a_cell("own", "unknown", grade=True, points=5.0),
     )
-    found = overwrite_cells(mine, source)
-    assert [cell.source for cell in found.cells] == [
+    overlay = NotebookOverlay(source)
+    cells = overlay.apply(mine)
+    assert [cell.source for cell in cells] == [
         "first", "assert True", "second", "assert right", "own",
     ]  # fmt: skip
-    assert found.cells[3].type == "code"
-    assert found.at == {"answer": 2, "tests": 3}
+    assert cells[3].type == "code"
+    assert overlay.places(cells) == {"answer": 2, "tests": 3}
     assert is_untouched(source.cells[0], "stub")
     assert not is_untouched(source.cells[0], "stub ")
 
@@ -323,9 +319,9 @@ def test_a_notebook_that_could_be_run_at_last_counts_while_another_can_not(
     broken = {"p2", "p3"}
 
     def some(todo: list[Submission], _: object, settings: Settings, **more: Any) -> Iterator[Any]:
-        for one in todo if settings.source and settings.source.name in broken else ():
+        for one in todo if settings.overlay and settings.overlay.source.name in broken else ():
             yield one, refused(one.sha256, "no kernel could be started")
-        if settings.source and settings.source.name not in broken:
+        if settings.overlay and settings.overlay.source.name not in broken:
             yield from execute_all(todo, (), settings, **more)
 
     monkeypatch.setattr(grading, "execute_all", some)

@@ -13,12 +13,12 @@ from grader.bank.folders import Bank
 from grader.cli import grader
 from grader.grading.score import score
 from grader.integrations.nbgrader.making import nbgrader as exported
+from grader.integrations.nbgrader.rule import UndecidedError, earned_points
 from grader.integrations.nbgrader.version import version_paper, version_quiz
 from grader.integrations.quiz_items import quiz_items
 from grader.kinds import kinds
 from grader.kinds.answers import literal
 from grader.model import Answer, Evidence, Outcome
-from grader.notebook.nbgrader_cells import UndecidedError, points_earned
 from grader.wire import probe
 from tests.builders_nbgrader import (
     Nbgrader,
@@ -100,7 +100,7 @@ def test_our_rule_is_nbgraders(real: Nbgrader) -> None:
     assert isinstance(got, list)
     for outputs, points in zip(cases, got, strict=True):
         try:
-            mine: object = points_earned(
+            mine: object = earned_points(
                 [o for o in outputs if o[0] not in ("stdout", "display")], 3.0
             )
         except UndecidedError:

@@ -23,7 +23,7 @@ from grader.gradebook import Gradebook
 from grader.grading.manual import give_points
 from grader.grading.sources import graded_of, rows_of
 from grader.integrations.paper.entry import enter
-from grader.integrations.paper.printing import check_code, on_paper, print_exam, printed
+from grader.integrations.paper.printing import check_code, on_paper, print_exam, printed_exam
 from grader.kinds import kinds
 from grader.model import Key, Paper, Release, Student
 from grader.model.printed import Form, PrintedExam
@@ -249,7 +249,7 @@ def test_nothing_of_the_key_is_on_an_exam(bank: Bank, tmp_path: Path) -> None:
 
 
 def test_boxes_are_of_the_answers_kind(bank: Bank, tmp_path: Path) -> None:
-    exam = printed(Papers(release=made(bank, tmp_path / "out")).of("A"))
+    exam = printed_exam(Papers(release=made(bank, tmp_path / "out")).of("A"))
     forms = {place.name.partition("_")[2]: place.form for place in exam.places}
     assert forms == {
         "size": Form.LINE, "count": Form.LINE, "chosen": Form.LETTER, "several": Form.LETTERS,
@@ -306,7 +306,7 @@ def test_parts_that_need_a_computer_are_refused_by_name(tmp_path: Path, capsys: 
     arguments = ("--out", str(tmp_path / "out"), "--leave-out", "--versions", "1")
     command("render", "lab", "--format", "html", *arguments)
     assert "predict-a-product/flops (prediction)" in capsys.readouterr().err
-    places = printed(Papers(release=load_release(tmp_path / "out")).of("A")).places
+    places = printed_exam(Papers(release=load_release(tmp_path / "out")).of("A")).places
     assert places
     assert not any("row_stats" in place.name for place in places)
 
@@ -597,7 +597,9 @@ HOSTILE = (
 @pytest.mark.parametrize("text", HOSTILE)
 def test_whatever_stands_on_paper_is_text(bank: Bank, tmp_path: Path, text: str) -> None:
     release = made(bank, tmp_path / "out")
-    names = [n for place in printed(Papers(release=release).of("A")).places for n in place.names]
+    names = [
+        n for place in printed_exam(Papers(release=release).of("A")).places for n in place.names
+    ]
     row = {name: text for name in names if not name.endswith(".points")}
     results, _ = entered(bank, tmp_path, {"student": "ada", "version": "A", **row})
     assert all(mark.points in (0, None) for mark in grades(results)["ada"].values())
@@ -644,7 +646,7 @@ def test_a_printed_version_has_its_letter_on_every_page(size: str, tmp_path: Pat
     data = pdf_of(chromium, tmp_path / "out" / "exam-A.html", tmp_path / "exam.pdf", size)
     pages = [page.get_textpage().get_text_range() for page in pypdfium2.PdfDocument(data)]
     head = f"Version A {check_code(made_.release.id, 'A')}"
-    exam: PrintedExam = printed(Papers(release=made_.release).of("A"))
+    exam: PrintedExam = printed_exam(Papers(release=made_.release).of("A"))
     assert len(pages) >= 6
     for number, text in enumerate(pages, start=1):
         assert head in " ".join(text.split())

@@ -13,50 +13,50 @@ from tests.builders import a_bank, a_roster
 from tests.test_commands import ok
 
 SOURCE = '''\
+from dataclasses import dataclass
+
 from grader.errors import SetupError
-from grader.model.exported import ClassResults, Exported, Result
-from grader.model.quiz import Quiz
+from grader.integrations.base import ClassExporter, StudentExporter, option
+from grader.integrations.lms.variants import VariantsExporter
+from grader.model.exported import Exported
 
 
-class Lines:
+@dataclass(frozen=True, kw_only=True)
+class Lines(ClassExporter):
     """A line for every student, by somebody else."""
 
-    takes = ClassResults
+    mark: str = option(";", help="Between the columns.")
 
-    def __init__(self, *, mark: str = ";"):
-        self.mark = mark
-
-    def public(self, name):
-        return False
-
-    def export(self, subject, *, leave_out=False):
+    def export(self, subject):
         rows = [f"{r.feedback.student.id}{self.mark}{r.feedback.score}" for r in subject.results]
         return Exported(files={"lines.txt": "\\n".join(rows).encode()}, notes=("no names in it",))
 
 
-class Slip(Lines):
+@dataclass(frozen=True, kw_only=True)
+class Slip(StudentExporter):
     """A slip of paper for one student."""
 
-    takes = Result
+    leave_out: bool = option(False, help="Leave out open parts.")
 
-    def export(self, subject, *, leave_out=False):
+    def export(self, subject):
         if not subject.feedback.problems:
             raise SetupError("nothing was graded", fix="collect a submission")
-        return Exported(files={"slip.txt": f"{subject.feedback.score} {leave_out}".encode()})
+        return Exported(files={"slip.txt": f"{subject.feedback.score} {self.leave_out}".encode()})
 
 
-class Sheet(Lines):
+@dataclass(frozen=True, kw_only=True)
+class Sheet(VariantsExporter):
     """A sheet with the points of a quiz."""
 
-    takes = Quiz
+    out = ""
 
-    def export(self, subject, *, leave_out=False):
+    def export(self, subject):
         worth = "+".join(f"{pool.points:g}x{len(pool.questions)}" for pool in subject.pools)
         return Exported(files={"sheet.txt": worth.encode()})
 
 
 class Mute:
-    """Does not say what it takes."""
+    """Is not an exporter."""
 '''
 
 
@@ -93,7 +93,7 @@ def export(home: Path, *arguments: object) -> subprocess.CompletedProcess[str]:
 
 @pytest.mark.thorough
 def test_a_table_of_all_with_an_option_of_its_own(home: Path, tmp_path: Path) -> None:
-    done = export(home, "lines", home / "results", "--out", tmp_path, "-o", "mark=|")
+    done = export(home, "lines", home / "results", "--out", tmp_path, "--mark", "|")
     assert (done.returncode, done.stderr) == (0, "note: no names in it\n")
     assert (tmp_path / "lines.txt").read_text() == "ada|3.0\neve|0.0"
 
@@ -128,9 +128,7 @@ def test_a_format_that_comes_along_is_not_replaced(home: Path, tmp_path: Path) -
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (("lines", "RESULTS", "-o", "colour=red"), "unexpected keyword argument 'colour'"),
-        (("lines", "RESULTS", "-o", "mark"), "the option 'mark' has no value"),
-        (("mute", "RESULTS"), "does not declare its input"),
+        (("mute", "RESULTS"), "is not an exporter"),
         (("gone", "RESULTS"), "can't be loaded"),
         (("line", "RESULTS"), "did you mean 'grader export lines'?"),
         (("lines", "RESULTS", "--student", "adda"), "did you mean 'ada'?"),

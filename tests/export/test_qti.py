@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from grader.bank.folders import Bank
 from grader.draw import draw, sample_seed
 from grader.errors import SetupError
-from grader.integrations.lms.quizzes import qti
+from grader.integrations.lms.quizzes.qti import qti
 from grader.integrations.lms.variants import question
 from grader.integrations.quiz_items import quiz_items
 from grader.kinds import kinds

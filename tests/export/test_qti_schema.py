@@ -13,7 +13,7 @@ import pytest
 from grader.bank.folders import Bank
 from grader.draw import draw, sample_seed
 from grader.errors import SetupError
-from grader.integrations.lms.quizzes import qti
+from grader.integrations.lms.quizzes.qti import qti
 from grader.integrations.lms.variants import make_quiz, question
 from grader.integrations.quiz_items import quiz_items
 from grader.model import Part, Slot

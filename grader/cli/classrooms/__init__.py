@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypeVar
 
+import click
+
+from grader.cli.options import print_json, table
 from grader.errors import SetupError
 from grader.model import Student
 from grader.registry import nearest
@@ -17,7 +20,10 @@ if TYPE_CHECKING:
     from grader.integrations.repositories.publishing import Sent
 
 
-def chosen(students: Iterable[Student], wanted: Sequence[str]) -> list[Student]:
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def choose_students(students: Iterable[Student], wanted: Sequence[str]) -> list[Student]:
     """The students with the ids in *wanted*, or all if it is empty.
 
     Raises SetupError for an unknown id.
@@ -43,7 +49,9 @@ def access() -> Access:
     )
 
 
-def place(students: Iterable[Student], roster: Path | None, url: str) -> tuple[Repository, ...]:
+def repositories_of(
+    students: Iterable[Student], roster: Path | None, url: str
+) -> tuple[Repository, ...]:
     """The repository of each student, from the roster's column `repository` or from *url*."""
     from grader.integrations.repositories.collecting import repositories
     from grader.integrations.repositories.roster import load_repositories
@@ -51,27 +59,63 @@ def place(students: Iterable[Student], roster: Path | None, url: str) -> tuple[R
     return repositories(students, load_repositories(roster) if roster else {}, url=url)
 
 
-def say_sent(sent: Sequence[Sent], *, as_json: bool, nothing: Sequence[str] | None = None) -> int:
+def print_sent(sent: Sequence[Sent], *, as_json: bool, nothing: Sequence[str] | None = None) -> int:
     """Prints the outcome for each student, and returns the exit status.
 
     *nothing* lists students with nothing to send; None if the command always sends something.
     """
-    import click
-
-    from grader.cli.options import print_json, table
     from grader.integrations.repositories.publishing import Went
-    from grader.text.escape import inert
 
     failed = sum(one.went is Went.FAILED for one in sent)
-    if as_json:
-        rows = [
-            {"student": s.student, "went": s.went.value, "text": s.text, "commit": s.commit}
-            for s in sent
-        ]
-        more = {} if nothing is None else {"nothing": list(nothing)}
-        print_json({"students": rows, **more})
-    else:
-        shown = [(s.student, s.went.value, s.commit[:10], inert(s.text)) for s in sent]
-        click.echo(table(("student", "", "commit", ""), shown))
-        click.echo(f"\n{len(sent) - failed} of {len(sent)} repositories are up to date.")
+    print_outcomes(
+        "went",
+        [(s.student, s.went.value, s.text, s.commit) for s in sent],
+        f"{len(sent) - failed} of {len(sent)} repositories are up to date.",
+        ({} if nothing is None else {"nothing": list(nothing)}) if as_json else None,
+    )
     return 1 if failed else 0
+
+
+def print_outcomes(
+    what: str,
+    outcomes: Sequence[tuple[str, str, str, str]],
+    summary: str,
+    data: Mapping[str, object] | None,
+) -> None:
+    """Prints the student, the outcome, a text, and the commit of each repository.
+
+    If *data* is given, prints JSON with these entries, in which *what* names the outcome.
+    """
+    from grader.text.escape import inert
+
+    if data is not None:
+        names = ("student", what, "text", "commit")
+        rows = [dict(zip(names, one, strict=True)) for one in outcomes]
+        print_json({**data, "students": rows})
+        return
+    shown = [(who, how, commit[:10], inert(text)) for who, how, text, commit in outcomes]
+    click.echo(table(("student", "", "commit", ""), shown))
+    click.echo(f"\n{summary}")
+
+
+def repository_options(command: F) -> F:
+    """Adds --url, --student, which may be repeated, and --jobs."""
+    url = click.option(
+        "--url", default="", metavar="PATTERN", help="URL of each repository, with {id} in it."
+    )
+    student = click.option(
+        "--student",
+        "students",
+        multiple=True,
+        metavar="ID",
+        help="This student's repository only. Repeat for more students.",
+    )
+    jobs = click.option(
+        "--jobs",
+        type=click.IntRange(1, 64),
+        default=8,
+        show_default=True,
+        metavar="N",
+        help="Repositories to work on at once.",
+    )
+    return url(student(jobs(command)))

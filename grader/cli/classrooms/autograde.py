@@ -9,7 +9,12 @@ from typing import TYPE_CHECKING
 
 import click
 
-from grader.cli.options import examples, sandbox_option
+from grader.cli.options import (
+    cell_seconds_option,
+    examples,
+    notebook_seconds_option,
+    sandbox_option,
+)
 
 if TYPE_CHECKING:
     from grader.integrations.github.classroom50 import Identity
@@ -44,22 +49,8 @@ _PUBLIC = (
     metavar="N",
     help="Classroom 50 points per exam point.",
 )
-@click.option(
-    "--cell-seconds",
-    type=click.FloatRange(min=0.1),
-    default=60,
-    show_default=True,
-    metavar="SECONDS",
-    help="Time limit per cell, in seconds.",
-)
-@click.option(
-    "--notebook-seconds",
-    type=click.FloatRange(min=1),
-    default=600,
-    show_default=True,
-    metavar="SECONDS",
-    help="Time limit per notebook, in seconds.",
-)
+@cell_seconds_option
+@notebook_seconds_option
 @sandbox_option
 def command(
     notebook: Path,
@@ -76,7 +67,8 @@ def command(
     the public checks are run. Exits 0 whatever the score.
     """
     from grader.integrations.exporting import make_way, write_exported
-    from grader.integrations.github.autograding import commit_time, plain_outputs, unjudged
+    from grader.integrations.github.actions import step_outputs
+    from grader.integrations.github.autograding import commit_time, without_verdicts
     from grader.integrations.github.classroom50 import classroom50, identity, outputs
     from grader.model import Limits
 
@@ -85,26 +77,28 @@ def command(
     limits = Limits(cell_seconds=cell_seconds, notebook_seconds=notebook_seconds)
     when = commit_time(here)
     if pack is None:
-        result, body = _public(notebook, whose, limits, when)
+        result, body = _check_publicly(notebook, whose, limits, when)
     else:
-        result, body = _sealed(notebook, whose, pack, limits, sandbox), None
-    made = classroom50(result, whose, scale=scale, partial=True, submitted_at=when)
+        result, body = _grade_with_pack(notebook, whose, pack, limits, sandbox), None
+    made = classroom50(result, whose, scale=scale, leave_out=True, submitted_at=when)
     if body is not None:
-        made = replace(made, files=unjudged(made.files, body))
+        made = replace(made, files=without_verdicts(made.files, body))
     moved = make_way(made, here)
     write_exported(made, here)
-    values = outputs(result, scale=scale, partial=True)
+    values = outputs(result, scale=scale, leave_out=True)
     if pack is None:
         values["summary"] = f"public checks only: {values['summary']}"
     if os.environ.get("GITHUB_OUTPUT"):
         with Path(os.environ["GITHUB_OUTPUT"]).open("a", encoding="utf-8") as file:
-            file.write(plain_outputs(values))
+            file.write(step_outputs(values))
     for note in (*moved, *made.notes):
         click.echo(f"note: {note}", err=True)
     click.echo(values["summary"])
 
 
-def _public(notebook: Path, whose: Identity, limits: Limits, when: str) -> tuple[Result, str]:
+def _check_publicly(
+    notebook: Path, whose: Identity, limits: Limits, when: str
+) -> tuple[Result, str]:
     from grader.check.run import check
     from grader.cli.check_steps import step_summary
     from grader.errors import SubmissionError
@@ -118,7 +112,7 @@ def _public(notebook: Path, whose: Identity, limits: Limits, when: str) -> tuple
     return public_result(checked, whose.owner, when), f"{step_summary(checked)}\n{_PUBLIC}\n"
 
 
-def _sealed(
+def _grade_with_pack(
     notebook: Path,
     whose: Identity,
     pack: Path,

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import click
 
-from grader.cli.classrooms import access, chosen
-from grader.cli.options import examples, json_option, print_json, table
+from grader.cli.classrooms import access, choose_students, print_outcomes, repository_options
+from grader.cli.options import examples, json_option
 from grader.cli.progress import progress
 from grader.words import counted
 
@@ -28,9 +28,6 @@ from grader.words import counted
     type=click.Path(path_type=Path, file_okay=False),
     metavar="SUBMISSIONS",
     help="Folder for the notebooks.",
-)
-@click.option(
-    "--url", default="", metavar="PATTERN", help="URL of each repository, with {id} in it."
 )
 @click.option(
     "--clones",
@@ -63,13 +60,7 @@ from grader.words import counted
     help="If a repository has several notebooks at the top, collect the one that belongs to this "
     "release.",
 )
-@click.option(
-    "--student",
-    "students",
-    multiple=True,
-    metavar="ID",
-    help="Collect for this student only. Repeat for more students.",
-)
+@repository_options
 @click.option(
     "--again",
     is_flag=True,
@@ -90,14 +81,6 @@ from grader.words import counted
     show_default=True,
     metavar="MB",
     help="Size limit per repository, in MB.",
-)
-@click.option(
-    "--jobs",
-    type=click.IntRange(1, 64),
-    default=8,
-    show_default=True,
-    metavar="N",
-    help="Repositories to work on at once.",
 )
 @json_option
 def command(
@@ -132,9 +115,8 @@ def command(
     from grader.integrations.repositories.git import Bounds
     from grader.integrations.repositories.roster import instant, load_repositories
     from grader.release.roster import load_roster
-    from grader.text.escape import inert
 
-    listed = chosen(load_roster(roster), students)
+    listed = choose_students(load_roster(roster), students)
     pattern = str(clones.absolute() / "{id}") if clones else url
     wanted = repositories(
         listed,
@@ -153,16 +135,11 @@ def command(
     )
     with progress("collecting", len(wanted)) as done:
         outcomes = collect_repositories(wanted, out, how, done)
-    failed = [o for o in outcomes if o.came is Came.FAILED]
-    if as_json:
-        rows = [
-            {"student": o.student, "came": o.came.value, "text": o.text, "commit": o.commit}
-            for o in outcomes
-        ]
-        print_json({"submissions": str(out), "students": rows})
-        return 1 if failed else 0
-    rows_shown = [(o.student, o.came.value, o.commit[:10], inert(o.text)) for o in outcomes]
-    click.echo(table(("student", "", "commit", ""), rows_shown))
     there = sum(o.came in (Came.COLLECTED, Came.KEPT) for o in outcomes)
-    click.echo(f"\n{there} of {counted(len(outcomes), 'notebook')} in {out}.")
-    return 1 if failed else 0
+    print_outcomes(
+        "came",
+        [(o.student, o.came.value, o.text, o.commit) for o in outcomes],
+        f"{there} of {counted(len(outcomes), 'notebook')} in {out}.",
+        {"submissions": str(out)} if as_json else None,
+    )
+    return 1 if any(o.came is Came.FAILED for o in outcomes) else 0

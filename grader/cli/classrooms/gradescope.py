@@ -1,4 +1,4 @@
-"""`grader classroom gradescope`: build an autograder zip."""
+"""`grader classroom gradescope` and `gradescope-run`: Gradescope's autograder."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ if TYPE_CHECKING:
 )
 @bank_option
 @json_option
-def command(
+def gradescope_command(
     release: Path,
     out: Path,
     wheels: Path | None,
@@ -201,3 +201,23 @@ def _rate(text: str) -> tuple[int, float]:
             f"--rate '{text}' is not a limit", fix="write N/MINUTES, such as 3/60 for 3 per hour"
         )
     return int(found[1]), float(found[2])
+
+
+@click.command(
+    "gradescope-run",
+    epilog=examples("grader classroom gradescope-run /autograder"),
+)
+@click.argument(
+    "root",
+    type=click.Path(path_type=Path, exists=True, file_okay=False),
+    envvar="AUTOGRADER_ROOT",
+    default="/autograder",
+)
+def gradescope_run_command(root: Path) -> None:
+    """Grade the submission that Gradescope put into ROOT, and write ROOT/results/results.json.
+
+    Exits 0 whatever the score. After an internal error, the result has no score.
+    """
+    from grader.integrations.gradescope.grading import autograde
+
+    click.echo(autograde(root).sentence)

@@ -6,7 +6,13 @@ from pathlib import Path
 
 import click
 
-from grader.cli.classrooms import access, chosen, place, say_sent
+from grader.cli.classrooms import (
+    access,
+    choose_students,
+    print_sent,
+    repositories_of,
+    repository_options,
+)
 from grader.cli.options import examples, json_option
 from grader.cli.progress import progress
 from grader.errors import SetupError
@@ -29,26 +35,9 @@ from grader.errors import SetupError
     help="Folder students/ that `grader classroom init` wrote.",
 )
 @click.option(
-    "--url", default="", metavar="PATTERN", help="URL of each repository, with {id} in it."
-)
-@click.option(
     "--branch", default="main", show_default=True, metavar="NAME", help="Branch to write to."
 )
-@click.option(
-    "--student",
-    "students",
-    multiple=True,
-    metavar="ID",
-    help="Hand out to this student only. Repeat for more students.",
-)
-@click.option(
-    "--jobs",
-    type=click.IntRange(1, 64),
-    default=8,
-    show_default=True,
-    metavar="N",
-    help="Repositories to work on at once.",
-)
+@repository_options
 @json_option
 def command(
     roster: Path,
@@ -67,7 +56,7 @@ def command(
     from grader.integrations.repositories.publishing import Sending, folder_files, send_all
     from grader.release.roster import load_roster
 
-    listed = chosen(load_roster(roster), students)
+    listed = choose_students(load_roster(roster), students)
     if listed and not any((source / student.id).is_dir() for student in listed):
         raise SetupError(
             "no student on the roster has a folder here",
@@ -77,7 +66,7 @@ def command(
     how = Sending(
         branch=branch, message="Hand out the exam\n", whole=False, access=access(), jobs=jobs
     )
-    to = place(listed, roster, url)
+    to = repositories_of(listed, roster, url)
     with progress("handing out", len(to)) as done:
         sent = send_all(to, lambda student: folder_files(source / student), how, done)
-    return say_sent(sent, as_json=as_json)
+    return print_sent(sent, as_json=as_json)

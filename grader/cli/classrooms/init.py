@@ -89,13 +89,13 @@ def command(
     again, omitted options keep their previous values, which are reported.
     """
     from grader.bank.folders import Bank
-    from grader.integrations.github.classrooms import INSTRUCTOR, before, init_classroom
-    from grader.integrations.github.options import merged
+    from grader.integrations.github.classrooms import INSTRUCTOR, init_classroom
+    from grader.integrations.github.options import load_previous, merge_options
     from grader.integrations.repositories.roster import instant
     from grader.release.file import load_release
 
     given = {name: value for name, value in said.items() if value is not None}
-    wishes, kept = merged(before(folder / INSTRUCTOR), given)
+    wishes, kept = merge_options(load_previous(folder / INSTRUCTOR), given)
     if wishes.deadline:
         instant(wishes.deadline)
     total = len(load_release(release).students)

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from grader.cli.classrooms import access, place, say_sent
+from grader.cli.classrooms import access, print_sent, repositories_of, repository_options
 from grader.cli.options import examples, json_option, print_json
 from grader.cli.progress import progress
 
@@ -27,9 +27,6 @@ from grader.cli.progress import progress
     help="CSV file with a column `repository`, for students whose URL is different.",
 )
 @click.option(
-    "--url", default="", metavar="PATTERN", help="URL of each repository, with {id} in it."
-)
-@click.option(
     "--branch", default="feedback", show_default=True, metavar="NAME", help="Branch to write to."
 )
 @click.option(
@@ -38,21 +35,7 @@ from grader.cli.progress import progress
     metavar="DIR",
     help="Write the files to DIR instead of pushing them.",
 )
-@click.option(
-    "--student",
-    "students",
-    multiple=True,
-    metavar="ID",
-    help="Publish for this student only. Repeat for more students.",
-)
-@click.option(
-    "--jobs",
-    type=click.IntRange(1, 64),
-    default=8,
-    show_default=True,
-    metavar="N",
-    help="Repositories to work on at once.",
-)
+@repository_options
 @json_option
 def command(
     results: Path,
@@ -74,7 +57,7 @@ def command(
     from grader.integrations.exporting import class_results
     from grader.integrations.github.feedback import feedback_files
     from grader.integrations.repositories.publishing import Sending, send_all
-    from grader.integrations.results import listed
+    from grader.integrations.results import join_names
     from grader.model.result import Standing
     from grader.words import counted
 
@@ -85,12 +68,12 @@ def command(
     ]
     code = 1 if students and nothing else 0
     if nothing and not as_json:
-        click.echo(f"note: {listed(nothing)}: no submission, so there is no feedback", err=True)
+        click.echo(f"note: {join_names(nothing)}: no submission, so there is no feedback", err=True)
     if not graded:
         if as_json:
             print_json({("students" if out is None else "files"): [], "nothing": nothing})
         else:
-            whom = f" to {listed(nothing)}" if students else ": there are no submissions"
+            whom = f" to {join_names(nothing)}" if students else ": there are no submissions"
             click.echo(f"There is nothing to send{whom}.")
         return code
     files = {r.feedback.student.id: feedback_files(r, results) for r in graded}
@@ -116,7 +99,7 @@ def command(
         access=access(),
         jobs=jobs,
     )
-    to = place([r.feedback.student for r in graded], roster, url)
+    to = repositories_of([r.feedback.student for r in graded], roster, url)
     with progress("publishing", len(to)) as done:
         sent = send_all(to, lambda student: files[student], how, done)
-    return max(code, say_sent(sent, as_json=as_json, nothing=nothing))
+    return max(code, print_sent(sent, as_json=as_json, nothing=nothing))

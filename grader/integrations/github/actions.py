@@ -1,21 +1,21 @@
-"""Text for GitHub Actions: annotations, step summaries, outputs, and guards around students' text.
-
-The functions only return strings; callers print or write them.
-"""
+"""Text for GitHub Actions: annotations, step summaries, and outputs of steps."""
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
+from pathlib import Path
 
 from grader.errors import SetupError
-from grader.integrations.places import Places
-from grader.integrations.results import SAID, listed, open_parts, reason
-from grader.model.exported import Result
+from grader.integrations.base import StudentExporter, option
+from grader.integrations.places import Places, places
+from grader.integrations.results import SAID, join_names, open_parts, reason
+from grader.model.exported import Exported, Result
 from grader.model.grade import Verdict
-from grader.model.result import Feedback, ShownPart, Standing
+from grader.model.result import Feedback, ShownPart, ShownProblem, Standing
 from grader.text.escape import inert, inert_line, markdown, one_line
 from grader.words import points
 
@@ -25,8 +25,42 @@ SUMMARY_BYTES = 1024 * 1024
 """Size limit of a step's summary. GitHub drops a longer one entirely."""
 
 _TOKEN = re.compile(r"[0-9a-zA-Z-]{32,128}")
-_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_-]*")
 _CUT = "\n\nThe rest does not fit in a step summary; see the feedback page.\n"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Actions(StudentExporter):
+    """Print annotations for wrong answers, and append a summary to that of the workflow step.
+
+    The annotations are GitHub Actions commands, shown in the log and beside the notebook.
+    """
+
+    out = None
+    one_student = True
+    examples = ("grader export actions results --student ada --notebook exam.ipynb",)
+    notebook: Path | None = option(
+        None,
+        metavar="NB",
+        exists=True,
+        help="Notebook that the annotations point to, by its path in the repository.",
+    )
+    summary: Path | None = option(
+        None,
+        metavar="FILE",
+        help="Append the summary to FILE. Default: $GITHUB_STEP_SUMMARY, if it is set.",
+    )
+
+    def export(self, subject: Result) -> Exported:
+        """Returns the annotations as text to print, and the summary, which names open parts."""
+        file, known = "", None
+        if self.notebook is not None:
+            file, known = self.notebook.as_posix(), places(self.notebook.read_bytes())
+        target = self.summary or os.environ.get("GITHUB_STEP_SUMMARY")
+        return Exported(
+            files={},
+            printed=annotation_lines(annotations_of(subject, file, known)),
+            appended={Path(target): summary_of(subject)} if target else {},
+        )
 
 
 class Level(StrEnum):
@@ -61,7 +95,7 @@ def annotation_lines(found: Iterable[Annotation]) -> str:
         lines += [_command(one) for one in shown]
         rest = mine[len(shown) :]
         if rest:
-            names = listed([one.title or one.message for one in rest], most=20)
+            names = join_names([one.title or one.message for one in rest], most=20)
             more = f"{len(rest)} more: {names}"
             lines.append(_command(Annotation(level=level, message=more, title="More")))
     return "".join(f"{line}\n" for line in lines)
@@ -146,14 +180,20 @@ def summary_of(result: Result) -> str:
         told.append(feedback.run.sentence)
     waiting = open_parts(feedback.problems)
     if waiting:
-        told.append(f"Still open: {listed(waiting)}.")
-    rows = [
+        told.append(f"Still open: {join_names(waiting)}.")
+    return summary(feedback.title, told, PART_COLUMNS, part_rows(feedback.problems))
+
+
+PART_COLUMNS = ("Part", "Points", "Verdict", "Read as", "Why")
+
+
+def part_rows(problems: Iterable[ShownProblem]) -> list[Sequence[str]]:
+    """Returns the cells of a table with `PART_COLUMNS`, one row per part."""
+    return [
         (part.name, _worth(part), SAID[part.verdict], part.answer or "", reason(part))
-        for problem in feedback.problems
+        for problem in problems
         for part in problem.parts
     ]
-    head = ("Part", "Points", "Verdict", "Read as", "Why")
-    return summary(feedback.title, told, head, rows)
 
 
 def _total(feedback: Feedback) -> str:
@@ -181,14 +221,14 @@ def summary(
         lines += [markdown(sentence, most=2000), ""]
     lines += [_row(head), "|" + "---|" * len(head)]
     lines += [_row(row) for row in rows]
-    return fitted(lines)
+    return fit_lines(lines)
 
 
 def _row(cells: Sequence[str]) -> str:
     return "| " + " | ".join(markdown(cell) for cell in cells) + " |"
 
 
-def fitted(lines: Iterable[str], most: int = SUMMARY_BYTES) -> str:
+def fit_lines(lines: Iterable[str], most: int = SUMMARY_BYTES) -> str:
     """As many whole *lines* as fit in *most* bytes, and a sentence if some did not."""
     kept: list[str] = []
     size = len(_CUT.encode())
@@ -200,7 +240,7 @@ def fitted(lines: Iterable[str], most: int = SUMMARY_BYTES) -> str:
     return "\n".join(kept) + "\n"
 
 
-def guarded(text: str, token: str) -> str:
+def stop_commands(text: str, token: str) -> str:
     """*text* between lines that stop the runner from interpreting commands in it.
 
     *token* must be random, have at least 128 bits, and be printed nowhere else. Raises SetupError
@@ -217,43 +257,9 @@ def guarded(text: str, token: str) -> str:
     return f"::stop-commands::{token}\n{body}::{token}::\n"
 
 
-def outputs_text(outputs: Mapping[str, str], delimiter: str) -> str:
-    """The lines to append to the file GITHUB_OUTPUT for *outputs*.
+def step_outputs(outputs: Mapping[str, str]) -> str:
+    """Returns the lines to append to the file GITHUB_OUTPUT, as NAME=VALUE.
 
-    A value of one line is written as NAME=VALUE, which some programs expect; a longer one between
-    lines with *delimiter*, which must be random like the token of `guarded`. Raises SetupError
-    for a name that the runner does not accept, and if the delimiter occurs in a value.
+    Line breaks in values become spaces, since Classroom 50's runner reads no other form.
     """
-    if not _TOKEN.fullmatch(delimiter):
-        raise SetupError(
-            "the delimiter of outputs must be 32 to 128 letters and digits",
-            fix="generate it with secrets.token_hex(16)",
-        )
-    written = []
-    for name, value in outputs.items():
-        if not _NAME.fullmatch(name):
-            raise SetupError(
-                f"'{name}' is not a valid name of an output", fix="use letters, digits, _ and -"
-            )
-        if delimiter in value:
-            raise SetupError(
-                f"the output '{name}' contains its delimiter", fix="generate a new one"
-            )
-        flat = value.replace("\r\n", "\n").replace("\r", "\n")
-        several = "\n" in flat
-        written.append(
-            f"{name}<<{delimiter}\n{flat}\n{delimiter}\n" if several else f"{name}={flat}\n"
-        )
-    return "".join(written)
-
-
-def log_lines(result: Result) -> str:
-    """One result for a step's log: one line per part, with workflow commands disarmed."""
-    feedback = result.feedback
-    rows = [
-        f"{part.name}: {_worth(part)} points, {SAID[part.verdict]}. {one_line(reason(part))}"
-        for problem in feedback.problems
-        for part in problem.parts
-    ]
-    total = f"{feedback.student.id}: {points(feedback.score)} of {points(feedback.max_score)}"
-    return "".join(f"{inert_line(row).strip()}\n" for row in (*rows, total))
+    return "".join(f"{name}={' '.join(value.split())}\n" for name, value in outputs.items())

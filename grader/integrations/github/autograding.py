@@ -111,7 +111,7 @@ def public_result(checked: Checked, student: str, submitted_at: str) -> Result:
     problems: dict[int, list[ShownPart]] = {}
     for line in checked.lines:
         found = _NUMBER.match(line.name)
-        problems.setdefault(int(found[1]) if found else 0, []).append(_public(line))
+        problems.setdefault(int(found[1]) if found else 0, []).append(_part_of_line(line))
     shown = tuple(
         ShownProblem(number=n, id=f"q{n}", title="public check only", parts=tuple(parts))
         for n, parts in sorted(problems.items())
@@ -139,7 +139,7 @@ def public_result(checked: Checked, student: str, submitted_at: str) -> Result:
 
 def unreadable_result(why: str, student: str, submitted_at: str) -> Result:
     """The result of an unreadable notebook: one public check that fails, with the reason *why*."""
-    part = _shown("notebook", "notebook: can be read", False, why)
+    part = _check_part("notebook", "notebook: can be read", False, why)
     problem = ShownProblem(number=0, id="notebook", title="public check only", parts=(part,))
     feedback = Feedback(
         student=Student(id=student),
@@ -157,14 +157,14 @@ def unreadable_result(why: str, student: str, submitted_at: str) -> Result:
     return Result(feedback=feedback, submitted_at=submitted_at)
 
 
-def _public(line: Line) -> ShownPart:
+def _part_of_line(line: Line) -> ShownPart:
     what = "visible examples pass" if line.tried else "exists and can be read"
     faults = [tried.fault for tried in line.tried if tried.fault]
     why = "; ".join([line.text, *faults])
-    return _shown(line.name.partition("_")[2], f"{line.name}: {what}", line.passes, why)
+    return _check_part(line.name.partition("_")[2], f"{line.name}: {what}", line.passes, why)
 
 
-def _shown(part: str, name: str, passes: bool, why: str) -> ShownPart:
+def _check_part(part: str, name: str, passes: bool, why: str) -> ShownPart:
     return ShownPart(
         id=part,
         name=name,
@@ -180,7 +180,7 @@ def _shown(part: str, name: str, passes: bool, why: str) -> ShownPart:
     )
 
 
-def unjudged(files: Mapping[str, bytes], body: str) -> dict[str, bytes]:
+def without_verdicts(files: Mapping[str, bytes], body: str) -> dict[str, bytes]:
     """Classroom 50's files for public checks: with *body*, without verdicts and answers."""
     data = json.loads(files[RESULT])
     for test in data["tests"]:
@@ -199,13 +199,3 @@ def commit_time(folder: Path) -> str:
         return Git(folder, ours=False).line(*command, "--format=%cI", "HEAD")
     except GraderError:
         return datetime.now(UTC).isoformat(timespec="seconds")
-
-
-def plain_outputs(outputs: dict[str, str]) -> str:
-    """Lines for GITHUB_OUTPUT as NAME=VALUE, the only form that Classroom 50's runner reads."""
-    return "".join(f"{name}={value}\n" for name, value in _flat(outputs))
-
-
-def _flat(outputs: dict[str, str]) -> Iterator[tuple[str, str]]:
-    for name, value in outputs.items():
-        yield name, " ".join(value.split())

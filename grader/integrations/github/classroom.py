@@ -4,15 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from grader.errors import SetupError, SpecError
+from grader.errors import SetupError
 from grader.integrations.install import Source
-
-if TYPE_CHECKING:
-    from jinja2 import Environment
+from grader.integrations.templates import render_folder
 
 STUDENT, INSTRUCTOR = "student", "instructor"
 CHECK = ".github/workflows/check.yml"
@@ -76,7 +72,7 @@ class Course:
         return "".join(c for c in self.title if c.isprintable() and c not in '"\\')
 
 
-def checked(course: Course) -> Course:
+def check_course(course: Course) -> Course:
     """Returns *course*. Raises SetupError for values that would break a workflow file."""
     values = {
         "--notebook": course.notebook,
@@ -134,55 +130,4 @@ def instructor_files(course: Course, templates: tuple[Path, ...]) -> dict[str, b
 
 
 def _files(kind: str, templates: tuple[Path, ...], **names: object) -> Iterator[tuple[str, bytes]]:
-    return filled(f"classroom/{kind}", templates, pins=PINS, **names)
-
-
-def filled(
-    folder: str, templates: tuple[Path, ...], **names: object
-) -> Iterator[tuple[str, bytes]]:
-    """Renders the templates in *folder*; yields each file's name and content, with LF line ends."""
-    from jinja2 import TemplateError
-
-    environment = _environment(templates)
-    for name in environment.list_templates(filter_func=lambda n: n.startswith(f"{folder}/")):
-        if not name.endswith(".j2"):
-            continue
-        try:
-            text = environment.get_template(name).render(**names)
-        except TemplateError as error:
-            raise SpecError(
-                f"the template '{name}' can't be rendered: {error}",
-                fix="if your bank's templates/ folder overrides it, compare it with the original",
-            ) from None
-        yield _target(name.removeprefix(f"{folder}/")), (text.strip("\n") + "\n").encode()
-
-
-def _target(name: str) -> str:
-    """The file's name. Templates avoid leading dots, because packages omit such files.
-
-    >>> _target("dot_github/workflows/check.yml.j2")
-    '.github/workflows/check.yml'
-    """
-    parts = name.removesuffix(".j2").split("/")
-    return "/".join("." + p[4:] if p.startswith("dot_") else p for p in parts)
-
-
-@lru_cache(maxsize=8)
-def _environment(folders: tuple[Path, ...]) -> Environment:
-    from jinja2 import Environment, FileSystemLoader, StrictUndefined
-
-    # Unusual delimiters, because workflows and devcontainers use the usual ones themselves.
-    return Environment(
-        loader=FileSystemLoader(list(folders)),
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-        block_start_string="[%",
-        block_end_string="%]",
-        variable_start_string="[[",
-        variable_end_string="]]",
-        comment_start_string="[#",
-        comment_end_string="#]",
-        autoescape=False,  # noqa: S701 - Markdown, YAML and Python, never HTML
-    )
+    return render_folder(f"classroom/{kind}", templates, pins=PINS, **names)

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from fractions import Fraction
+from pathlib import Path
 
 from grader.errors import SetupError
-from grader.integrations.results import SAID, graded, left_out, reason, settled
+from grader.integrations.base import StudentExporter, option
+from grader.integrations.github.actions import PART_COLUMNS, part_rows, step_outputs, summary
+from grader.integrations.results import graded_problems, omission_notes, reason, settled_parts
 from grader.model.exported import Exported, Result
 from grader.model.result import ShownPart, ShownProblem
-from grader.text.escape import inert_line, markdown, one_line, plain
+from grader.text.escape import inert_line, one_line, plain
 from grader.words import points
 
 SCHEMA = "classroom50/result/v1"
@@ -22,6 +26,61 @@ SCALE = 100
 
 # Rounding may lose at most half a hundredth of a point.
 _LOST = Fraction(5, 1000)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Classroom50(StudentExporter):
+    """Write result.json and release-body.md for Classroom 50's runner.
+
+    The environment variables that the runner sets identify the submission: CLASSROOM, ASSIGNMENT,
+    OWNER, SUBMISSION_TAG, COMMIT_URL, RELEASE_URL, REVIEW_URL and others. Exits 0 whatever the
+    score; any other exit code means that there is no result, and nothing is published.
+    """
+
+    out = "."
+    one_student = True
+    examples = (
+        "grader export classroom50 results --student ada",
+        'grader export classroom50 results --student ada --github-output "$GITHUB_OUTPUT"',
+    )
+    scale: int = option(
+        SCALE,
+        least=1,
+        most=1_000_000,
+        metavar="N",
+        help="Classroom 50 points per exam point, as it stores integers; use one value per class.",
+    )
+    leave_out: bool = option(
+        False,
+        also="--partial",
+        help="If points are still open, leave those parts out of the result and of its maximum.",
+    )
+    submitted_at: str | None = option(
+        None,
+        metavar="TIME",
+        help="Time of submission in ISO 8601, such as the commit's. Default: when it was received.",
+    )
+    graded_at: str | None = option(
+        None, metavar="TIME", help="Time of grading in ISO 8601. Omitted by default."
+    )
+    github_output: Path | None = option(
+        None, metavar="FILE", help="Append the outputs to FILE: $GITHUB_OUTPUT in a workflow."
+    )
+
+    def export(self, subject: Result) -> Exported:
+        """Returns both files. Raises SetupError if the runner's variables are missing."""
+        exported = classroom50(
+            subject,
+            identity(os.environ),
+            scale=self.scale,
+            leave_out=self.leave_out,
+            submitted_at=self.submitted_at,
+            graded_at=self.graded_at,
+        )
+        if self.github_output is None:
+            return exported
+        lines = step_outputs(outputs(subject, scale=self.scale, leave_out=self.leave_out))
+        return replace(exported, appended={self.github_output: lines})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -86,7 +145,7 @@ def classroom50(
     whose: Identity,
     *,
     scale: int = SCALE,
-    partial: bool = False,
+    leave_out: bool = False,
     submitted_at: str | None = None,
     graded_at: str | None = None,
 ) -> Exported:
@@ -95,13 +154,14 @@ def classroom50(
     *scale* must be the same for a whole class, or its gradebook would add up unlike numbers.
     *submitted_at* and *graded_at* are ISO 8601. *submitted_at* defaults to the submission's time
     and must not change when the work is graded again, because it decides lateness. Raises
-    SetupError as `graded` does, and if *scale* would lose more than half a hundredth of a point.
+    SetupError as `graded_problems` does, and if *scale* would lose more than half a hundredth of a
+    point.
     """
-    problems = graded(result, partial=partial)
-    parts = [(problem, part) for problem in problems for part in settled(problem)]
+    problems = graded_problems(result, leave_out=leave_out)
+    parts = [(problem, part) for problem in problems for part in settled_parts(problem)]
     tests = [_test(problem, part, scale) for problem, part in parts]
-    score = sum(_whole(part.points or 0.0, scale, part.name) for _, part in parts)
-    most = sum(_whole(part.max_points, scale, part.name) for _, part in parts)
+    score = sum(_whole_points(part.points or 0.0, scale, part.name) for _, part in parts)
+    most = sum(_whole_points(part.max_points, scale, part.name) for _, part in parts)
     data: dict[str, object] = {
         "schema": SCHEMA,
         "classroom": whose.classroom,
@@ -112,18 +172,18 @@ def classroom50(
         "commit": whose.commit,
         "release": whose.release,
         "review": whose.review,
-        "datetime": _instant(submitted_at or result.submitted_at, result.feedback.student.id),
+        "datetime": _utc_time(submitted_at or result.submitted_at, result.feedback.student.id),
         "score": score,
         "max-score": most,
         "tests": tests,
     }
     if graded_at:
-        data["graded_at"] = _instant(graded_at, result.feedback.student.id)
+        data["graded_at"] = _utc_time(graded_at, result.feedback.student.id)
     if whose.pushed_by:
         data["submitted_by"] = {"username": whose.pushed_by, "id": whose.pusher}
     # Plain ASCII, because the runner reads it in the machine's preferred encoding.
     text = json.dumps(data, indent=2, allow_nan=False) + "\n"
-    notes = [*left_out(result)]
+    notes = [*omission_notes(result)]
     if scale != 1:
         notes.append(f"Classroom 50 supports only integers: {scale} of its points are 1 exam point")
     off = Fraction(score, scale) - sum(Fraction(part.points or 0.0) for _, part in parts)
@@ -133,12 +193,12 @@ def classroom50(
     return Exported(files=files, notes=tuple(notes))
 
 
-def outputs(result: Result, *, scale: int = SCALE, partial: bool = False) -> dict[str, str]:
+def outputs(result: Result, *, scale: int = SCALE, leave_out: bool = False) -> dict[str, str]:
     """`status` and `summary` for the runner's GITHUB_OUTPUT."""
-    parts = [p for one in graded(result, partial=partial) for p in settled(one)]
-    right = sum(_passed(part) for part in parts)
-    score = sum(_whole(part.points or 0.0, scale, part.name) for part in parts)
-    most = sum(_whole(part.max_points, scale, part.name) for part in parts)
+    parts = [p for one in graded_problems(result, leave_out=leave_out) for p in settled_parts(one)]
+    right = sum(_is_full(part) for part in parts)
+    score = sum(_whole_points(part.points or 0.0, scale, part.name) for part in parts)
+    most = sum(_whole_points(part.max_points, scale, part.name) for part in parts)
     return {
         "status": "success" if parts and right == len(parts) else "failure",
         "summary": f"{score}/{most} (full points for {right} of {len(parts)} parts)",
@@ -148,9 +208,9 @@ def outputs(result: Result, *, scale: int = SCALE, partial: bool = False) -> dic
 def _test(problem: ShownProblem, part: ShownPart, scale: int) -> dict[str, object]:
     return {
         "test-name": inert_line(f"{part.name} ({problem.title})"),
-        "passed": _passed(part),
-        "score": _whole(part.points or 0.0, scale, part.name),
-        "max-score": _whole(part.max_points, scale, part.name),
+        "passed": _is_full(part),
+        "score": _whole_points(part.points or 0.0, scale, part.name),
+        "max-score": _whole_points(part.max_points, scale, part.name),
         "points": part.points,
         "max-points": part.max_points,
         "verdict": part.verdict.value,
@@ -159,11 +219,11 @@ def _test(problem: ShownProblem, part: ShownPart, scale: int) -> dict[str, objec
     }
 
 
-def _passed(part: ShownPart) -> bool:
+def _is_full(part: ShownPart) -> bool:
     return part.points is not None and part.points >= part.max_points
 
 
-def _whole(earned: float, scale: int, name: str) -> int:
+def _whole_points(earned: float, scale: int, name: str) -> int:
     exact = Fraction(earned) * scale
     whole = round(exact)
     if abs(exact - whole) > _LOST * scale:
@@ -174,7 +234,7 @@ def _whole(earned: float, scale: int, name: str) -> int:
     return whole
 
 
-def _instant(text: str | None, student: str) -> str:
+def _utc_time(text: str | None, student: str) -> str:
     """Converts ISO 8601 to the form that the format requires; without a zone it is UTC."""
     try:
         when = datetime.fromisoformat(text or "")
@@ -191,26 +251,14 @@ def _body(
     result: Result, problems: tuple[ShownProblem, ...], score: int, most: int, scale: int
 ) -> str:
     feedback = result.feedback
-    kept = [part for problem in problems for part in settled(problem)]
+    kept = [part for problem in problems for part in settled_parts(problem)]
     earned = points(round(sum(part.points or 0.0 for part in kept), 6))
     worth = points(round(sum(part.max_points for part in kept), 6))
-    lines = [f"### {markdown(feedback.title)}: {earned} of {worth} points", ""]
+    paragraphs = []
     if scale != 1:
-        lines += [f"In Classroom 50: {score}/{most}, where 1 point counts as {scale}.", ""]
+        paragraphs.append(f"In Classroom 50: {score}/{most}, where 1 point counts as {scale}.")
     if feedback.refusal:
-        lines += [markdown(feedback.refusal), ""]
-    for text in feedback.warnings:
-        lines += [markdown(f"Warning: {text}."), ""]
-    lines += ["| Part | Points | Verdict | Read as | Why |", "|---|---:|---|---|---|"]
-    for problem in problems:
-        for part in problem.parts:
-            got = "open" if part.points is None else points(part.points)
-            cells = (
-                f"`{part.name}`",
-                f"{got} of {points(part.max_points)}",
-                SAID[part.verdict],
-                markdown(part.answer or ""),
-                markdown(reason(part)),
-            )
-            lines.append("| " + " | ".join(cells) + " |")
-    return "\n".join(lines) + "\n"
+        paragraphs.append(feedback.refusal)
+    paragraphs += [f"Warning: {text}." for text in feedback.warnings]
+    title = f"{feedback.title}: {earned} of {worth} points"
+    return summary(title, paragraphs, PART_COLUMNS, part_rows(problems))

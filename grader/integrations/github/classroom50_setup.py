@@ -10,7 +10,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from grader.errors import SetupError
-from grader.integrations.github.classroom import Course, filled
+from grader.integrations.github.classroom import Course
+from grader.integrations.templates import render_folder
 
 ENTRY, PACK = "assignment.json", "exam.pack"
 MOST_BYTES = 10 * 2**20
@@ -42,7 +43,7 @@ def default_url(owner: str, classroom: str, assignment: str) -> str:
     return f"https://github.com/{owner}/{classroom}-{assignment}-{{id}}.git"
 
 
-def checked_for_classroom50(course: Course) -> Course:
+def check_names(course: Course) -> Course:
     """Returns *course*. Raises SetupError for a name that Classroom 50 does not accept."""
     for option, name in (("--classroom", course.classroom), ("--assignment", course.assignment)):
         if not _NAME.fullmatch(name):
@@ -67,7 +68,9 @@ def classroom50_files(
     Raises SetupError if the bundle is too large for Classroom 50.
     """
     made = dict(
-        filled("classroom/classroom50", templates, course=course, pack=bool(pack), limits=LIMITS)
+        render_folder(
+            "classroom/classroom50", templates, course=course, pack=bool(pack), limits=LIMITS
+        )
     )
     made[ENTRY] = (json.dumps(entry(course, owner), indent=2, ensure_ascii=False) + "\n").encode()
     if pack:

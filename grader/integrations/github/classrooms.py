@@ -14,15 +14,27 @@ from grader.bank.index import own_bank
 from grader.draw import paper
 from grader.errors import SetupError
 from grader.files import write_whole
-from grader.integrations.github.classroom import Course, checked, instructor_files, student_files
+from grader.integrations.github.classroom import (
+    Course,
+    check_course,
+    instructor_files,
+    student_files,
+)
 from grader.integrations.github.classroom50_setup import (
     PACK,
-    checked_for_classroom50,
+    check_names,
     classroom50_files,
     default_url,
     setup_notes,
 )
-from grader.integrations.github.options import KEPT, Before, Wishes, again, before, kept_bytes
+from grader.integrations.github.options import (
+    KEPT,
+    Before,
+    Wishes,
+    command_line,
+    load_previous,
+    stored_options,
+)
 from grader.integrations.github.student_files import TEST_EXAM, is_ours, test_exam_source
 from grader.integrations.install import Source, chosen_source
 from grader.model import Release
@@ -33,7 +45,7 @@ from grader.release.roster import load_roster
 from grader.release.versions import of_version, sample_student, shared_version, versions_of
 from grader.words import counted
 
-__all__ = ["Before", "Init", "Wishes", "before", "course_of", "init_classroom", "known_to_students"]
+__all__ = ["Before", "Init", "Wishes", "course_of", "init_classroom", "known_to_students"]
 
 TEMPLATE, STUDENTS, INSTRUCTOR, BUNDLE = "student-template", "students", "instructor", "classroom50"
 ROSTER = "roster.csv"
@@ -83,22 +95,24 @@ def init_classroom(
     tests = {TEST_EXAM: test_exam_source(bank.templates).encode()}
     notebooks = Notebooks(release, bank)
     shown = _in_template(course, notebooks)
-    stale = _cleared(out / TEMPLATE, before(out / INSTRUCTOR), shown)
-    _put(out / TEMPLATE, {**student_files(course, bank.templates, check=check), **tests, **shown})
+    stale = _remove_stale(out / TEMPLATE, load_previous(out / INSTRUCTOR), shown)
+    _write_files(
+        out / TEMPLATE, {**student_files(course, bank.templates, check=check), **tests, **shown}
+    )
     for student in release.students.values():
         files = student_files(course, bank.templates, student.id, student.version, check=check)
         mine = {course.notebook: notebooks.of(student)}
-        _put(out / STUDENTS / student.id, {**files, **tests, **mine})
+        _write_files(out / STUDENTS / student.id, {**files, **tests, **mine})
         done(student.id)
     instructor = instructor_files(course, bank.templates)
     roster = out / INSTRUCTOR / ROSTER
-    unlisted = _unlisted(roster, release)
+    unlisted = _unlisted_note(roster, release)
     if not roster.exists():  # the instructor may have edited it
         instructor[ROSTER] = _roster(release)
-    instructor[KEPT] = kept_bytes(wishes, tuple(shown))
-    _put(out / INSTRUCTOR, instructor)
+    instructor[KEPT] = stored_options(wishes, tuple(shown))
+    _write_files(out / INSTRUCTOR, instructor)
     write_whole(out / INSTRUCTOR / "release" / "release.json", release_bytes(release), private=True)
-    _put(out / BUNDLE, bundle)
+    _write_files(out / BUNDLE, bundle)
     notes = (*known_to_students(release), *_notes(course, wishes), *_of_versions(release, course))
     return Init(course=course, students=len(release.students), notes=(*notes, *stale, *unlisted))
 
@@ -122,7 +136,7 @@ def _in_template(course: Course, notebooks: Notebooks) -> dict[str, bytes]:
     return {course.sample: notebooks.of(sample_student())} if course.sample else {}
 
 
-def _cleared(template: Path, earlier: Before, shown: Mapping[str, bytes]) -> list[str]:
+def _remove_stale(template: Path, earlier: Before, shown: Mapping[str, bytes]) -> list[str]:
     """Removes notebooks that only an earlier run put into the template; returns a note.
 
     Students who started from one would work in a notebook that this release does not grade.
@@ -133,7 +147,7 @@ def _cleared(template: Path, earlier: Before, shown: Mapping[str, bytes]) -> lis
     return [f"removed from the template: {', '.join(gone)}"] if gone else []
 
 
-def _unlisted(roster: Path, release: Release) -> list[str]:
+def _unlisted_note(roster: Path, release: Release) -> list[str]:
     """A note that names students without a line in the kept roster, who are not collected."""
     if not roster.exists():
         return []
@@ -171,9 +185,11 @@ def course_of(release: Release, wishes: Wishes) -> Course:
         scale=wishes.scale,
         shared=shared_version(release),
     )
-    course = replace(checked(course), again=again(replace(wishes, grader_source=source.url)))
+    course = replace(
+        check_course(course), again=command_line(replace(wishes, grader_source=source.url))
+    )
     if wishes.host == "classroom50":
-        checked_for_classroom50(course)
+        check_names(course)
     if course.shared or not wishes.sample:
         return course
     # In a separate folder, because the only notebook in the top folder is the one that counts.
@@ -215,11 +231,11 @@ def _bundle(
     """Classroom 50's files, with *pack* or else the pack of an earlier run in *folder*."""
     earlier = folder / PACK
     kept = earlier.read_bytes() if pack is None and earlier.exists() else b""
-    sealed = kept if pack is None else _sealed(pack)
+    sealed = kept if pack is None else _pack_bytes(pack)
     return classroom50_files(course, wishes.owner or _NOBODY, bank.templates, sealed)
 
 
-def _sealed(pack: Path) -> bytes:
+def _pack_bytes(pack: Path) -> bytes:
     from grader.release import sealed
 
     if not sealed.is_pack_file(pack):
@@ -277,7 +293,7 @@ def _of_versions(release: Release, course: Course) -> Iterator[str]:
         )
 
 
-def _put(folder: Path, files: Mapping[str, bytes]) -> None:
+def _write_files(folder: Path, files: Mapping[str, bytes]) -> None:
     for name, data in files.items():
         target = folder / name
         if not target.exists() or target.read_bytes() != data:

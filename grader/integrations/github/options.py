@@ -49,7 +49,7 @@ class Before:
     """Whether there was an earlier run that stored no options."""
 
 
-def before(instructor: Path) -> Before:
+def load_previous(instructor: Path) -> Before:
     """Reads what an earlier run stored. Raises SetupError if the file can't be read."""
     path = instructor / KEPT
     try:
@@ -59,7 +59,7 @@ def before(instructor: Path) -> Before:
         # Earlier versions stored the name of a package, which anyone may own on an index.
         options = {n: v for n, v in data["options"].items() if n != "install"}
         return Before(
-            wishes=Wishes(**_checked(options)),
+            wishes=Wishes(**_require_types(options)),
             notebooks=tuple(str(name) for name in data["template_notebooks"]),
         )
     except FileNotFoundError:
@@ -72,7 +72,7 @@ def before(instructor: Path) -> Before:
         ) from None
 
 
-def _checked(options: Mapping[str, Any]) -> Mapping[str, Any]:
+def _require_types(options: Mapping[str, Any]) -> Mapping[str, Any]:
     plain = Wishes()
     for name, value in options.items():
         if type(value) is not type(getattr(plain, name)):
@@ -80,7 +80,7 @@ def _checked(options: Mapping[str, Any]) -> Mapping[str, Any]:
     return options
 
 
-def merged(earlier: Before, given: Mapping[str, object]) -> tuple[Wishes, tuple[str, ...]]:
+def merge_options(earlier: Before, given: Mapping[str, object]) -> tuple[Wishes, tuple[str, ...]]:
     """The options of this run, and notes on options that it keeps from an earlier one.
 
     *given* has the options of this run by name; an empty one resets an earlier one.
@@ -88,7 +88,7 @@ def merged(earlier: Before, given: Mapping[str, object]) -> tuple[Wishes, tuple[
     plain = Wishes()
     now: dict[str, Any] = {n: getattr(plain, n) if v == "" else v for n, v in given.items()}
     wishes = replace(earlier.wishes, **now)
-    kept = [(n, v) for n, v in _told(earlier.wishes) if n not in given]
+    kept = [(n, v) for n, v in _changed_options(earlier.wishes) if n not in given]
     notes = []
     if kept:
         notes.append(
@@ -103,7 +103,7 @@ def merged(earlier: Before, given: Mapping[str, object]) -> tuple[Wishes, tuple[
     return wishes, tuple(notes)
 
 
-def _told(wishes: Wishes) -> Iterator[tuple[str, object]]:
+def _changed_options(wishes: Wishes) -> Iterator[tuple[str, object]]:
     """Yields name and value of each option that differs from its default."""
     plain = Wishes()
     for field in fields(Wishes):
@@ -128,17 +128,17 @@ def options(told: list[tuple[str, object]]) -> str:
     return "".join(written)
 
 
-def again(wishes: Wishes) -> str:
+def command_line(wishes: Wishes) -> str:
     """The command-line options that write the same files in another folder."""
-    return options([*_told(wishes)])
+    return options([*_changed_options(wishes)])
 
 
-def kept_bytes(wishes: Wishes, notebooks: tuple[str, ...]) -> bytes:
+def stored_options(wishes: Wishes, notebooks: tuple[str, ...]) -> bytes:
     """Content of the file that a later run reads."""
     data = {
         "schema": SCHEMA,
         "about": "The options of `grader classroom init`, which reuses them when it runs again.",
-        "options": dict(_told(wishes)),
+        "options": dict(_changed_options(wishes)),
         "template_notebooks": list(notebooks),
     }
     return (json.dumps(data, indent=1, ensure_ascii=False) + "\n").encode()

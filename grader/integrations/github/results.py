@@ -1,22 +1,31 @@
-"""GitHub Classroom's formats: the autograding reporter's input, and `autograding.json`."""
+"""The input of GitHub Classroom's autograding reporter."""
 
 from __future__ import annotations
 
 import base64
 import json
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
+from pathlib import Path
 
-from grader.errors import SetupError
+from grader.integrations.base import StudentExporter, option
 from grader.integrations.equal_weights import Quanta, Split, split
-from grader.integrations.results import SAID, graded, left_out, listed, open_parts, reason, settled
+from grader.integrations.github.actions import step_outputs
+from grader.integrations.results import (
+    SAID,
+    graded_problems,
+    join_names,
+    omission_notes,
+    open_parts,
+    reason,
+    settled_parts,
+)
 from grader.model.exported import Exported, Result
 from grader.model.result import ShownPart, ShownProblem
 from grader.text.escape import inert, inert_line
 from grader.words import points
 
-AUTOGRADING = ".github/classroom/autograding.json"
 RUNNERS = "runners"
 """Name of the output that lists all runner ids for the reporter."""
 
@@ -24,6 +33,36 @@ RUNNERS = "runners"
 _LONGEST_VARIABLE = 128 * 1024 - 256
 _LONGEST_REASON = 1000
 _VERSION = 3
+
+
+@dataclass(frozen=True, kw_only=True)
+class GitHub(StudentExporter):
+    """Write the results that GitHub Classroom's autograding reporter reads, one file per problem.
+
+    With --github-output, a student's results become outputs of the workflow step: q1, q2, ... for
+    the problems, and `runners` with all their names.
+    """
+
+    examples = (
+        "grader export github results",
+        'grader export github results --student ada --github-output "$GITHUB_OUTPUT"',
+    )
+    leave_out: bool = option(
+        False,
+        also="--partial",
+        help="If points are still open, leave those parts out of the result and of its maximum.",
+    )
+    github_output: Path | None = option(
+        None, metavar="FILE", help="Append the outputs to FILE: $GITHUB_OUTPUT in a workflow."
+    )
+
+    def export(self, subject: Result) -> Exported:
+        """Returns one file per problem, and `outputs.json` with the outputs of the step."""
+        exported = github(subject, leave_out=self.leave_out)
+        if self.github_output is None:
+            return exported
+        lines = step_outputs(outputs(runners(subject, leave_out=self.leave_out)))
+        return replace(exported, appended={self.github_output: lines})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -46,17 +85,17 @@ class Runner:
         return base64.b64encode(data.encode()).decode("ascii")
 
 
-def runners(result: Result, *, partial: bool = False) -> tuple[Runner, ...]:
+def runners(result: Result, *, leave_out: bool = False) -> tuple[Runner, ...]:
     """One runner for every problem with points to earn.
 
     The reporter shows two totals: one counts passing tests, the other adds their scores. So that
     both agree, a problem becomes tests of equal weight that pass in proportion to its points.
-    Raises SetupError as `graded` does.
+    Raises SetupError as `graded_problems` does.
     """
     found: list[Runner] = []
     scores = _Scores()
-    for problem in graded(result, partial=partial):
-        made = split(settled(problem))
+    for problem in graded_problems(result, leave_out=leave_out):
+        made = split(settled_parts(problem))
         if made is not None:
             # Warnings are shown once, not for every problem.
             told = () if found else result.feedback.warnings
@@ -90,30 +129,32 @@ def outputs(found: Iterable[Runner]) -> dict[str, str]:
     return {**{one.id: one.encoded for one in listing}, RUNNERS: ",".join(r.id for r in listing)}
 
 
-def github(result: Result, *, partial: bool = False) -> Exported:
+def github(result: Result, *, leave_out: bool = False) -> Exported:
     """The reporter's JSON for every problem, for inspection or for other programs."""
-    made = runners(result, partial=partial)
+    made = runners(result, leave_out=leave_out)
     files = {
         f"{one.id}.json": _json({"variable": one.variable, "payload": one.payload}) for one in made
     }
     files["outputs.json"] = _json(outputs(made))
-    return Exported(files=files, notes=notes(result, partial=partial))
+    return Exported(files=files, notes=notes(result, leave_out=leave_out))
 
 
-def notes(result: Result, *, partial: bool = False) -> tuple[str, ...]:
+def notes(result: Result, *, leave_out: bool = False) -> tuple[str, ...]:
     """Notes on what the reporter's format can't represent of *result*."""
-    problems = graded(result, partial=partial)
-    said = list(left_out(result))
+    problems = graded_problems(result, leave_out=leave_out)
+    said = list(omission_notes(result))
     for problem in problems:
-        made = split(settled(problem))
+        made = split(settled_parts(problem))
         if made is not None and not made.exact:
             said.append(
                 f"problem {problem.number} earned {problem.points:.7g} points, exported as "
                 f"{made.points:.7g}, because the reporter counts tests of equal weight"
             )
-    nothing = [f"q{p.number}" for p in problems if settled(p) and split(settled(p)) is None]
+    nothing = [
+        f"q{p.number}" for p in problems if settled_parts(p) and split(settled_parts(p)) is None
+    ]
     if nothing:
-        said.append(f"left out because they are worth no points: {listed(nothing)}")
+        said.append(f"left out because they are worth no points: {join_names(nothing)}")
     return tuple(said)
 
 
@@ -187,53 +228,6 @@ def _why(part: ShownPart) -> str:
 
 def _number(value: float) -> float | int:
     return int(value) if value == int(value) else value
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Check:
-    """A test in `autograding.json`: a command that must exit with 0 or print expected output."""
-
-    name: str
-    run: str
-    setup: str = ""
-    input: str = ""
-    output: str = ""
-    comparison: str = "included"
-    minutes: int = 1
-    points: int | None = None
-
-
-def autograding(checks: Sequence[Check]) -> Exported:
-    """`.github/classroom/autograding.json` for GitHub's education/autograding action.
-
-    Raises SetupError for values that the action would misread.
-    """
-    return Exported(files={AUTOGRADING: _json({"tests": [_check(one) for one in checks]})})
-
-
-def _check(check: Check) -> dict[str, object]:
-    if check.comparison not in {"included", "exact", "regex"}:
-        raise SetupError(
-            f"'{check.name}' compares by '{check.comparison}'",
-            fix="use included, exact or regex",
-        )
-    if check.minutes < 1 or (check.points is not None and check.points < 0):
-        raise SetupError(
-            f"'{check.name}' has {check.minutes} minutes and {check.points} points",
-            fix="give it at least one minute, and no negative points",
-        )
-    data: dict[str, object] = {
-        "name": inert_line(check.name),
-        "setup": check.setup,
-        "run": check.run,
-        "input": check.input,
-        "output": check.output,
-        "comparison": check.comparison,
-        "timeout": check.minutes,
-    }
-    if check.points is not None:
-        data["points"] = check.points
-    return data
 
 
 def _json(data: object) -> bytes:

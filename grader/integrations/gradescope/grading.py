@@ -13,20 +13,20 @@ from grader.errors import GraderError, SetupError, SubmissionError
 from grader.files import write_whole
 from grader.grading.settings import Settings
 from grader.integrations.github.autograding import one_result
-from grader.integrations.gradescope.image import RELEASE, SETTINGS, seconds
-from grader.integrations.gradescope.network import has_loopback, left_open, talking
+from grader.integrations.gradescope.image import RELEASE, SETTINGS, RunSettings, time_limit
+from grader.integrations.gradescope.network import has_loopback, leave_open, network_problems
 from grader.integrations.gradescope.notebooks import Chosen, choose
-from grader.integrations.gradescope.people import People, named
+from grader.integrations.gradescope.people import People, submitter_names
 from grader.integrations.gradescope.results import (
     FILE,
     TextFormat,
     Tiers,
     Visible,
-    counted_before,
-    counted_now,
-    not_graded,
+    counted_runs,
+    earlier_counted_runs,
     results_json,
     too_soon,
+    ungraded_result,
 )
 from grader.model import Limits, Release
 from grader.model.exported import Result
@@ -48,33 +48,20 @@ log = logging.getLogger("grader.gradescope")
 log.addHandler(logging.NullHandler())
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _How:
-    """The settings in the zip's `settings.json`."""
-
-    tiers: Tiers
-    solutions: bool
-    text_format: TextFormat
-    rate: tuple[int, float] | None
-    minutes: float
-    memory_mb: int
-    torch: bool
-    sandbox: str
-
-    def settings(self, share: int) -> Settings:
-        """The settings for each of *share* runs, which together must fit into the time."""
-        whole = SHARE * seconds(self.minutes) / share
-        ours = OURS_WITH_TORCH_MB if self.torch else OURS_MB
-        return Settings(
-            limits=Limits(
-                cell_seconds=min(CELL_SECONDS, whole),
-                notebook_seconds=whole,
-                memory_bytes=max(LEAST_MB, self.memory_mb - ours) * 1_000_000,
-            ),
-            jobs=1,
-            executor="inline",
-            sandbox=self.sandbox,
-        )
+def _settings(how: RunSettings, share: int) -> Settings:
+    """Returns the settings for each of *share* runs, which together must fit into the time."""
+    whole = SHARE * time_limit(how.minutes) / share
+    ours = OURS_WITH_TORCH_MB if how.torch else OURS_MB
+    return Settings(
+        limits=Limits(
+            cell_seconds=min(CELL_SECONDS, whole),
+            notebook_seconds=whole,
+            memory_bytes=max(LEAST_MB, how.container_mb - ours) * 1_000_000,
+        ),
+        jobs=1,
+        executor="inline",
+        sandbox=how.sandbox,
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -96,10 +83,10 @@ def autograde(root: Path) -> Done:
     metadata: Mapping[str, Any] = {}
     try:
         metadata = _metadata(root)
-        done = _graded(root, _how(root / "source"), metadata)
+        done = _grade_submission(root, _load_settings(root / "source"), metadata)
     except SubmissionError as error:
         said = ". ".join(one.removesuffix(".") for one in (error.what, error.fix) if one)
-        done = _nothing(f"Not graded: {said}.", metadata)
+        done = _no_score(f"Not graded: {said}.", metadata)
     except Exception as error:
         if not isinstance(error, GraderError):
             log.exception("grading failed")
@@ -107,12 +94,12 @@ def autograde(root: Path) -> Done:
             "Your submission could not be graded because of an internal error. This is not your "
             "fault, and no points are deducted. Tell your instructor."
         )
-        done = replace(_nothing(sentence, metadata), sentence=f"not graded: {error}")
+        done = replace(_no_score(sentence, metadata), sentence=f"not graded: {error}")
     write_whole(root / "results" / FILE, done.data)
     return done
 
 
-def _graded(root: Path, how: _How, metadata: Mapping[str, Any]) -> Done:
+def _grade_submission(root: Path, how: RunSettings, metadata: Mapping[str, Any]) -> Done:
     if how.rate is not None:
         soon = too_soon(metadata, most=how.rate[0], minutes=how.rate[1])
         if soon is not None:
@@ -121,8 +108,8 @@ def _graded(root: Path, how: _How, metadata: Mapping[str, Any]) -> Done:
     release = load_release(source)
     students = People(release.students).of(metadata)
     if not students:
-        who = named(metadata)
-        return _nothing(
+        who = submitter_names(metadata)
+        return _no_score(
             f"Not graded: the exam has no notebook for {who}. No points are deducted. Ask your "
             "instructor to add this e-mail or number to the roster, render the exam again, and "
             "upload the new autograder.",
@@ -131,7 +118,7 @@ def _graded(root: Path, how: _How, metadata: Mapping[str, Any]) -> Done:
     versions = {release.students[student].version for student in students} - {""}
     chosen = choose(root / "submission", release.id, students, versions)
     if chosen is None:
-        return _nothing(
+        return _no_score(
             "Not graded: your submission contains no notebook. Submit the file that ends in "
             ".ipynb.",
             metadata,
@@ -142,23 +129,23 @@ def _graded(root: Path, how: _How, metadata: Mapping[str, Any]) -> Done:
 def _result(
     release: Release,
     source: Path,
-    how: _How,
+    how: RunSettings,
     metadata: Mapping[str, Any],
     students: Sequence[str],
     chosen: Chosen,
 ) -> Done:
     # A group submits one notebook, which has the numbers of one member.
     whose = [chosen.student] if chosen.student is not None else list(students)
-    settings = how.settings(len(whose))
+    settings = _settings(how, len(whose))
     results = [
         one_result(chosen.data, student, source, settings, published=how.solutions)
         for student in whose
     ]
-    if talking(release) and not has_loopback(how.sandbox):
-        results = [left_open(one, release) for one in results]
+    if network_problems(release) and not has_loopback(how.sandbox):
+        results = [leave_open(one, release) for one in results]
     best = max(results, key=lambda one: one.feedback.score)
-    counted = counted_now(metadata, minutes=how.rate[1]) if how.rate else ()
-    above = tuple(filter(None, (chosen.note, _paper(best, students))))
+    counted = counted_runs(metadata, minutes=how.rate[1]) if how.rate else ()
+    above = tuple(filter(None, (chosen.note, _group_note(best, students))))
     data = results_json(
         best, tiers=how.tiers, text_format=how.text_format, counted=counted, above=above
     )
@@ -176,19 +163,19 @@ def _sentence(result: Result) -> str:
     return f"{told}; {count} open. {parts[0].name}: {one_line(parts[0].why, 200)}"
 
 
-def _paper(best: Result, students: Sequence[str]) -> str:
+def _group_note(best: Result, students: Sequence[str]) -> str:
     if len(students) < 2:
         return ""
     return f"Graded with the numbers of {best.feedback.student.id}, for the whole group."
 
 
-def _nothing(sentence: str, metadata: Mapping[str, Any]) -> Done:
+def _no_score(sentence: str, metadata: Mapping[str, Any]) -> Done:
     """A result without a score, which does not count toward the submission limit."""
     try:
-        counted = counted_before(metadata)
+        counted = earlier_counted_runs(metadata)
     except SetupError:
         counted = ()
-    return Done(data=not_graded(sentence, counted=counted), sentence=sentence)
+    return Done(data=ungraded_result(sentence, counted=counted), sentence=sentence)
 
 
 def _metadata(root: Path) -> Mapping[str, Any]:
@@ -196,11 +183,11 @@ def _metadata(root: Path) -> Mapping[str, Any]:
     return _json(path, "run this in Gradescope's container, which provides the file")
 
 
-def _how(source: Path) -> _How:
+def _load_settings(source: Path) -> RunSettings:
     path = source / SETTINGS
     data = _json(path, "upload the zip that `grader classroom gradescope` writes")
     try:
-        return _How(
+        return RunSettings(
             tiers=Tiers(**{name: Visible(tier) for name, tier in data["tiers"].items()}),
             solutions=bool(data["solutions"]),
             text_format=TextFormat(data["text"]),

@@ -16,7 +16,7 @@ from grader.errors import SetupError
 from grader.files import write_whole
 from grader.integrations.github.classrooms import Wishes, course_of
 from grader.integrations.gradescope.image import TORCH_MB, WHEELS, Autograder, autograder_zip
-from grader.integrations.gradescope.network import talking
+from grader.integrations.gradescope.network import network_problems
 from grader.integrations.gradescope.results import Visible
 from grader.integrations.install import OWN_WHEEL, Source, chosen_source, source_of
 from grader.model import Release
@@ -59,7 +59,7 @@ def make_autograder(
     packages = dict(_wheels(wheels)) if wheels is not None else {}
     source = _own_wheel(wheels, packages) or chosen_source(grader_source)
     if offline and source.wheel is None:
-        name, data = _built(source)
+        name, data = _build_wheel(source)
         packages[name], install = data, f"./{WHEELS}/{name}"
     elif source.wheel is not None:
         packages[source.wheel.name] = source.wheel_bytes()
@@ -71,7 +71,7 @@ def make_autograder(
     if interpreter is not None:
         one = replace(one, interpreter=_interpreter(interpreter, one.python))
     if offline:
-        packages = _completed(one, packages)
+        packages = _download_packages(one, packages)
     data = autograder_zip(replace(one, wheels=packages), release_bytes(release), bank.templates)
     write_whole(out, data, private=True)
     return Made(
@@ -110,7 +110,7 @@ def _own_wheel(folder: Path | None, names: Iterable[str]) -> Source | None:
     return source_of(str(folder / own[0]))
 
 
-def _built(source: Source) -> tuple[str, bytes]:
+def _build_wheel(source: Source) -> tuple[str, bytes]:
     """Name and content of this package's wheel, downloaded or built from *source*."""
     with tempfile.TemporaryDirectory(prefix="grader-wheel-") as folder:
         _pip("wheel", "--no-deps", "--wheel-dir", folder, source.requirement())
@@ -155,7 +155,7 @@ def _interpreter(path: Path, version: str) -> bytes:
     return data
 
 
-def _completed(one: Autograder, packages: Mapping[str, bytes]) -> dict[str, bytes]:
+def _download_packages(one: Autograder, packages: Mapping[str, bytes]) -> dict[str, bytes]:
     """The wheels of all packages that the image installs, by file name."""
     with tempfile.TemporaryDirectory(prefix="grader-wheels-") as folder:
         given, target = Path(folder) / "given", Path(folder) / "all"
@@ -191,7 +191,7 @@ def _notes(release: Release, one: Autograder, size: int, cuda: bool) -> Iterator
         yield f"some parts need torch: choose a container with at least {TORCH_MB / 1024:g} GB"
     if cuda:
         yield "some parts need a GPU, which Gradescope does not have: they stay open, unscored"
-    if talking(release):
+    if network_problems(release):
         yield (
             "some parts communicate between processes over 127.0.0.1, which needs a network that "
             "Gradescope's containers can't isolate: if the code of such a part fails, the part "

@@ -15,7 +15,7 @@ _WHY = (
 )
 
 
-def talking(release: Release) -> frozenset[str]:
+def network_problems(release: Release) -> frozenset[str]:
     """The ids of problems whose code communicates between processes."""
     return frozenset(name for name, one in release.problems.items() if "loopback" in one.needs)
 
@@ -31,14 +31,14 @@ def has_loopback(sandbox: str) -> bool:
     return plan["loopback"] or plan["filter"] is None
 
 
-def left_open(result: Result, release: Release) -> Result:
+def leave_open(result: Result, release: Release) -> Result:
     """*result* with code parts left open that may have lost points for lack of a network.
 
     Changes only problems that need a network. Full marks stay, and blank parts stay at zero.
     """
-    needing = talking(release)
+    needing = network_problems(release)
     feedback = result.feedback
-    problems = tuple(_opened(p) if p.id in needing else p for p in feedback.problems)
+    problems = tuple(_leave_parts_open(p) if p.id in needing else p for p in feedback.problems)
     lost = sum(p.points for p in feedback.problems) - sum(p.points for p in problems)
     opened = any(a != b for a, b in zip(problems, feedback.problems, strict=True))
     return replace(
@@ -52,7 +52,7 @@ def left_open(result: Result, release: Release) -> Result:
     )
 
 
-def _opened(problem: ShownProblem) -> ShownProblem:
+def _leave_parts_open(problem: ShownProblem) -> ShownProblem:
     parts = tuple(
         replace(part, points=None, verdict=Verdict.UNSETTLED, why=_WHY, look_at="")
         if _may_be_ours(part)

@@ -39,7 +39,7 @@ def users_of(metadata: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     return [one for one in listed if isinstance(one, dict)] if isinstance(listed, list) else []
 
 
-def named(metadata: Mapping[str, Any]) -> str:
+def submitter_names(metadata: Mapping[str, Any]) -> str:
     """The e-mails or user numbers of all submitters, for a message."""
     shown = (_text(u.get("email")) or f"user {_text(u.get('id'))}" for u in users_of(metadata))
     return ", ".join(shown) or "nobody"

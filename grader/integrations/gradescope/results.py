@@ -10,8 +10,9 @@ from enum import StrEnum
 from typing import Any
 
 from grader.errors import SetupError
-from grader.integrations.results import SAID, listed, open_parts, reason, warnings
-from grader.model.exported import Result
+from grader.integrations.base import StudentExporter, option
+from grader.integrations.results import SAID, join_names, open_parts, reason, warnings
+from grader.model.exported import Exported, Result
 from grader.model.result import Feedback, ShownPart, ShownProblem, Standing
 from grader.text.escape import markdown, one_line, plain
 from grader.words import counted as count
@@ -47,6 +48,30 @@ class Tiers:
     """What the autograder prints."""
 
 
+@dataclass(frozen=True, kw_only=True)
+class Gradescope(StudentExporter):
+    """Write Gradescope's results.json for every student, or for one."""
+
+    examples = (
+        "grader export gradescope results",
+        "grader export gradescope results --student ada --out /autograder/results",
+    )
+    marks: Visible = option(Visible.ALWAYS, help="When students see points and reasons.")
+    solutions: Visible = option(
+        Visible.AFTER_PUBLISHED,
+        help="When students see accepted answers, once the exam's feedback is published.",
+    )
+    text: TextFormat = option(
+        TextFormat.TEXT, help="Format of the reasons: plain text or Markdown."
+    )
+
+    def export(self, subject: Result) -> Exported:
+        """Returns `results.json`, in which open parts have no score."""
+        tiers = Tiers(marks=self.marks, solutions=self.solutions)
+        data = results_json(subject, tiers=tiers, text_format=self.text)
+        return Exported(files={FILE: data}, notes=notes(subject, tiers))
+
+
 def results_json(
     result: Result,
     *,
@@ -70,12 +95,12 @@ def results_json(
     tests: list[dict[str, object]] = []
     for problem in feedback.problems:
         tests += [_test(problem, place, who, text_format) for place in range(len(problem.parts))]
-        if feedback.published and _solved(problem):
+        if feedback.published and _has_solution(problem):
             tests.append(_solution(problem, who, text_format))
     data: dict[str, object] = {
         **({} if feedback.total is None else {"score": feedback.score}),
         "execution_time": round(result.seconds, 3),
-        "output": plain("\n".join((*above, _said(feedback))).strip()),
+        "output": plain("\n".join((*above, _heading(feedback))).strip()),
         "output_format": "text",
         "test_output_format": text_format.value,
         "test_name_format": "text",
@@ -93,7 +118,7 @@ def results_json(
     return _json(data)
 
 
-def not_graded(sentence: str, *, counted: tuple[str, ...] = ()) -> bytes:
+def ungraded_result(sentence: str, *, counted: tuple[str, ...] = ()) -> bytes:
     """`results.json` without any score; *sentence* tells the student why.
 
     Gradescope treats a file without a score as a failed autograder and records no points. It has
@@ -161,7 +186,7 @@ def too_soon(metadata: Mapping[str, Any], *, most: int, minutes: float) -> TooSo
     the content of `submission_metadata.json`; raises SetupError if its times can't be read.
     """
     now = _time(metadata.get("created_at"))
-    earlier = [when for when in counted_before(metadata) if _time(when) <= now]
+    earlier = [when for when in earlier_counted_runs(metadata) if _time(when) <= now]
     recent = [when for when in earlier if now - _time(when) < timedelta(minutes=minutes)]
     if len(recent) < most:
         return None
@@ -177,15 +202,15 @@ def too_soon(metadata: Mapping[str, Any], *, most: int, minutes: float) -> TooSo
     )
 
 
-def counted_now(metadata: Mapping[str, Any], *, minutes: float) -> tuple[str, ...]:
+def counted_runs(metadata: Mapping[str, Any], *, minutes: float) -> tuple[str, ...]:
     """The times of the submissions that count toward the limit, including this one."""
     now = _time(metadata.get("created_at"))
     window = timedelta(minutes=minutes)
-    recent = [when for when in counted_before(metadata) if timedelta(0) < now - _time(when)]
+    recent = [when for when in earlier_counted_runs(metadata) if timedelta(0) < now - _time(when)]
     return (*(w for w in recent if now - _time(w) < window), str(metadata["created_at"]))
 
 
-def counted_before(metadata: Mapping[str, Any]) -> tuple[str, ...]:
+def earlier_counted_runs(metadata: Mapping[str, Any]) -> tuple[str, ...]:
     """The times of earlier submissions that count toward the limit, oldest first.
 
     Uses the list in the latest submission's results if there is one, because Gradescope passes
@@ -232,7 +257,7 @@ def _time(value: object) -> datetime:
     return when.replace(tzinfo=UTC) if when.tzinfo is None else when
 
 
-def _said(feedback: Feedback) -> str:
+def _heading(feedback: Feedback) -> str:
     """The plain text above all tests."""
     told = []
     if feedback.refusal:
@@ -244,7 +269,7 @@ def _said(feedback: Feedback) -> str:
         told.append("A newer submission is not graded yet.")
     waiting = open_parts(feedback.problems)
     if waiting:
-        told.append(f"Still open and not counted in the score: {listed(waiting)}.")
+        told.append(f"Still open and not counted in the score: {join_names(waiting)}.")
     if feedback.run:
         told.append(feedback.run.sentence)
         told += [f"Code cell {t.number}: {t.error}" for t in feedback.run.troubles]
@@ -276,7 +301,9 @@ def _why(part: ShownPart, text_format: TextFormat) -> str:
     verdict = SAID[part.verdict]
     if text_format is TextFormat.MARKDOWN:
         answer = f"Read as: {markdown(part.answer)}" if part.answer else ""
-        return "\n\n".join(x for x in (f"**{verdict}**", answer, _tame(_unlinked(part))) if x)
+        return "\n\n".join(
+            x for x in (f"**{verdict}**", answer, _tame(_reason_without_links(part))) if x
+        )
     answer = f"Read as: {one_line(part.answer)}" if part.answer else ""
     return "\n\n".join(x for x in (verdict, answer, plain(reason(part))) if x)
 
@@ -286,12 +313,12 @@ def _tame(text: str) -> str:
     return plain(text).replace("&", "&amp;").replace("<", "&lt;").replace("![", "!&#91;")
 
 
-def _unlinked(part: ShownPart) -> str:
+def _reason_without_links(part: ShownPart) -> str:
     """The reason without links, because it may quote the student's text."""
     return reason(part).replace("](", "]\u200b(").replace("://", ":\u200b//")
 
 
-def _solved(problem: ShownProblem) -> bool:
+def _has_solution(problem: ShownProblem) -> bool:
     return bool(problem.solution) or any(part.accepted for part in problem.parts)
 
 
@@ -317,10 +344,10 @@ def notes(result: Result, tiers: Tiers) -> tuple[str, ...]:
     feedback, said = result.feedback, []
     waiting = open_parts(feedback.problems)
     if waiting:
-        said.append(f"still open, so they have no score: {listed(waiting)}")
+        said.append(f"still open, so they have no score: {join_names(waiting)}")
     said += warnings([result])
     shown = [tiers.marks] if feedback.problems else []
-    if feedback.published and any(_solved(problem) for problem in feedback.problems):
+    if feedback.published and any(_has_solution(problem) for problem in feedback.problems):
         shown.append(tiers.solutions)
     if any(tier is not Visible.ALWAYS for tier in shown):
         said.append("Gradescope hides the total from students while any test is hidden from them")

@@ -10,7 +10,8 @@ from itertools import count
 from grader.bank.folders import Bank
 from grader.draw import DrawError, draw, order, points_of, seed_for
 from grader.errors import SetupError, SpecError
-from grader.integrations.lms.quizzes.fit import evened_note, worth_of
+from grader.integrations.base import QuizExporter, option
+from grader.integrations.lms.quizzes.fit import even_points_note, worth_of
 from grader.integrations.quiz_items import quiz_items
 from grader.kinds.texts import fill
 from grader.model import ExamSet, Slot, Variant
@@ -21,6 +22,29 @@ from grader.release.rendering import private_key_of
 
 TRIES = 20
 """Seeds to try per wanted variant until one gives different numbers."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class VariantsExporter(QuizExporter):
+    """Exports a set with several variants of each problem, of which a student gets one."""
+
+    variants: int = option(
+        10,
+        least=1,
+        most=1000,
+        metavar="N",
+        help="Number of variants of each problem; a student gets one of them.",
+    )
+    even_points: bool = option(
+        False,
+        help="If problems of a pool are worth different points, scale all of them to the highest.",
+    )
+
+    def quiz(self, bank: Bank, wanted: str) -> Quiz:
+        """Draws the variants; see `make_quiz`."""
+        return make_quiz(
+            bank, wanted, self.variants, self.private_key, even_points=self.even_points
+        )
 
 
 def make_quiz(
@@ -48,7 +72,7 @@ def make_quiz(
             fix="pass --even-points to scale them, or give the pool 'points:' in the set; other "
             "systems allow only one number of points per pool",
         )
-    notes = [evened_note(pool) for pool in uneven]
+    notes = [even_points_note(pool) for pool in uneven]
     pools = tuple(pool.with_equal_points() if pool in uneven else pool for pool in pools)
     notes += _shortages(pools, variants)
     if any(slot.pool and 1 < slot.choose < len(slot.pool) for slot in exam.slots):
@@ -91,7 +115,7 @@ class _Drawing:
             if len(seen) == self.variants:
                 return
             one = question(self._variant(problem, number), slot, len(seen) + 1)
-            shown = _shown(one)
+            shown = _visible_part(one)
             if shown not in seen:
                 seen.add(shown)
                 yield one
@@ -153,7 +177,7 @@ def _field(variant: Variant, part: str, points: float, letter: str) -> Field:
     )
 
 
-def _shown(asked: Asked) -> object:
+def _visible_part(asked: Asked) -> object:
     """What a student sees of the question, apart from the order of options."""
     fields = tuple(replace(field, items=()) for field in asked.fields)
     return replace(asked, variant=0, solution="", fields=fields)

@@ -6,10 +6,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from grader.errors import Location, SetupError, SpecError
-from grader.model.assignment import CourseConfig
-from grader.notebook.nbgrader_cells import Setting, parsed_json, parsed_python, understood
+from grader.integrations.nbgrader.assignment import CourseConfig
+from grader.integrations.nbgrader.settings import (
+    Setting,
+    interpret_settings,
+    parse_json,
+    parse_python,
+)
 
-_FILES = {"nbgrader_config.py": parsed_python, "nbgrader_config.json": parsed_json}
+_FILES = {"nbgrader_config.py": parse_python, "nbgrader_config.json": parse_json}
 """In traitlets' order: the JSON file overrides the Python file."""
 _ABOVE = 4
 """Number of folders to search: `source/ps1`, `source`, the course, and its parent."""
@@ -37,7 +42,7 @@ def load_course(folder: Path) -> Course:
             settings: dict[tuple[str, str], Setting] = {}
             for file in files:
                 settings.update(_FILES[file.name](_text(file), str(file)))
-            found = understood(settings)
+            found = interpret_settings(settings)
             return Course(config=found.config, notes=found.notes, file=str(files[-1]))
     return Course()
 

@@ -10,21 +10,22 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path, PurePath, PurePosixPath
 
 from grader.collect import Notice
-from grader.collect.assignment import CollectedAssignment, collect_assignment
 from grader.collect.names import notice
-from grader.errors import GraderError, SetupError
+from grader.errors import SetupError
 from grader.files import alone, sweep
 from grader.gradebook import Gradebook
 from grader.grading import signals
-from grader.grading.batch import execute_all, refused
+from grader.grading.batch import execute_all
 from grader.grading.progress import Progress, Started, silent
-from grader.grading.run import WRITTEN_INTO, loses
+from grader.grading.run import WRITTEN_INTO, loses, store
 from grader.grading.settings import Settings
-from grader.grading.sources import ASSIGNMENT, NOTICES
+from grader.grading.sources import NOTICES, assignment_of
+from grader.integrations.nbgrader.assignment import Assignment, SourceNotebook
+from grader.integrations.nbgrader.collecting import CollectedAssignment, collect_assignment
 from grader.integrations.nbgrader.marks import Work, score_assignment
-from grader.integrations.nbgrader.source import files_digest, keep, load_assignment
+from grader.integrations.nbgrader.overlay import NotebookOverlay
+from grader.integrations.nbgrader.source import files_digest, load_assignment, store_assignment
 from grader.model import Evidence, Limits, Outcome, Student, Submission
-from grader.model.assignment import Assignment, SourceNotebook
 from grader.registry import nearest
 from grader.release.papers import RELEASE
 
@@ -71,7 +72,9 @@ def grade_assignment(
             sweep(out / folder)
         _bind(book, assignment)
         book.add_students(Student(id=student) for student in found.submissions)
-        works = {student: _handed_in(student, mine) for student, mine in found.submissions.items()}
+        works = {
+            student: _whole_submission(student, mine) for student, mine in found.submissions.items()
+        }
         book.add_submissions(submission for submission, _ in works.values())
         book.set_setting(NOTICES, [asdict(n) for n in found.notices])
         filing = _Filing(book, assignment, settings, f"grade {submissions.name}")
@@ -85,7 +88,7 @@ def grade_assignment(
         kept=filing.kept,
         unsettled=filing.unsettled,
         notices=(
-            *_unsupported(assignment),
+            *_unsupported_settings(assignment),
             *(n for n in found.notices if not only or n.student in only),
         ),
     )
@@ -103,7 +106,7 @@ def _limits(assignment: Assignment, limits: Limits, cell_seconds: float | None) 
     return replace(limits, cell_seconds=seconds, notebook_seconds=max(seconds, whole))
 
 
-def _unsupported(assignment: Assignment) -> list[Notice]:
+def _unsupported_settings(assignment: Assignment) -> list[Notice]:
     """A notice for each setting of the course that is not applied."""
     file = PurePath(assignment.config_file)
     return [notice("warning", PurePosixPath(file.name), text) for text in assignment.notes]
@@ -128,7 +131,7 @@ def _require_students(found: CollectedAssignment, only: tuple[str, ...], submiss
 
 def _bind(book: Gradebook, assignment: Assignment) -> None:
     """Binds a results folder to the assignment. Raises SetupError if it belongs to another."""
-    bound, release = book.setting(ASSIGNMENT), book.setting(RELEASE)
+    release, (_, bound) = book.setting(RELEASE), assignment_of(book)
     mine = f"nbgrader:{assignment.name}"
     if release is not None and release != mine:
         other = f"the assignment '{bound}'" if bound else f"release {release}"
@@ -137,12 +140,11 @@ def _bind(book: Gradebook, assignment: Assignment) -> None:
             where=str(book.folder),
             fix="choose another folder for --out",
         )
-    keep(book, assignment)
-    book.set_setting(ASSIGNMENT, assignment.name)
-    book.set_setting(RELEASE, mine)  # so that no release is graded into this folder
+    store_assignment(book, assignment)
+    book.set_setting(RELEASE, mine)
 
 
-def _handed_in(
+def _whole_submission(
     student: str, mine: Mapping[str, Submission]
 ) -> tuple[Submission, Mapping[str, Submission]]:
     """One submission that represents all notebooks of a student, and the notebooks."""
@@ -215,7 +217,7 @@ class _Filing:
 
     def _executed(self, done: Progress) -> Iterator[tuple[str, Submission, Evidence]]:
         for notebook in self._assignment.notebooks:
-            settings = replace(self._settings, source=notebook)
+            settings = replace(self._settings, overlay=NotebookOverlay(notebook))
             todo = self._todo[notebook.name]
             with (
                 signals.noted() as stopped,
@@ -227,19 +229,10 @@ class _Filing:
                     yield notebook.name, submission, self._filed(notebook, evidence)
 
     def _filed(self, notebook: SourceNotebook, evidence: Evidence) -> Evidence:
-        """Stores and returns evidence; internal errors are not stored, so the next run retries."""
-        if evidence.outcome is not Outcome.REFUSED:
-            try:
-                kept = self._book.put_evidence(evidence, self._fingerprint(notebook))
-                self.unsettled += bool(kept.disturbed)
-                return kept
-            except SetupError:
-                raise  # for example, a full disk, which affects the whole batch
-            except GraderError as error:
-                what = f"the evidence could not be stored: {error.what}"
-                evidence = refused(evidence.submission_sha256, what)
-        self.unsettled += 1
-        return evidence
+        """Stores and returns evidence, and counts it if an internal error disturbed it."""
+        kept = store(self._book, evidence, self._fingerprint(notebook))
+        self.unsettled += kept.outcome is Outcome.REFUSED or bool(kept.disturbed)
+        return kept
 
     def _settle(self, student: str) -> None:
         work = self._works[student]

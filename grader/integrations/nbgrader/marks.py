@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 from grader import __version__
 from grader.grading.score import held_open
+from grader.integrations.nbgrader.assignment import Assignment, SourceCell, SourceNotebook
+from grader.integrations.nbgrader.rule import STDERR, UndecidedError, earned_points, outputs_in
 from grader.integrations.nbgrader.source import release_of
 from grader.model import Answer, CellRun, Evidence, Grade, Mark, Outcome, Submission, Verdict
-from grader.model.assignment import Assignment, SourceCell, SourceNotebook
 from grader.model.evidence import Raw
-from grader.notebook.nbgrader_cells import STDERR, UndecidedError, outputs_in, points_earned
 from grader.words import points as shown
 
 TESTS, MANUAL, TASK = "tests", "manual", "task"
@@ -62,12 +62,12 @@ class _Found:
 
 
 def _marks(assignment: Assignment, notebook: SourceNotebook, work: Work) -> Iterator[Mark]:
-    whole = _whole(notebook.name, work)
+    whole = _judge_notebook(notebook.name, work)
     evidence = work.evidence.get(notebook.name)
     for cell in notebook.cells:
         if not cell.is_marked:
             continue
-        found = whole or _cell(cell, evidence)
+        found = whole or _judge_cell(cell, evidence)
         mark = Mark(
             problem=notebook.name,
             part=cell.grade_id,
@@ -83,7 +83,7 @@ def _marks(assignment: Assignment, notebook: SourceNotebook, work: Work) -> Iter
         yield mark if evidence is None else held_open(mark, evidence, cell.grade_id)
 
 
-def _whole(name: str, work: Work) -> _Found | None:
+def _judge_notebook(name: str, work: Work) -> _Found | None:
     """The judgment of every cell of a notebook that did not run; None if it ran."""
     submission, evidence = work.handed_in.get(name), work.evidence.get(name)
     if submission is None:
@@ -99,13 +99,13 @@ def _whole(name: str, work: Work) -> _Found | None:
     return None
 
 
-def _cell(cell: SourceCell, evidence: Evidence | None) -> _Found:
+def _judge_cell(cell: SourceCell, evidence: Evidence | None) -> _Found:
     answer = evidence.answers.get(cell.grade_id) if evidence else None
     if evidence is None or answer is None or answer.raw is None:
         return _missing(answer)
     if cell.is_tests:
-        return _tests(cell, answer.raw, evidence)
-    return _written(cell, answer.raw)
+        return _judge_tests(cell, answer.raw, evidence)
+    return _judge_written(cell, answer.raw)
 
 
 def _missing(answer: Answer | None) -> _Found:
@@ -117,27 +117,27 @@ def _missing(answer: Answer | None) -> _Found:
     )
 
 
-def _written(cell: SourceCell, raw: Raw) -> _Found:
+def _judge_written(cell: SourceCell, raw: Raw) -> _Found:
     if raw.get("untouched") is True:
         return _Found(points=0.0, verdict=Verdict.ABSENT, feedback="No response.")
     return _Found(
         points=None,
         verdict=Verdict.UNSETTLED,
         feedback="This is graded manually.",
-        answer=None if cell.task else _shown(str(raw.get("v", ""))),
+        answer=None if cell.task else _truncate(str(raw.get("v", ""))),
     )
 
 
-def _shown(written: str) -> str:
+def _truncate(written: str) -> str:
     """*written*, truncated with a visible note if it is too long for a mark."""
     more = f" […] (the first {_SHOWN:,} characters; see the notebook for the rest)"
     return written if len(written) <= _SHOWN else written[:_SHOWN] + more
 
 
-def _tests(cell: SourceCell, raw: Raw, evidence: Evidence) -> _Found:
+def _judge_tests(cell: SourceCell, raw: Raw, evidence: Evidence) -> _Found:
     outputs = outputs_in(raw)
     try:
-        points = points_earned(outputs, cell.points)
+        points = earned_points(outputs, cell.points)
     except UndecidedError as reason:
         return _Found(
             points=None,
@@ -145,7 +145,7 @@ def _tests(cell: SourceCell, raw: Raw, evidence: Evidence) -> _Found:
             feedback=f"The tests' output can't be read: {reason}. nbgrader would stop with an "
             "error; this needs manual grading.",
         )
-    if points >= cell.points and not _failed(outputs):
+    if points >= cell.points and not _has_failed(outputs):
         return _Found(points=points, verdict=Verdict.CORRECT, feedback="The tests passed.")
     if points > 0:
         said = f"The tests gave {shown(points)} of {shown(cell.points)} points."
@@ -154,7 +154,7 @@ def _tests(cell: SourceCell, raw: Raw, evidence: Evidence) -> _Found:
     return _Found(points=points, verdict=Verdict.INCORRECT, feedback=_why(outputs, run))
 
 
-def _failed(outputs: list[list[str]]) -> bool:
+def _has_failed(outputs: list[list[str]]) -> bool:
     return bool(outputs) and outputs[0][0] != "result"
 
 

@@ -7,9 +7,9 @@ from dataclasses import dataclass, replace
 
 from grader.gradebook import Gradebook
 from grader.grading.reveal import story
-from grader.integrations.nbgrader.source import kept, release_of
+from grader.integrations.nbgrader.assignment import Assignment
+from grader.integrations.nbgrader.source import release_of, stored_assignment
 from grader.model import Audience, Evidence, Mark, Student
-from grader.model.assignment import Assignment
 from grader.model.result import Feedback, Row, RunStory, ShownPart, ShownProblem
 
 
@@ -88,7 +88,7 @@ class GradedAssignment:
 
 def graded_assignment(book: Gradebook) -> GradedAssignment:
     """The assignment of the results in *book*. Raises SetupError if it can't be read."""
-    return GradedAssignment(book=book, assignment=kept(book))
+    return GradedAssignment(book=book, assignment=stored_assignment(book))
 
 
 def _part(mark: Mark) -> ShownPart:

@@ -13,10 +13,16 @@ from grader import notebook
 from grader.errors import SetupError, SubmissionError
 from grader.files import write_whole
 from grader.gradebook import Gradebook
+from grader.integrations.nbgrader.assignment import (
+    Assignment,
+    CourseConfig,
+    SourceCell,
+    SourceNotebook,
+)
 from grader.integrations.nbgrader.course import load_course
-from grader.model.assignment import Assignment, CourseConfig, SourceCell, SourceNotebook
+from grader.integrations.nbgrader.metadata import source_cell
+from grader.integrations.nbgrader.regions import clear_answers
 from grader.notebook import Notebook
-from grader.notebook.nbgrader_cells import source_cell, with_answers_cleared
 
 FILE = "assignment.json"
 """File with the assignment in a results folder. **Secret**: it contains hidden tests."""
@@ -109,7 +115,7 @@ def _cells(read: Notebook, where: str, config: CourseConfig) -> Iterator[SourceC
                 fix="write the tests out, for example as nbgrader expands them",
             )
         if known is not None:
-            yield with_answers_cleared(known, where, config)
+            yield clear_answers(known, where, config)
 
 
 def _require_python(read: Notebook, where: str) -> None:
@@ -144,13 +150,13 @@ def _text(assignment: Assignment) -> str:
     return json.dumps(plain, indent=1, sort_keys=True) + "\n"
 
 
-def keep(book: Gradebook, assignment: Assignment) -> None:
+def store_assignment(book: Gradebook, assignment: Assignment) -> None:
     """Writes the assignment's cells next to the gradebook, so that marks can be explained."""
     data = _text(assignment).encode()
     write_whole(book.folder / FILE, data, durable=True, private=True)
 
 
-def kept(book: Gradebook) -> Assignment:
+def stored_assignment(book: Gradebook) -> Assignment:
     """The assignment of the results in *book*, without the files next to its notebooks.
 
     Raises SetupError if the stored file is missing or damaged.
@@ -158,7 +164,7 @@ def kept(book: Gradebook) -> Assignment:
     file = book.folder / FILE
     try:
         plain = json.loads(file.read_bytes())
-        return Assignment(name=plain["name"], notebooks=tuple(_loaded(plain["notebooks"])))
+        return Assignment(name=plain["name"], notebooks=tuple(_load_notebooks(plain["notebooks"])))
     except (OSError, ValueError, KeyError, TypeError):
         raise SetupError(
             "the cells of the assignment can't be read",
@@ -167,7 +173,7 @@ def kept(book: Gradebook) -> Assignment:
         ) from None
 
 
-def _loaded(notebooks: Iterable[Mapping[str, object]]) -> Iterator[SourceNotebook]:
+def _load_notebooks(notebooks: Iterable[Mapping[str, object]]) -> Iterator[SourceNotebook]:
     for each in notebooks:
         cells: object = each["cells"]
         if not isinstance(cells, list):

@@ -15,8 +15,8 @@ from grader.files import alone, sweep
 from grader.gradebook import Gradebook
 from grader.grading.kept_marks import settle
 from grader.grading.run import WRITTEN_INTO
-from grader.integrations.paper.printing import check_code, printed
-from grader.integrations.paper.typed import TypedRow, load_typed
+from grader.integrations.paper.printing import check_code, printed_exam
+from grader.integrations.paper.typed import TypedRow, load_answers
 from grader.model import (
     Answer,
     Evidence,
@@ -64,7 +64,7 @@ def enter(sheet: Path, release_file: Path, out: Path) -> Entered:
     """
     release = load_release(release_file)
     versions = _Versions(release)
-    rows = load_typed(sheet, versions.codes, versions.places)
+    rows = load_answers(sheet, versions.codes, versions.places)
     with Gradebook.open(out, create=True) as book, alone(out):
         for folder in WRITTEN_INTO:
             sweep(out / folder)
@@ -75,7 +75,7 @@ def enter(sheet: Path, release_file: Path, out: Path) -> Entered:
         book.add_students(row.student for row in rows)
         # Students who are no longer on the sheet keep their version.
         book.set_setting(SEATS, {**old, **{row.student.id: row.version for row in rows}})
-        return _filed(book, papers_of(book), rows, versions, sheet)
+        return _enter_rows(book, papers_of(book), rows, versions, sheet)
 
 
 class _Versions:
@@ -83,7 +83,7 @@ class _Versions:
 
     def __init__(self, release: Release):
         papers = Papers(release=release)
-        exams = {name: printed(papers.of(name)) for name in release.students}
+        exams = {name: printed_exam(papers.of(name)) for name in release.students}
         self.places = {name: exam.places for name, exam in exams.items()}
         self.codes = {name: check_code(release.id, name) for name in release.students}
 
@@ -97,7 +97,7 @@ def _require_paper(book: Gradebook) -> None:
         )
 
 
-def _filed(
+def _enter_rows(
     book: Gradebook, papers: Papers, rows: tuple[TypedRow, ...], versions: _Versions, sheet: Path
 ) -> Entered:
     run = book.begin_run(f"enter {sheet.name}")
@@ -123,7 +123,7 @@ def _filed(
         ):
             kept += 1
         else:
-            grade = _scored(book, mine, row, versions.places[row.version], sha256, sheet, run)
+            grade = _score_row(book, mine, row, versions.places[row.version], sha256, sheet, run)
             scored += 1
         settled = by_hand.file(student, dict(_points(row, versions.places[row.version])))
         unreadable += _unreadable(grade)
@@ -172,7 +172,7 @@ class _ByHand:
         return {(said["student"], said["name"]): said.get("points") for said in lines}
 
 
-def _scored(
+def _score_row(
     book: Gradebook,
     mine: Paper,
     row: TypedRow,

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from grader import units
-from grader.errors import SpecError
+from grader.integrations.templates import html_environment, render
 from grader.model import Student
 from grader.model.printed import Form, PrintedExam
 from grader.text.markup import author_text, inline
@@ -26,12 +26,12 @@ HEAD = ("student", "name", "version", "check")
 
 def exam_html(exam: PrintedExam, templates: tuple[Path, ...]) -> bytes:
     """The exam for students, without any part of the key."""
-    return _filled("paper/exam.html.j2", exam, templates)
+    return _page("paper/exam.html.j2", exam, templates)
 
 
 def key_html(exam: PrintedExam, templates: tuple[Path, ...]) -> bytes:
     """Answers, tolerances, known mistakes and worked solutions of the version. **Secret.**"""
-    return _filled("paper/key.html.j2", exam, templates)
+    return _page("paper/key.html.j2", exam, templates)
 
 
 def answer_sheet(exams: Iterable[PrintedExam], students: Iterable[Student]) -> bytes:
@@ -52,16 +52,8 @@ def answer_sheet(exams: Iterable[PrintedExam], students: Iterable[Student]) -> b
     return "".join(f"{one}\r\n" for one in lines).encode()
 
 
-def _filled(name: str, exam: PrintedExam, templates: tuple[Path, ...]) -> bytes:
-    from jinja2 import TemplateError
-
-    try:
-        text = _environment(templates).get_template(name).render(exam=exam, Form=Form)
-    except TemplateError as error:
-        raise SpecError(
-            f"the template '{name}' can't be rendered: {error}",
-            fix="if your bank's templates/ folder overrides it, compare it with the original",
-        ) from None
+def _page(name: str, exam: PrintedExam, templates: tuple[Path, ...]) -> bytes:
+    text = render(_environment(templates), name, exam=exam, Form=Form)
     return text.encode("utf-8", "backslashreplace")
 
 
@@ -78,16 +70,7 @@ def _inline(written: str) -> Markup:
 
 @lru_cache(maxsize=8)
 def _environment(folders: tuple[Path, ...]) -> Environment:
-    from jinja2 import Environment, FileSystemLoader, StrictUndefined
-
-    environment = Environment(
-        loader=FileSystemLoader(list(folders)),
-        undefined=StrictUndefined,
-        autoescape=True,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        auto_reload=False,
-    )
+    environment = html_environment(folders)
     environment.filters |= {
         "author_text": author_text,
         "inline": _inline,

@@ -73,7 +73,7 @@ def print_exam(
     )
     made = make_release(bank, exam, letters, out, private_key)
     release = made.release
-    exams = [printed(paper(release, release.students[one.id])) for one in letters]
+    exams = [printed_exam(paper(release, release.students[one.id])) for one in letters]
     files = []
     for one in exams:
         files += [out / f"exam-{one.version}.html", out / f"key-{one.version}.html"]
@@ -177,7 +177,7 @@ def check_code(release: str, version: str) -> str:
     return base64.b32encode(digest).decode()[:CHECK]
 
 
-def printed(mine: Paper) -> PrintedExam:
+def printed_exam(mine: Paper) -> PrintedExam:
     """The printed form of a pseudo-student's paper."""
     return PrintedExam(
         version=mine.student.id,

@@ -28,7 +28,7 @@ class TypedRow:
     """Nonempty answers by column."""
 
 
-def load_typed(
+def load_answers(
     path: Path, codes: Mapping[str, str], places: Mapping[str, Sequence[Place]]
 ) -> tuple[TypedRow, ...]:
     """Reads the sheet at *path*.

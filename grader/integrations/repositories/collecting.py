@@ -92,7 +92,7 @@ def repositories(
     found = []
     for student in students:
         mine = about.get(student.id, {})
-        own = mine.get("repository") or _filled(url, student.id)
+        own = mine.get("repository") or _url_of(url, student.id)
         if not own:
             raise SetupError(
                 f"the repository of '{student.id}' is not known",
@@ -104,7 +104,7 @@ def repositories(
     return tuple(found)
 
 
-def _filled(url: str, student: str) -> str:
+def _url_of(url: str, student: str) -> str:
     return url.replace("{id}", quote(student, safe="") if "://" in url else student)
 
 
@@ -153,7 +153,7 @@ def collect_repositories(
     listed = list(wanted)
     with alone(out), ThreadPoolExecutor(max_workers=how.jobs) as pool:
         state = _state(out)
-        work = partial(_one, out=out, how=how, state=dict(state))
+        work = partial(_collect_one, out=out, how=how, state=dict(state))
         outcomes = []
         try:
             for outcome, entry in pool.map(work, listed):
@@ -168,12 +168,12 @@ def collect_repositories(
     return tuple(outcomes)
 
 
-def _one(
+def _collect_one(
     repository: Repository, *, out: Path, how: Collecting, state: Mapping[str, Entry]
 ) -> tuple[Outcome, Entry | None]:
     student, before = repository.student, state.get(repository.student)
     told = partial(Outcome, student=student)
-    if before and not how.again and _settled(before, repository, out):
+    if before and not how.again and _is_final(before, repository, out):
         text = f"as it was on {before.seen}, after the deadline{_doubt(before)}"
         came = Came.KEPT if before.commit else Came.NOTHING
         if before.commit:  # its file may have been copied since
@@ -191,16 +191,16 @@ def _one(
     try:
         taken = take(wanted, how.access, how.bounds)
     except NothingThereError as error:
-        return told(came=Came.NOTHING, text=error.what), _nothing(repository, asked)
+        return told(came=Came.NOTHING, text=error.what), _empty_entry(repository, asked)
     except GraderError as error:
         text = _failure(error, before, out / f"{student}.ipynb")
-        return told(came=Came.FAILED, text=text), _failed(repository, before)
+        return told(came=Came.FAILED, text=text), _entry_of_failure(repository, before)
     except Exception as error:  # noqa: BLE001  # one repository must not stop the others
         what = GraderError(
             f"an internal error ({type(error).__name__})", fix="report this as a bug"
         )
         text = _failure(what, before, out / f"{student}.ipynb")
-        return told(came=Came.FAILED, text=text), _failed(repository, before)
+        return told(came=Came.FAILED, text=text), _entry_of_failure(repository, before)
     entry = _entry(taken, repository, before, asked)
     target = out / f"{student}.ipynb"
     if not target.exists() or target.read_bytes() != taken.data:
@@ -218,7 +218,7 @@ def _doubt(entry: Entry) -> str:
     return f"; it could not be read on {entry.failed}, so its commit may be backdated"
 
 
-def _failed(repository: Repository, before: Entry | None) -> Entry | None:
+def _entry_of_failure(repository: Repository, before: Entry | None) -> Entry | None:
     """The entry with the time of a failure after the deadline; None before the deadline."""
     now = datetime.now(UTC)
     if repository.deadline is None or now < repository.deadline:
@@ -228,15 +228,13 @@ def _failed(repository: Repository, before: Entry | None) -> Entry | None:
 
 
 def _failure(error: GraderError, before: Entry | None, target: Path) -> str:
-    text = error.what
-    if isinstance(error, GitError) and error.said and error.said not in text:
-        text += f" ({shown(error.said, 200)})"
+    text = error.reason if isinstance(error, GitError) else error.what
     if before is not None and before.commit and target.exists():
         text += f"; the notebook collected on {before.seen} is kept"
     return text
 
 
-def _settled(before: Entry, repository: Repository, out: Path) -> bool:
+def _is_final(before: Entry, repository: Repository, out: Path) -> bool:
     """Whether it was collected after this same deadline, and the file is unchanged."""
     if repository.deadline is None or before.deadline != _iso(repository.deadline):
         return False
@@ -248,7 +246,7 @@ def _settled(before: Entry, repository: Repository, out: Path) -> bool:
     return target.exists() and _sha256(target.read_bytes()) == before.sha256
 
 
-def _nothing(repository: Repository, asked: datetime) -> Entry:
+def _empty_entry(repository: Repository, asked: datetime) -> Entry:
     until = _iso(repository.deadline) if repository.deadline else ""
     return Entry(commit="", committed="", seen=_iso(asked), sha256="", deadline=until)
 

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from grader.errors import GraderError, SetupError
+from grader.errors import GraderError, SetupError, shown
 
 PROTOCOLS = ("https", "http", "ssh", "file")
 """Other protocols may start a program that an address names."""
@@ -66,6 +66,12 @@ class GitError(GraderError):
     def __init__(self, what: str, said: str = "", *, fix: str | None = None):
         super().__init__(what, fix=fix)
         self.said = said
+
+    @property
+    def reason(self) -> str:
+        """What failed, followed by git's own message unless it is the same."""
+        more = self.said and self.said not in self.what
+        return f"{self.what} ({shown(self.said, 200)})" if more else self.what
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -117,7 +123,7 @@ class Git:
 
         Raises GitError if it fails, exceeds a limit, or prints more than *most* bytes.
         """
-        command = [*_limited(self.bounds), *arguments]
+        command = [*_git_command(self.bounds), *arguments]
         with tempfile.TemporaryFile() as out, tempfile.TemporaryFile() as err:
             process = subprocess.Popen(  # noqa: S603 - no shell reads the arguments
                 command,
@@ -137,7 +143,7 @@ class Git:
             err.seek(0)
             said = self.access.hide(err.read(100_000).decode("utf-8", "replace"))
             if process.returncode:
-                raise GitError(_reason(process.returncode, said, self.bounds), _telling(said))
+                raise GitError(_reason(process.returncode, said, self.bounds), _reason_line(said))
             out.seek(0)
             data = out.read(most + 1)
         if len(data) > most:
@@ -223,7 +229,7 @@ def origin(where: str) -> dict[str, str]:
     return settings
 
 
-def _limited(bounds: Bounds) -> list[str]:
+def _git_command(bounds: Bounds) -> list[str]:
     """The command `git`, with limits on memory and file size if a shell can set them."""
     if sys.platform == "win32":
         return ["git"]
@@ -246,7 +252,7 @@ def _end(process: subprocess.Popen[bytes]) -> None:
     process.wait()
 
 
-def _telling(text: str) -> str:
+def _reason_line(text: str) -> str:
     """The line of git's output that has the reason."""
     lines = [line.strip() for line in text.splitlines()]
     found = [one for one in lines if one.startswith(("fatal:", "error:", "remote:", "!"))]
@@ -276,4 +282,4 @@ def _reason(code: int, said: str, bounds: Bounds) -> str:
     for signs, what in _REASONS:
         if any(sign in folded for sign in signs):
             return what.format(most=bounds.bytes / 1e6)
-    return f"git failed: {_telling(said)}" if said.strip() else f"git failed with {code}"
+    return f"git failed: {_reason_line(said)}" if said.strip() else f"git failed with {code}"

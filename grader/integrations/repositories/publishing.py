@@ -9,7 +9,7 @@ from enum import StrEnum
 from functools import partial
 from pathlib import Path
 
-from grader.errors import GraderError, SetupError, shown
+from grader.errors import GraderError, SetupError
 from grader.integrations.repositories.collecting import Repository
 from grader.integrations.repositories.git import (
     ANYONE,
@@ -70,20 +70,20 @@ def send_all(
     """Pushes every student's files. A failure for one student does not stop the others."""
     with ThreadPoolExecutor(max_workers=how.jobs) as pool:
         sent = []
-        for one in pool.map(partial(_one, files_of=files_of, how=how), to):
+        for one in pool.map(partial(_send_one, files_of=files_of, how=how), to):
             sent.append(one)
             done(one.student)
     return tuple(sent)
 
 
-def _one(to: Repository, *, files_of: Callable[[str], Mapping[str, bytes]], how: Sending) -> Sent:
+def _send_one(
+    to: Repository, *, files_of: Callable[[str], Mapping[str, bytes]], how: Sending
+) -> Sent:
     try:
         return _send(to, files_of(to.student), how)
-    except GitError as error:
-        said = f" ({shown(error.said, 200)})" if error.said and error.said not in error.what else ""
-        return Sent(student=to.student, went=Went.FAILED, text=error.what + said)
     except GraderError as error:
-        return Sent(student=to.student, went=Went.FAILED, text=error.what)
+        text = error.reason if isinstance(error, GitError) else error.what
+        return Sent(student=to.student, went=Went.FAILED, text=text)
 
 
 def _send(to: Repository, files: Mapping[str, bytes], how: Sending) -> Sent:
@@ -96,7 +96,7 @@ def _send(to: Repository, files: Mapping[str, bytes], how: Sending) -> Sent:
         parent, taken_over = _tip(git, how)
         start = [parent] if parent and not how.whole else ["--empty"]
         git.run("read-tree", *start)
-        new = {n: data for n, data in files.items() if how.whole or not _there(git, parent, n)}
+        new = {n: data for n, data in files.items() if how.whole or not _exists(git, parent, n)}
         if not new:
             return told(went=Went.SAME, text="all files exist", commit=parent)
         for name, data in new.items():
@@ -146,7 +146,7 @@ def _tip(git: Git, how: Sending) -> tuple[str, bool]:
     return tip, True
 
 
-def _there(git: Git, commit: str, path: str) -> bool:
+def _exists(git: Git, commit: str, path: str) -> bool:
     """Whether *path* exists in the commit."""
     return bool(commit and git.run("ls-tree", "-z", "--full-tree", commit, "--", path))
 

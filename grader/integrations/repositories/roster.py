@@ -21,8 +21,8 @@ def load_repositories(path: Path) -> Mapping[str, Mapping[str, str]]:
 
     Raises SpecError for a deadline that is not valid; `load_roster` checks everything else.
     """
-    (_, first), *rows = table_rows(path, "the roster", fix="check the path and its permissions")
-    names = [cell.strip().casefold() for cell in first]
+    (_, head), *rows = table_rows(path, "the roster", fix="check the path and its permissions")
+    names = [cell.strip().casefold() for cell in head]
     places = {
         field: next((names.index(alias) for alias in aliases if alias in names), None)
         for field, aliases in {"id": _IDS, **_COLUMNS}.items()

@@ -121,11 +121,11 @@ def _when(git: Git, commit: str) -> int:
 def _notebook(git: Git, commit: str, wanted: Wanted) -> tuple[str, str]:
     """The path of the notebook, and git's name for its content."""
     if wanted.notebook:
-        listed = _listed(git, commit, wanted.notebook)
+        listed = _list_files(git, commit, wanted.notebook)
         if wanted.notebook not in listed:
             raise SubmissionError(f"it has no file '{wanted.notebook}'")
-        return wanted.notebook, _regular(wanted.notebook, *listed[wanted.notebook])
-    listed = _listed(git, commit)
+        return wanted.notebook, _blob_of_file(wanted.notebook, *listed[wanted.notebook])
+    listed = _list_files(git, commit)
     found = [name for name in listed if PurePosixPath(name).suffix.casefold() == ".ipynb"]
     own = f"{wanted.student}.ipynb"
     if own in found:
@@ -134,7 +134,7 @@ def _notebook(git: Git, commit: str, wanted: Wanted) -> tuple[str, str]:
         raise SubmissionError("its top folder contains no notebook")
     several = found
     if len(found) > 1 and wanted.fit is not None:
-        found = _fitting(git, listed, found, wanted.student, wanted.fit)
+        found = _best_fits(git, listed, found, wanted.student, wanted.fit)
     if len(found) != 1:
         names = ", ".join(shown(name, 60) for name in several[:_NAMED])
         more = ", …" if len(several) > _NAMED else ""
@@ -145,17 +145,17 @@ def _notebook(git: Git, commit: str, wanted: Wanted) -> tuple[str, str]:
             f"its top folder contains {len(several)} notebooks ({names}{more}), and {why}",
             fix=fix if wanted.fit else f"{fix}, or the release with --release",
         )
-    return found[0], _regular(found[0], *listed[found[0]])
+    return found[0], _blob_of_file(found[0], *listed[found[0]])
 
 
-def _fitting(
+def _best_fits(
     git: Git, listed: Mapping[str, tuple[str, str]], names: Sequence[str], student: str, fit: Fit
 ) -> list[str]:
     """Those of *names* that fit the exam best; none if none of them belongs to it."""
     fits: dict[str, int] = {}
     for name in names[:_MOST_READ]:
         try:
-            data = _blob(git, _regular(name, *listed[name]), name)
+            data = _blob(git, _blob_of_file(name, *listed[name]), name)
             fits[name] = fit(student, notebook.read(data))
         except SubmissionError:
             continue  # an unreadable file beside the exam's notebook does no harm
@@ -163,7 +163,7 @@ def _fitting(
     return [name for name, value in fits.items() if value == best] if best else []
 
 
-def _listed(git: Git, commit: str, *paths: str) -> Mapping[str, tuple[str, str]]:
+def _list_files(git: Git, commit: str, *paths: str) -> Mapping[str, tuple[str, str]]:
     """Mode and object name of everything in the top folder, or at *paths*, by path."""
     found = {}
     for entry in git.run("ls-tree", "-z", "--full-tree", commit, "--", *paths).split(b"\0"):
@@ -175,7 +175,7 @@ def _listed(git: Git, commit: str, *paths: str) -> Mapping[str, tuple[str, str]]
     return found
 
 
-def _regular(path: str, mode: str, blob: str) -> str:
+def _blob_of_file(path: str, mode: str, blob: str) -> str:
     name = shown(path, 60)
     if mode == _LINK:
         raise SubmissionError(f"'{name}' is a symbolic link; commit the file itself")

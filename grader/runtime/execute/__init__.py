@@ -12,10 +12,9 @@ from grader import notebook
 from grader.errors import SubmissionError
 from grader.model import Answer, Evidence, Job, Limits, Outcome, Trial
 from grader.model.evidence import CUT_SHORT, DISTURBED, RERUN
-from grader.notebook import Cell, nbgrader_cells
+from grader.notebook import Cell
 from grader.runtime.execute.files import placing
 from grader.runtime.execute.limits import phrases
-from grader.runtime.execute.outputs import put_out
 from grader.runtime.execute.races import raced, unclear
 from grader.runtime.execute.run import DIED_TOO_OFTEN, WHOLE, NotebookRun
 from grader.runtime.execute.waiting import put_off, standing_in, unmeasured, waits_for
@@ -54,8 +53,8 @@ def execute(
         cells = notebook.read(data).cells
     except SubmissionError as error:
         return _unreadable(job, error.what)
-    handed_in = None if job.source is None else nbgrader_cells.overwrite_cells(cells, job.source)
-    cells = cells if handed_in is None else handed_in.cells
+    if job.overlay is not None:
+        cells = job.overlay.apply(cells)
     job = replace(job, limits=_with_room(job))
     chosen = choose(job.sandbox)
     terms = Terms(
@@ -76,8 +75,8 @@ def execute(
             run, about = _run(job, cells, chosen, start, terms)
         answers = _measured(job, cells, run.answers(), start, terms)
         answers = put_off(answers, run.cells)
-        if job.source is not None and handed_in is not None:
-            answers = put_out(job.source, handed_in, run.shown)
+        if job.overlay is not None:
+            answers = job.overlay.answers(cells, run.shown)
     except NotStartedError as error:
         return _refused(job, error, time.monotonic() - began)
     disturbed, cut_short = _disturbed(job, run, answers), _cut_short(run, answers)
@@ -173,7 +172,7 @@ def _disturbed(job: Job, run: NotebookRun, answers: Mapping[str, Answer]) -> Map
 
 
 def _cut_short(run: NotebookRun, answers: Mapping[str, Answer]) -> Mapping[str, str]:
-    """What a limit of ours kept from being found, also of the cells of an nbgrader notebook."""
+    """What a limit of ours kept from being found, also of the cells of an overlay."""
     not_run = {
         name: f"its cell was not run {DIED_TOO_OFTEN}"
         for name, answer in answers.items()

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from grader.errors import Location, SpecError
+from grader.integrations.base import option
 from grader.integrations.lms.gradebooks.cells import Sheet
 from grader.integrations.lms.gradebooks.filled import (
+    GradebookExporter,
     Layout,
     column_of,
     columns_named,
-    exported,
-    filled,
+    fill_column,
+    gradebook_file,
     number,
     read_table,
 )
@@ -28,6 +31,31 @@ _POSSIBLE = "points possible"
 _READ_ONLY = "(read only)"
 _ASSIGNMENT = re.compile(r" \(\d+\)$")
 # Points are written with only digits and a decimal separator, so no cell can become a formula.
+
+
+@dataclass(frozen=True, kw_only=True)
+class Canvas(GradebookExporter):
+    """Fill the points into the gradebook that Canvas exported, and change nothing else.
+
+    If a student's points are still open, the cell is left as it was, and the student is listed.
+    """
+
+    examples = (
+        "grader export canvas results --gradebook Grades-MLSys.csv --column 'Midterm (4711)'",
+        "grader export canvas results --gradebook Grades-MLSys.csv --column Midterm --scale",
+    )
+    column: str = option(metavar="TITLE", help="Title of the assignment's column.")
+
+    def export(self, subject: ClassResults) -> Exported:
+        """Returns the file under its own name; cells of open points are unchanged."""
+        return canvas(
+            subject,
+            self.gradebook.read_bytes(),
+            self.gradebook.name,
+            column=self.column,
+            scale=self.scale,
+            missing_as_zero=self.missing_as_zero,
+        )
 
 
 def canvas(
@@ -65,12 +93,12 @@ def canvas(
         most=most,
         decimal="," if table.separator == ";" and _has_commas(table, possible) else ".",
     )
-    text, notes = filled(results, table, layout, scale=scale, missing_as_zero=missing_as_zero)
+    text, notes = fill_column(results, table, layout, scale=scale, missing_as_zero=missing_as_zero)
     if possible is None:
         notes = (*notes, "the file has no row 'Points Possible', so the maximum was not checked")
     elif most is None:
         notes = (*notes, "the column has no possible points, so the maximum was not checked")
-    return exported(file, text, mark, notes)
+    return gradebook_file(file, text, mark, notes)
 
 
 def _possible(table: Sheet) -> int | None:

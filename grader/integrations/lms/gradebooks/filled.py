@@ -6,10 +6,12 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import isfinite
+from pathlib import Path
 
 from grader.errors import Location, SetupError, SpecError
+from grader.integrations.base import ClassExporter, option
 from grader.integrations.lms.gradebooks.cells import Sheet, sheet
-from grader.integrations.results import listed, warnings
+from grader.integrations.results import join_names, warnings
 from grader.model.exported import ClassResults, Exported, Result
 from grader.model.result import Standing
 from grader.registry import nearest
@@ -17,6 +19,19 @@ from grader.registry import nearest
 EXCUSED = "EX"
 _SAME = 0.005
 """Points that differ by less are equal: the other systems keep two decimals."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class GradebookExporter(ClassExporter):
+    """Fills in one column of a CSV file that the instructor downloaded."""
+
+    gradebook: Path = option(
+        metavar="FILE", exists=True, help="CSV file downloaded from the other system."
+    )
+    scale: bool = option(False, help="Scale points to the column's maximum.")
+    missing_as_zero: bool = option(
+        False, help="Write 0 for students without a readable submission."
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,7 +49,7 @@ class Layout:
     decimal: str = "."
 
 
-def decoded(data: bytes, file: str) -> tuple[str, str]:
+def decode(data: bytes, file: str) -> tuple[str, str]:
     """The text, and its byte order mark, if any. Raises SpecError if it is not UTF-8."""
     mark = "\ufeff" if data.startswith(b"\xef\xbb\xbf") else ""
     try:
@@ -65,14 +80,14 @@ def column_of(table: Sheet, row: int, wanted: str, takes: Sequence[str]) -> int:
         )
     short = {title.rpartition(" (")[0]: title for title in takes}
     close = nearest(wanted, takes) or short.get(nearest(wanted, short) or "")
-    there = f"choose from: {listed(takes)}" if takes else "add the assignment, and export again"
+    there = f"choose from: {join_names(takes)}" if takes else "add the assignment, and export again"
     fix = f"did you mean '{close}'?" if close else there
     if found:
         raise SetupError(f"the column '{titles[found[0]]}' can't be filled in", fix=fix)
     raise SetupError(f"'{table.file}' has no column '{wanted}'", fix=fix)
 
 
-def filled(
+def fill_column(
     results: ClassResults, table: Sheet, layout: Layout, *, scale: bool, missing_as_zero: bool
 ) -> tuple[str, tuple[str, ...]]:
     """The text with all students' points, and notes on cells that were not filled in.
@@ -112,11 +127,11 @@ def filled(
         )
     if absent:
         kept["not in the table, so their points are not exported"] = absent
-    notes = (f"{listed(who)}: {why}" for why, who in kept.items())
+    notes = (f"{join_names(who)}: {why}" for why, who in kept.items())
     return table.replaced(said), (*notes, *warnings(results.results))
 
 
-def exported(name: str, text: str, mark: str, notes: tuple[str, ...]) -> Exported:
+def gradebook_file(name: str, text: str, mark: str, notes: tuple[str, ...]) -> Exported:
     """The file *name* with its byte order mark *mark*."""
     return Exported(files={name: (mark + text).encode()}, notes=notes)
 
@@ -134,7 +149,7 @@ def _rows(results: ClassResults, table: Sheet, layout: Layout) -> list[tuple[Res
         for column, kind in layout.keys.items():
             if column < len(row) and (text := row[column].text.strip()):
                 # A row counts once for each kind of key, even if several columns contain it.
-                found = known.setdefault((kind, _folded(text, kind)), [])
+                found = known.setdefault((kind, _fold(text, kind)), [])
                 if number not in found:
                     found.append(number)
     pairs = []
@@ -146,14 +161,14 @@ def _rows(results: ClassResults, table: Sheet, layout: Layout) -> list[tuple[Res
     for at in sorted(at for at, count in times.items() if count > 1):
         who = [result.feedback.student.id for result, other in pairs if other == at]
         raise SetupError(
-            f"two students of the release match the same row of '{table.file}': {listed(who)}",
+            f"two students of the release match the same row of '{table.file}': {join_names(who)}",
             where=Location(table.file, table.lines[at]),
             fix="give them the distinct ids that they have in the other system",
         )
     return pairs
 
 
-def _folded(text: str, kind: str) -> str:
+def _fold(text: str, kind: str) -> str:
     return " ".join(text.casefold().split()) if kind == "name" else text.casefold()
 
 
@@ -164,7 +179,7 @@ def _row(result: Result, known: Mapping[tuple[str, str], list[int]], table: Shee
         ("email", student.id), ("name", student.name),
     )  # fmt: skip
     for kind, text in tried:
-        rows = known.get((kind, _folded(text, kind)), []) if text else []
+        rows = known.get((kind, _fold(text, kind)), []) if text else []
         if len(rows) > 1 and kind == "name":
             continue  # a name that two people share identifies neither
         if len(rows) > 1:
@@ -232,7 +247,7 @@ def _is_same(before: str, points: float, decimal: str) -> bool:
 
 def read_table(data: bytes, file: str) -> tuple[Sheet, str]:
     """The table, and its byte order mark. Raises SpecError if *data* is not a table."""
-    text, mark = decoded(data, file)
+    text, mark = decode(data, file)
     table = sheet(text, file)
     if not table.rows or len(table.rows[0]) < 2:
         raise SpecError(

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from grader.errors import Location, SpecError
 from grader.integrations.lms.gradebooks.filled import (
+    GradebookExporter,
     Layout,
     columns_named,
-    exported,
-    filled,
+    fill_column,
+    gradebook_file,
     read_table,
 )
 from grader.model.exported import ClassResults, Exported
@@ -16,6 +19,26 @@ _GRADE, _MOST = "grade", "maximum grade"
 _KEYS = {
     "ID number": "id", "Username": "id", "Email address": "email", "Full name": "name",
 }  # fmt: skip
+
+
+@dataclass(frozen=True, kw_only=True)
+class Worksheet(GradebookExporter):
+    """Fill the points into Moodle's offline grading worksheet, and change nothing else.
+
+    If a student's points are still open, the cell is left as it was, and the student is listed.
+    """
+
+    examples = ("grader export worksheet results --gradebook Grades-Midterm-1234.csv",)
+
+    def export(self, subject: ClassResults) -> Exported:
+        """Returns the file under its own name; cells of open points are unchanged."""
+        return worksheet(
+            subject,
+            self.gradebook.read_bytes(),
+            self.gradebook.name,
+            scale=self.scale,
+            missing_as_zero=self.missing_as_zero,
+        )
 
 
 def worksheet(
@@ -46,5 +69,5 @@ def worksheet(
         keys=dict(columns_named(table, 0, _KEYS)),
         most_column=titles.index(_MOST) if _MOST in titles else None,
     )
-    text, notes = filled(results, table, layout, scale=scale, missing_as_zero=missing_as_zero)
-    return exported(file, text, mark, notes)
+    text, notes = fill_column(results, table, layout, scale=scale, missing_as_zero=missing_as_zero)
+    return gradebook_file(file, text, mark, notes)

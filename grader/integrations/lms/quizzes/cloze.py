@@ -13,7 +13,7 @@ from fractions import Fraction
 from html import escape
 from itertools import groupby
 
-from grader.integrations.lms.quizzes.numbers import centred, written
+from grader.integrations.lms.quizzes.numbers import exact_text, with_tolerance
 from grader.integrations.lms.quizzes.texts import ask, line, table, unit_of
 from grader.model.item import ChoiceItem, Choosable, Item, NumberItem, PairsItem, TextItem
 from grader.model.quiz import Field
@@ -105,9 +105,9 @@ def _numbers(field: Field, marks: Sequence[str]) -> str:
 
 def _number(item: NumberItem, mark: str) -> str:
     answers = [
-        _answer(found.share, f"{written(value)}:{written(width)}", found.feedback)
+        _answer(found.share, f"{exact_text(value)}:{exact_text(width)}", found.feedback)
         for found in item.ranges
-        for value, width in centred(found)
+        for value, width in with_tolerance(found)
     ]
     return _gap(mark, "NM", answers)
 
@@ -115,10 +115,10 @@ def _number(item: NumberItem, mark: str) -> str:
 def _choice(item: ChoiceItem, mark: str) -> str:
     shuffled = "S" if item.shuffle else ""
     if not item.several:
-        answers = [_answer(c.share, _inside(line(c.text)), c.feedback) for c in item.choices]
+        answers = [_answer(c.share, _escape_html(line(c.text)), c.feedback) for c in item.choices]
         return _gap(mark, f"MCV{shuffled}", answers)
     answers = [
-        _answer(share, _inside(line(choice.text)), choice.feedback)
+        _answer(share, _escape_html(line(choice.text)), choice.feedback)
         for choice, share in several(item)
     ]
     return _gap(mark, f"MR{shuffled}", answers)
@@ -150,7 +150,9 @@ def _pairs(item: PairsItem, marks: Sequence[str]) -> str:
     lines = []
     for thing, right, mark in zip(item.things, item.right, marks, strict=True):
         answers = [
-            _answer(float(index == right), _inside(escape(plain_text(target), quote=False)), "")
+            _answer(
+                float(index == right), _escape_html(escape(plain_text(target), quote=False)), ""
+            )
             for index, target in enumerate(item.targets)
         ]
         lines.append(f"<li>{outside(line(thing))}: {_gap(mark, 'MC', answers)}</li>\n")
@@ -159,7 +161,7 @@ def _pairs(item: PairsItem, marks: Sequence[str]) -> str:
 
 def _text(item: TextItem, mark: str) -> str:
     answers = [
-        _answer(words.share, _escaped(literal(text)), words.feedback)
+        _answer(words.share, _escape(literal(text)), words.feedback)
         for words in item.words
         for text in words.texts
     ]
@@ -176,7 +178,7 @@ def _gap(mark: str, kind: str, answers: Sequence[str]) -> str:
 
 
 def _answer(share: float, text: str, feedback: str) -> str:
-    told = f"#{_inside(line(feedback))}" if feedback else ""
+    told = f"#{_escape_html(line(feedback))}" if feedback else ""
     return f"{fraction(share)}{text}{told}"
 
 
@@ -190,13 +192,13 @@ def percent(share: float) -> str:
     return f"{100 * share:.5f}".rstrip("0").rstrip(".")
 
 
-def _inside(html: str) -> str:
+def _escape_html(html: str) -> str:
     """*html* escaped for an answer or its feedback; the importer restores it."""
     # A trailing backslash would escape the next character.
     html = html.replace("~", "&#126;")
-    return _escaped(f"{html} " if html.endswith("\\") else html)
+    return _escape(f"{html} " if html.endswith("\\") else html)
 
 
-def _escaped(text: str) -> str:
+def _escape(text: str) -> str:
     text = text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
     return text.replace('"', "&quot;").replace("#", r"\#").replace("}", r"\}")

@@ -27,7 +27,7 @@ class _Part:
     why: str
 
 
-def fitting(quiz: Quiz, system: str, unfit: Unfit, *, leave_out: bool) -> Quiz:
+def fit_quiz(quiz: Quiz, system: str, unfit: Unfit, *, leave_out: bool) -> Quiz:
     """The parts of *quiz* that *system* can ask; its notes name what was left out.
 
     Raises SetupError if a part can't be asked, unless *leave_out* is True, and if no part remains.
@@ -39,7 +39,7 @@ def fitting(quiz: Quiz, system: str, unfit: Unfit, *, leave_out: bool) -> Quiz:
         raise SetupError(_refusal(quiz, system, lost), fix=_FIX)
     pools, notes = [], []
     for pool in quiz.pools:
-        left, told = _without(pool, lost, even_points=quiz.even_points)
+        left, told = _drop_parts(pool, lost, even_points=quiz.even_points)
         pools += [left] if left.questions else []
         notes += told
     if not pools:
@@ -65,7 +65,7 @@ def _refusal(quiz: Quiz, system: str, lost: Mapping[Place, _Part]) -> str:
     for part in lost.values():
         whys.setdefault(part.why, []).append(f"{part.name} ({part.points:g})")
     # Keep the error to one screen; the notes with --leave-out name every part.
-    told = [f"{_some(names)}: {why}" for why, names in list(whys.items())[:_REASONS]]
+    told = [f"{_join_some(names)}: {why}" for why, names in list(whys.items())[:_REASONS]]
     others = [f"and {len(whys) - _REASONS} more reasons"] if len(whys) > _REASONS else []
     return (
         f"{system} can't ask {counted(len(lost), 'part')} of '{quiz.id}', which would lose "
@@ -73,7 +73,7 @@ def _refusal(quiz: Quiz, system: str, lost: Mapping[Place, _Part]) -> str:
     )
 
 
-def _some(names: list[str]) -> str:
+def _join_some(names: list[str]) -> str:
     more = f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
     return ", ".join(names[:_NAMED]) + more
 
@@ -107,7 +107,7 @@ def _why(field: Field, unfit: Unfit) -> str | None:
     return next((why for why in reasons if why is not None), None)
 
 
-def _without(
+def _drop_parts(
     pool: Pool, lost: Mapping[Place, _Part], *, even_points: bool
 ) -> tuple[Pool, list[str]]:
     """The pool without the lost parts, and a note for each.
@@ -120,7 +120,7 @@ def _without(
     whole = tuple(asked for asked in pool.questions if asked.problem not in losing)
     if whole:
         notes = [f"left out of the pool at number {pool.number}: {name}" for name in losing]
-        whys = ["; ".join(_said(mine, name)) for name in losing]
+        whys = ["; ".join(_reasons_of(mine, name)) for name in losing]
         kept = replace(pool, questions=whole)
         return kept, [f"{note} ({why})" for note, why in zip(notes, whys, strict=True)]
     questions = []
@@ -138,7 +138,7 @@ def _without(
             f"{pool.number} have different points: {worth_of(left)}",
             fix="pass --even-points to scale them, or take problems out of the pool",
         )
-    return left.with_equal_points(), [*notes, evened_note(left)]
+    return left.with_equal_points(), [*notes, even_points_note(left)]
 
 
 def worth_of(pool: Pool) -> str:
@@ -146,13 +146,13 @@ def worth_of(pool: Pool) -> str:
     return ", ".join(f"{name} {points(worth)}" for name, worth in pool.worth.items())
 
 
-def evened_note(pool: Pool) -> str:
+def even_points_note(pool: Pool) -> str:
     """A note about what `Pool.with_equal_points` changes in *pool*."""
     most = points(max(pool.worth.values()))
     return f"number {pool.number}: each problem is worth {most} points; before: {worth_of(pool)}"
 
 
-def _said(lost: Mapping[Place, _Part], problem: str) -> Iterator[str]:
+def _reasons_of(lost: Mapping[Place, _Part], problem: str) -> Iterator[str]:
     return (f"{place[2]}: {part.why}" for place, part in lost.items() if place[1] == problem)
 
 
@@ -184,7 +184,7 @@ def _phrases(field: Field, more: Callable[[Item], Iterator[str]]) -> Iterator[st
         yield "graded with the correct earlier answers, not with the student's"
 
 
-def asked_alike(quiz: Quiz, several: Callable[[Asked], bool], why: str) -> Quiz:
+def one_question_pools(quiz: Quiz, several: Callable[[Asked], bool], why: str) -> Quiz:
     """The quiz with only pools that the system can draw from: each problem is one question.
 
     A system draws one question from a pool. Problems that need *several* questions are removed

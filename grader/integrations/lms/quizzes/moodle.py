@@ -9,17 +9,18 @@ from fractions import Fraction
 from xml.etree.ElementTree import Element
 
 from grader.integrations.lms.quizzes import cloze
-from grader.integrations.lms.quizzes.fit import asked_alike, fitting, notes_of
+from grader.integrations.lms.quizzes.fit import fit_quiz, notes_of, one_question_pools
 from grader.integrations.lms.quizzes.moodle_types import (
     ORDERINGS,
     Heading,
-    alone,
-    finished,
+    add_tags,
     html,
     question,
+    single_question,
 )
 from grader.integrations.lms.quizzes.texts import ask, head, solution, unit_of
 from grader.integrations.lms.quizzes.xml import add, document, element
+from grader.integrations.lms.variants import VariantsExporter
 from grader.model.exported import Exported
 from grader.model.item import ChoiceItem, Item, NumberItem, OrderItem
 from grader.model.quiz import Asked, Field, Pool, Quiz
@@ -37,13 +38,32 @@ GENERAL = (
 )
 
 
+@dataclass(frozen=True, kw_only=True)
+class Moodle(VariantsExporter):
+    """Write the set SET as Moodle XML: one category per question, with one question per variant.
+
+    Mistakes become answers with feedback and a small share of the points. Parts that Moodle can't
+    ask, such as code, are an error; with --leave-out, they are dropped and listed.
+    """
+
+    out = "quiz.xml"
+    examples = (
+        "grader export moodle midterm --variants 20 --out quiz.xml --private-key SECRET",
+        "grader export moodle lab.yaml --leave-out --out quiz.xml",
+    )
+
+    def export(self, subject: Quiz) -> Exported:
+        """Returns `quiz.xml`."""
+        return moodle(subject, leave_out=self.leave_out)
+
+
 def moodle(quiz: Quiz, *, leave_out: bool = False) -> Exported:
     """`quiz.xml` for Moodle's question bank.
 
     Raises SetupError if Moodle can't ask a part, unless *leave_out* is True.
     """
-    fitted = fitting(quiz, "Moodle", _unfit, leave_out=leave_out)
-    fitted = asked_alike(
+    fitted = fit_quiz(quiz, "Moodle", _unfit, leave_out=leave_out)
+    fitted = one_question_pools(
         fitted, lambda asked: len(_sheets(asked)) > 1, "it needs several questions in Moodle"
     )
     root = element("quiz")
@@ -67,7 +87,7 @@ def _unfit(item: Item, points: float) -> str | None:  # noqa: ARG001 - any point
     if isinstance(item, OrderItem) and item.rule not in ORDERINGS:
         return f"Moodle has no rule '{item.rule}' for orderings"
     heading = Heading(name="", text="", feedback="", mark=1, idnumber="")
-    if not cloze.fits(item) and alone(item, heading) is None:
+    if not cloze.fits(item) and single_question(item, heading) is None:
         return "Moodle does not allow its shares of the points, and its texts can't be in a gap"
     return None
 
@@ -115,7 +135,7 @@ def _native(fields: tuple[Field, ...]) -> bool:
     if len(fields) > 1 or len(fields[0].items) > 1:
         return False
     heading = Heading(name="", text="", feedback="", mark=1, idnumber="")
-    return alone(fields[0].items[0], heading) is not None
+    return single_question(fields[0].items[0], heading) is not None
 
 
 def _categories(quiz: Quiz, pool: Pool) -> Iterator[list[Element]]:
@@ -164,11 +184,11 @@ def _question(asked: Asked, sheet: _Sheet, scale: int, count: int) -> Element:
     if sheet.gaps:
         gaps = "".join(cloze.gaps(field, scale) for field in sheet.fields)
         text = cloze.outside(head(asked)) + gaps
-        return finished(question("cloze", replace(heading, text=text)), heading)
+        return add_tags(question("cloze", replace(heading, text=text)), heading)
     field = sheet.fields[0]
     item = field.items[0]
     more = f"Give {unit_of(item)}." if isinstance(item, NumberItem) else ""
     heading = replace(heading, text=head(asked) + ask(field, more))
-    made = alone(item, heading)
+    made = single_question(item, heading)
     assert made is not None  # noqa: S101 - `_unfit` refused such items
-    return finished(made, heading)
+    return add_tags(made, heading)

@@ -9,7 +9,7 @@ from xml.etree.ElementTree import Element
 
 from grader.integrations.lms.quizzes import cloze
 from grader.integrations.lms.quizzes.cloze import literal, percent
-from grader.integrations.lms.quizzes.numbers import centred, written
+from grader.integrations.lms.quizzes.numbers import exact_text, with_tolerance
 from grader.integrations.lms.quizzes.texts import line
 from grader.integrations.lms.quizzes.xml import add, element
 from grader.model.item import (
@@ -63,7 +63,7 @@ def question(kind: str, heading: Heading) -> Element:
     return made
 
 
-def finished(made: Element, heading: Heading) -> Element:
+def add_tags(made: Element, heading: Heading) -> Element:
     """Appends the elements that come last in a question, and returns it."""
     if heading.tags:
         tags = add(made, "tags")
@@ -79,15 +79,15 @@ def html(parent: Element, tag: str, text: str) -> Element:
     return made
 
 
-def listed(share: float) -> bool:
+def is_allowed_share(share: float) -> bool:
     """Whether Moodle allows this share of the points."""
     return any(abs(abs(share) - known) < 1e-5 for known in _SHARES)
 
 
-def alone(item: Item, heading: Heading) -> Element | None:
+def single_question(item: Item, heading: Heading) -> Element | None:
     """The item as a separate question; None if Moodle can ask it only as a gap in a text."""
     makes = _MAKES.get(type(item))
-    return makes(item, heading) if makes and all(map(listed, _shares(item))) else None
+    return makes(item, heading) if makes and all(map(is_allowed_share, _shares(item))) else None
 
 
 def _shares(item: Item) -> Sequence[float]:
@@ -112,11 +112,11 @@ def _answer(parent: Element, share: float, text: str, feedback: str, kind: str) 
 def _numerical(item: NumberItem, heading: Heading) -> Element:
     made = question("numerical", heading)
     for found in item.ranges:
-        for value, width in centred(found):
+        for value, width in with_tolerance(found):
             answer = _answer(
-                made, found.share, written(value), found.feedback, "moodle_auto_format"
+                made, found.share, exact_text(value), found.feedback, "moodle_auto_format"
             )
-            add(answer, "tolerance", written(width))
+            add(answer, "tolerance", exact_text(width))
     for tag, text in _NO_UNITS:
         add(made, tag, text)
     return made
@@ -139,7 +139,7 @@ def _choice(item: ChoiceItem, heading: Heading) -> Element | None:
     add(made, "single", str(not item.several).lower())
     add(made, "shuffleanswers", str(item.shuffle).lower())
     add(made, "answernumbering", "none")
-    _combined(made)
+    _add_combined_feedback(made)
     pairs = cloze.several(item) if item.several else [(c, c.share) for c in item.choices]
     for choice, share in pairs:
         _answer(made, share, line(choice.text), choice.feedback, "html")
@@ -153,7 +153,7 @@ def _true_false(item: ChoiceItem, heading: Heading) -> Element:
     return made
 
 
-def _combined(made: Element) -> None:
+def _add_combined_feedback(made: Element) -> None:
     for name in ("correctfeedback", "partiallycorrectfeedback", "incorrectfeedback"):
         html(made, name, "")
 
@@ -161,7 +161,7 @@ def _combined(made: Element) -> None:
 def _pairs(item: PairsItem, heading: Heading) -> Element:
     made = question("matching", heading)
     add(made, "shuffleanswers", "true")
-    _combined(made)
+    _add_combined_feedback(made)
     targets = [plain_text(target) for target in item.targets]
     for thing, right in zip(item.things, item.right, strict=True):
         _pair(made, line(thing), targets[right])
@@ -184,7 +184,7 @@ def _order(item: OrderItem, heading: Heading) -> Element:
     add(made, "gradingtype", ORDERINGS[item.rule])
     add(made, "showgrading", "HIDE")
     add(made, "numberingstyle", "none")
-    _combined(made)
+    _add_combined_feedback(made)
     for place, thing in enumerate(item.things, start=1):
         answer = add(made, "answer", fraction=str(place), format="html")
         add(answer, "text", line(thing))

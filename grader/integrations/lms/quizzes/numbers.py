@@ -9,12 +9,12 @@ from grader.model.item import Range
 Centred = tuple[int | float, int | float]
 
 
-def written(value: float) -> str:
+def exact_text(value: float) -> str:
     """The shortest text that parses to exactly this number."""
     return repr(value)
 
 
-def centred(found: Range) -> tuple[Centred, ...]:
+def with_tolerance(found: Range) -> tuple[Centred, ...]:
     """A range as one value with a tolerance, or as two that overlap.
 
     The first value is the range's own, which the other system shows as the right answer.
@@ -32,7 +32,7 @@ def centred(found: Range) -> tuple[Centred, ...]:
 
 def ends(value: float, width: float) -> tuple[str, str]:
     """Both ends of *value* ± *width*, in decimal arithmetic."""
-    middle, half = Decimal(written(value)), Decimal(written(width))
+    middle, half = Decimal(exact_text(value)), Decimal(exact_text(width))
     return str(middle - half), str(middle + half)
 
 
@@ -45,6 +45,6 @@ def _short(value: float, low: float, high: float) -> float:
     width = max(value - low, high - value)
     short = float(f"{width:.11e}")
     reached = [Decimal(end) for end in ends(value, short)]
-    if reached[0] <= Decimal(written(low)) and Decimal(written(high)) <= reached[1]:
+    if reached[0] <= Decimal(exact_text(low)) and Decimal(exact_text(high)) <= reached[1]:
         return short
     return float(f"{width * (1 + 1e-11):.11e}")

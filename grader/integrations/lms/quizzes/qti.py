@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import io
-import zipfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from itertools import count
 from xml.etree.ElementTree import Element
 
+from grader.integrations.archive import make_zip
 from grader.integrations.lms.quizzes import cloze
-from grader.integrations.lms.quizzes.fit import asked_alike, fitting, notes_of
-from grader.integrations.lms.quizzes.qti_items import Heading, ident, made
+from grader.integrations.lms.quizzes.fit import fit_quiz, notes_of, one_question_pools
+from grader.integrations.lms.quizzes.qti_items import Heading, ident, item_element
 from grader.integrations.lms.quizzes.qti_items import field as metadata
 from grader.integrations.lms.quizzes.texts import ask, head, solution, unit_of
 from grader.integrations.lms.quizzes.xml import add, document, element
+from grader.integrations.lms.variants import VariantsExporter
 from grader.model.exported import Exported
 from grader.model.item import (
     ChoiceItem,
@@ -41,7 +41,25 @@ GENERAL = (
     "check the quiz in Canvas before you publish it: Canvas does not report what it can't read",
     "the file contains the answers: keep it private",
 )
-_DATE = (1980, 1, 1, 0, 0, 0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Qti(VariantsExporter):
+    """Write the set SET as a QTI 1.2 package for Canvas, with a pool of variants for each part.
+
+    Parts that Canvas can't ask, such as code, are an error; with --leave-out, they are dropped and
+    listed.
+    """
+
+    out = "exam.zip"
+    examples = (
+        "grader export qti midterm --variants 20 --out exam.zip --private-key SECRET",
+        "grader export qti lab.yaml --leave-out --out exam.zip",
+    )
+
+    def export(self, subject: Quiz) -> Exported:
+        """Returns `exam.zip`."""
+        return qti(subject, leave_out=self.leave_out)
 
 
 def qti(quiz: Quiz, *, leave_out: bool = False) -> Exported:
@@ -49,8 +67,8 @@ def qti(quiz: Quiz, *, leave_out: bool = False) -> Exported:
 
     Raises SetupError if Canvas can't ask a part, unless *leave_out* is True.
     """
-    fitted = fitting(quiz, "Canvas", _unfit, leave_out=leave_out)
-    fitted = asked_alike(
+    fitted = fit_quiz(quiz, "Canvas", _unfit, leave_out=leave_out)
+    fitted = one_question_pools(
         fitted, lambda asked: len(list(_pieces(asked))) > 1, "Canvas has no questions with parts"
     )
     notes = [*fitted.notes]
@@ -66,7 +84,9 @@ def qti(quiz: Quiz, *, leave_out: bool = False) -> Exported:
         )
     files = _files(fitted)
     notes += [*notes_of(fitted, _more), *GENERAL]
-    return Exported(files={"exam.zip": _zipped(files)}, notes=tuple(notes))
+    return Exported(
+        files={"exam.zip": make_zip({**files, "non_cc_assessments/": b""})}, notes=tuple(notes)
+    )
 
 
 def _unfit(item: Item, points: float) -> str | None:
@@ -165,18 +185,6 @@ def _files(quiz: Quiz) -> dict[str, bytes]:
     }
 
 
-def _zipped(files: dict[str, bytes]) -> bytes:
-    made = io.BytesIO()
-    with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name, data in files.items():
-            info = zipfile.ZipInfo(name, _DATE)
-            info.compress_type = zipfile.ZIP_DEFLATED
-            info.external_attr = 0o644 << 16
-            archive.writestr(info, data)
-        archive.writestr(zipfile.ZipInfo("non_cc_assessments/", _DATE), b"")
-    return made.getvalue()
-
-
 _QTI = "http://www.imsglobal.org/xsd/ims_qtiasiv1p2"
 _XSI = "http://www.w3.org/2001/XMLSchema-instance"
 _CANVAS = "http://canvas.instructure.com/xsd/cccv1p0"
@@ -234,7 +242,7 @@ def _item(pool: Pool, asked: Asked, piece: _Piece, names: _Names) -> Element:
         points=piece.points,
         numbers=names.numbers,
     )
-    return made(piece.item, heading)
+    return item_element(piece.item, heading)
 
 
 def _total(quiz: Quiz) -> float:

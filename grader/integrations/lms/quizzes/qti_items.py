@@ -12,7 +12,7 @@ from typing import Any
 from xml.etree.ElementTree import Element
 
 from grader.integrations.lms.quizzes import cloze
-from grader.integrations.lms.quizzes.numbers import centred, ends, written
+from grader.integrations.lms.quizzes.numbers import ends, exact_text, with_tolerance
 from grader.integrations.lms.quizzes.texts import line
 from grader.integrations.lms.quizzes.xml import add, element
 from grader.model.item import (
@@ -50,7 +50,7 @@ class Heading:
     """Source of ids for answers, unique within a quiz."""
 
 
-def made(item: Item, heading: Heading) -> Element:
+def item_element(item: Item, heading: Heading) -> Element:
     """The item in QTI 1.2."""
     return _MAKES[type(item)](item, heading)
 
@@ -73,9 +73,9 @@ def _start(kind: str, heading: Heading, answers: Sequence[int] = ()) -> tuple[El
 
 def field(parent: Element, label: str, entry: str) -> None:
     """Appends a metadata field to *parent*."""
-    made = add(parent, "qtimetadatafield")
-    add(made, "fieldlabel", label)
-    add(made, "fieldentry", entry)
+    item_element = add(parent, "qtimetadatafield")
+    add(item_element, "fieldlabel", label)
+    add(item_element, "fieldentry", entry)
 
 
 def text(parent: Element, html: str) -> None:
@@ -115,23 +115,23 @@ def _finish(item: Element, heading: Heading, feedback: Sequence[tuple[str, str]]
 
 def _number(item: NumberItem, heading: Heading) -> Element:
     answer = next(heading.numbers)
-    made, presentation = _start("numerical_question", heading, [answer])
+    item_element, presentation = _start("numerical_question", heading, [answer])
     response = add(presentation, "response_str", ident=RESPONSE, rcardinality="Single")
     add(add(response, "render_fib", fibtype="Decimal"), "response_label", ident="answer1")
-    holds = _right(_processing(made, heading))
+    holds = _right(_processing(item_element, heading))
     key = item.ranges[0]
-    around = centred(key)
+    around = with_tolerance(key)
     if len(around) == 1:
         value, width = around[0]
         either = add(holds, "or")
-        add(either, "varequal", written(value), respident=RESPONSE)
+        add(either, "varequal", exact_text(value), respident=RESPONSE)
         holds = add(either, "and")
         low, high = ends(value, width)
     else:
-        low, high = written(key.low), written(key.high)
+        low, high = exact_text(key.low), exact_text(key.high)
     add(holds, "vargte", low, respident=RESPONSE)
     add(holds, "varlte", high, respident=RESPONSE)
-    return _finish(made, heading)
+    return _finish(item_element, heading)
 
 
 def _choice(item: ChoiceItem, heading: Heading) -> Element:
@@ -142,14 +142,14 @@ def _choice(item: ChoiceItem, heading: Heading) -> Element:
     if {choice.id for choice in item.choices} == {"true", "false"} and not item.shuffle:
         kind = "true_false_question"
     numbers = [next(heading.numbers) for _ in choices]
-    made, presentation = _start(kind, heading, numbers)
+    item_element, presentation = _start(kind, heading, numbers)
     cardinality = "Multiple" if item.several else "Single"
     response = add(presentation, "response_lid", ident=RESPONSE, rcardinality=cardinality)
     listed = add(response, "render_choice")
     for number, choice in zip(numbers, choices, strict=True):
         text(add(listed, "response_label", ident=str(number)), line(choice.text))
-    processing = _processing(made, heading)
-    told = _told(processing, numbers, choices)
+    processing = _processing(item_element, heading)
+    told = _add_choice_feedback(processing, numbers, choices)
     holds = _right(processing)
     if item.several:
         holds = add(holds, "and")
@@ -158,10 +158,10 @@ def _choice(item: ChoiceItem, heading: Heading) -> Element:
             add(holds, "varequal", str(number), respident=RESPONSE)
         elif item.several:
             add(add(holds, "not"), "varequal", str(number), respident=RESPONSE)
-    return _finish(made, heading, told)
+    return _finish(item_element, heading, told)
 
 
-def _told(
+def _add_choice_feedback(
     processing: Element, numbers: Sequence[int], choices: Sequence[Choosable]
 ) -> list[tuple[str, str]]:
     """Appends the conditions that show feedback on choices; returns its names and HTML."""
@@ -186,7 +186,7 @@ def _one_by_one(item: ChoiceItem, heading: Heading) -> Element:
 def _pairs(item: PairsItem, heading: Heading) -> Element:
     numbers = [next(heading.numbers) for _ in item.things]
     targets = [next(heading.numbers) for _ in item.targets]
-    made, presentation = _start("matching_question", heading, numbers)
+    item_element, presentation = _start("matching_question", heading, numbers)
     for number, thing in zip(numbers, item.things, strict=True):
         response = add(presentation, "response_lid", ident=f"response_{number}")
         text(response, line(thing))
@@ -194,38 +194,38 @@ def _pairs(item: PairsItem, heading: Heading) -> Element:
         for target, written_ in zip(targets, item.targets, strict=True):
             label = add(listed, "response_label", ident=str(target))
             add(add(label, "material"), "mattext", plain_text(written_))
-    processing = _processing(made, heading)
+    processing = _processing(item_element, heading)
     for number, index in zip(numbers, item.right, strict=True):
         condition = add(processing, "respcondition")
         holds = add(condition, "conditionvar")
         add(holds, "varequal", str(targets[index]), respident=f"response_{number}")
         add(condition, "setvar", f"{100 / len(numbers):.2f}", varname="SCORE", action="Add")
-    return _finish(made, heading)
+    return _finish(item_element, heading)
 
 
 def _text(item: TextItem, heading: Heading) -> Element:
     texts = item.words[0].texts
-    made, presentation = _start(
+    item_element, presentation = _start(
         "short_answer_question", heading, [next(heading.numbers) for _ in texts]
     )
-    _written(presentation)
-    holds = _right(_processing(made, heading))
+    _add_text_response(presentation)
+    holds = _right(_processing(item_element, heading))
     for accepted in texts:
         add(holds, "varequal", accepted, respident=RESPONSE)
-    return _finish(made, heading)
+    return _finish(item_element, heading)
 
 
-def _written(presentation: Element) -> None:
+def _add_text_response(presentation: Element) -> None:
     response = add(presentation, "response_str", ident=RESPONSE, rcardinality="Single")
     add(add(response, "render_fib"), "response_label", ident="answer1", rshuffle="No")
 
 
 def _essay(item: EssayItem, heading: Heading) -> Element:  # noqa: ARG001 - the rubric has no place
-    made, presentation = _start("essay_question", heading)
-    _written(presentation)
-    condition = add(_processing(made, heading), "respcondition", **{"continue": "No"})
+    item_element, presentation = _start("essay_question", heading)
+    _add_text_response(presentation)
+    condition = add(_processing(item_element, heading), "respcondition", **{"continue": "No"})
     add(add(condition, "conditionvar"), "other")
-    return _finish(made, heading)
+    return _finish(item_element, heading)
 
 
 _MAKES: dict[type[Item], Callable[[Any, Heading], Element]] = {

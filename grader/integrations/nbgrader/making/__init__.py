@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import cast
 
+from grader.bank.folders import Bank
 from grader.errors import SetupError
-from grader.integrations.lms.quizzes.fit import fitting, notes_of
-from grader.integrations.nbgrader.making.answers import form_of
+from grader.integrations.base import QuizExporter, option
+from grader.integrations.lms.quizzes.fit import fit_quiz, notes_of
+from grader.integrations.nbgrader.assignment import SourceCell
+from grader.integrations.nbgrader.course import require_usual_regions
+from grader.integrations.nbgrader.making.answers import lost, unfit
 from grader.integrations.nbgrader.making.cells import notebook_cells
-from grader.model.assignment import SourceCell
+from grader.integrations.nbgrader.metadata import metadata
+from grader.integrations.nbgrader.regions import clear_answers, released_cell
+from grader.integrations.nbgrader.version import make_version
 from grader.model.exported import Exported
-from grader.model.item import Item
 from grader.model.quiz import Quiz
 from grader.notebook import Cell, write
 from grader.notebook.cells import CellType
-from grader.notebook.nbgrader_cells import as_released, metadata, with_answers_cleared
 from grader.text.escape import plain
-
-__all__ = ["nbgrader"]
 
 STUDENTS = "students"
 """Not `release`, because nbgrader does not regenerate an assignment that exists there."""
@@ -27,6 +29,48 @@ _ABOUT = {
     "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
     "language_info": {"name": "python"},
 }
+
+
+@dataclass(frozen=True, kw_only=True)
+class Nbgrader(QuizExporter):
+    """Write the set SET as the assignment SET-NAME of an nbgrader course, for --version NAME.
+
+    --out is the folder of the course, which contains source/. Hidden tests give partial credit by
+    the same ranges, letters and rules. Parts that nbgrader can't test, such as code, are an error;
+    with --leave-out, they are dropped and listed.
+    """
+
+    out = ""
+    examples = (
+        "grader export nbgrader midterm --version A --out course --private-key SECRET --leave-out",
+        "cd course && nbgrader generate_assignment midterm-A",
+    )
+    version: str = option(
+        metavar="NAME",
+        help="Version, such as A or B. Everyone who gets the same version has the same numbers.",
+    )
+
+    def quiz(self, bank: Bank, wanted: str) -> Quiz:
+        """Draws one version of the set; see `make_version`."""
+        return make_version(bank, wanted, self.version, self.private_key)
+
+    def check_target(self, subject: Quiz, out: Path) -> None:
+        """Raises SetupError if the course has unusual regions or the assignment exists already."""
+        require_usual_regions(out)
+        source = out / "source" / f"{subject.id}-{self.version}"
+        if self.private_key is None and source.exists():
+            raise SetupError(
+                f"'{source}' exists already, and would get different numbers",
+                fix="use the --private-key that it was made with, or choose another --version",
+            )
+
+    def public(self, name: str) -> bool:
+        """Returns True for the students' notebook, False for the source with the hidden tests."""
+        return name.startswith(f"{STUDENTS}/")
+
+    def export(self, subject: Quiz) -> Exported:
+        """Returns the source notebook and the students' notebook."""
+        return nbgrader(subject, f"{subject.id}-{self.version}", leave_out=self.leave_out)
 
 
 def nbgrader(quiz: Quiz, assignment: str, *, leave_out: bool = False) -> Exported:
@@ -42,16 +86,16 @@ def nbgrader(quiz: Quiz, assignment: str, *, leave_out: bool = False) -> Exporte
             f"at number {', '.join(drawn)}",
             fix="draw one version of the set: `grader export nbgrader SET --version A`",
         )
-    fitted = fitting(quiz, "nbgrader", _unfit, leave_out=leave_out)
+    fitted = fit_quiz(quiz, "nbgrader", unfit, leave_out=leave_out)
     # Clean the text first, because nbgrader's checksums are computed from the written text.
     source = [replace(cell, source=plain(cell.source)) for cell in notebook_cells(fitted)]
-    released = [as_released(with_answers_cleared(cell)) for cell in source]
+    released = [released_cell(clear_answers(cell)) for cell in source]
     return Exported(
         files={
             f"source/{assignment}/{quiz.id}.ipynb": _bytes(source, released=False),
             f"{STUDENTS}/{assignment}/{quiz.id}.ipynb": _bytes(released, released=True),
         },
-        notes=(*fitted.notes, *notes_of(fitted, _lost), _WHERE, _WHO),
+        notes=(*fitted.notes, *notes_of(fitted, lost), _WHERE, _WHO),
     )
 
 
@@ -63,14 +107,6 @@ _WHO = (
     "nbgrader runs the hidden tests in the student's kernel, where a malicious notebook can read "
     "and bypass them; this grader's own notebooks do not have this weakness"
 )
-
-
-def _unfit(item: Item, _points: float) -> str | None:
-    return form_of(item).unfit(item)
-
-
-def _lost(item: Item) -> Iterator[str]:
-    yield from form_of(item).lost(item)
 
 
 def _bytes(cells: list[SourceCell], *, released: bool) -> bytes:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import hashlib
+import string
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any
 
 from grader.integrations.nbgrader.making import judging, numbers
-from grader.integrations.nbgrader.making.options import LETTERS, listed, shuffled
 from grader.model.item import (
     ChoiceItem,
+    Choosable,
     EssayItem,
     Item,
     NumberItem,
@@ -17,6 +19,8 @@ from grader.model.item import (
     PairsItem,
     TextItem,
 )
+
+LETTERS = string.ascii_uppercase
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -37,35 +41,10 @@ class Answer:
     """The options as Markdown."""
 
 
-class FormKind(Protocol):
-    """How one form of question is asked in nbgrader."""
-
-    def unfit(self, item: Item) -> str | None:
-        """Why *item* can't be asked; None if it can."""
-
-    def lost(self, item: Item) -> Iterator[str]:
-        """Yields what nbgrader can't represent, beyond what the item itself states."""
-
-    def answer(self, name: str, items: Sequence[Item]) -> Answer:
-        """The content of the part whose variable is *name*."""
-
-
-class _Plain:
-    """A form that can always be asked and loses nothing."""
-
-    def unfit(self, item: Item) -> str | None:  # noqa: ARG002
-        return None
-
-    def lost(self, item: Item) -> Iterator[str]:  # noqa: ARG002
-        yield from ()
-
-
-class _Numbers(_Plain):
-    def answer(self, name: str, items: Sequence[Item]) -> Answer:
-        found = [item for item in items if isinstance(item, NumberItem)]
-        if len(found) == 1 and not found[0].row:
-            return _number(name, found[0])
-        return _table(name, found)
+def _numbers(name: str, items: Sequence[NumberItem]) -> Answer:
+    if len(items) == 1 and not items[0].row:
+        return _number(name, items[0])
+    return _table(name, items)
 
 
 def _number(name: str, item: NumberItem) -> Answer:
@@ -98,40 +77,32 @@ def _table(name: str, items: Sequence[NumberItem]) -> Answer:
     )
 
 
-class _Choice(_Plain):
-    def answer(self, name: str, items: Sequence[Item]) -> Answer:
-        (item,) = items
-        if not isinstance(item, ChoiceItem):
-            raise TypeError(item)
-        if [c.text for c in item.choices] == ["True", "False"]:
-            return _truth(name, item)
-        letters = LETTERS[: len(item.choices)]
-        right = [x for x, choice in zip(letters, item.choices, strict=True) if choice.right]
-        if item.several:
-            read = f"exam_letters({name}, {letters!r})"
-            return Answer(
-                how=f"a list of letters in quotes, {letters[0]} to {letters[-1]}, or [] for none; "
-                f"{judging.SAID[item.rule]}",
-                template="...",
-                right=repr(right),
-                present=f"{read} is not None",
-                share=judging.several(read, right, len(letters), item.rule),
-                options=listed(item.choices),
-            )
-        read = f"exam_letter({name}, {letters!r})"
+def _choice(name: str, items: Sequence[ChoiceItem]) -> Answer:
+    (item,) = items
+    if [c.text for c in item.choices] == ["True", "False"]:
+        return _truth(name, item)
+    letters = LETTERS[: len(item.choices)]
+    right = [x for x, choice in zip(letters, item.choices, strict=True) if choice.right]
+    if item.several:
+        read = f"exam_letters({name}, {letters!r})"
         return Answer(
-            how=f"one letter in quotes, {letters[0]} to {letters[-1]}",
+            how=f"a list of letters in quotes, {letters[0]} to {letters[-1]}, or [] for none; "
+            f"{judging.SAID[item.rule]}",
             template="...",
-            right=repr(right[0]),
+            right=repr(right),
             present=f"{read} is not None",
-            share=judging.one(read, list(zip(letters, item.choices, strict=True))),
-            options=listed(item.choices),
+            share=judging.several(read, right, len(letters), item.rule),
+            options=_option_list(item.choices),
         )
-
-    def unfit(self, item: Item) -> str | None:
-        if isinstance(item, ChoiceItem) and not item.several:
-            return None if any(c.right for c in item.choices) else "none of its options is right"
-        return None
+    read = f"exam_letter({name}, {letters!r})"
+    return Answer(
+        how=f"one letter in quotes, {letters[0]} to {letters[-1]}",
+        template="...",
+        right=repr(right[0]),
+        present=f"{read} is not None",
+        share=judging.one(read, list(zip(letters, item.choices, strict=True))),
+        options=_option_list(item.choices),
+    )
 
 
 def _truth(name: str, item: ChoiceItem) -> Answer:
@@ -146,82 +117,91 @@ def _truth(name: str, item: ChoiceItem) -> Answer:
     )
 
 
-class _Pairs(_Plain):
-    def answer(self, name: str, items: Sequence[Item]) -> Answer:
-        (item,) = items
-        if not isinstance(item, PairsItem):
-            raise TypeError(item)
-        letters = LETTERS[: len(item.targets)]
-        right = {number: letters[at] for number, at in enumerate(item.right, 1)}
-        things = [f"{n}. {text}" for n, text in enumerate(item.things, 1)]
-        targets = [f"- **{x}.** {text}" for x, text in zip(letters, item.targets, strict=True)]
-        blank = ", ".join(f"{number}: ..." for number in right)
-        read = f"exam_entries({name}, {list(right)!r})"
-        return Answer(
-            how=f"for each number a letter in quotes, {letters[0]} to {letters[-1]}",
-            template="{" + blank + "}",
-            right=repr(right),
-            present=f"any(exam_letter(one, {letters!r}) for one in {read})",
-            share=judging.pairs(read, list(right.values()), letters),
-            options="\n".join([*things, "", *targets]),
-        )
+def _pairs(name: str, items: Sequence[PairsItem]) -> Answer:
+    (item,) = items
+    letters = LETTERS[: len(item.targets)]
+    right = {number: letters[at] for number, at in enumerate(item.right, 1)}
+    things = [f"{n}. {text}" for n, text in enumerate(item.things, 1)]
+    targets = [f"- **{x}.** {text}" for x, text in zip(letters, item.targets, strict=True)]
+    blank = ", ".join(f"{number}: ..." for number in right)
+    read = f"exam_entries({name}, {list(right)!r})"
+    return Answer(
+        how=f"for each number a letter in quotes, {letters[0]} to {letters[-1]}",
+        template="{" + blank + "}",
+        right=repr(right),
+        present=f"any(exam_letter(one, {letters!r}) for one in {read})",
+        share=judging.pairs(read, list(right.values()), letters),
+        options="\n".join([*things, "", *targets]),
+    )
 
 
-class _Order(_Plain):
-    def answer(self, name: str, items: Sequence[Item]) -> Answer:
-        (item,) = items
-        if not isinstance(item, OrderItem):
-            raise TypeError(item)
-        letters = LETTERS[: len(item.things)]
-        order = shuffled(item.things)
-        by_text = {text: letter for letter, text in zip(letters, order, strict=True)}
-        right = [by_text[text] for text in item.things]
-        read = f"exam_letters({name}, {letters!r})"
-        shown = [f"- **{letter}.** {text}" for letter, text in zip(letters, order, strict=True)]
-        return Answer(
-            how=f"all letters {letters[0]} to {letters[-1]} as a list in the right order; "
-            f"{judging.SAID[item.rule]}",
-            template="...",
-            right=repr(right),
-            present=f"sorted({read} or ()) == {list(letters)!r}",
-            share=judging.order(read, right, item.rule),
-            options="\n".join(shown),
-        )
+def _order(name: str, items: Sequence[OrderItem]) -> Answer:
+    (item,) = items
+    letters = LETTERS[: len(item.things)]
+    order = _shuffle(item.things)
+    by_text = {text: letter for letter, text in zip(letters, order, strict=True)}
+    right = [by_text[text] for text in item.things]
+    read = f"exam_letters({name}, {letters!r})"
+    shown = [f"- **{letter}.** {text}" for letter, text in zip(letters, order, strict=True)]
+    return Answer(
+        how=f"all letters {letters[0]} to {letters[-1]} as a list in the right order; "
+        f"{judging.SAID[item.rule]}",
+        template="...",
+        right=repr(right),
+        present=f"sorted({read} or ()) == {list(letters)!r}",
+        share=judging.order(read, right, item.rule),
+        options="\n".join(shown),
+    )
 
 
-class _Text(_Plain):
-    def answer(self, name: str, items: Sequence[Item]) -> Answer:
-        (item,) = items
-        if not isinstance(item, TextItem):
-            raise TypeError(item)
-        read = f"exam_text({name})"
-        return Answer(
-            how="a word or a few, in quotes",
-            template="...",
-            right=repr(item.words[0].texts[0]),
-            present=f"{read} is not None",
-            share=judging.text(read, item.words, exact=item.exact),
-        )
+def _text(name: str, items: Sequence[TextItem]) -> Answer:
+    (item,) = items
+    read = f"exam_text({name})"
+    return Answer(
+        how="a word or a few, in quotes",
+        template="...",
+        right=repr(item.words[0].texts[0]),
+        present=f"{read} is not None",
+        share=judging.text(read, item.words, exact=item.exact),
+    )
 
 
-class _Essay(_Plain):
-    def answer(self, name: str, items: Sequence[Item]) -> Answer:
-        raise TypeError(f"{name} is graded by a person: {items}")
-
-    def lost(self, item: Item) -> Iterator[str]:  # noqa: ARG002
-        yield "written in a Markdown cell, and graded manually in nbgrader"
-
-
-_FORMS: dict[type, FormKind] = {
-    NumberItem: _Numbers(),
-    ChoiceItem: _Choice(),
-    PairsItem: _Pairs(),
-    OrderItem: _Order(),
-    TextItem: _Text(),
-    EssayItem: _Essay(),
+_FORMS: dict[type, Callable[[str, Sequence[Any]], Answer]] = {
+    NumberItem: _numbers,
+    ChoiceItem: _choice,
+    PairsItem: _pairs,
+    OrderItem: _order,
+    TextItem: _text,
 }
 
 
-def form_of(item: Item) -> FormKind:
-    """The form of question for *item*."""
-    return _FORMS[type(item)]
+def answer_of(name: str, items: Sequence[Item]) -> Answer:
+    """Returns the content of the part whose variable is *name*; an essay has none."""
+    return _FORMS[type(items[0])](name, items)
+
+
+def unfit(item: Item, _points: float = 0.0) -> str | None:
+    """Returns why nbgrader can't ask *item*; None if it can."""
+    if isinstance(item, ChoiceItem) and not item.several and not any(c.right for c in item.choices):
+        return "none of its options is right"
+    return None
+
+
+def lost(item: Item) -> Iterator[str]:
+    """Yields what nbgrader can't represent, beyond what the item itself states."""
+    if isinstance(item, EssayItem):
+        yield "written in a Markdown cell, and graded manually in nbgrader"
+
+
+def _option_list(choices: Sequence[Choosable]) -> str:
+    """Returns the options as a Markdown list."""
+    lines = (
+        f"- **{letter}.** " + choice.text.replace("\n", "\n  ")
+        for letter, choice in zip(LETTERS, choices, strict=False)
+    )
+    return "\n".join(lines)
+
+
+def _shuffle(things: Sequence[str]) -> tuple[str, ...]:
+    """Returns *things* in a fixed order that is independent of their original order."""
+    return tuple(sorted(things, key=lambda text: hashlib.sha256(text.encode()).digest()))

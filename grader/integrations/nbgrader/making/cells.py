@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from textwrap import indent
 
-from grader.integrations.nbgrader.making.answers import Answer, form_of
+from grader.integrations.nbgrader.assignment import SourceCell
+from grader.integrations.nbgrader.making.answers import Answer, answer_of
 from grader.integrations.nbgrader.making.reading import CODE
-from grader.model.assignment import SourceCell
+from grader.integrations.nbgrader.regions import TEXT_STUB
 from grader.model.item import EssayItem
 from grader.model.quiz import Asked, Field, Pool, Quiz
-from grader.notebook.nbgrader_cells import TEXT_STUB
 from grader.words import points
 
 _HOW = """\
@@ -68,7 +68,7 @@ def _part(pool: Pool, field: Field) -> Iterator[SourceCell]:
         yield _prose(f"{name}-ask", head)
         yield _written(name, first, field.points)
         return
-    answer = form_of(first).answer(name, field.items)
+    answer = answer_of(name, field.items)
     yield _prose(f"{name}-ask", f"{head}\n\n{answer.options}" if answer.options else head)
     yield SourceCell(grade_id=name, type="code", solution=True, source=_answer(place, name, answer))
     yield SourceCell(

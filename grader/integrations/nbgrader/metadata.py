@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 
 from grader.errors import SetupError
-from grader.model.assignment import SourceCell
+from grader.integrations.nbgrader.assignment import SourceCell
 from grader.notebook import Cell
 
 VERSION = 3

@@ -1,4 +1,4 @@
-"""`grader render`: make a release."""
+"""`grader render`, `key`, and `solve`: a release and what an instructor reads from it."""
 
 from __future__ import annotations
 
@@ -7,9 +7,16 @@ from typing import TYPE_CHECKING
 
 import click
 
-from grader.cli.options import bank_option, examples, json_option, print_json
+from grader.cli.options import (
+    bank_option,
+    examples,
+    json_option,
+    print_json,
+    release_argument,
+    table,
+)
 from grader.cli.progress import progress
-from grader.words import counted
+from grader.words import counted, points
 
 if TYPE_CHECKING:
     from grader.integrations.paper.printing import Printed
@@ -80,7 +87,7 @@ if TYPE_CHECKING:
 )
 @bank_option
 @json_option
-def command(
+def render_command(
     exam: str,
     roster: Path | None,
     students: tuple[str, ...],
@@ -131,9 +138,9 @@ def command(
             private_key=private_key,
             leave_out=leave_out,
         )
-        _say_printed(on_paper, out, as_json=as_json)
+        _print_paper(on_paper, out, as_json=as_json)
         return
-    listed += _named(students, listed)
+    listed += _new_students(students, listed)
     if not listed:
         raise SetupError(
             "there are no students to render for", fix="add --roster FILE.csv or --student ID"
@@ -162,7 +169,7 @@ def command(
     click.echo(f"{out / 'release.json'} contains the answers: keep it private.")
 
 
-def _named(names: tuple[str, ...], listed: list[Student]) -> list[Student]:
+def _new_students(names: tuple[str, ...], listed: list[Student]) -> list[Student]:
     """New students with the ids in *names*, without those already *listed*; raises SetupError for
     an invalid id."""
     from grader.errors import SetupError
@@ -190,7 +197,7 @@ def _versions(release: Release) -> dict[str, list[str]]:
     return dict(sorted(found.items()))
 
 
-def _say_printed(done: Printed, out: Path, *, as_json: bool) -> None:
+def _print_paper(done: Printed, out: Path, *, as_json: bool) -> None:
     if as_json:
         print_json(
             {
@@ -207,3 +214,53 @@ def _say_printed(done: Printed, out: Path, *, as_json: bool) -> None:
     versions = counted(len(done.files) // 2, "version")
     click.echo(f"{versions} in {out}: print the files exam-*.html.")
     click.echo(f"key-*.html and release.json in {out} contain the answers: keep them private.")
+
+
+@click.command(
+    "key",
+    epilog=examples("grader key release --student ada", "grader key release --student ada --json"),
+)
+@release_argument
+@click.option("--student", required=True, metavar="ID", help="Whose key to print.")
+@json_option
+def key_command(release: Path, student: str, as_json: bool) -> None:
+    """Print one student's key: every answer with its unit, points and kind. Keep it secret."""
+    from grader.release.file import load_release
+    from grader.release.rendering import key_data
+
+    keys = key_data(load_release(release), student)
+    if as_json:
+        print_json(keys)
+        return
+    rows = [
+        (name, str(k["kind"]), points(float(str(k["points"]))), _key_text(k))
+        for name, k in keys.items()
+    ]
+    click.echo(table(("answer", "kind", "points", "key"), rows, right=(2,)))
+
+
+def _key_text(key: dict[str, object]) -> str:
+    return (
+        f"{key['value']} {key['unit']}".strip() if key["value"] is not None else "graded manually"
+    )
+
+
+@click.command("solve", epilog=examples("grader solve release --student ada --out ada.ipynb"))
+@release_argument
+@click.option("--student", required=True, metavar="ID", help="Whose notebook to fill in.")
+@click.option(
+    "--out",
+    required=True,
+    type=click.Path(path_type=Path),
+    metavar="NB",
+    help="Notebook file to write.",
+)
+@bank_option
+def solve_command(release: Path, student: str, out: Path, banks: tuple[str, ...]) -> None:
+    """Write one student's notebook with every answer correct. Keep it secret."""
+    from grader.bank.folders import Bank
+    from grader.release.file import load_release
+    from grader.release.rendering import solve
+
+    solve(load_release(release), student, out, Bank.open(banks))
+    click.echo(f"Wrote {out} with every answer filled in. Keep it private.")

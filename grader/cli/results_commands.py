@@ -1,7 +1,8 @@
-"""`grader mark`: manual grading."""
+"""`grader mark`, `enter`, and `audit`: what people change in results."""
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -52,7 +53,7 @@ _SHOWN = 70
 )
 @bank_option
 @json_option
-def command(
+def mark_command(
     results: Path,
     student: str | None,
     answer: str | None,
@@ -130,13 +131,13 @@ def _list(results: Path, as_json: bool) -> None:
         click.echo("No answers need manual grading.")
         return
     rows = [
-        (student, _named([x["answer"] for x in mine]), mine[0]["points"], _cut(text))
-        for (student, text), mine in _grouped(lines).items()
+        (student, _name_answers([x["answer"] for x in mine]), mine[0]["points"], _cut(text))
+        for (student, text), mine in _group_lines(lines).items()
     ]
     click.echo(table(("student", "answer", "of", "text"), rows, right=(2,)))
 
 
-def _grouped(lines: list[dict[str, str]]) -> dict[tuple[str, str], list[dict[str, str]]]:
+def _group_lines(lines: list[dict[str, str]]) -> dict[tuple[str, str], list[dict[str, str]]]:
     """The lines grouped by student and text, since all lines of an unreadable file are alike."""
     found: dict[tuple[str, str], list[dict[str, str]]] = {}
     for line in lines:
@@ -144,7 +145,7 @@ def _grouped(lines: list[dict[str, str]]) -> dict[tuple[str, str], list[dict[str
     return found
 
 
-def _named(answers: list[str]) -> str:
+def _name_answers(answers: list[str]) -> str:
     return answers[0] if len(answers) == 1 else f"{answers[0]} and {len(answers) - 1} more"
 
 
@@ -214,3 +215,104 @@ def _change(
         return
     state = "" if line["complete"] else ", still open"
     click.echo(f"{student}: {worth(line['score'])} of {worth(line['max_score'])} points{state}")
+
+
+@click.command(
+    "enter",
+    epilog=examples(
+        "grader render midterm --format html --roster roster.csv --out paper",
+        "grader enter paper/answers.csv --release paper/release.json --out results",
+    ),
+)
+@click.argument("sheet", metavar="ANSWERS.csv", type=click.Path(path_type=Path, dir_okay=False))
+@click.option(
+    "--release",
+    required=True,
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="The release.json that `grader render` wrote.",
+)
+@click.option(
+    "--out",
+    required=True,
+    type=click.Path(path_type=Path),
+    metavar="RESULTS",
+    help="Folder for grades, feedback and report.",
+)
+@bank_option
+@json_option
+def enter_command(
+    sheet: Path, release: Path, out: Path, banks: tuple[str, ...], as_json: bool
+) -> None:
+    """Score answers from paper, typed into the answers.csv that `grader render` wrote.
+
+    Type what is in each box, such as 28 GB, B, A C or 1B 2A 3C; if a box is empty, leave its cell
+    empty. After a correction, run the command again: only changed rows are scored again. It needs
+    no kernel, and writes the same files as `grader grade`.
+    """
+    from grader.bank.folders import Bank
+    from grader.grading.results import write_results
+    from grader.integrations.paper.entry import enter
+
+    done = enter(sheet, release, out)
+    written = write_results(out, Bank.open(banks))
+    if as_json:
+        print_json(
+            {
+                "results": str(out),
+                "scored": done.scored,
+                "kept": done.kept,
+                "absent": list(done.absent),
+                "unreadable": list(done.unreadable),
+                "open": done.open,
+                "grades": written.totals,
+            }
+        )
+        return
+    for sentence in done.unreadable:
+        click.echo(f"can't be read: {sentence}", err=True)
+    if done.unreadable:
+        click.echo(
+            "Compare these with the paper, correct typing errors, and run the command again.",
+            err=True,
+        )
+    click.echo(written.summary)
+
+
+@click.command(
+    "audit",
+    epilog=examples(
+        "grader audit results",
+        "grader audit results --student ada",
+        "grader audit results --json",
+    ),
+)
+@click.argument("results", type=click.Path(path_type=Path))
+@click.option("--student", metavar="ID", help="Show only entries about this student.")
+@json_option
+def audit_command(results: Path, student: str | None, as_json: bool) -> None:
+    """Print the audit log: every change to the results, oldest first.
+
+    Each entry has the time in UTC, the change, who made it, the reason, and the previous value.
+    Entries are never changed or removed.
+    """
+    from grader.grading.audit import audit
+
+    lines = audit(results, student)
+    if as_json:
+        print_json([asdict(line) for line in lines])
+        return
+    if not lines:
+        click.echo("The audit log has no entries.")
+        return
+    rows = [(x.at, x.what, x.who, x.why, _details(x.detail)) for x in lines]
+    click.echo(table(("at", "what", "by", "why", "details"), rows))
+
+
+def _details(detail: object) -> str:
+    """The details on one line, with digests shortened to 12 characters."""
+    pairs = detail.items() if isinstance(detail, dict) else ()
+    return ", ".join(
+        f"{name} {str(value)[:12] if name.endswith(('sha256', 'fingerprint')) else value}"
+        for name, value in pairs
+    )

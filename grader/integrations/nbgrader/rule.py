@@ -15,8 +15,8 @@ class UndecidedError(Exception):
     """nbgrader would stop with an error here; the message says why."""
 
 
-def points_earned(outputs: Sequence[Sequence[str]], points: float) -> float:
-    """Returns the points of a cell worth *points* for its outputs, in order.
+def earned_points(outputs: Sequence[Sequence[str]], points: float) -> float:
+    """The points of a cell worth *points*, by what it put out in this order.
 
     The first error, text on stderr, or result decides. A result that is a number of at least 0 is
     the points earned; any other result, and no result, earns all points. Raises UndecidedError.

@@ -5,21 +5,19 @@ from __future__ import annotations
 from dataclasses import replace
 
 from grader.errors import SetupError
-from grader.model.assignment import CourseConfig, SourceCell
+from grader.integrations.nbgrader.assignment import CourseConfig, SourceCell
 
 _USUAL = CourseConfig()
 TEXT_STUB = _USUAL.text_stub
 
 
-def with_answers_cleared(
-    cell: SourceCell, where: str = "", config: CourseConfig = _USUAL
-) -> SourceCell:
-    """Returns the cell as nbgrader's gradebook keeps it: without solutions, with hidden tests.
+def clear_answers(cell: SourceCell, where: str = "", config: CourseConfig = _USUAL) -> SourceCell:
+    """The cell as nbgrader's gradebook keeps it: what students see, and the hidden tests.
 
     Raises SetupError for a region without an end or outside of an answer cell.
     """
     stub = config.code_stub if cell.type == "code" else config.text_stub
-    text, found = _without(cell.source, config.solution, stub, where)
+    text, found = _replace_regions(cell.source, config.solution, stub, where)
     if found and not cell.solution and config.require_solution_cells:
         raise SetupError(
             f"the cell '{cell.grade_id}' has a solution but is not an answer cell",
@@ -31,14 +29,14 @@ def with_answers_cleared(
     return replace(cell, source=text)
 
 
-def as_released(cell: SourceCell, where: str = "") -> SourceCell:
-    """Returns a cell without solutions as students get it, without hidden tests."""
-    text, _ = _without(cell.source, _USUAL.hidden, None, where)
-    text, _ = _without(text, _USUAL.scheme, None, where)
+def released_cell(cell: SourceCell, where: str = "") -> SourceCell:
+    """The cell as students get it, of one from which solutions were cleared."""
+    text, _ = _replace_regions(cell.source, _USUAL.hidden, None, where)
+    text, _ = _replace_regions(text, _USUAL.scheme, None, where)
     return replace(cell, source=text)
 
 
-def _without(
+def _replace_regions(
     source: str, region: tuple[str, str], stub: str | None, where: str
 ) -> tuple[str, bool]:
     """Returns *source* with every region replaced by *stub*, and whether there was a region."""
@@ -48,7 +46,7 @@ def _without(
     for line in source.split("\n"):
         if begin in line:
             if inside:
-                raise _unended(region, where)
+                raise _unclosed_region(region, where)
             inside = found = True
             indent = line[: len(line) - len(line.lstrip())]
             kept += [indent + each for each in stub.split("\n")] if stub is not None else []
@@ -57,11 +55,11 @@ def _without(
         elif not inside:
             kept.append(line)
     if inside:
-        raise _unended(region, where)
+        raise _unclosed_region(region, where)
     return "\n".join(kept), found
 
 
-def _unended(region: tuple[str, str], where: str) -> SetupError:
+def _unclosed_region(region: tuple[str, str], where: str) -> SetupError:
     begin, end = region
     return SetupError(
         f"a region that begins with '{begin}' has no end",

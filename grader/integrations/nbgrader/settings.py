@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from grader.errors import Location, SpecError
-from grader.model.assignment import CourseConfig
+from grader.integrations.nbgrader.assignment import CourseConfig
 
 _NAMES = frozenset({"c", "get_config", "load_subconfig", "exec", "eval", "globals", "vars"})
 """Names by which a statement can change a setting; statements without them are skipped."""
@@ -41,7 +41,7 @@ class Understood:
     """Settings that may change marks in nbgrader and are not applied here."""
 
 
-def parsed_python(text: str, file: str) -> Settings:
+def parse_python(text: str, file: str) -> Settings:
     """The settings in a Python configuration file; raises SpecError with the place.
 
     Nothing is executed: only `c.SECTION.NAME = VALUE` with a literal value is understood. Imports
@@ -55,11 +55,11 @@ def parsed_python(text: str, file: str) -> Settings:
         raise SpecError(what, where=place, fix=_BROKEN) from None
     found: dict[tuple[str, str], Setting] = {}
     for statement in tree.body:
-        found.update(_assigned(statement, file))
+        found.update(_read_statement(statement, file))
     return found
 
 
-def _assigned(statement: ast.stmt, file: str) -> Iterator[tuple[tuple[str, str], Setting]]:
+def _read_statement(statement: ast.stmt, file: str) -> Iterator[tuple[tuple[str, str], Setting]]:
     where = Location(file, statement.lineno, statement.col_offset + 1)
     if isinstance(statement, ast.Assign):
         if ast.unparse(statement) == "c = get_config()":
@@ -103,7 +103,7 @@ def _value(node: ast.expr) -> tuple[object, bool]:
         return None, False
 
 
-def parsed_json(text: str, file: str) -> Settings:
+def parse_json(text: str, file: str) -> Settings:
     """The settings in a JSON configuration file; raises SpecError."""
     try:
         data = json.loads(text)
@@ -177,8 +177,8 @@ _NOTED = {
 """Settings that may change marks in rare cases, with what happens here."""
 
 
-def understood(settings: Settings) -> Understood:
-    """Returns the effect of *settings* on grading; settings that don't affect marks are ignored.
+def interpret_settings(settings: Settings) -> Understood:
+    """What *settings* mean for grading; raises SpecError for what changes marks and can't be used.
 
     Raises SpecError for a setting that changes marks and can't be applied.
     """
@@ -218,17 +218,17 @@ def _config(settings: Settings) -> CourseConfig:
     usual = CourseConfig()
 
     def text(name: tuple[str, str], default: str) -> str:
-        return str(_checked(settings, name, default, _is_text, "a text that is not empty"))
+        return str(_checked_value(settings, name, default, _is_text, "a text that is not empty"))
 
     regions = {
         what: (text((section, begin), default[0]), text((section, end), default[1]))
         for what, (section, begin, end) in _REGIONS.items()
         for default in [getattr(usual, what)]
     }
-    strict = _checked(settings, _STRICT, True, lambda v: isinstance(v, bool), "True or False")
+    strict = _checked_value(settings, _STRICT, True, lambda v: isinstance(v, bool), "True or False")
     return CourseConfig(
         code_stub=_code_stub(settings, usual.code_stub),
-        text_stub=str(_checked(settings, _TEXT, usual.text_stub, _is_any_text, "a text")),
+        text_stub=str(_checked_value(settings, _TEXT, usual.text_stub, _is_any_text, "a text")),
         require_solution_cells=bool(strict),
         cell_seconds=_seconds(settings, usual.cell_seconds),
         **regions,
@@ -247,7 +247,7 @@ def _code_stub(settings: Settings, default: str) -> str:
     def fits(value: object) -> bool:
         return isinstance(value.get("python") if isinstance(value, dict) else value, str)
 
-    value = _checked(settings, _STUB, default, fits, 'a text, or {"python": "..."}')
+    value = _checked_value(settings, _STUB, default, fits, 'a text, or {"python": "..."}')
     return str(value["python"] if isinstance(value, dict) else value)
 
 
@@ -259,11 +259,11 @@ def _seconds(settings: Settings, default: float | None) -> float | None:
 
     seconds: object = default
     for section in _EXECUTE:
-        seconds = _checked(settings, (section, "timeout"), seconds, fits, "seconds, or None")
+        seconds = _checked_value(settings, (section, "timeout"), seconds, fits, "seconds, or None")
     return float(seconds) if isinstance(seconds, int | float) and seconds > 0 else None
 
 
-def _checked(
+def _checked_value(
     settings: Settings,
     name: tuple[str, str],
     default: object,

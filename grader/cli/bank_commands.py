@@ -1,0 +1,233 @@
+"""`grader list`, `show`, `coverage`, `new`, and `schema`: the bank."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import click
+
+from grader.cli.options import bank_option, examples, json_option, print_json, table, warn
+from grader.words import counted, points
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from grader.bank.coverage import Coverage
+    from grader.bank.heads import Head
+    from grader.errors import SpecError
+
+
+@click.command(
+    "list", epilog=examples("grader list", "grader list --family numerics", "grader list --json")
+)
+@click.option("--family", metavar="FAMILY", help="List only the problems of this family.")
+@click.option("--sets", is_flag=True, help="List the sets instead.")
+@bank_option
+@json_option
+def list_command(family: str | None, sets: bool, banks: tuple[str, ...], as_json: bool) -> int:
+    """List the problems of the bank, or its sets.
+
+    Files that can't be read are reported after the list, and the command exits 1. Expressions,
+    texts and solutions are not checked: use `grader verify` for that.
+    """
+    if sets:
+        return _list_sets(banks, as_json=as_json)
+    from grader.bank.heads import read_heads
+    from grader.bank.index import BankIndex
+
+    bank = BankIndex.open(banks)
+    if family:
+        bank.check_family(family)
+    heads, errors = read_heads(bank, family)
+    if as_json:
+        print_json([_head_data(head) for head in heads])
+    else:
+        click.echo(_problem_table(heads))
+    return _report(errors)
+
+
+def _head_data(head: Head) -> dict[str, object]:
+    return {
+        "id": head.id,
+        "title": head.title,
+        "family": head.family,
+        "level": head.level,
+        "minutes": head.minutes,
+        "points": head.points,
+        "topics": list(head.topics),
+        "concepts": list(head.concepts),
+        "parts": [{"id": part, "kind": kind} for part, kind in head.parts],
+    }
+
+
+def _problem_table(heads: Sequence[Head]) -> str:
+    if not heads:
+        return "0 problems. Write one: grader new FAMILY/ID --into DIR"
+    rows = [(h.id, h.family, h.level, f"{h.minutes:g}", points(h.points), h.title) for h in heads]
+    header = ("id", "family", "level", "min", "points", "title")
+    return (
+        f"{table(header, rows, right=(3, 4))}\n\n"
+        f"{counted(len(heads), 'problem')}. See one: grader show {heads[0].id}"
+    )
+
+
+def _list_sets(banks: tuple[str, ...], *, as_json: bool) -> int:
+    from grader.bank.folders import Bank
+    from grader.errors import SpecError, SpecErrors
+
+    bank = Bank.open(banks)
+    exams, errors = [], list(bank.faults())
+    for name in bank.listed_sets:
+        try:
+            exams.append(bank.exam(name))
+        except SpecErrors as wrong:
+            errors += wrong.errors
+        except SpecError as wrong:
+            errors.append(wrong)
+    if as_json:
+        print_json([{"id": e.id, "title": e.title, "problems": list(e.problem_ids)} for e in exams])
+    else:
+        rows = [(e.id, str(sum(s.choose for s in e.slots)), e.title) for e in exams]
+        click.echo(table(("set", "problems", "title"), rows, right=(1,)))
+    return _report(errors)
+
+
+def _report(errors: Sequence[SpecError]) -> int:
+    """Prints *errors*, and returns the exit status."""
+    if not errors:
+        return 0
+    warn(f"{counted(len(errors), 'error')}; not listed:", errors)
+    return 1
+
+
+@click.command(
+    "show",
+    epilog=examples(
+        "grader show kv-cache-size",
+        "grader show kv-cache-size --seed 7 --key",
+        "grader show mybank/problems/numerics/ulp.yaml",
+    ),
+)
+@click.argument("problem", metavar="ID")
+@click.option(
+    "--seed",
+    type=click.IntRange(min=0),
+    default=0,
+    show_default=True,
+    metavar="N",
+    help="Number of the variant to show.",
+)
+@click.option("--key", is_flag=True, help="Also show the answers, tolerances and mistakes.")
+@bank_option
+@json_option
+def show_command(problem: str, seed: int, key: bool, banks: tuple[str, ...], as_json: bool) -> None:
+    """Show one variant of a problem as a student sees it.
+
+    ID is a problem's id or a path to its YAML file.
+    """
+    from grader.bank.folders import Bank
+    from grader.release.rendering import preview
+
+    shown = preview(Bank.open(banks), problem, seed)
+    if as_json:
+        print_json(shown.as_data(key=key))
+        return
+    text = shown.as_markdown(key=key)
+    if sys.stdout.isatty():
+        from rich.console import Console
+        from rich.markdown import Markdown
+
+        Console().print(Markdown(text))
+    else:
+        click.echo(text)
+
+
+@click.command("coverage", epilog=examples("grader coverage", "grader coverage --missing --json"))
+@click.option("--missing", is_flag=True, help="Also list the concepts that no problem examines.")
+@bank_option
+@json_option
+def coverage_command(missing: bool, banks: tuple[str, ...], as_json: bool) -> int:
+    """Show which concepts of the inventory are examined, and by which problems.
+
+    If a problem cites an unknown concept or can't be read, it is listed at the end, and the
+    command exits 1.
+    """
+    from grader.bank.coverage import coverage
+    from grader.bank.index import BankIndex
+
+    found = coverage(BankIndex.open(banks))
+    if as_json:
+        print_json(found.as_data())
+    else:
+        _show_coverage(found, missing=missing)
+    if found.errors:
+        warn(f"{counted(len(found.errors), 'error')}; not counted:", found.errors)
+    return 1 if found.unknown or found.errors else 0
+
+
+def _show_coverage(found: Coverage, *, missing: bool) -> None:
+    by_family = [
+        (family, str(have), str(total), f"{have / total:.0%}")
+        for family, (have, total) in sorted(found.by_family().items())
+    ]
+    have, total = len(found.examined), len(found.concepts)
+    by_family.append(("all", str(have), str(total), f"{have / total:.0%}" if total else "-"))
+    click.echo(table(("family", "examined", "of", "share"), by_family, right=(1, 2, 3)))
+    if missing:
+        click.echo("\nNot examined by any problem:")
+        for name in sorted(set(found.concepts) - set(found.examined)):
+            click.echo(f"  {name}  {found.concepts[name].get('topic', '')}")
+    for name, problems in sorted(found.unknown.items()):
+        click.echo(f"unknown concept '{name}' in {', '.join(problems)}", err=True)
+
+
+@click.command(
+    "new",
+    epilog=examples(
+        "grader new memory-math/optimizer-offload", "grader new numerics/ulp --into ~/course"
+    ),
+)
+@click.argument("new_problem", metavar="FAMILY/ID")
+@click.option(
+    "--into",
+    type=click.Path(path_type=Path, file_okay=False),
+    default=Path(),
+    metavar="DIR",
+    help="Bank to write into; the files go to its problems/ and solutions/. Default: the "
+    "current folder.",
+)
+def new_command(new_problem: str, into: Path) -> None:
+    """Write a commented skeleton of a problem and its solution, which already passes verification.
+
+    FAMILY is a built-in family, or one that the bank declares in problems/families.yaml.
+    """
+    from grader.bank.skeleton import write_skeleton
+
+    problem, solution = write_skeleton(new_problem, into)
+    click.echo(f"{problem}: the spec, with a comment for every key")
+    click.echo(f"{solution}: its independent solution")
+    click.echo(f"\nNext: grader verify {problem.stem} --bank {into}")
+
+
+@click.command(
+    "schema",
+    epilog=examples(
+        "grader schema > problem.schema.json",
+        "grader schema --bank . > problem.schema.json   # with the bank's own families",
+    ),
+)
+@click.option("--sets", is_flag=True, help="Print the schema of sets instead.")
+@bank_option
+def schema_command(sets: bool, banks: tuple[str, ...]) -> None:
+    """Print the JSON Schema of problems, or of sets.
+
+    The schema allows the built-in families and those that the bank declares. In VS Code with the
+    YAML extension, start a spec with the line '# yaml-language-server: $schema=PATH' to get
+    completion and checks while typing.
+    """
+    from grader.bank.index import BankIndex
+    from grader.bank.schema import json_schema, set_schema
+
+    print_json(set_schema() if sets else json_schema(BankIndex.open(banks).families))

@@ -1,0 +1,83 @@
+"""Puts the instructor's cells into a submission, and reads the outputs of test cells."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import cast
+
+from grader.integrations.nbgrader.assignment import SourceCell, SourceNotebook
+from grader.integrations.nbgrader.metadata import checksum, grade_id
+from grader.integrations.nbgrader.rule import OUTPUTS, WRITTEN
+from grader.model import Answer, Raw
+from grader.model.evidence import Overlay
+from grader.notebook import Cell
+from grader.notebook.cells import CellType
+
+_LONGEST = 20_000
+"""Characters kept of a written answer."""
+
+
+@dataclass(frozen=True, slots=True)
+class NotebookOverlay(Overlay):
+    """Replaces the locked cells of a submission, as nbgrader does before it executes it."""
+
+    source: SourceNotebook
+
+    def apply(self, cells: Sequence[Cell]) -> tuple[Cell, ...]:
+        """Returns the student's *cells* as nbgrader would execute them.
+
+        The text and type of locked cells are never taken from the submission.
+        """
+        known = {cell.grade_id: cell for cell in self.source.cells}
+        replaced = list(cells)
+        for name, index in self.places(cells).items():
+            mine, theirs = known[name], replaced[index]
+            text = mine.source if mine.is_locked else theirs.source
+            replaced[index] = replace(theirs, type=cast("CellType", mine.type), source=text)
+        return tuple(replaced)
+
+    def places(self, cells: Sequence[Cell]) -> dict[str, int]:
+        """Returns the index of each cell of the assignment, by its id.
+
+        Of several cells with the same id, the last counts, as in nbgrader; the others are treated
+        as cells without an id.
+        """
+        known = {cell.grade_id for cell in self.source.cells}
+        names = ((grade_id(cell), index) for index, cell in enumerate(cells))
+        return {name: index for name, index in names if name in known}
+
+    def answers(
+        self, cells: Sequence[Cell], outputs: Mapping[int, Sequence[Sequence[str]]]
+    ) -> dict[str, Answer]:
+        """Returns an answer for every cell with points, by its id."""
+        places = self.places(cells)
+        marked = (cell for cell in self.source.cells if cell.is_marked)
+        return {c.grade_id: _answer(c, places.get(c.grade_id), cells, outputs) for c in marked}
+
+
+def _answer(
+    cell: SourceCell,
+    index: int | None,
+    cells: Sequence[Cell],
+    outputs: Mapping[int, Sequence[Sequence[str]]],
+) -> Answer:
+    name = cell.grade_id
+    if index is None:
+        return Answer(name=name, raw=None, absent=f"the notebook has no cell '{name}'")
+    if cell.is_tests:
+        # A cell without code is not run and has no output.
+        listed = [list(one) for one in outputs.get(index, ())]
+        return Answer(name=name, raw={"t": OUTPUTS, "v": listed, "index": index})
+    written = cells[index].source
+    raw: Raw = {
+        "t": WRITTEN,
+        "v": written[:_LONGEST],
+        "untouched": cell.solution and is_untouched(cell, written),
+    }
+    return Answer(name=name, raw=raw)
+
+
+def is_untouched(source: SourceCell, written: str) -> bool:
+    """Returns whether a student changed nothing, by the checksum of the released cell."""
+    return checksum(replace(source, source=written)) == checksum(source)

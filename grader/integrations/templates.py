@@ -1,0 +1,81 @@
+"""Fills in the templates of files for other systems."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import lru_cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from grader.errors import SpecError
+
+if TYPE_CHECKING:
+    from jinja2 import Environment
+
+
+def render_folder(
+    folder: str, templates: tuple[Path, ...], **names: object
+) -> Iterator[tuple[str, bytes]]:
+    """Renders the templates in *folder*; yields each file's name and content, with LF line ends."""
+    environment = text_environment(templates)
+    for name in environment.list_templates(filter_func=lambda n: n.startswith(f"{folder}/")):
+        if name.endswith(".j2"):
+            text = render(environment, name, **names)
+            yield _target(name.removeprefix(f"{folder}/")), (text.strip("\n") + "\n").encode()
+
+
+def render(environment: Environment, name: str, **names: object) -> str:
+    """Returns the text of a template. Raises SpecError if it can't be rendered."""
+    from jinja2 import TemplateError
+
+    try:
+        return environment.get_template(name).render(**names)
+    except TemplateError as error:
+        raise SpecError(
+            f"the template '{name}' can't be rendered: {error}",
+            fix="if your bank's templates/ folder overrides it, compare it with the original",
+        ) from None
+
+
+def _target(name: str) -> str:
+    """Returns the file's name. Templates avoid leading dots, because packages omit such files.
+
+    >>> _target("dot_github/workflows/check.yml.j2")
+    '.github/workflows/check.yml'
+    """
+    parts = name.removesuffix(".j2").split("/")
+    return "/".join("." + p[4:] if p.startswith("dot_") else p for p in parts)
+
+
+@lru_cache(maxsize=8)
+def text_environment(folders: tuple[Path, ...]) -> Environment:
+    """Returns an environment for Markdown, YAML and Python, which are not escaped."""
+    # Unusual delimiters, because workflows and devcontainers use the usual ones themselves.
+    return _environment(
+        folders,
+        autoescape=False,
+        keep_trailing_newline=True,
+        block_start_string="[%",
+        block_end_string="%]",
+        variable_start_string="[[",
+        variable_end_string="]]",
+        comment_start_string="[#",
+        comment_end_string="#]",
+    )
+
+
+def html_environment(folders: tuple[Path, ...]) -> Environment:
+    """Returns an environment for HTML."""
+    return _environment(folders, autoescape=True, auto_reload=False)
+
+
+def _environment(folders: tuple[Path, ...], **syntax: object) -> Environment:
+    from jinja2 import Environment, FileSystemLoader, StrictUndefined
+
+    return Environment(  # noqa: S701 - the callers say which text is escaped
+        loader=FileSystemLoader(list(folders)),
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        **syntax,  # type: ignore[arg-type]
+    )
