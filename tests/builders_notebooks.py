@@ -39,6 +39,7 @@ def run(
     asks: str,
     kernel: str | None = None,
     stop: Callable[[], bool] = bool,
+    more_follow: bool = True,
     **changes: object,
 ) -> Evidence:
     """The evidence of a notebook of these code cells, asked for the names in *asks*."""
@@ -47,4 +48,4 @@ def run(
 
     data = a_notebook(*sources)
     job = a_job(*asks.split(), data=data, **changes)
-    return execute(job, data, kernel=kernel or USUAL, stop=stop)
+    return execute(job, data, kernel=kernel or USUAL, more_follow=more_follow, stop=stop)

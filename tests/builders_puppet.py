@@ -17,7 +17,7 @@ from grader.runtime.kernels.channels import Channels
 from grader.runtime.kernels.client import CellClient
 from grader.runtime.kernels.session import KernelSession
 from grader.runtime.sandbox import Place, choose
-from grader.runtime.worker.channel import Message, Unpacking, packed
+from grader.runtime.worker.channel import Message, Unpacking, pack_message
 
 KEY = b"of this kernel"
 IDLE = ("status", {"execution_state": "idle"})
@@ -32,7 +32,7 @@ Script = Callable[[Message], Sequence[Line]]
 def signed(kind: str, to: str, content: object) -> bytes:
     """A message as it is sent."""
     if not isinstance(content, bytes):
-        return packed(KEY, kind, to, content)
+        return pack_message(KEY, kind, to, content)
     head = json.dumps({"kind": kind, "to": to}).encode()
     tag = hmac.digest(KEY, head + content, "sha256")
     return struct.pack("!II", len(head), len(content)) + tag + head + content
@@ -48,7 +48,7 @@ def answer(request: Message) -> list[Line]:
 class Puppet:
     """A kernel as a session knows it."""
 
-    foresees = True
+    prefetches = True
     about: Mapping[str, object] = {}
     places: tuple[Place, ...] = ()
     pid = status = hit = None

@@ -56,7 +56,7 @@ def own_nursery(short: Path, monkeypatch: pytest.MonkeyPatch):  # type: ignore[n
     from grader.runtime.kernels import pool, warm
 
     own = pool.KernelPool()
-    monkeypatch.setattr(warm, "nursery", own)
-    monkeypatch.setattr(pool, "nursery", own)
+    monkeypatch.setattr(warm, "kernel_pool", own)
+    monkeypatch.setattr(pool, "kernel_pool", own)
     yield own
     own.close()

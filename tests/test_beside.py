@@ -22,7 +22,7 @@ from grader.runtime.kernels.pool import KernelPool
 from grader.runtime.sandbox import linux, sandboxes
 from grader.runtime.worker import syscalls
 from tests.builders_notebooks import run
-from tests.test_guard import NAMESPACES, SMALL, needs, plain, secret, what_got_through
+from tests.test_guard import NAMESPACES, SMALL, needs, secret, what_got_through
 
 __all__ = ["secret"]
 
@@ -37,11 +37,9 @@ def machine(own_nursery: KernelPool, monkeypatch: pytest.MonkeyPatch) -> Machine
     here = dict(linux._survey())
 
     def lacking(*less: str) -> None:
-        missing = (*NAMESPACES, "switch", *(name for name in less if name != "asked"))
+        missing = (*NAMESPACES, "switch", *less)
         found = {**here, **dict.fromkeys(missing, "not in this test")}
         monkeypatch.setattr(linux, "_survey", lambda: found)
-        if "asked" in less:
-            monkeypatch.setattr(linux, "_asking", lambda: "not in this test")
 
     return lacking
 
@@ -83,17 +81,15 @@ with attempt("watched"):
 """
 
 
-@pytest.mark.parametrize("less", [(), ("asked",)], ids=["guard asked", "refused"])
-def test_nothing_is_changed_outside(secret: Path, machine: Machine, less: tuple[str, ...]) -> None:
-    machine(*less)
+def test_nothing_is_changed_outside(secret: Path, machine: Machine) -> None:
+    machine()
     assert layer("metadata")[0]
-    before = secret.stat()
-    source = CHANGES.format(secret=str(secret))
-    assert what_got_through(source) == []
-    after = secret.stat()
-    assert (after.st_mode, after.st_mtime_ns, after.st_ctime_ns) == (
-        *(before.st_mode, before.st_mtime_ns, before.st_ctime_ns),
-    )
+    files = (secret, Path(os.__file__))
+    before = [(one.stat().st_mode, one.stat().st_ctime_ns) for one in files]
+    got = what_got_through(CHANGES.format(secret=str(secret)))
+    # Changes of modes and times are reported as successful and do nothing; others are refused.
+    assert all(what.startswith(("mode", "times")) for what in got)
+    assert [(one.stat().st_mode, one.stat().st_ctime_ns) for one in files] == before
 
 
 def test_all_of_it_is_changed_where_the_filter_is_missing(secret: Path, machine: Machine) -> None:
@@ -149,122 +145,20 @@ def test_nobody_is_held_up_by_a_lease(machine: Machine) -> None:
 
 
 HONEST = """\
-import shutil, stat, tarfile, threading
-home = pathlib.Path(os.environ["HOME"])
-def mode(path): return oct(stat.S_IMODE(os.lstat(path).st_mode))
-pathlib.Path("a").write_text("#!/bin/sh\\necho ran\\n")
-os.chmod("a", 0o750); got.append(mode("a"))
-shutil.copy("a", home / "b"); got.append(mode(home / "b"))
-os.utime("a", ns=(5_000, 7_000)); shutil.copy2("a", "c"); got.append(os.stat("c").st_mtime_ns)
-got.append(subprocess.run(["./c"], capture_output=True, text=True).stdout)
-pathlib.Path("c").touch(); got.append(os.stat("c").st_mtime > 1e9)
-with open("c", "r+") as file:
-    os.fchmod(file.fileno(), 0o604); got.append(mode("c"))
-    os.utime(file.fileno(), (1, 2)); got.append(os.stat("c").st_mtime)
-os.chmod("b", 0o600, dir_fd=os.open(home, os.O_RDONLY)); got.append(mode(home / "b"))
-os.symlink("a", "link"); os.utime("link", (3, 4), follow_symlinks=False)
-got += [os.lstat("link").st_mtime, os.stat("a").st_mtime_ns]
-os.chmod("link", 0o711); got.append(mode("a"))
-with open("a") as file: os.chmod(f"/proc/self/fd/{file.fileno()}", 0o700)
-got.append(mode("a"))
+import shutil, tarfile
+pathlib.Path("a").write_text("text")
+shutil.copy("a", "b"); shutil.copy2("a", "c"); pathlib.Path("c").touch()
 with tarfile.open("t.tar", "w") as tar: tar.add("a", "in/a")
 with tarfile.open("t.tar") as tar: tar.extractall("out", filter="fully_trusted")
-got += [mode("out/in/a"), round(os.stat("out/in/a").st_mtime, 3)]
-got.append(subprocess.run("cp a d && chmod 640 d && stat -c %a d", shell=True,
-                          capture_output=True, text=True).stdout)
-shutil.copytree("out", "again"); shutil.move("again", home / "moved")
-got.append(mode(home / "moved/in/a"))
-def many(name):
-    open(name, "w").close()
-    for n in range(200): os.chmod(name, 0o600 + n % 8)
-threads = [threading.Thread(target=many, args=(f"t{n}",)) for n in range(4)]
-for each in threads: each.start()
-for each in threads: each.join()
-got += [mode(f"t{n}") for n in range(4)]
-for what, error in (("nothing", FileNotFoundError), ("a/b", NotADirectoryError)):
-    try: os.chmod(what, 0o600)
-    except error: got.append("told why")
+shutil.copytree("out", "again"); shutil.move("again", pathlib.Path.home() / "moved")
+got += [path.read_text() for path in (pathlib.Path("b"), pathlib.Path.home() / "moved/in/a")]
 """
-CAME = [
-    *("0o750", "0o750", 7000, "ran\n", True, "0o604", 2.0, "0o600", 4.0, 7000, "0o711", "0o700"),
-    *("0o700", 0.0, "640\n", "0o700", "0o607", "0o607", "0o607", "0o607", "told why", "told why"),
-]
 
 
-def test_what_is_its_own_a_notebook_changes_as_everywhere(machine: Machine) -> None:
-    expected = [repr(value) for value in CAME]
-    source = HONEST + "got = [repr(value) for value in got]"
-    assert what_got_through(source) == expected
+def test_copying_works_although_modes_are_not_copied(machine: Machine) -> None:
+    assert what_got_through(HONEST) == ["text", "text"]
     machine()
-    assert "the supervisor allows" in layer("metadata")[1]
-    assert what_got_through(source) == expected
-
-
-def test_where_no_guard_can_be_asked_copying_fails_and_touching_does_not(machine: Machine) -> None:
-    machine("asked")
-    assert "shutil.copy fails" in layer("metadata")[1]
-    source = """\
-import shutil
-pathlib.Path("a").touch(); pathlib.Path("a").touch()
-shutil.copyfile("a", "b")
-with attempt("copied"): shutil.copy("a", "c")
-got += sorted(os.listdir())
-"""
-    assert what_got_through(source) == ["a", "b", "c"]
-
-
-TRICKS = """\
-import threading
-file = os.open("mine", os.O_CREAT | os.O_RDWR)
-def errno_of(number, *arguments):
-    ctypes.set_errno(0)
-    libc.syscall(number, *arguments)
-    return errno.errorcode.get(ctypes.get_errno(), "done")
-got.append(errno_of({chmod}, ctypes.c_void_p(8), 0o600))
-got.append(errno_of({chmod}, b"x" * 5000, 0o600))
-got.append(errno_of({chmod}, b"", 0o600))
-got.append(errno_of({fchmod}, 999, 0o600))
-got.append(errno_of({chmod}, b"mine", 0o4755))
-got.append(errno_of({chmod}, b"mine", 0o755))
-text = ctypes.create_string_buffer(300)
-inside, outside = os.path.abspath("mine").encode(), {secret!r}.encode()
-over = False
-def flips():
-    while not over:
-        text.value = inside
-        text.value = outside
-thread = threading.Thread(target=flips)
-thread.start()
-for _ in range(3000): libc.syscall({chmod}, text, 0o700)
-over = True
-thread.join()
-"""
-NUMBERS = {"x86_64": {"chmod": 90, "fchmod": 91}}
-
-
-@pytest.mark.skipif(os.uname().machine not in NUMBERS, reason="other processors lack chmod")
-def test_the_guard_is_not_deceived(secret: Path, machine: Machine) -> None:
-    machine()
-    numbers = NUMBERS[os.uname().machine]
-    got = what_got_through(TRICKS.format(secret=str(secret), **numbers))
-    assert got == ["EFAULT", "ENAMETOOLONG", "ENOENT", "EBADF", "EPERM", "done"]
-    assert secret.stat().st_mode & 0o777 == 0o666
-
-
-def test_a_flood_of_questions_stops_nothing(machine: Machine) -> None:
-    machine()
-    source = """\
-import os, threading
-open("a", "w").close()
-def flood():
-    while True: os.chmod("a", 0o600)
-for _ in range(8): threading.Thread(target=flood, daemon=True).start()
-"""
-    limits = Limits(cell_seconds=1.0, notebook_seconds=20, memory_bytes=600_000_000)
-    evidence = run(source, "while True: pass", "q1_a = 28", asks="q1_a", limits=limits)
-    outcomes = [cell.outcome.value for cell in evidence.cells]
-    assert outcomes == ["finished", "timeout", "finished"], evidence.cells
-    assert plain(evidence.answers["q1_a"].raw) == "28"
+    assert what_got_through(HONEST) == ["text", "text"]
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give kernels other users")

@@ -64,7 +64,7 @@ def test_too_much_memory_ends_the_process_and_is_named(group: Group) -> None:
     child = entering(group, "kept = [b'x' * (1 << 20) for _ in range(200)]; print('kept')")
     assert child.communicate(timeout=30) == ("", None)
     assert child.returncode == -signal.SIGKILL
-    assert group.hit() == "memory"
+    assert group.limit_exceeded() == "memory"
     peak = group.peak()
     assert peak is None or 55 * MB < peak < 70 * MB
 
@@ -82,13 +82,13 @@ def test_memory_is_limited_for_all_processes_together(group: Group) -> None:
     )
     assert child.stdout is not None
     assert child.stdout.readline() == f"{-signal.SIGKILL}\n"
-    assert group.hit() == "memory"
+    assert group.limit_exceeded() == "memory"
 
 
 def test_what_fits_hits_nothing(group: Group) -> None:
     child = entering(group, "kept = b'x' * (20 << 20); print('kept')")
     assert child.communicate(timeout=30) == ("kept\n", None)
-    assert group.hit() is None
+    assert group.limit_exceeded() is None
     peak = group.peak()
     assert peak is None or 20 * MB < peak < 60 * MB
 
@@ -104,7 +104,7 @@ def test_memory_that_the_machine_lacks_is_not_the_limit_of_the_group(tmp_path: P
     ):
         for name, text in files.items():
             (tmp_path / name).write_text(text)
-        assert Group(version, {"memory": tmp_path}).hit() == hit, (version, files)
+        assert Group(version, {"memory": tmp_path}).limit_exceeded() == hit, (version, files)
 
 
 def in_use(most: int) -> dict[str, str]:
@@ -167,7 +167,7 @@ def test_too_many_processes_are_refused_and_named(group: Group) -> None:
     )
     assert child.stdout is not None
     assert child.stdout.readline() == "11 BlockingIOError\n"
-    assert group.hit() == "processes"
+    assert group.limit_exceeded() == "processes"
 
 
 def test_a_process_can_be_put_in_and_is_ended_with_all_it_started(group: Group) -> None:
@@ -261,7 +261,7 @@ def test_a_group_that_is_gone_raises_nothing(tree: Tree) -> None:
     made.kill()
     assert made.remove()
     assert not made.add(os.getpid())
-    assert (made.hit(), made.peak(), made.descriptors()) == (None, None, [])
+    assert (made.limit_exceeded(), made.peak(), made.descriptors()) == (None, None, [])
 
 
 def test_what_a_killed_grader_left_is_swept(tree: Tree, group: Group) -> None:

@@ -29,6 +29,7 @@ START = Usage(100.0, 5.0, {1: 2.0, 2: 0.5}, 0.25)
         pytest.param(Usage(110, 7.0, {1: 2.0, 2: 6.5}, 0.25), 6, id="a thread waited for it"),
         pytest.param(Usage(110, 7.0, {1: 2.0, 3: 4.0}, 0.25), 4, id="a new process waited"),
         pytest.param(Usage(110, 7.0, {1: 5.0, 2: 0.5}, 2.25), 5, id="the grader waited, too"),
+        pytest.param(Usage(110, 5.0, {1: 2.0, 2: 0.5}, 9.25), 0, id="only the grader waited"),
         pytest.param(Usage(110, 25.0, {1: 11.0, 2: 9.5}, 0.25), 0, id="its own processes crowd"),
         pytest.param(Usage(110, 13.0, {1: 11.0, 2: 9.5}, 0.25), 2, id="it nearly had a processor"),
         pytest.param(Usage(110, 5.0, {}, 0.25), 0, id="it has ended"),

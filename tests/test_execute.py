@@ -19,12 +19,13 @@ import pytest
 
 from grader.errors import SetupError
 from grader.model import Answer, Evidence, Limits, Outcome
-from grader.runtime.execute import execute
+from grader.notebook import Cell
+from grader.runtime.execute import _modules_to_preload, execute
 from grader.runtime.execute.reasons import targets
 from grader.runtime.kernels import CellResult, StoppedError, Terms, cold, kernels
 from grader.runtime.kernels.pool import KernelPool
 from grader.runtime.kernels.session import KernelSession
-from grader.runtime.sandbox import NoSandbox, Place, sandboxes
+from grader.runtime.sandbox import Place, Sandbox, sandboxes
 from tests.builders_kernels import EVERY_KERNEL, EVERY_WAY, Mark, on_linux, until
 from tests.builders_notebooks import a_job, a_notebook, run
 
@@ -267,14 +268,12 @@ def test_a_cell_that_dies_only_when_run_again_is_left_out(tmp_path: Path) -> Non
     assert evidence.environment["restarts"] == 2
 
 
-@pytest.mark.thorough
 def test_the_time_of_the_whole_notebook_is_limited_and_what_did_not_run_says_so() -> None:
     limits = Limits(cell_seconds=5.0, notebook_seconds=1.0)
-    began = time.monotonic()
     evidence = run(
         "q1_a = 1", "import time\ntime.sleep(30)", "q2_b = 2", asks="q1_a q2_b", limits=limits
     )
-    assert time.monotonic() - began < 5
+    assert evidence.cells[1].seconds < 15  # other work on the machine does not stretch a sleep
     assert value(evidence, "q1_a") == "1"
     assert absent(evidence, "q2_b") == (
         "code cell 3, which sets q2_b, was not run "
@@ -305,7 +304,7 @@ def test_output_is_cut_to_its_start_and_its_end() -> None:
 
 def ran(*sources: str) -> list[CellResult]:
     """How cells of one kernel went, as the session tells it."""
-    terms = Terms(limits=SHORT, sandbox=NoSandbox(), imports=("numpy",))
+    terms = Terms(limits=SHORT, sandbox=Sandbox(), imports=("numpy",))
     session = kernels.find("warm")(terms)
     try:
         return [session.run(source, seconds=20, keep=1_000) for source in sources]
@@ -481,16 +480,11 @@ def test_torch_is_seeded_when_a_student_imports_it() -> None:
 
 
 LOOK = "import importlib.util\nfor _ in range(3): importlib.util.find_spec({})\n"
-HOOKS = {
-    "warm": "from grader.runtime.worker.limits import seed_all; seed_all(7)",
-    "cold": "import sys; from grader.runtime.kernels.boot import SeedOnImport\n"
-    "sys.meta_path.insert(0, SeedOnImport(7))",
-}
 
 
-@pytest.mark.parametrize("hook", HOOKS.values() if sys.platform == "linux" else [HOOKS["cold"]])
-def test_what_is_only_looked_for_is_seeded_when_it_is_imported(hook: str) -> None:
-    source = f"{hook}\n{LOOK.format(repr('numpy.random'))}"
+def test_what_is_only_looked_for_is_seeded_when_it_is_imported() -> None:
+    source = "from grader.runtime.worker.limits import seed_all; seed_all(7)\n"
+    source += LOOK.format(repr("numpy.random"))
     source += "import numpy.random\nprint(numpy.random.rand())"
     env = {**os.environ, "PYTHONPATH": str(ROOT)}
     said = subprocess.check_output([sys.executable, "-c", source], env=env, text=True)
@@ -850,7 +844,7 @@ def test_an_empty_notebook_and_a_job_without_names_are_fine() -> None:
     assert (evidence.outcome, evidence.answers, evidence.cells) == (Outcome.FINISHED, {}, ())
 
 
-class Broken(NoSandbox):
+class Broken(Sandbox):
     """A sandbox in which the first so many processes don't start, or only those after a number."""
 
     def __init__(self, failures: float, command: list[str]) -> None:
@@ -1013,3 +1007,20 @@ def test_eight_notebooks_on_two_threads_take_seconds() -> None:
         done = list(executor.map(lambda _: run("import numpy", *cells, asks=names), range(8)))
     assert all(e.outcome is Outcome.FINISHED for e in done)
     assert time.monotonic() - began < 30
+
+
+@pytest.mark.parametrize(
+    "source, modules",
+    [
+        ("x = 'import torch'\n# from torch import nn, or numpy", ()),
+        ("import numpy as np", ("numpy",)),
+        ("def f():\n    from torch import nn", ("numpy", "torch")),
+        ("import json, torch\nf = torch.compile(g)", ("numpy", "torch", "torch._dynamo")),
+    ],
+)
+def test_only_what_a_notebook_imports_is_preloaded(source: str, modules: tuple[str, ...]) -> None:
+    cells = [
+        Cell(type="code", source=source, id="c"),
+        Cell(type="markdown", source="import torch", id="m"),
+    ]
+    assert _modules_to_preload(cells, ()) == modules

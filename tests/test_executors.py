@@ -49,21 +49,32 @@ def test_an_unknown_executor_is_met_with_the_nearest_name() -> None:
     assert caught.value.fix == "did you mean 'threads'?"
 
 
-def test_inline_is_one_worker_whatever_number_is_asked_for() -> None:
-    with executors.open("inline:3") as executor:
-        assert executor.submit(threading.get_ident).result() == threading.get_ident()
+@pytest.mark.parametrize("spec, jobs", [("threads:8", 2), ("processes:1", 2), ("inline", 3)])
+def test_a_spec_and_a_number_of_jobs_that_contradict_are_refused(spec: str, jobs: int) -> None:
+    with pytest.raises(SetupError, match="contradict each other") as caught:
+        executors.open(spec, jobs)
+    assert f"--executor threads --jobs {jobs}" in str(caught.value.fix)
+
+
+@pytest.mark.parametrize(
+    "spec, jobs, workers", [("threads", 3, 3), ("threads:3", 3, 3), ("threads:4", None, 4)]
+)
+def test_the_number_of_workers_is_given_either_way(
+    spec: str, jobs: int | None, workers: int
+) -> None:
+    assert executors.parse(spec, jobs).jobs == workers
 
 
 def test_another_executor_plugs_in_by_name_and_gets_what_stands_after_the_colon(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    opened: list[str] = []
+    opened: list[tuple[str, int]] = []
 
-    def cluster(address: str) -> Executor:
-        opened.append(address)
+    def cluster(address: str, jobs: int) -> Executor:
+        opened.append((address, jobs))
         return ThreadPoolExecutor(1)
 
     monkeypatch.setattr(executors.executors, "_things", {"cluster": cluster})
-    with executors.open("cluster:tcp://host:8786") as executor:
+    with executors.open("cluster:tcp://host:8786", 5) as executor:
         assert executor.submit(operator.add, 1, 2).result() == 3
-    assert opened == ["tcp://host:8786"]
+    assert opened == [("tcp://host:8786", 5)]

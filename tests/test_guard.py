@@ -981,58 +981,6 @@ def test_files_that_a_thread_alone_has_open_are_counted(
     assert [plain(evidence.answers[n].raw) for n in ("q1_a", "q2_b")] == ["1", "2"]
 
 
-FILLS_SOCKETS = """\
-import os, socket, time
-for _ in range(5):
-    if os.fork() == 0:
-        pairs = [socket.socketpair() for _ in range(400)]
-        for one in (one for pair in pairs for one in pair):
-            one.setblocking(False)
-            try:
-                while True: one.send(bytes(65536))
-            except BlockingIOError: pass
-        time.sleep(10)
-        os._exit(0)
-time.sleep(10)
-"""
-HONEST_SOCKETS = """\
-import multiprocessing, os, socket, time
-pairs = [socket.socketpair() for _ in range(40)]
-pipes = [os.pipe() for _ in range(40)]
-context = multiprocessing.get_context("fork")
-def work(line):
-    for n in range(5):
-        line.send(n)
-        time.sleep(0.1)
-lines = [context.Pipe() for _ in range(4)]
-workers = [context.Process(target=work, args=(there,)) for _, there in lines]
-for worker in workers: worker.start()
-for worker in workers: worker.join()
-q3_c = sum(here.recv() for here, _ in lines for _ in range(5))
-"""
-
-
-@pytest.mark.thorough
-@pytest.mark.parametrize(
-    "missing",
-    [(), NAMESPACES, ("proc", "user", "switch")],
-    ids=["wall", "fence", "proc"],
-)
-def test_what_sockets_hold_is_memory_where_no_group_counts(
-    missing: tuple[str, ...], pretended: Callable[..., None], monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(linux, "_tree", lambda: None)
-    pretended(*missing)
-    limits = Limits(cell_seconds=20, notebook_seconds=60, memory_bytes=300_000_000)
-    sources = (HONEST_SOCKETS, FILLS_SOCKETS, "q2_b = 2")
-    evidence = run(*sources, asks="q3_c q2_b", limits=limits, sandbox="wall")
-    assert [cell.outcome for cell in evidence.cells] == [
-        *(Outcome.FINISHED, Outcome.OUT_OF_MEMORY, Outcome.FINISHED)
-    ]
-    assert "limit: 0.3 GB of memory" in str(evidence.cells[1].error)
-    assert [plain(evidence.answers[n].raw) for n in ("q3_c", "q2_b")] == ["40", "2"]
-
-
 CHAINS = """\
 import os, time
 {mark}

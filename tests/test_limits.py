@@ -81,7 +81,7 @@ def test_what_other_answers_left_no_room_for_is_left_open(
 ) -> None:
     monkeypatch.setattr(probe, "MAX_ANSWERS", room)
     names = {"q1_first": "x" * 20, "q1_share": 1.75}
-    said = ask.said(tuple(names), {"said": probe.answers(names, names)})
+    said = ask.parse(tuple(names), {"said": probe.answers(names, names)})
     found = replace(
         evidence(), answers={"q1_share": Answer(name="q1_share", raw=said.found["q1_share"])}
     )

@@ -1,4 +1,4 @@
-"""Memory of the system that a process takes without a page of its own: locks and mappings."""
+"""File locks: memory of the system that is in no process's account."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import pytest
 if sys.platform != "linux":
     pytest.skip("it reads the /proc of Linux", allow_module_level=True)
 
-from grader.runtime.worker import locks, memory
-from tests.test_memory_watch import MB, Started, started  # noqa: F401 - a fixture
+from grader.runtime.worker import locks
+from tests.test_memory_watch import Started, started  # noqa: F401 - a fixture
 
 LOCKS = """
 import fcntl, struct, tempfile
@@ -21,17 +21,14 @@ for file in files:
     for byte in range(0, 2 * {each}, 2):
         fcntl.fcntl(file, {how}, struct.pack("hhqqi4x", fcntl.F_WRLCK, 0, byte, 1, 0))
 """
-MAPPINGS = """
-import ctypes
-libc = ctypes.CDLL(None)
-libc.mmap.restype = ctypes.c_void_p
-libc.mmap.argtypes = [ctypes.c_void_p, ctypes.c_size_t, *[ctypes.c_int] * 3, ctypes.c_long]
-for number in range({count}):
-    libc.mmap(None, 4096, number % 2, 0x22, -1, 0)
-"""
 
 
-@pytest.mark.thorough
+@pytest.fixture(autouse=True)
+def _enough_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    # The list is that of the machine: locks of other tests come first, and reading them takes time.
+    monkeypatch.setattr(locks, "_SECONDS", 30.0)
+
+
 def test_the_locks_of_processes_are_counted_and_no_others(
     started: Started,  # noqa: F811
     tmp_path: Path,
@@ -58,14 +55,3 @@ def test_locks_of_open_files_count_by_their_file_system(
 def test_where_no_list_is_shown_nothing_is_over() -> None:
     assert not locks.over(lambda: None, root="/nowhere")
     assert locks.device_of("/nowhere") is None
-
-
-def test_mappings_count_where_they_may_be_too_many(started: Started) -> None:  # noqa: F811
-    few, many = (started(MAPPINGS.format(count=count)).pid for count in (1, 60_000))
-    assert memory._mapped("/proc", many) - memory._mapped("/proc", few) >= 59_000 * 256
-    for pid in (few, many):
-        assert memory._mapped("/proc", pid) <= memory._mapped_at_most("/proc", pid)
-    limit = memory.used(pids=[many]) + 8 * MB
-    assert memory.over(limit, pids=[many])
-    assert not memory.over(limit + 16 * MB, pids=[many])
-    assert not memory.over(memory.used(pids=[few]) + 8 * MB, pids=[few])

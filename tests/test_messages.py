@@ -148,7 +148,7 @@ def test_whatever_a_kernel_says_is_read_and_never_our_fault(
 
 @given(answers, outcomes)
 def test_what_is_no_answer_is_garbled(named: object, came: object) -> None:
-    said = ask.said(("q1_a",), {"said": in_base64(named)})
+    said = ask.parse(("q1_a",), {"said": in_base64(named)})
     assert said.garbled | said.found.keys() <= {"q1_a"}
     assert read_said(in_base64(came))["is"] in ("garbled", "returned", "raised", "unfit", "late")
 
@@ -188,7 +188,7 @@ def test_arrays_without_dimensions_are_counted_as_levels(levels: int) -> None:
     raw: dict[str, object] = {"t": "int", "v": "1"}
     for _ in range(levels):
         raw = {"t": "array", "shape": [], "dtype": "x", "v": raw}
-    said = ask.said(("q1_a", "q2_b"), {"said": in_base64({"q1_a": raw, "q2_b": {"t": "none"}})})
+    said = ask.parse(("q1_a", "q2_b"), {"said": in_base64({"q1_a": raw, "q2_b": {"t": "none"}})})
     assert "q1_a" in said.garbled
     assert levels > 400 or said.found == {"q2_b": {"t": "none"}}
 
@@ -224,7 +224,7 @@ CROWDED = b'{"a":[' + b"{}," * 2_600_000 + b"0]}"
 IN_BASE64 = in_base64(b'{"is":"returned","v":{"t":"x","v":[' + b"[]," * 1_850_000 + b"0]}}")
 
 
-@pytest.mark.parametrize("read", [read_said, lambda said: ask.said(("q1_a",), {"said": said})])
+@pytest.mark.parametrize("read", [read_said, lambda said: ask.parse(("q1_a",), {"said": said})])
 def test_an_answer_of_a_million_lists_is_not_even_decoded(read: Callable[[str], Any]) -> None:
     assert most_memory(lambda: read(IN_BASE64)) < 40_000_000
     assert read(IN_BASE64) in ({"is": "garbled"}, AskReply(garbled=frozenset({"q1_a"})))
@@ -298,7 +298,7 @@ LARGEST = {
 def test_the_largest_answers_are_read() -> None:
     space = {f"{name}{n}": value for name, value in LARGEST.items() for n in range(12)}
     for names in (*((name,) for name in space), tuple(space)):
-        said = ask.said(names, {"said": probe.answers(names, space)})
+        said = ask.parse(names, {"said": probe.answers(names, space)})
         assert not said.garbled
         assert set(said.found) == set(names)
         assert len(names) > 1 or said.found[names[0]]["t"] != "object"

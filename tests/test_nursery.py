@@ -37,12 +37,12 @@ BOTH = pytest.mark.parametrize("sandbox", ["auto", "off"])
 
 def parents(own: KernelPool) -> set[int]:
     """The processes that were started for parents."""
-    return {parent._process.pid for parent in own._parents.values()}
+    return {parent._process.pid for parent in own.servers}
 
 
 def ready(own: KernelPool) -> int:
     """How many kernels wait for a notebook."""
-    return sum(map(len, own._ready.values()))
+    return len(own.spares)
 
 
 def gone(pids: set[int]) -> bool:
@@ -51,7 +51,7 @@ def gone(pids: set[int]) -> bool:
 
 def session(**changes: Any) -> KernelSession:
     """A kernel that has been taken and is in use."""
-    terms = {"limits": QUICK, "sandbox": choose("auto").sandbox, "imports": ("numpy",)}
+    terms = {"limits": QUICK, "sandbox": choose("auto").sandbox, "more_follow": True}
     return KernelSession(Terms(**{**terms, **changes}), warm.start)
 
 
@@ -119,7 +119,7 @@ def test_a_kernel_that_died_while_it_waited_is_not_given_to_anybody(
 ) -> None:
     run("pass", asks="")
     own_nursery.settle()
-    (waiting,) = (born for line in own_nursery._ready.values() for born in line)
+    (waiting,) = own_nursery.spares
     (kernel,) = (pid for parent in parents(own_nursery) for pid in below(parent) if is_kernel(pid))
     os.kill(kernel, signal.SIGKILL)
     assert until(lambda: waiting.listen() or waiting.status is not None)
@@ -243,18 +243,18 @@ def test_kernels_outlive_the_replacement_of_their_parent(
     slow = "import time\nprint('up')\nfor _ in range(20): time.sleep(0.1)\nq1_a = time.time()"
     with ThreadPoolExecutor(1) as pool:
         waiting = pool.submit(run, slow, asks="q1_a", sandbox=sandbox)
-        assert until(lambda: bool(own_nursery._parents), 20)
+        assert until(lambda: bool(own_nursery.servers), 20)
         time.sleep(0.5)
         before = parents(own_nursery)
-        way = next(iter(own_nursery._parents))
-        own_nursery._retire(way)  # as one is whose folder was tidied away
+        (member,) = own_nursery._members
+        own_nursery._retire(member)  # as one is whose folder was tidied away
         assert run("q1_a = 1", asks="q1_a", sandbox=sandbox).outcome is Outcome.FINISHED
         assert parents(own_nursery).isdisjoint(before)
         evidence = waiting.result(30)
     assert evidence.outcome is Outcome.FINISHED, evidence.note
     assert evidence.seconds < 8  # it was not run again
     own_nursery.settle()
-    assert not own_nursery._retired
+    assert len(own_nursery._members) == 1
     assert gone(before)
 
 
@@ -299,7 +299,7 @@ runpy.run_module("grader.runtime.worker.fork_server", run_name="__main__", alter
 
     monkeypatch.setattr(type(choose("auto").sandbox), "wrap", wrapped)
     assert run("q1_a = 1", asks="q1_a").outcome is Outcome.FINISHED
-    (parent,) = own_nursery._parents.values()
+    (parent,) = own_nursery.servers
     mark = parent._home.root / "parent" / "full"
     slow = "import time\nfor _ in range(20): time.sleep(0.1)\nq1_a = 1"
     with ThreadPoolExecutor(1) as pool:
@@ -315,7 +315,7 @@ runpy.run_module("grader.runtime.worker.fork_server", run_name="__main__", alter
     assert "temporarily" in str(refused.note)
     assert evidence.outcome is Outcome.FINISHED
     assert evidence.seconds < 8
-    assert list(own_nursery._parents.values()) == [parent]
+    assert own_nursery.servers == [parent]
     assert run("q1_a = 1", asks="q1_a").outcome is Outcome.FINISHED
 
 
@@ -361,7 +361,7 @@ def test_a_forked_process_leaves_the_parents_to_whom_they_belong(own_nursery: Ke
         finally:
             os._exit(0)
     os.waitpid(pid, 0)
-    assert all(parent.alive for parent in own_nursery._parents.values())
+    assert all(parent.alive for parent in own_nursery.servers)
     assert run("q1_a = 1", asks="q1_a").outcome is Outcome.FINISHED
 
 
@@ -369,7 +369,7 @@ def test_two_that_need_a_parent_at_once_start_one(own_nursery: KernelPool) -> No
     with ThreadPoolExecutor(4) as pool:
         done = list(pool.map(lambda _: run("q1_a = 1", asks="q1_a"), range(4)))
     assert all(evidence.outcome is Outcome.FINISHED for evidence in done)
-    assert len(own_nursery._parents) == 1
+    assert len(own_nursery.servers) == 1
 
 
 def test_no_thread_is_left_for_every_notebook(own_nursery: KernelPool) -> None:

@@ -18,8 +18,7 @@ from tests.builders_notebooks import run
 
 BOTH = pytest.mark.parametrize("sandbox", ["auto", "off"])
 
-# A parent for whom there is always one more child that has ended, while the file lies there. Not
-# so its keeper, to whom nobody can give a child: that one has not imported what a kernel needs.
+# A fork server for which there is always one more child that has exited, while the file is there.
 WITHOUT_END = """\
 import json, os, runpy, sys
 waitpid, folder = os.waitpid, json.load(open(sys.argv[1]))["folder"]
@@ -44,7 +43,7 @@ def test_a_parent_with_children_without_end_serves_its_kernels_at_once(
 
     monkeypatch.setattr(type(choose("auto").sandbox), "wrap", wrapped)
     assert run("q1_a = 1", asks="q1_a").outcome is Outcome.FINISHED
-    (parent,) = own_nursery._parents.values()
+    (parent,) = own_nursery.servers
     mark = Path(parent._home.root) / "parent" / "endless"
     mark.touch()
     run("pass", asks="")  # takes the one that was kept ready
@@ -53,10 +52,10 @@ def test_a_parent_with_children_without_end_serves_its_kernels_at_once(
     dead = run("import os", "os._exit(3)", asks="")
     assert dead.outcome is Outcome.CRASHED
     assert time.monotonic() - began < 30
-    assert list(own_nursery._parents.values()) == [parent]
+    assert own_nursery.servers == [parent]
     mark.unlink()
     assert run("q1_a = 1", asks="q1_a").outcome is Outcome.FINISHED
-    assert list(own_nursery._parents.values()) == [parent]
+    assert own_nursery.servers == [parent]
 
 
 @BOTH

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from grader.runtime.kernels import Terms, cold, scratch
-from grader.runtime.sandbox import NoSandbox, Place
+from grader.runtime.sandbox import Place, Sandbox
 from tests.builders_notebooks import QUICK
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="folders are held open by POSIX")
@@ -162,17 +162,17 @@ def test_the_variables_of_folders_are_those_of_the_system(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     made = Place(Path("/nowhere"))
-    here = NoSandbox().environment(made)
+    here = Sandbox().environment(made)
     assert (here["HOME"], here["TMPDIR"]) == ("/nowhere/home", "/nowhere/tmp")
     monkeypatch.setattr(sys, "platform", "win32")
-    there = NoSandbox().environment(made)
+    there = Sandbox().environment(made)
     assert (there["USERPROFILE"], there["TEMP"]) == ("/nowhere/home", "/nowhere/tmp")
 
 
 def test_a_cold_kernel_knows_its_parent_where_that_is_a_number_of_a_process(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    made, terms = Place(Path("/nowhere")), Terms(limits=QUICK, sandbox=NoSandbox())
+    made, terms = Place(Path("/nowhere")), Terms(limits=QUICK, sandbox=Sandbox())
     assert cold._environment(terms, made)["JPY_PARENT_PID"] == str(os.getpid())
     monkeypatch.setattr(sys, "platform", "win32")  # there it would be taken for a handle
     assert "JPY_PARENT_PID" not in cold._environment(terms, made)

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from grader.runtime.kernels import ask
-from grader.runtime.kernels.ask import GarbledError, checked
+from grader.runtime.kernels.ask import GarbledError, check_raw
 from grader.wire import probe
 from grader.wire.probe import encode
 
@@ -131,7 +131,7 @@ def test_the_name_of_a_class_is_not_computed_by_its_own_code() -> None:
 
 def test_one_huge_answer_does_not_crowd_out_the_others() -> None:
     space = {f"n{i}": ["x" * 9_000] * 11 for i in range(40)} | {"last": 1}
-    said = ask.said((*space,), reply(probe.answers(space, space)))
+    said = ask.parse((*space,), reply(probe.answers(space, space)))
     assert said.found["n0"]["t"] == "list"
     crowded = {"t": "object", "type": "builtins.list", "large": True, "crowded": True}
     assert said.found["n39"] == crowded
@@ -148,7 +148,7 @@ def packed(data: object) -> dict[str, object]:
 
 
 def test_names_that_are_not_defined_are_told_from_those_that_are_none() -> None:
-    said = ask.said(("x", "y", "z"), reply(probe.answers(("x", "y", "z"), {"x": 1, "y": None})))
+    said = ask.parse(("x", "y", "z"), reply(probe.answers(("x", "y", "z"), {"x": 1, "y": None})))
     assert dict(said.found) == {"x": INT_1, "y": {"t": "none"}}
     assert not said.garbled
 
@@ -164,11 +164,11 @@ values = st.recursive(
 @given(values)
 def test_what_the_probe_says_is_strict_json_and_passes_the_check_unchanged(value: object) -> None:
     raw = json.loads(json.dumps(encode(value), allow_nan=False))
-    assert checked(raw) == raw
+    assert check_raw(raw) == raw
 
 
 def test_what_is_not_of_the_form_is_dropped() -> None:
-    assert checked({"t": "int", "v": "1", "verdict": "correct"}) == INT_1
+    assert check_raw({"t": "int", "v": "1", "verdict": "correct"}) == INT_1
 
 
 @pytest.mark.parametrize(
@@ -204,9 +204,9 @@ def test_what_is_not_of_the_form_is_dropped() -> None:
 )
 def test_forged_answers_are_garbled(forged: object) -> None:
     with pytest.raises(GarbledError):
-        checked(forged)
+        check_raw(forged)
     if forged is not None:
-        said = ask.said(("q1_x", "q2_y"), packed({"q1_x": forged, "q2_y": INT_1}))
+        said = ask.parse(("q1_x", "q2_y"), packed({"q1_x": forged, "q2_y": INT_1}))
         assert said.garbled == {"q1_x"}
         assert dict(said.found) == {"q2_y": INT_1}
 
@@ -215,12 +215,12 @@ def test_deep_nesting_is_garbled_however_deep() -> None:
     deep: dict[str, object] = INT_1
     for _ in range(50):
         deep = {"t": "list", "v": [deep]}
-    assert ask.said(("x",), packed({"x": deep})).garbled == {"x"}
+    assert ask.parse(("x",), packed({"x": deep})).garbled == {"x"}
     bomb = base64.b64encode(b'{"x": ' + b"[" * 200_000).decode()
-    assert ask.said(("x",), reply(bomb)).garbled == {"x"}
+    assert ask.parse(("x",), reply(bomb)).garbled == {"x"}
 
 
 @given(st.none() | st.text() | st.dictionaries(st.text(), values, max_size=3))
 def test_any_reply_at_all_is_read_without_an_error(content: object) -> None:
-    assert ask.said(("x",), content).garbled == {"x"}
-    assert ask.said(("x",), reply(content)).found == {}
+    assert ask.parse(("x",), content).garbled == {"x"}
+    assert ask.parse(("x",), reply(content)).found == {}

@@ -50,25 +50,24 @@ def eventually(holds: Callable[[], bool]) -> bool:
     return holds()
 
 
-def left() -> set[str]:
-    """Processes that were forked from this one, and folders of ranks."""
-    own = Path("/proc/self/cmdline").read_bytes()
-    found = {str(path) for path in Path(tempfile.gettempdir()).glob("ranks-*")}
-    for pid in Path(f"/proc/self/task/{os.getpid()}/children").read_text().split():
-        if Path(f"/proc/{pid}/cmdline").read_bytes() in (own, b""):
-            found.add(pid)
-    return found
-
-
 @pytest.fixture(autouse=True)
 def _nothing_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    # A folder of its own: other tests have ranks at the same time.
+    """Requires that the processes that a test forks and the folders of its ranks are gone."""
     folder = tmp_path / "temporary"
     folder.mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(folder))
-    before = left()
+    fork, forked = os.fork, []
+
+    def noted_fork() -> int:
+        pid = fork()
+        if pid:
+            forked.append(pid)
+        return pid
+
+    monkeypatch.setattr(os, "fork", noted_fork)
     yield
-    assert left() <= before
+    assert all(map(gone, forked))
+    assert not list(folder.glob("ranks-*"))
 
 
 def swap(x: Any) -> Any:

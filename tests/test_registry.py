@@ -11,13 +11,13 @@ import pytest
 
 from grader.errors import SetupError
 from grader.registry import Registry
-from grader.runtime.sandbox import WANTED, NoSandbox, base, choose
+from grader.runtime.sandbox import WANTED, Sandbox, base, choose
 
 Install = Callable[[str, str], None]
 SANDBOX = """\
-from grader.runtime.sandbox import WANTED, NoSandbox, Layer
+from grader.runtime.sandbox import WANTED, Sandbox, Layer
 
-class Walled(NoSandbox):
+class Walled(Sandbox):
     def layers(self):
         return tuple(Layer(name, True, "there") for name in WANTED)
 
@@ -84,7 +84,7 @@ def test_a_sandbox_that_is_plugged_in_is_chosen_when_it_is_the_strongest(
 ) -> None:
     install("grader.sandboxes", SANDBOX)
     fresh = Registry("sandbox", "grader.sandboxes")
-    fresh.add("off")(NoSandbox())
+    fresh.add("off")(Sandbox())
     monkeypatch.setattr(base, "sandboxes", fresh)
     assert choose(mode).name == "walled"
 
@@ -92,7 +92,7 @@ def test_a_sandbox_that_is_plugged_in_is_chosen_when_it_is_the_strongest(
 def test_many_other_layers_do_not_make_up_for_a_wanted_one(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    class Some(NoSandbox):
+    class Some(Sandbox):
         def __init__(self, *names: str) -> None:
             self.names = names
 

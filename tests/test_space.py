@@ -5,11 +5,8 @@ from __future__ import annotations
 import contextlib
 import mmap
 import os
-import signal
 import sys
 import tempfile
-import threading
-import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -18,9 +15,7 @@ import pytest
 if sys.platform != "linux":
     pytest.skip("guards are for Linux", allow_module_level=True)
 
-from grader.runtime.worker.descriptors import tables
-from grader.runtime.worker.disk_quota import Space
-from tests.builders_kernels import until
+from grader.runtime.worker.disk_quota import DiskQuota
 
 MB = 1_000_000
 LIMIT = 2 * MB
@@ -29,7 +24,7 @@ NOBODY = 65534
 
 def over(folder: Path, *pids: int, limit: int = LIMIT, uid: int | None = None) -> bool:
     """What a first look says."""
-    return Space(str(folder), limit, uid).over(lambda: pids)
+    return DiskQuota(str(folder), limit, uid).exceeded(lambda: pids)
 
 
 @contextlib.contextmanager
@@ -187,153 +182,34 @@ def in_memory() -> Iterator[Path]:
 
 
 def test_a_file_without_a_name_counts_while_it_is_mapped(in_memory: Path) -> None:
-    space = Space(str(in_memory), LIMIT)
+    space = DiskQuota(str(in_memory), LIMIT)
     with child(lambda: only_mapped(in_memory)) as pid:
         assert list(in_memory.iterdir()) == []
-        assert space.over(lambda: [pid])
+        assert space.exceeded(lambda: [pid])
 
 
 def test_space_that_is_gone_brings_the_next_look_at_once(
     in_memory: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("grader.runtime.worker.disk_quota._LOOK_SECONDS", 600.0)
-    space = Space(str(in_memory), 20 * MB)
+    space = DiskQuota(str(in_memory), 20 * MB)
     asked: list[int] = []
 
     def pids() -> list[int]:
         asked.append(1)
         return []
 
-    assert not space.over(pids)
-    assert not space.over(pids)
+    assert not space.exceeded(pids)
+    assert not space.exceeded(pids)
     assert len(asked) == 1  # nothing has changed, and it is not yet time
     (in_memory / "much").write_bytes(bytes(25 * MB))
-    assert space.over(pids)
+    assert space.exceeded(pids)
 
 
-def test_files_that_are_made_bring_the_next_look_at_once(
-    in_memory: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("grader.runtime.worker.disk_quota._LOOK_SECONDS", 600.0)
-    space = Space(str(in_memory), 8 * MB)
-    assert not space.over(list)
-    for number in range(1_500):
-        (in_memory / str(number)).touch()
-    assert not space.over(list)  # of 1,953 that may be there
-    for number in range(1_500, 2_500):
-        (in_memory / str(number)).touch()
-    assert space.over(list)
-
-
-def test_the_less_is_left_the_sooner_is_the_next_look(tmp_path: Path) -> None:
-    space = Space(str(tmp_path), 500 * MB)
-    assert not space.over(list)
-    assert space.pause == 0.1
-    with (tmp_path / "most").open("wb") as file:
-        os.posix_fallocate(file.fileno(), 0, 490 * MB)
-    time.sleep(0.2)
-    assert not space.over(list)
-    assert space.pause < 0.02
-
-
-CALLS = {"x86_64": (436, 60), "aarch64": (436, 93)}
-"""close_range, which can give a thread a table of its own, and exit, which ends but the caller."""
-
-
-@contextlib.contextmanager
-def thread(does: Callable[[], object], *, alone: bool) -> Iterator[int]:
-    """The same as `child` in a thread with a table of its own; *alone* is without the first."""
-    here, there = os.pipe()
-    pid = os.fork()
-    if pid == 0:
-        with contextlib.suppress(BaseException):
-            in_thread(does, there, alone=alone)
-        os._exit(0)
-    os.close(there)
-    try:
-        assert os.read(here, 1) == b"+", "the thread could not do what it is for"
-        yield pid
-    finally:
-        os.close(here)
-        os.kill(pid, signal.SIGKILL)
-        os.waitpid(pid, 0)
-
-
-def in_thread(does: Callable[[], object], there: int, *, alone: bool) -> None:
-    import ctypes
-
-    libc = ctypes.CDLL(None, use_errno=True)
-    close_range, end = CALLS[os.uname().machine]
-
-    def run() -> None:
-        assert libc.syscall(close_range, 1_000_000, 1_000_000, 2) == 0
-        kept = does()
-        while alone and ") Z" not in Path(f"/proc/{os.getpid()}/stat").read_text():
-            time.sleep(0.01)
-        os.write(there, b"+")
-        time.sleep(60)
-        del kept
-
-    threading.Thread(target=run).start()
-    if alone:
-        libc.syscall(end, 0)
-    time.sleep(60)
-
-
-needs_its_calls = pytest.mark.skipif(os.uname().machine not in CALLS, reason="numbers of calls")
-
-
-@needs_its_calls
-@pytest.mark.parametrize("alone", [False, True], ids=["beside others", "alone"])
-def test_a_file_that_one_thread_has_open_counts(tmp_path: Path, alone: bool) -> None:
-    with thread(lambda: nameless(tmp_path), alone=alone) as pid:
-        assert list(tmp_path.iterdir()) == []
-        assert over(tmp_path, pid)
-        assert not over(tmp_path, pid, limit=2 * LIMIT)  # and once
-
-
-@needs_its_calls
-def test_a_file_that_is_mapped_counts_when_the_first_thread_has_ended(in_memory: Path) -> None:
-    space = Space(str(in_memory), LIMIT)
-    with thread(lambda: only_mapped(in_memory), alone=True) as pid:
-        assert list(in_memory.iterdir()) == []
-        assert space.over(lambda: [pid])
-
-
-def test_threads_that_share_what_they_have_open_are_looked_at_once() -> None:
-    def many() -> object:
-        threads = [threading.Thread(target=time.sleep, args=(60,), daemon=True) for _ in range(9)]
-        for each in threads:
-            each.start()
-        return threads
-
-    with child(many) as pid:
-        found = tables(pid)
-        assert found[0] == f"/proc/{pid}/task/{pid}/fd"
-        assert len(found) in (1, 10)  # where it can be told, and where not
-
-
-def test_a_folder_that_was_moved_away_is_over(tmp_path: Path) -> None:
+def test_a_folder_that_is_not_there_any_more_is_gone(tmp_path: Path) -> None:
     folder = tmp_path / "folder"
     folder.mkdir()
-    space = Space(str(folder), LIMIT)
+    space = DiskQuota(str(folder), LIMIT)
     folder.rename(tmp_path / "elsewhere")
-    assert until(lambda: space.over(list))
-    assert not space.gone
-
-
-@pytest.mark.parametrize("kept", [False, True], ids=["with its parent", "alone"])
-def test_a_folder_that_somebody_tidies_away_is_gone_and_not_over(
-    tmp_path: Path, kept: bool
-) -> None:
-    folder = tmp_path / "parent" / "folder"
-    folder.mkdir(parents=True)
-    space = Space(str(folder), LIMIT, kept=kept)
-    assert not space.over(list)
-    folder.rmdir()
-    assert not space.over(list)  # who tidies up may be on the way
-    assert not space.gone
-    if not kept:
-        folder.parent.rmdir()
-    assert until(lambda: space.over(list) or space.gone)
+    assert not space.exceeded(list)
     assert space.gone

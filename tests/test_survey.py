@@ -26,11 +26,9 @@ ROOT = Path(__file__).parent.parent
 @pytest.fixture(autouse=True)
 def unsurveyed() -> Iterator[None]:
     """Nothing is known yet of this machine."""
-    for known in (linux._survey, linux._asking):
-        known.cache_clear()
+    linux._survey.cache_clear()
     yield
-    for known in (linux._survey, linux._asking):
-        known.cache_clear()
+    linux._survey.cache_clear()
 
 
 @pytest.fixture

@@ -178,7 +178,7 @@ def test_our_code_can_not_be_imported_behind_the_wall(module: str) -> None:
 
 
 def threads_and_libraries(own_nursery: KernelPool, sandbox: str) -> tuple[int, str]:
-    (parent,) = own_nursery._parents.values()
+    (parent,) = own_nursery.servers
     found = [parent._process.pid]
     for pid in found:
         for path in Path(f"/proc/{pid}/task").glob("*/children"):
@@ -271,7 +271,7 @@ def test_a_kernel_does_not_know_the_keys_of_those_before_it(sandbox: str) -> Non
 
 def parents_of(nursery: KernelPool) -> list[int]:
     """The numbers of the processes that were started for parents, with what they have started."""
-    found = [parent._process.pid for parent in nursery._parents.values()]
+    found = [parent._process.pid for parent in nursery.servers]
     for pid in found:
         for path in Path(f"/proc/{pid}/task").glob("*/children"):
             found += [int(child) for child in path.read_text().split()]

@@ -134,7 +134,8 @@ if TYPE_CHECKING:
     "--executor",
     default="threads",
     show_default=True,
-    help="How notebooks are run in parallel: threads, processes or inline.",
+    help="How notebooks run in parallel: threads, processes, or inline (one at a time). threads:4 "
+    "means threads with --jobs 4.",
 )
 @jobs_option
 @bank_option
@@ -173,11 +174,13 @@ def command(
     from grader.grading.settings import Settings
     from grader.integrations.nbgrader.grading import grade_assignment
     from grader.model import Limits
+    from grader.runtime import executors
     from grader.runtime.machine import read_profile
     from grader.runtime.sandbox import choose
 
     foreign = _foreign(format_, source, release or pack)
     exam = Path() if foreign else release_or_pack(release, pack, pack_key_file)
+    executors.parse(executor, jobs)  # raises for options that contradict each other
     chosen = choose(sandbox)  # raises for an unknown or missing layer before anything runs
     if chosen.warning:
         click.echo(f"warning: {chosen.warning}", err=True)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import os
 import threading
 from asyncio import CancelledError
 from collections import deque
@@ -15,22 +14,16 @@ from grader.collect import load as load_bytes
 from grader.errors import GraderError, SetupError
 from grader.model import Evidence, Job, Outcome, Submission, Trial
 from grader.runtime import executors
-from grader.runtime.execute import MOST_TIMES, execute
+from grader.runtime.execute import execute
 
 if TYPE_CHECKING:
     from grader.grading.settings import Settings
 
 MAX_DEAD = 20
-"""Maximum number of workers that may die in a row before any notebook finishes."""
-
-SLACK_SECONDS = 600.0
-"""Seconds for starting and querying kernels, beyond twice a notebook's limit on a busy machine.
-Each step has its own limit, so only a bug in the grader can exceed this."""
+"""Limit on workers that die in a row before any notebook finishes."""
 
 _LOOK_SECONDS = 0.2
 """Seconds between two checks for a stop."""
-
-_Done = tuple[Submission, Evidence]
 
 log = logging.getLogger("grader.batch")
 log.addHandler(logging.NullHandler())
@@ -43,7 +36,7 @@ def execute_all(
     trials: Callable[[str], tuple[Trial, ...]] = lambda _: (),
     stopped: Callable[[], bool] = bool,
     running: Callable[[Sequence[str]], None] = lambda _: None,
-) -> Generator[_Done]:
+) -> Generator[tuple[Submission, Evidence]]:
     """Yields each submission with its evidence as it finishes; only a few are kept in memory.
 
     *trials* are those of a student, by ID. *running* is called several times per second with the
@@ -58,13 +51,36 @@ def execute_all(
     if not todo:
         return
     batch = _Batch(names, settings, trials, stopped, running)
-    yield from batch.run(todo)
-    yield from batch.run_lost()
-    yield from batch.run_disturbed()
+    lost: list[Submission] = []
+    disturbed: dict[Submission, Evidence] = {}
+    for submission, evidence in batch.execute_together(todo):
+        if evidence is None:
+            lost.append(submission)
+        elif evidence.disturbed:
+            disturbed[submission] = evidence
+        else:
+            yield submission, evidence
+    for submission, evidence in batch.execute_alone(lost):
+        if evidence is None:
+            yield submission, refused(submission.sha256, "the process that ran this notebook died")
+        elif evidence.disturbed:
+            disturbed[submission] = evidence
+        else:
+            yield submission, evidence
+    # Only once more, so that no notebook runs forever.
+    batch.reruns = {one: "; ".join(_reasons(found)) for one, found in disturbed.items()}
+    again = [one for one in todo if one in disturbed]
+    for submission, evidence in batch.execute_alone(again):
+        failed = evidence is None or evidence.outcome is Outcome.REFUSED
+        yield submission, disturbed[submission] if evidence is None or failed else evidence
+
+
+_Result = tuple[Submission, Evidence | None]
+"""A submission and its evidence; None if its worker died."""
 
 
 class _Batch:
-    """State shared by the passes of a batch."""
+    """What the passes over a batch share."""
 
     def __init__(
         self,
@@ -74,127 +90,79 @@ class _Batch:
         stopped: Callable[[], bool],
         running: Callable[[Sequence[str]], None],
     ):
-        self.lost: list[Submission] = []
-        """Submissions whose worker died."""
-        self.disturbed: dict[Submission, Evidence] = {}
-        """Submissions that other work on the machine disturbed, with their evidence."""
+        self.reruns: dict[Submission, str] = {}
+        """For submissions that run a second time: how other work disturbed the first run."""
+        self._executor = executors.parse(settings.executor, settings.jobs)
         self._names = names
         self._settings = settings
         self._trials = trials
         self._stop = threading.Event()
         self._stopped = stopped
         self._running = running
-        self._dead = 0
-        self._reruns: dict[Submission, str] = {}
 
-    def run(self, todo: Sequence[Submission]) -> Iterator[_Done]:
-        """Yields all of *todo*, with a new pool whenever one breaks."""
-        jobs = min(_jobs(self._settings), len(todo))
-        queue = deque(todo)
+    def execute_together(self, todo: Sequence[Submission]) -> Iterator[_Result]:
+        """Yields the results of *todo*, with a new pool whenever one breaks."""
+        jobs = min(self._executor.jobs, len(todo))
+        queue, deaths = deque(todo), 0
         while queue:
-            if self._dead >= MAX_DEAD:
+            if deaths >= MAX_DEAD:
                 raise SetupError(
                     f"{MAX_DEAD} worker processes died in a row",
                     fix="grade with --executor threads; run `grader doctor` to see what works here",
                 )
-            if (
-                self._dead > 1
-            ):  # one at a time, so that a notebook that kills its worker affects no other
-                yield from self._pass(deque([queue.popleft()]), 1, ahead=1)
-            else:
-                yield from self._pass(queue, jobs, ahead=2 * jobs)
-
-    def run_lost(self) -> Iterator[_Done]:
-        """Yields those that were lost, each executed once more and alone."""
-        queue, self.lost = deque(self.lost), []
-        while queue:
-            yield from self._pass(queue, 1, ahead=1)
-        for submission in self.lost:
-            yield submission, refused(submission.sha256, "the process that ran this notebook died")
-
-    def run_disturbed(self) -> Iterator[_Done]:
-        """Yields those that were disturbed, each executed once more and alone, or else unchanged.
-
-        Only once, so that no notebook runs forever.
-        """
-        first, self.disturbed = self.disturbed, {}
-        self._reruns = {one: "; ".join(_reasons(found)) for one, found in first.items()}
-        self.lost = []
-        queue = deque(first)
-        while queue:
-            for submission, evidence in self._pass(queue, 1, ahead=1):
-                failed = evidence.outcome is Outcome.REFUSED
-                yield submission, first[submission] if failed else evidence
-        for submission in self.lost:
-            yield submission, first[submission]
-
-    def _pass(self, queue: deque[Submission], jobs: int, *, ahead: int) -> Iterator[_Done]:
-        with executors.open(_spec(self._settings.executor, jobs)) as pool:
-            yield from self._through(pool, queue, ahead)
-
-    def _through(self, pool: Executor, queue: deque[Submission], ahead: int) -> Iterator[_Done]:
-        """Yields the results of *pool* for *queue*, with up to *ahead* pending; until it breaks."""
-        waiting: dict[Future[Evidence], Submission] = {}
-        broken = False
-        try:
-            while waiting or (queue and not broken):
-                broken = broken or not self._fill(pool, queue, ahead, waiting)
-                finished, _ = wait(waiting, _LOOK_SECONDS, return_when=FIRST_COMPLETED)
-                if self._stopped():
-                    raise KeyboardInterrupt
-                self._running([s.student for future, s in waiting.items() if future.running()])
-                for future in [f for f in waiting if f in finished]:  # in the order of the queue
-                    submission = waiting.pop(future)
-                    if isinstance(future.exception(), BrokenExecutor):
-                        broken = True
-                        self._lose(submission)
-                        continue
-                    self._dead = 0
-                    evidence = _evidence(future, submission)
-                    if evidence.disturbed and submission not in self._reruns:
-                        self.disturbed[submission] = evidence
-                    else:
-                        yield submission, evidence
-        except BaseException:
-            # After Ctrl-C, running work is abandoned; finished work has been saved.
-            self._stop.set()
-            for future in waiting:
-                future.cancel()
-            raise
-        if broken:
-            self._dead += 1
-
-    def _fill(
-        self,
-        pool: Executor,
-        queue: deque[Submission],
-        ahead: int,
-        waiting: dict[Future[Evidence], Submission],
-    ) -> bool:
-        """Returns whether *pool* accepted the work."""
-        while queue and len(waiting) < ahead:
-            submission = queue.popleft()
-            try:
-                waiting[self._submit(pool, submission)] = submission
-            except BrokenExecutor:
-                # Pending work breaks the pool, but work that never started does not.
-                if waiting:
-                    queue.appendleft(submission)
+            # After two deaths one at a time, so that a notebook that kills its worker affects no
+            # other.
+            alone, died = deaths > 1, False
+            part = deque([queue.popleft()]) if alone else queue
+            for result in self._execute(part, 1 if alone else jobs, ahead=1 if alone else 2 * jobs):
+                if result[1] is None:
+                    died = True
                 else:
-                    self._lose(submission)
-                return False
-            except (OSError, RuntimeError) as error:
-                raise SetupError(
-                    f"this machine can't start another worker: {str(error).lower()}",
-                    fix="grade fewer notebooks at once, for example with --jobs 2",
-                ) from error
-        return True
+                    deaths = 0
+                yield result
+            deaths += died
 
-    def _lose(self, submission: Submission) -> None:
-        log.warning("the worker of %s died", submission.student)
-        self.lost.append(submission)
+    def execute_alone(self, todo: Sequence[Submission]) -> Iterator[_Result]:
+        """Yields the results of *todo*, executed one at a time."""
+        queue = deque(todo)
+        while queue:
+            yield from self._execute(queue, 1, ahead=1)
 
-    def _submit(self, pool: Executor, submission: Submission) -> Future[Evidence]:
+    def _execute(self, queue: deque[Submission], jobs: int, *, ahead: int) -> Iterator[_Result]:
+        """Yields results for *queue*, with up to *ahead* pending; returns if the pool breaks."""
+        pending: dict[Future[Evidence], Submission] = {}
+        with self._executor.open(jobs) as pool:
+            broken = False
+            try:
+                while pending or (queue and not broken):
+                    while queue and len(pending) < ahead and not broken:
+                        try:
+                            future = self._submit(pool, queue[0], more_follow=len(queue) > 1)
+                            pending[future] = queue.popleft()
+                        except BrokenExecutor:
+                            broken = True
+                            # Pending work breaks the pool, but work that never started does not.
+                            if not pending:
+                                yield queue.popleft(), None
+                    finished, _ = wait(pending, _LOOK_SECONDS, return_when=FIRST_COMPLETED)
+                    if self._stopped():
+                        raise KeyboardInterrupt
+                    self._running([s.student for f, s in pending.items() if f.running()])
+                    for future in [f for f in pending if f in finished]:  # in the queue's order
+                        submission = pending.pop(future)
+                        evidence = _evidence(future, submission)
+                        broken = broken or evidence is None
+                        yield submission, evidence
+            except BaseException:
+                # After Ctrl-C, running work is abandoned; finished work has been saved.
+                self._stop.set()
+                for future in pending:
+                    future.cancel()
+                raise
+
+    def _submit(
+        self, pool: Executor, submission: Submission, *, more_follow: bool
+    ) -> Future[Evidence]:
         job = Job(
             submission=submission,
             names=self._names,
@@ -207,56 +175,27 @@ class _Batch:
             overlay=self._settings.overlay,
             files=self._settings.files,
             machine=self._settings.machine,
-            rerun=self._reruns.get(submission, ""),
+            rerun=self.reruns.get(submission, ""),
         )
-        # Other processes receive Ctrl-C themselves, and an event can't be sent to them.
-        if self._settings.executor.split(":")[0] == "threads":
-            return pool.submit(_run, job, self._stop.is_set)
-        return pool.submit(_run, job)
+        try:
+            # Other processes receive Ctrl-C themselves, and an event can't be sent to them.
+            if self._executor.name == "threads":
+                return pool.submit(_run, job, more_follow, self._stop.is_set)
+            return pool.submit(_run, job, more_follow)
+        except BrokenExecutor:
+            raise
+        except (OSError, RuntimeError) as error:
+            raise SetupError(
+                f"this machine can't start another worker: {str(error).lower()}",
+                fix="grade fewer notebooks at once, for example with --jobs 2",
+            ) from error
 
 
-def _jobs(settings: Settings) -> int:
-    """Returns how many submissions to work on at once."""
-    _, _, count = settings.executor.partition(":")
-    return int(count) if count.isdecimal() else settings.jobs or os.cpu_count() or 1
-
-
-def _spec(executor: str, jobs: int) -> str:
-    return executor if ":" in executor else f"{executor}:{jobs}"
-
-
-def _run(job: Job, stop: Callable[[], bool] = bool) -> Evidence:
-    """Executes one submission in a thread that can be abandoned if it hangs."""
+def _run(job: Job, more_follow: bool, stop: Callable[[], bool] = bool) -> Evidence:
+    """Executes one submission; retries once if the grader fails."""
     data = load_bytes(job.submission)
-    left = threading.Event()
-    found: Future[Evidence] = Future()
-    how = (found, job, data, lambda: left.is_set() or stop())
-    threading.Thread(target=_execute, args=how, name="grader", daemon=True).start()
     try:
-        most = 2 * MOST_TIMES * job.limits.notebook_seconds + SLACK_SECONDS
-        wait([found], timeout=most)
-    except BaseException:  # Ctrl-C reaches only the main thread
-        left.set()
-        wait([found], timeout=5)
-        raise
-    if not found.done():
-        left.set()
-        log.error("the notebook of %s is stuck", job.submission.student)
-        raise GraderError("it took far longer than allowed and could not be stopped")
-    return found.result()
-
-
-def _execute(found: Future[Evidence], job: Job, data: bytes, stop: Callable[[], bool]) -> None:
-    try:
-        found.set_result(_twice(job, data, stop))
-    except BaseException as error:  # noqa: BLE001 - the thread that waits raises it
-        found.set_exception(error)
-
-
-def _twice(job: Job, data: bytes, stop: Callable[[], bool]) -> Evidence:
-    """Returns the evidence of an execution; retried once if the grader fails."""
-    try:
-        return execute(job, data, stop=stop)
+        return execute(job, data, more_follow=more_follow, stop=stop)
     except GraderError:
         raise
     except (Exception, CancelledError):  # a bug in the grader, or a moment without memory
@@ -266,10 +205,14 @@ def _twice(job: Job, data: bytes, stop: Callable[[], bool]) -> Evidence:
         return execute(job, data, stop=stop)
 
 
-def _evidence(future: Future[Evidence], submission: Submission) -> Evidence:
+def _evidence(future: Future[Evidence], submission: Submission) -> Evidence | None:
+    """Returns the evidence of a finished execution; None if its worker died."""
     error = future.exception()
     if error is None:
         return future.result()
+    if isinstance(error, BrokenExecutor):
+        log.warning("the worker of %s died", submission.student)
+        return None
     if isinstance(error, KeyboardInterrupt | SetupError):
         raise error  # for example a missing sandbox, which affects the whole batch
     if isinstance(error, GraderError):

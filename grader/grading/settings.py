@@ -21,7 +21,9 @@ class Settings:
 
     limits: Limits = field(default_factory=Limits)
     jobs: int | None = None
+    """How many submissions run at once; None if `executor` says, else the number of CPUs."""
     executor: str = "threads"
+    """As in `grader.runtime.executors.parse`."""
     sandbox: str = "auto"
     device: str = "cpu"
     loopback: bool = False

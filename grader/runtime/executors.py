@@ -8,6 +8,7 @@ import signal
 import threading
 from collections.abc import Callable
 from concurrent.futures import Executor, Future, ProcessPoolExecutor, ThreadPoolExecutor
+from dataclasses import dataclass
 from typing import Any, ParamSpec, TypeVar
 
 from grader.errors import SetupError
@@ -16,18 +17,57 @@ from grader.registry import Registry
 P = ParamSpec("P")
 T = TypeVar("T")
 
-# Each entry creates an executor from the text after the colon, which may be empty. An entry for
-# Dask must set `pure=False`; otherwise a second run of a task returns the result of the first.
-executors: Registry[Callable[[str], Executor]] = Registry("executor", "grader.executors")
+# Each entry creates an executor from the text after the colon, which may be empty, and a number of
+# workers. An entry for Dask must set `pure=False`; otherwise a second run of a task returns the
+# result of the first.
+executors: Registry[Callable[[str, int], Executor]] = Registry("executor", "grader.executors")
+
+_COUNTED = ("threads", "processes")
+"""Executors for which the text after the colon is the number of workers."""
 
 
-def open(spec: str) -> Executor:  # noqa: A001  # read as executors.open
-    """The executor for *spec*: "inline", "threads:4", "processes:2", or a plug-in's name.
+@dataclass(frozen=True, slots=True)
+class ExecutorSpec:
+    """An executor and its number of workers."""
 
-    Use it in a `with` statement. Raises SetupError for an invalid spec.
+    name: str
+    argument: str
+    jobs: int
+
+    def open(self, jobs: int | None = None) -> Executor:
+        """Returns a new executor, with fewer workers if *jobs* is smaller.
+
+        Use it in a `with` statement. Raises SetupError.
+        """
+        return executors.find(self.name)(self.argument, min(self.jobs, jobs or self.jobs))
+
+
+def parse(text: str, jobs: int | None = None) -> ExecutorSpec:
+    """Returns the executor for `--executor` *text* and `--jobs` *jobs*.
+
+    *text* is "inline", "threads", "threads:4", "processes:2", or NAME:ARGUMENT of a plug-in. The
+    default number of workers is the number of CPUs. Raises SetupError if *text* is invalid or
+    contradicts *jobs*.
     """
-    name, _, argument = spec.partition(":")
-    return executors.find(name)(argument)
+    name, _, argument = text.partition(":")
+    executors.find(name)
+    if name == "inline":
+        written: int | None = 1
+    elif name in _COUNTED and argument:
+        written = _number_of_workers(argument)
+    else:
+        written = None
+    if written is not None and jobs not in (None, written):
+        raise SetupError(
+            f"--executor {text} and --jobs {jobs} contradict each other",
+            fix=f"leave out one of them, or use --executor threads --jobs {jobs}",
+        )
+    return ExecutorSpec(name, argument, written or jobs or os.cpu_count() or 1)
+
+
+def open(text: str, jobs: int | None = None) -> Executor:  # noqa: A001  # read as executors.open
+    """Returns a new executor; see `parse`. Use it in a `with` statement. Raises SetupError."""
+    return parse(text, jobs).open()
 
 
 class InlineExecutor(Executor):
@@ -55,21 +95,20 @@ class InlineExecutor(Executor):
 
 
 @executors.add("inline")
-def _inline(argument: str) -> Executor:
-    _count(argument)  # accepted, but there is always one worker
+def _open_inline(_argument: str, _jobs: int) -> Executor:
     return InlineExecutor()
 
 
 @executors.add("threads")
-def _threads(argument: str) -> Executor:
-    return ThreadPoolExecutor(_count(argument), thread_name_prefix="grader")
+def _open_threads(_argument: str, jobs: int) -> Executor:
+    return ThreadPoolExecutor(jobs, thread_name_prefix="grader")
 
 
 @executors.add("processes")
-def _processes(argument: str) -> Executor:
+def _open_processes(_argument: str, jobs: int) -> Executor:
     # Forking a process with threads and zmq sockets hangs sooner or later.
     spawn: Any = multiprocessing.get_context("spawn")
-    return ProcessPoolExecutor(_count(argument), mp_context=spawn, initializer=_end_with_parent)
+    return ProcessPoolExecutor(jobs, mp_context=spawn, initializer=_end_with_parent)
 
 
 def _end_with_parent() -> None:
@@ -77,7 +116,7 @@ def _end_with_parent() -> None:
     signal.signal(signal.SIGINT, _end_quietly)
     parent = multiprocessing.parent_process()
     if parent is not None:
-        threading.Thread(target=_follow, args=(parent,), daemon=True).start()
+        threading.Thread(target=_exit_after, args=(parent,), daemon=True).start()
 
 
 def _end_quietly(*_: object) -> None:
@@ -85,16 +124,14 @@ def _end_quietly(*_: object) -> None:
     raise SystemExit(128 + signal.SIGINT)
 
 
-def _follow(parent: multiprocessing.process.BaseProcess) -> None:
+def _exit_after(parent: multiprocessing.process.BaseProcess) -> None:
     parent.join()
     os._exit(1)  # the other threads would wait for work forever
 
 
-def _count(argument: str) -> int:
-    if not argument:
-        return os.cpu_count() or 1
-    if not argument.isascii() or not argument.isdigit() or not 1 <= int(argument[:6]) <= 1000:
+def _number_of_workers(text: str) -> int:
+    if not text.isascii() or not text.isdigit() or not 1 <= int(text[:6]) <= 1000:
         raise SetupError(
-            f"'{argument}' is not a number of workers", fix="write a number from 1 to 1000"
+            f"'{text}' is not a number of workers", fix="write a number from 1 to 1000"
         )
-    return int(argument)
+    return int(text)

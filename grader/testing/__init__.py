@@ -1,8 +1,9 @@
-"""Conformance checks for authors of kinds and exporters."""
+"""Conformance checks for authors of kinds, exporters, and sandboxes."""
 
 from grader.testing.exporters import Points, Read, check_exporter
 from grader.testing.kinds import NONSENSE, check_kind
 from grader.testing.samples import STUDENTS, quizzes
+from grader.testing.sandboxes import check_sandbox
 
 __all__ = [
     "NONSENSE",
@@ -11,5 +12,6 @@ __all__ = [
     "Read",
     "check_exporter",
     "check_kind",
+    "check_sandbox",
     "quizzes",
 ]

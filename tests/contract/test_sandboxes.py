@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import os
+import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import pytest
@@ -12,8 +13,9 @@ import pytest
 from grader.errors import SetupError
 from grader.model import Limits, Outcome
 from grader.runtime.execute import execute
-from grader.runtime.kernels.pool import nursery
-from grader.runtime.sandbox import WANTED, Place, Sandbox, choose, sandboxes
+from grader.runtime.kernels.pool import KernelPool
+from grader.runtime.sandbox import WANTED, Layer, Place, Sandbox, choose, sandboxes
+from grader.testing import check_sandbox
 from tests.builders_notebooks import QUICK, a_job, a_notebook
 
 EVERY = list(sandboxes)
@@ -42,36 +44,48 @@ def answers(name: str, source: str, asks: str, limits: Limits = QUICK) -> Mappin
     return {n: (evidence.answers[n].raw or {}).get("v") for n in names}
 
 
-def test_every_wanted_layer_is_named_present_or_missing(sandbox: Sandbox) -> None:
-    layers = {layer.name: layer for layer in sandbox.layers()}
-    assert set(WANTED) <= set(layers)
-    assert all(layer.detail for layer in layers.values())
+class Unshared(Sandbox):
+    """What a plug-in writes: the command `unshare` gives kernels an empty network."""
+
+    WRAPPER = ("unshare", "--net", *(() if os.geteuid() == 0 else ("--map-current-user",)), "--")
+
+    def layers(self) -> tuple[Layer, ...]:
+        rest = [layer for layer in super().layers() if layer.name != "network"]
+        return (*rest, Layer("network", True, "nothing can be reached: `unshare --net`"))
+
+    def wrap(self, command: Sequence[str], place: Place) -> list[str]:
+        del place
+        return [*self.WRAPPER, *command]
 
 
-def test_the_environment_holds_nothing_of_ours(
-    name: str, sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch
+def test_a_sandbox_satisfies_its_contract(name: str) -> None:
+    check_sandbox(name)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="needs the command unshare")
+def test_another_sandbox_plugs_in_by_a_wrapper_and_satisfies_the_contract(
+    own_nursery: KernelPool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setenv("GRADER_PRIVATE_KEY", "s3cret")
-    assert "s3cret" not in str(sandbox.environment(PLACE))
-    source = "import os\nq = 's3cret' in str(os.environ)\nr = os.environ['PYTHONHASHSEED']"
-    assert answers(name, source, "q r") == {"q": False, "r": "0"}
+    try:
+        subprocess.run([*Unshared.WRAPPER, "true"], check=True, capture_output=True)
+    except (OSError, subprocess.CalledProcessError):
+        pytest.skip("no network namespace can be made here")
+    monkeypatch.setitem(sandboxes._things, "unshared", Unshared())
+    check_sandbox("unshared")
+    described = choose("unshared").describe()
+    assert "network" in described["layers"]
+    assert "files" in described["missing"]
 
 
-def test_home_and_working_folder_are_private_writable_and_gone_afterwards(name: str) -> None:
-    source = """\
-import os, pathlib, tempfile
-home, work, tmp = (str(p) for p in (pathlib.Path.home(), pathlib.Path.cwd(), tempfile.gettempdir()))
-for folder in (home, work, tmp):
-    pathlib.Path(folder, "x").write_text("x")
-mode = oct(os.stat(os.path.dirname(work)).st_mode & 0o777)
-os.chmod(work, 0)
-"""
-    found = answers(name, source, "home work tmp mode")
-    assert found["mode"] == "0o700"
-    nursery.settle()
-    for folder in ("home", "work", "tmp"):
-        assert not Path(str(found[folder])).exists()
-    assert str(Path.cwd()) not in found.values()
+def test_a_layer_that_is_claimed_and_not_there_fails_the_check(
+    own_nursery: KernelPool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Claims(Unshared):
+        WRAPPER = ()
+
+    monkeypatch.setitem(sandboxes._things, "claims", Claims())
+    with pytest.raises(AssertionError, match="network: connected to"):
+        check_sandbox("claims")
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there are no rlimits")

@@ -58,7 +58,6 @@ def _settings(how: RunSettings, share: int) -> Settings:
             notebook_seconds=whole,
             memory_bytes=max(LEAST_MB, how.container_mb - ours) * 1_000_000,
         ),
-        jobs=1,
         executor="inline",
         sandbox=how.sandbox,
     )

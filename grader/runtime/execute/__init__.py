@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import re
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
@@ -13,13 +14,17 @@ from grader.errors import SubmissionError
 from grader.model import Answer, Evidence, Job, Limits, Outcome, Trial
 from grader.model.evidence import CUT_SHORT, DISTURBED, RERUN
 from grader.notebook import Cell
-from grader.runtime.execute.files import placing
-from grader.runtime.execute.limits import phrases
-from grader.runtime.execute.races import raced, unclear
+from grader.runtime.execute.files import file_writers
+from grader.runtime.execute.limits import limit_phrases
+from grader.runtime.execute.races import race_answer, why_unclear
 from grader.runtime.execute.run import DIED_TOO_OFTEN, WHOLE, NotebookRun
-from grader.runtime.execute.waiting import put_off, standing_in, unmeasured, waits_for
+from grader.runtime.execute.waiting import (
+    defer_measurement,
+    defer_missing,
+    stand_in_code,
+    waits_for,
+)
 from grader.runtime.kernels import (
-    MOST_TIMES,
     USUAL,
     LostError,
     NotStartedError,
@@ -30,7 +35,7 @@ from grader.runtime.kernels import (
 from grader.runtime.machine import from_json
 from grader.runtime.sandbox import THREADS, Chosen, choose
 
-__all__ = ["MOST_TIMES", "execute"]
+__all__ = ["execute"]
 
 PROCESSES_WITH_RANKS = 64
 """Limit on processes and threads for a notebook with a loopback: eight gloo ranks take 40."""
@@ -39,12 +44,18 @@ log = logging.getLogger("grader.runtime.execute")
 
 
 def execute(
-    job: Job, data: bytes, *, kernel: str = USUAL, stop: Callable[[], bool] = bool
+    job: Job,
+    data: bytes,
+    *,
+    kernel: str = USUAL,
+    more_follow: bool = False,
+    stop: Callable[[], bool] = bool,
 ) -> Evidence:
     """Executes the notebook in *data* and returns the evidence, whatever the student's code did.
 
-    *stop* is polled twenty times a second; if it returns True, the kernel is ended and StoppedError
-    is raised. Raises SetupError if the machine lacks the sandbox that the job requires.
+    If *more_follow*, the next kernel is started meanwhile. *stop* is polled twenty times a second;
+    if it returns True, the kernel is ended and StoppedError is raised. Raises SetupError if the
+    machine lacks the sandbox that the job requires.
     """
     began = time.monotonic()
     try:
@@ -64,7 +75,8 @@ def execute(
         loopback=job.loopback,
         seed=job.seed,
         variables=job.variables,
-        imports=_worth_importing(cells, job.trials),
+        imports=_modules_to_preload(cells, job.trials),
+        more_follow=more_follow,
         stop=stop,
     )
     start = kernels.find(kernel)
@@ -74,7 +86,7 @@ def execute(
         except LostError:
             run, about = _run(job, cells, chosen, start, terms)
         answers = _measured(job, cells, run.answers(), start, terms)
-        answers = put_off(answers, run.cells)
+        answers = defer_missing(answers, run.cells)
         if job.overlay is not None:
             answers = job.overlay.answers(cells, run.shown)
     except NotStartedError as error:
@@ -120,8 +132,8 @@ def _run(
 ) -> tuple[NotebookRun, Mapping[str, object]]:
     with _session(start, terms) as session:
         rlimits = chosen.sandbox.rlimits(job.limits, job.device)
-        known = phrases(job.limits, rlimits, bounded=chosen.bounded)
-        before = [*placing(job.files), *standing_in(job.trials)]
+        known = limit_phrases(job.limits, rlimits, bounded=chosen.bounded)
+        before = [*file_writers(job.files), *stand_in_code(job.trials)]
         run = NotebookRun(job, cells, session, known, before)
         run.all()
         return run, session.about
@@ -143,9 +155,9 @@ def _measured(
             continue
         answer = found[trial.name]
         found[trial.name] = (
-            unmeasured(trial, answer, job.device)
+            defer_measurement(trial, answer, job.device)
             if waits_for(trial, job.device)
-            else raced(trial, answer, code, start, terms, profile, alone=bool(job.rerun))
+            else race_answer(trial, answer, code, start, terms, profile, alone=bool(job.rerun))
         )
     return found
 
@@ -165,7 +177,7 @@ def _disturbed(job: Job, run: NotebookRun, answers: Mapping[str, Answer]) -> Map
     if not job.rerun:
         measured = (t for t in job.trials if t.race is not None and t.name in answers)
         for trial in measured:
-            why = unclear(trial, answers[trial.name])
+            why = why_unclear(trial, answers[trial.name])
             if why is not None:
                 found.setdefault(trial.name, why)
     return found
@@ -187,28 +199,35 @@ def _note(job: Job, run: NotebookRun, disturbed: Mapping[str, str]) -> str | Non
     return "; ".join(filter(None, (run.note, *dict.fromkeys(disturbed.values()), again))) or None
 
 
-# Modules that a fork server imports ahead if these words occur, since each import takes about a
-# second. Torch's optimizers and its compiler import torch._dynamo at their first use.
-_WORTH_IMPORTING: Mapping[str, tuple[tuple[str, ...], ...]] = {
-    "torch": (("torch",),),
-    "torch._dynamo": (("torch",), ("optim", "compile")),
-    "matplotlib.pyplot": (("matplotlib",),),
-    "matplotlib_inline.backend_inline": (("matplotlib",),),
-    "pandas": (("pandas",),),
+_IMPORTED = re.compile(r"^[ \t]*(?:import|from)[ \t]+([\w., \t]+)", re.MULTILINE)
+# Modules that a fork server imports ahead, since each import takes a tenth of a second to two
+# seconds: the words of an import statement that ask for it, and a pattern that the code matches.
+_PRELOADED: Mapping[str, tuple[frozenset[str], str]] = {
+    "numpy": (frozenset({"numpy", "torch", "matplotlib", "pandas"}), ""),
+    "torch": (frozenset({"torch"}), ""),
+    "torch._dynamo": (
+        frozenset({"torch"}),
+        r"\b(checkpoint|compile|distributed|export|func|jit|profiler|_dynamo)\b",
+    ),
+    "matplotlib.pyplot": (frozenset({"matplotlib"}), ""),
+    "matplotlib_inline.backend_inline": (frozenset({"matplotlib"}), ""),
+    "pandas": (frozenset({"pandas"}), ""),
 }
 
 
-def _worth_importing(cells: Sequence[Cell], trials: Sequence[Trial]) -> tuple[str, ...]:
+def _modules_to_preload(cells: Sequence[Cell], trials: Sequence[Trial]) -> tuple[str, ...]:
     texts = [cell.source for cell in cells if cell.type == "code"]
     for trial in trials:
         texts += [trial.driver, *trial.tools, trial.race.setup if trial.race else ""]
     code = "\n".join(texts)
-    likely = (
+    imported = {word for names in _IMPORTED.findall(code) for word in re.findall(r"\w+", names)}
+    if trials:
+        imported.add("numpy")  # `grader.wire.trial` builds inputs with it
+    return tuple(
         name
-        for name, needed in _WORTH_IMPORTING.items()
-        if all(any(word in code for word in words) for words in needed)
+        for name, (words, pattern) in _PRELOADED.items()
+        if words & imported and re.search(pattern, code)
     )
-    return ("numpy", *likely)
 
 
 @contextlib.contextmanager

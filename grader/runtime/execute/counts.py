@@ -50,13 +50,13 @@ class _UnmadeError(Exception):
     """No conclusion is possible; the message says why."""
 
 
-def put_off(race: Race) -> Raw:
+def uncountable(race: Race) -> Raw:
     """Why this machine can't count *race*'s event; empty if it can, or if the race is timed."""
     why = uncounted(race.by) if race.by in OUTSIDE else None
     return {} if why is None else {"uncounted": why.what}
 
 
-def compared(
+def compare(
     race: Race, name: str, sides: Sides, mine: Session, cells: Sequence[str]
 ) -> dict[str, object]:
     """The counts of each round (the student's first), and whether the results differed."""

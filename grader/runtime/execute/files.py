@@ -19,7 +19,7 @@ del _grader_
 """
 
 
-def placing(files: Iterable[tuple[str, bytes]]) -> tuple[str, ...]:
+def file_writers(files: Iterable[tuple[str, bytes]]) -> tuple[str, ...]:
     """Sources of cells that write *files* (path, content) below the kernel's working folder."""
     return tuple(_cells(files))
 

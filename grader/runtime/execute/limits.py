@@ -7,7 +7,9 @@ from collections.abc import Mapping
 from grader.model import Limits
 
 
-def phrases(limits: Limits, rlimits: Mapping[str, int], *, bounded: bool) -> Mapping[str, str]:
+def limit_phrases(
+    limits: Limits, rlimits: Mapping[str, int], *, bounded: bool
+) -> Mapping[str, str]:
     """Maps fragments of error messages to the limit that causes them.
 
     *bounded* says whether the total size of all files is limited; if it is not, a full disk is
@@ -37,7 +39,7 @@ def _amount(size: int) -> str:
     return f"{size / 1e9:g} GB" if size >= 10**8 else f"{size / 1e6:g} MB"
 
 
-def named(error: str, known: Mapping[str, str]) -> str:
+def with_limit(error: str, known: Mapping[str, str]) -> str:
     """*error*, followed by the limit behind it if there is one."""
     for text, limit in known.items():
         if text in error:

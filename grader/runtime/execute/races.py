@@ -58,7 +58,7 @@ class _UnmadeError(Exception):
     """The grader failed; the message says how."""
 
 
-def raced(
+def race_answer(
     trial: Trial,
     answer: Answer,
     code: Sequence[str],
@@ -77,7 +77,7 @@ def raced(
     race = trial.race
     if race is None or answer.raw is None or not (race.alone or _returns(answer.raw)):
         return answer
-    found: Raw = counts.put_off(race)
+    found: Raw = counts.uncountable(race)
     for cells in () if found else _ways(trial, race, code):
         for _ in range(ATTEMPTS):
             found = _once(trial, race, cells, start, terms)
@@ -97,7 +97,7 @@ def raced(
     return Answer(name=answer.name, raw=raw)
 
 
-def unclear(trial: Trial, answer: Answer) -> str | None:
+def why_unclear(trial: Trial, answer: Answer) -> str | None:
     """Why to measure again with nothing else running; None if that would not help."""
     race, found = trial.race, (answer.raw or {}).get("race")
     if race is None or not isinstance(found, dict) or "uncounted" in found or "disturbed" in found:
@@ -172,7 +172,7 @@ class _Race:
             return {"counted": [_number(self.ask(self._clean, "count")[0]) for _ in range(3)]}
         if self._race.by != "time":
             with _kernel(start, terms) as mine:
-                return counts.compared(self._race, self._trial.name, self, mine, cells)
+                return counts.compare(self._race, self._trial.name, self, mine, cells)
         self._baseline(WARM_UP)
         idle = [self.ask(self._clean, "idle")[1] for _ in range(_IDLE_ROUNDS)]
         found: dict[str, object] = {"idle": idle, "alone": self._baseline(BEFORE)}

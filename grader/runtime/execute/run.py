@@ -9,9 +9,9 @@ from dataclasses import dataclass, field
 
 from grader.model import Answer, CellRun, Job, Outcome, Raw, Trial
 from grader.notebook import Cell
-from grader.runtime.execute.limits import named
+from grader.runtime.execute.limits import with_limit
 from grader.runtime.execute.reasons import Code, Reasons
-from grader.runtime.execute.trials import MOST_DEATHS, tried
+from grader.runtime.execute.trials import MOST_DEATHS, call_answer
 from grader.runtime.execute.waiting import waits_for
 from grader.runtime.kernels import (
     MOST_TIMES,
@@ -209,7 +209,7 @@ class NotebookRun:
         if ran.outcome is Outcome.OUT_OF_MEMORY and memory is not None and not ran.disturbed:
             return f"{ran.error} (limit: {memory / 1e9:g} GB of memory)"
         if ran.error is not None:
-            return named(ran.error, self._phrases)
+            return with_limit(ran.error, self._phrases)
         if ran.outcome is not Outcome.TIMEOUT:
             return None
         if left < self._job.limits.cell_seconds:
@@ -284,7 +284,7 @@ class NotebookRun:
                 self._deaths = 0  # deaths caused by one function must not affect another
                 answer = self._answers[trial.name]
                 late = waits_for(trial, self._job.device)
-                self._answers[trial.name] = tried(
+                self._answers[trial.name] = call_answer(
                     trial, answer, code, self._session, self, deferred=late
                 )
 

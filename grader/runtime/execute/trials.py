@@ -12,7 +12,7 @@ from grader.kinds.hidden.cases import watch_request
 from grader.kinds.hidden.source import FAILED_BEFORE, UNDEFINED
 from grader.model import Answer, Call, Outcome, Raw, Trial
 from grader.runtime.kernels import CallResult, Session
-from grader.runtime.kernels.ask import UNREADABLE, decoded
+from grader.runtime.kernels.ask import UNREADABLE, decode
 from grader.wire.trial import MAX_DEPTH, MAX_ITEMS, TOO_MUCH
 
 MOST_DEATHS = 8
@@ -27,7 +27,7 @@ _WHAT = 300
 # Depth of the JSON of a value: each level is an object in a list, or in a pair in a dict.
 _DEEPEST = 4 * MAX_DEPTH
 _MOST_PIECES = 12 * MAX_ITEMS
-# A piece follows at most a bracket, a comma and a colon; JSON with more is not decoded.
+# A piece follows at most a bracket, a comma and a colon; JSON with more is not decode.
 _MOST_MARKS = 3 * _MOST_PIECES
 _LARGEST = 2**53
 
@@ -48,7 +48,7 @@ class Kernels(Protocol):
         """Records that a call has ended the kernel."""
 
 
-def tried(
+def call_answer(
     trial: Trial,
     answer: Answer,
     code: Sequence[str],
@@ -180,12 +180,12 @@ def _request(trial: Trial, call: Call) -> str:
 
 
 def read_said(said: str | None) -> dict[str, object]:
-    """The reply *said* reduced to its valid fields; values are decoded later, when judged.
+    """The reply *said* reduced to its valid fields; values are decode later, when judged.
 
     The result can always be written as JSON and read back.
     """
     try:
-        found: Any = decoded(said or "", _MOST_MARKS)
+        found: Any = decode(said or "", _MOST_MARKS)
         kind = found["is"]
         checked = {"is": kind, **{k: check(found[k]) for k, check in _FORMS[kind].items()}}
         for name, check in _PERHAPS.items():

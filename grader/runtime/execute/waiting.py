@@ -21,14 +21,14 @@ def waits_for(trial: Trial, device: str) -> str:
     return next(iter(packages.missing(trial.needs)), "")
 
 
-def standing_in(trials: Iterable[Trial]) -> Sequence[str]:
+def stand_in_code(trials: Iterable[Trial]) -> Sequence[str]:
     """Sources to run before the first cell so that importing a missing package does not raise."""
     names = dict.fromkeys(name for trial in trials for name in packages.missing(trial.needs))
     modules = sorted(packages.PACKAGES[name].module for name in names)
     return [_STANDS_IN.format(modules=modules)] if modules else []
 
 
-def put_off(answers: Mapping[str, Answer], cells: Iterable[CellRun]) -> dict[str, Answer]:
+def defer_missing(answers: Mapping[str, Answer], cells: Iterable[CellRun]) -> dict[str, Answer]:
     """Defers all missing *answers* if a cell stopped because a package is not installed.
 
     Any later cell may use what that cell would have set, so every missing answer waits.
@@ -38,10 +38,10 @@ def put_off(answers: Mapping[str, Answer], cells: Iterable[CellRun]) -> dict[str
     lacking = next(iter(packages.missing(named)), "")
     if not lacking:
         return dict(answers)
-    return {name: _put_off(answer, lacking) for name, answer in answers.items()}
+    return {name: _deferred_answer(answer, lacking) for name, answer in answers.items()}
 
 
-def unmeasured(trial: Trial, answer: Answer, device: str) -> Answer:
+def defer_measurement(trial: Trial, answer: Answer, device: str) -> Answer:
     """*answer*, marked as deferred if its measurement waits for a missing device or package."""
     package = waits_for(trial, device)
     if not package or answer.raw is None or trial.race is None or not trial.race.alone:
@@ -54,7 +54,7 @@ def unmeasured(trial: Trial, answer: Answer, device: str) -> Answer:
 _LACKED = re.compile(r"(?:ModuleNotFoundError: No module named '|MissingPackageError: )(\w+)")
 
 
-def _put_off(answer: Answer, package: str) -> Answer:
+def _deferred_answer(answer: Answer, package: str) -> Answer:
     is_missing = answer.raw is None or answer.raw.get("type") == _NOTHING
     if not is_missing:
         return answer

@@ -81,13 +81,13 @@ def _trial_source() -> str:
     return inspect.getsource(trial)
 
 
-def trial_of(request: str) -> str:
+def trial_code(request: str) -> str:
     """Code that makes the kernel answer *request* with `grader.wire.trial.answer`."""
     source = _trial_source() + _FINISH.format(call="answer(given, space)")
     return _FRAME.format(source=source, given=request)
 
 
-def told(reply: object) -> str | None:
+def reply_text(reply: object) -> str | None:
     """The text of a reply, unchecked; None if there is none."""
     try:
         return _text(reply)
@@ -101,7 +101,7 @@ def first_question(seed: int) -> str:
     return _FRAME.format(source=source, given={"seed": seed, "packages": _PACKAGES})
 
 
-def about(reply: object) -> Mapping[str, object]:
+def read_about(reply: object) -> Mapping[str, object]:
     """What the kernel said about itself in answer to `first_question`."""
     try:
         found = json.loads(_text(reply))
@@ -110,10 +110,10 @@ def about(reply: object) -> Mapping[str, object]:
     return found if isinstance(found, dict) else {}
 
 
-def said(names: tuple[str, ...], reply: object) -> AskReply:
+def parse(names: tuple[str, ...], reply: object) -> AskReply:
     """What the kernel said about *names* in the content of an execute_reply."""
     try:
-        data = decoded(_text(reply), min(_MARKS_OF_ONE * len(names), _MOST_MARKS))
+        data = decode(_text(reply), min(_MARKS_OF_ONE * len(names), _MOST_MARKS))
         if not isinstance(data, dict):
             raise GarbledError
     except UNREADABLE:
@@ -123,13 +123,13 @@ def said(names: tuple[str, ...], reply: object) -> AskReply:
     for name in names:
         try:
             if data.get(name) is not None:
-                found[name] = checked(data[name])
+                found[name] = check_raw(data[name])
         except UNREADABLE:
             garbled.add(name)
     return AskReply(found=found, garbled=frozenset(garbled))
 
 
-def decoded(text: str, marks: int) -> object:
+def decode(text: str, marks: int) -> object:
     """Decodes JSON in base64 with at most *marks* punctuation marks, as `is_crowded` counts.
 
     Raises one of UNREADABLE.
@@ -151,7 +151,7 @@ def _text(reply: object) -> str:
     return reply[1:-1]
 
 
-def checked(raw: object, depth: int = 0) -> Raw:
+def check_raw(raw: object, depth: int = 0) -> Raw:
     """A copy of *raw* reduced to the fields that the probe can produce.
 
     Raises GarbledError if *raw* has another form.
@@ -216,14 +216,14 @@ def _items(value: object) -> list[object]:
 
 
 def _list(raw: Mapping[str, object], depth: int) -> dict[str, object]:
-    return {"v": [checked(item, depth + 1) for item in _items(raw.get("v"))]}
+    return {"v": [check_raw(item, depth + 1) for item in _items(raw.get("v"))]}
 
 
 def _dict(raw: Mapping[str, object], depth: int) -> dict[str, object]:
     pairs = [_items(pair) for pair in _items(raw.get("v"))]
     if any(len(pair) != 2 for pair in pairs):
         raise GarbledError
-    return {"v": [[checked(item, depth + 1) for item in pair] for pair in pairs]}
+    return {"v": [[check_raw(item, depth + 1) for item in pair] for pair in pairs]}
 
 
 def _array(raw: Mapping[str, object], depth: int) -> dict[str, object]:
@@ -238,7 +238,7 @@ def _array(raw: Mapping[str, object], depth: int) -> dict[str, object]:
 
 def _nested(value: object, shape: list[int], depth: int) -> object:
     if not shape:
-        return checked(value, depth + 1)
+        return check_raw(value, depth + 1)
     items = _items(value)
     if len(items) != shape[0] or len(shape) > probe.MAX_DEPTH:
         raise GarbledError

@@ -39,6 +39,8 @@ class Terms:
     """Modules to import before the kernel starts."""
     variables: tuple[tuple[str, str], ...] = ()
     """Environment variables that the set defines."""
+    more_follow: bool = False
+    """Whether more notebooks follow, so that it pays to prepare their start."""
     stop: Callable[[], bool] = bool
     """Polled twenty times a second; if it returns True, what runs ends with StoppedError."""
 

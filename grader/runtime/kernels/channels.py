@@ -10,7 +10,7 @@ import socket
 from collections import deque
 from typing import Any
 
-from grader.runtime.worker.channel import LONGEST, BrokenWireError, Message, Unpacking, packed
+from grader.runtime.worker.channel import LONGEST, BrokenWireError, Message, Unpacking, pack_message
 
 _WAITING = 200
 """Limit on queued output messages; beyond it the kernel has to wait."""
@@ -214,7 +214,7 @@ class Channels:
         self.hush()
         self._shows = kind == "execute"
         waiting = bool(self._unsent)
-        self._unsent += packed(self._key, kind, number, content)
+        self._unsent += pack_message(self._key, kind, number, content)
         if not waiting:
             self._send()
             if self._unsent and self._open:

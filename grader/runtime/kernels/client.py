@@ -140,7 +140,7 @@ class CellClient(NotebookClient):
 
     async def call(self, request: str) -> str | None:
         """The reply to *request* of a kernel that has loaded `grader.wire.trial`."""
-        return ask.told(await self.reply_to(self.kc.call(request), "said"))
+        return ask.reply_text(await self.reply_to(self.kc.call(request), "said"))
 
     async def reply_to(self, sent: str, kind: str) -> object:
         """The content of the shell message of that kind that answers the request *sent*."""
@@ -153,12 +153,12 @@ class CellClient(NotebookClient):
         """The reply about *names* if it has arrived or arrives within a moment, else None."""
         self.kc.glance(_SOON_SECONDS)
         message = self.kc.shell_channel.take("said", self.sent)
-        return None if message is None else ask.said(names, message["content"])
+        return None if message is None else ask.parse(names, message["content"])
 
     async def answered(self, names: tuple[str, ...]) -> AskReply:
         """The reply about *names* that the last request asked the kernel to send."""
         self.kc.hush()
-        return ask.said(names, await self.reply_to(self.sent, "said"))
+        return ask.parse(names, await self.reply_to(self.sent, "said"))
 
     def _replied(self, execute_reply: Any, **_: Any) -> None:
         self.sent = str(execute_reply["parent_header"].get("msg_id"))

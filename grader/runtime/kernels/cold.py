@@ -3,87 +3,83 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import inspect
 import json
 import os
+import secrets
 import signal
+import subprocess
 import sys
-import uuid
 from collections.abc import Mapping
 
-import zmq
 import zmq.asyncio
-from jupyter_client.kernelspec import KernelSpec
-from jupyter_client.manager import AsyncKernelManager
+from jupyter_client.asynchronous.client import AsyncKernelClient
+from jupyter_client.connect import write_connection_file
 
-from grader.runtime.kernels import ask, boot, scratch
+from grader.runtime.kernels import ask, scratch
 from grader.runtime.kernels.base import AskReply, Terms
-from grader.runtime.kernels.client import CellClient, log, unpack
+from grader.runtime.kernels.client import CellClient, unpack
 from grader.runtime.kernels.contention import MACHINE, Usage, oom_kills, usage
-from grader.runtime.kernels.provisioner import ColdProvisioner
 from grader.runtime.kernels.session import tidying
 from grader.runtime.sandbox import Place
+from grader.runtime.worker import limits
+from grader.runtime.worker.limits import limit, seed_all
 
 _LARGEST_FRAME = 64_000_000
 _OPTIONS = ("--HistoryManager.enabled=False", "--IPKernelApp.quiet=True")
 
 
-class Manager(AsyncKernelManager):
-    """A kernel manager that needs no installed kernel spec."""
-
-    @property
-    def kernel_spec(self) -> KernelSpec:
-        """A spec that sets how to interrupt the kernel."""
-        # By message, because a signal would end a sandbox process around the kernel.
-        return KernelSpec(argv=[], language="python", interrupt_mode="message")
-
-
 class ColdKernel:
     """One kernel process, from the start of its interpreter to its end."""
 
-    foresees = False
+    prefetches = False
+    lost = False
 
     def __init__(self, terms: Terms):
         self._terms = terms
         self._oom_kills = oom_kills()
+        self._process: subprocess.Popen[bytes] | None = None
         self.home = scratch.make()
         self.about: Mapping[str, object] = {}
         try:
-            self._make(self.home)
+            self._connect()
         except BaseException:
             scratch.remove(self.home)
             raise
 
-    def _make(self, home: Place) -> None:
+    def _connect(self) -> None:
         """Creates everything that a kernel needs before its process starts."""
         self._context = context = zmq.asyncio.Context()
         context.linger = 0
         context.reconnect_ivl = 10
         context.maxmsgsize = _LARGEST_FRAME
-        self._manager = manager = Manager(
-            context=context,
-            connection_file=str(home.wire / "kernel.json"),
-            log=log,
-            **scratch.transport(home),
+        key = secrets.token_hex(32).encode()
+        file = str(self.home.wire / "kernel.json")
+        self._connection_file, connection = write_connection_file(
+            file,
+            key=key,
+            **scratch.transport(self.home),  # type: ignore[arg-type]
         )
-        manager.session.unpack = unpack
-        self.provisioner = ColdProvisioner(
-            kernel_id=str(uuid.uuid4()), kernel_spec=manager.kernel_spec, parent=manager
-        )
-        manager.provisioner = self.provisioner
-        manager.write_connection_file()  # this also sets where the client connects
-        self._client = manager.client(context=context)
+        self._client = AsyncKernelClient(context=context)
+        self._client.load_connection_info(connection)
+        self._client.session.unpack = unpack
         self.cells = CellClient(self._client)
 
-    async def launch(self) -> None:
-        """Starts the process. Raises OSError."""
-        sandbox, limits = self._terms.sandbox, self._terms.limits
-        settings = {"rlimits": dict(sandbox.rlimits(limits)), "seed": self._terms.seed}
-        wire = self._manager.connection_file
-        command = [sys.executable, "-c", _boot_source(), json.dumps(settings), "-f", wire]
-        await self._manager.start_kernel(
-            cmd=sandbox.wrap([*command, *_OPTIONS], self.home),
-            cwd=str(self.home.work),
-            env=_environment(self._terms, self.home),
+    def launch(self) -> None:
+        """Starts the process as the leader of a session and process group. Raises OSError."""
+        sandbox, terms = self._terms.sandbox, self._terms
+        settings = {"rlimits": dict(sandbox.rlimits(terms.limits)), "seed": terms.seed}
+        command = [sys.executable, "-c", _boot_source(), json.dumps(settings)]
+        self._process = subprocess.Popen(  # noqa: S603  # our own command, wrapped by the sandbox
+            sandbox.wrap([*command, "-f", self._connection_file, *_OPTIONS], self.home),
+            cwd=self.home.work,
+            env=_environment(terms, self.home),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            start_new_session=True,
+            creationflags=getattr(subprocess, "CREATE_NO_WINDOW", 0),
         )
         self._client.start_channels(stdin=False, hb=False)
 
@@ -96,20 +92,21 @@ class ColdKernel:
                 # Output published before our subscription arrives is lost.
                 if await self._client.iopub_channel.socket.poll(500):
                     break
-        self.about = ask.about(await self._request(ask.first_question(self._terms.seed)))
+        self.about = ask.read_about(await self._request(ask.first_question(self._terms.seed)))
 
     async def interrupt(self) -> None:
         """Returns once the kernel has confirmed the interrupt."""
+        # By message, because a signal would end a sandbox process around the kernel.
         self._client.control_channel.send(self._client.session.msg("interrupt_request", {}))
         await self._client.control_channel.get_msg()
 
     async def ask(self, names: tuple[str, ...]) -> AskReply:
         """The kernel's reply about *names*, by code executed silently."""
-        return ask.said(names, await self._request(ask.question(names)))
+        return ask.parse(names, await self._request(ask.question(names)))
 
     async def call(self, request: str) -> str | None:
         """The kernel's reply to *request*."""
-        return ask.told(await self._request(ask.trial_of(request)))
+        return ask.reply_text(await self._request(ask.trial_code(request)))
 
     async def _request(self, code: str) -> object:
         """The content of the reply to *code*, executed silently."""
@@ -121,8 +118,6 @@ class ColdKernel:
     def changed(self) -> asyncio.Future[None] | None:
         """None: the process has to be polled."""
 
-    lost = False
-
     @property
     def places(self) -> tuple[Place, ...]:
         """Its one folder."""
@@ -131,8 +126,7 @@ class ColdKernel:
     @property
     def pid(self) -> int | None:
         """The process id."""
-        process = self.provisioner.process
-        return process.pid if process is not None else None
+        return self._process.pid if self._process is not None else None
 
     def usage(self) -> Usage | None:
         """The processor time of its processes so far."""
@@ -140,8 +134,17 @@ class ColdKernel:
 
     @property
     def status(self) -> int | None:
-        """How the process ended; None while it runs."""
-        return self.provisioner.status
+        """The exit status, negative for a signal; None while the process runs."""
+        if self._process is None:
+            return 0
+        if self._process.returncode is not None or not hasattr(os, "waitid"):
+            return self._process.poll()
+        # Check without reaping: the dead leader keeps its process id, so that killing the group
+        # by that id can't hit an unrelated one.
+        dead = os.waitid(os.P_PID, self._process.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+        if dead is None:
+            return None
+        return dead.si_status if dead.si_code == os.CLD_EXITED else -dead.si_status
 
     @property
     def hit(self) -> str | None:
@@ -152,31 +155,55 @@ class ColdKernel:
     async def end(self) -> None:
         """Ends the kernel with all its processes and removes its folder."""
         with tidying():
-            await self.provisioner.kill()
+            self._kill()
         with tidying():
             self._client.stop_channels()
         with tidying():
-            await self._manager.cleanup_resources()
-        with tidying():
             self._context.destroy(linger=0)
         scratch.remove(self.home)
+
+    def _kill(self) -> None:
+        """Kills the process group, even if the kernel itself is dead, and reaps the process."""
+        process, self._process = self._process, None
+        if process is None:
+            return
+        if hasattr(os, "killpg"):
+            # macOS refuses permission for a group with only dead processes.
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(process.pid, signal.SIGKILL)
+        else:
+            process.kill()
+        process.wait()
 
 
 async def start(terms: Terms) -> ColdKernel:
     """Starts the process of a new kernel."""
     kernel = ColdKernel(terms)
     try:
-        await kernel.launch()
+        kernel.launch()
     except BaseException:
         await kernel.end()
         raise
     return kernel
 
 
-def _boot_source() -> str:
-    import inspect
+def _become_ipykernel() -> None:
+    """Sets resource limits and seeds, then runs ipykernel; its text is a kernel's command line."""
+    settings = json.loads(sys.argv[1])
+    os.umask(0o077)
+    limit(settings["rlimits"])
+    seed_all(settings["seed"])
+    sys.argv = ["ipykernel_launcher", *sys.argv[2:]]
+    if sys.path[0] == "":  # so that a student's file can't shadow a library
+        del sys.path[0]
+    from ipykernel import kernelapp
 
-    return inspect.getsource(boot)
+    kernelapp.launch_new_instance()
+
+
+def _boot_source() -> str:
+    parts = (inspect.getsource(limits), "import json, os", inspect.getsource(_become_ipykernel))
+    return "\n".join((*parts, "_become_ipykernel()"))
 
 
 def _environment(terms: Terms, home: Place) -> dict[str, str]:

@@ -63,13 +63,15 @@ def usage(
 def kept_waiting(before: Usage, after: Usage) -> float:
     """Seconds between the two readings for which other work kept the kernel from running.
 
-    This is the longest wait of any of its threads, plus the wait of the grader's own thread. If
+    This is the longest wait of any of its threads, plus the wait of the grader's own thread, but
+    for no longer than the kernel ran or waited: nobody keeps a kernel that sleeps from running. If
     the processes had one processor's worth of time in total, the kernel had its share: beyond
     that, its threads waited for one another.
     """
     waits = (now - before.waits.get(thread, 0.0) for thread, now in after.waits.items())
-    waited = max(waits, default=0.0) + after.own_wait - before.own_wait
-    lacked = after.at - before.at - (after.cpu - before.cpu)
+    waited, used = max(waits, default=0.0), after.cpu - before.cpu
+    waited += min(after.own_wait - before.own_wait, waited + used)
+    lacked = after.at - before.at - used
     return max(0.0, min(waited, lacked))
 
 

@@ -10,7 +10,7 @@ import socket
 import subprocess
 import sys
 import threading
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -35,37 +35,42 @@ class CrowdedError(NotStartedError):
 
 @dataclass(frozen=True, slots=True)
 class LaunchSpec:
-    """How kernels are started; kernels with equal specs can share a fork server."""
+    """What a fork server needs to know. The limits of a kernel are set when it is forked."""
 
     sandbox: Sandbox
     device: str
     loopback: bool
-    limits: Limits
     seed: int
     imports: tuple[str, ...]
     variables: tuple[tuple[str, str], ...] = ()
+
+    def serves(self, other: LaunchSpec) -> bool:
+        """Whether a fork server with this spec can fork kernels for the *other* one."""
+        more_imports = set(other.imports) <= set(self.imports)
+        return more_imports and replace(self, imports=other.imports) == other
 
 
 class ForkServer:
     """One fork server process, and the folder that it shares with its kernels."""
 
-    def __init__(self, way: LaunchSpec):
-        self.way = way
+    def __init__(self, spec: LaunchSpec, *, warm_up: bool = True):
         self.about: dict[str, Any] = {}
-        self._plan = way.sandbox.plan(way.device, loopback=way.loopback)
+        self._spec = spec
+        self._warm_up = warm_up
+        self._plan = spec.sandbox.plan(spec.device, loopback=spec.loopback)
         # Without a view, a kernel that runs as another user has to reach its folder in this one.
-        passable = self._plan["view"] is None and way.sandbox.uid(0) is not None
+        passable = self._plan["view"] is None and spec.sandbox.uid(0) is not None
         self._home = scratch.make_shared(passable=passable)
         self._lock = threading.Lock()
         self._names = itertools.count()
         try:
-            self._process, self._line = self._started()
-            self._up()
+            self._process, self._line = self._start()
+            self._wait_until_up()
         except BaseException:
             self.end()
             raise
 
-    def _started(self) -> tuple[subprocess.Popen[bytes], socket.socket]:
+    def _start(self) -> tuple[subprocess.Popen[bytes], socket.socket]:
         raise_files()
         ours, theirs = ipc.pair()
         folder = self._home.root / "parent"
@@ -74,9 +79,10 @@ class ForkServer:
         settings = {
             "line": theirs.fileno(),
             "plan": self._plan,
-            "imports": self.way.imports,
-            "seed": self.way.seed,
-            "device": self.way.device,
+            "imports": self._spec.imports,
+            "seed": self._spec.seed,
+            "device": self._spec.device,
+            "warm_up": self._warm_up,
             "places": str(self._home.root),
             "folder": str(seen),
         }
@@ -84,18 +90,18 @@ class ForkServer:
         script = folder / "settings.json"
         script.write_text(json.dumps(settings), encoding="utf-8")
         command = [sys.executable, "-P", "-m", "grader.runtime.worker.fork_server", str(script)]
-        environment = dict(self.way.sandbox.environment(self.way.sandbox.inner(self._home)))
-        environment |= dict(self.way.variables)
+        environment = dict(self._spec.sandbox.environment(self._spec.sandbox.inner(self._home)))
+        environment |= dict(self._spec.variables)
         for name, value in on_path().items():
             environment.setdefault(name, value)
         # Large pages halve the time of a fork.
         environment.setdefault("GLIBC_TUNABLES", "glibc.malloc.hugetlb=1")
-        if self.way.device == "cpu":
+        if self._spec.device == "cpu":
             environment["CUDA_VISIBLE_DEVICES"] = ""
         with theirs:
             try:
                 process = subprocess.Popen(  # noqa: S603
-                    self.way.sandbox.wrap(command, self._home),
+                    self._spec.sandbox.wrap(command, self._home),
                     env=environment,
                     cwd="/",
                     stdin=subprocess.DEVNULL,
@@ -109,7 +115,7 @@ class ForkServer:
                 raise
         return process, ours
 
-    def _up(self) -> None:
+    def _wait_until_up(self) -> None:
         if not readable(self._line, START_SECONDS):
             raise NotStartedError(f"the fork server did not start within {START_SECONDS:g} s")
         message, _ = ipc.hear(self._line)
@@ -127,24 +133,24 @@ class ForkServer:
         running = self._process.poll() is None and not readable(self._line, 0)
         return running and self._home.root.is_dir()
 
-    def bear(self) -> ForkedKernel:
+    def fork(self, limits: Limits) -> ForkedKernel:
         """Starts to fork a kernel; its `ready` or `failed` later says how that went.
 
         If it raises OSError or NotStartedError, it leaves nothing behind.
         """
-        way = self.way
+        spec = self._spec
         name = str(next(self._names))
         home = Place(self._home.root / name)
         slot = next(_slots)
-        uid = way.sandbox.uid(slot)
-        inner = way.sandbox.inner(home)
-        environment = dict(way.sandbox.environment(inner)) | dict(way.variables)
-        if way.device == "cpu":
+        uid = spec.sandbox.uid(slot)
+        inner = spec.sandbox.inner(home)
+        environment = dict(spec.sandbox.environment(inner)) | dict(spec.variables)
+        if spec.device == "cpu":
             environment["CUDA_VISIBLE_DEVICES"] = ""
         with contextlib.ExitStack() as theirs, contextlib.ExitStack() as made:
             made.callback(scratch.remove, home)
             scratch.furnish(home, parts=self._plan["view"] is None)
-            group = way.sandbox.group(home.root.parent.name + "-" + name, way.limits)
+            group = spec.sandbox.group(home.root.parent.name + "-" + name, limits)
             entrances = group.descriptors() if group is not None else []
             for file in entrances:
                 theirs.callback(os.close, file)
@@ -161,12 +167,12 @@ class ForkServer:
                 name=name,
                 root=str(inner.root),
                 uid=uid,
-                scratch_bytes=way.limits.scratch_bytes,
-                memory_bytes=way.limits.memory_bytes if group is None else None,
-                processes=way.limits.processes if group is None else None,
-                rlimits=dict(way.sandbox.rlimits(way.limits, way.device)),
+                scratch_bytes=limits.scratch_bytes,
+                memory_bytes=limits.memory_bytes if group is None else None,
+                processes=limits.processes if group is None else None,
+                rlimits=dict(spec.sandbox.rlimits(limits, spec.device)),
                 environment=environment,
-                seed=way.seed,
+                seed=spec.seed,
             )
             try:
                 with self._lock:

@@ -22,7 +22,7 @@ ENDING_SECONDS = 60.0
 """For all processes of a submission to end; a second is long."""
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class ForkedKernel:
     """A forked kernel: its folder, its key, and the line to its supervisor."""
 
@@ -54,26 +54,26 @@ class ForkedKernel:
     @property
     def pid(self) -> int | None:
         """The process id as the grader sees it; None before the kernel is ready."""
-        return _number(self._itself[0]) if self._itself else None
+        return _pid_behind(self._itself[0]) if self._itself else None
 
     @property
     def roots(self) -> list[int]:
         """Ids of kernel and supervisor, from which all the submission's processes descend."""
-        return [pid for file in self._itself if (pid := _number(file)) is not None]
+        return [pid for file in self._itself if (pid := _pid_behind(file)) is not None]
 
     def listen(self) -> None:
         """Reads the supervisor's messages without waiting."""
         while self.status is None and not self.lost and readable(self.line, 0):
             message, files = ipc.hear(self.line)
             if message is None:
-                self._gone()
+                self._lose_supervisor()
                 return
             self._itself += files
             self._take(message)
 
-    def _gone(self) -> None:
+    def _lose_supervisor(self) -> None:
         """Records that the supervisor is gone: the machine or its group's limit has ended it."""
-        self.hit = self.group.hit() if self.group is not None else None
+        self.hit = self.group.limit_exceeded() if self.group is not None else None
         if self.hit is None:
             self.lost = True
         else:
@@ -95,12 +95,12 @@ class ForkedKernel:
 
     def _killed_for(self) -> str | None:
         """The limit for which the system may have killed it; None if there is none."""
-        hit = self.group.hit() if self.group is not None else None
+        hit = self.group.limit_exceeded() if self.group is not None else None
         return hit or (MACHINE if oom_kills() > self._oom_kills else None)
 
-    def passed(self) -> str | None:
+    def limit_exceeded(self) -> str | None:
         """The limit for which the kernel or one of its processes was ended; None if none."""
-        found = self.group.hit() if self.hit is None and self.group is not None else None
+        found = self.group.limit_exceeded() if self.hit is None and self.group is not None else None
         return found if found in ("memory", MACHINE) else self.hit
 
     def interrupt(self) -> None:
@@ -108,7 +108,7 @@ class ForkedKernel:
         with contextlib.suppress(OSError):
             ipc.say(self.line, {"do": "interrupt"})
 
-    def dismiss(self) -> None:
+    def signal_exit(self) -> None:
         """Signals all processes of the submission to end, without waiting."""
         with contextlib.suppress(OSError):
             self.line.shutdown(socket.SHUT_WR)
@@ -118,7 +118,7 @@ class ForkedKernel:
         self.line.close()
         self.wire.close()
 
-    def bury(self) -> None:
+    def reap(self) -> None:
         """Waits until all processes have ended, then removes the folder. Never raises."""
         # The supervisor ends with its namespace or after all processes that it adopted; this
         # closes the other end of the line, whatever else may have died before.
@@ -138,7 +138,7 @@ class ForkedKernel:
         place.remove(self.place)
 
 
-def _number(file: int) -> int | None:
+def _pid_behind(file: int) -> int | None:
     """The id of the process behind the pidfd *file*; None if it is gone or hidden."""
     with contextlib.suppress(OSError, ValueError, IndexError):
         about = Path(f"/proc/self/fdinfo/{file}").read_text()

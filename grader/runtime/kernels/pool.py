@@ -1,6 +1,6 @@
 """A pool of fork servers, one for each launch spec, started on demand and ended when idle.
 
-Each keeps one spare kernel ready, so that the next notebook does not have to wait.
+The pool can keep a spare kernel ready, so that the next notebook does not have to wait.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ import queue
 import threading
 import time
 import weakref
-from collections import deque
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
+from grader.model import Limits
 from grader.runtime.kernels import scratch
 from grader.runtime.kernels.base import NotStartedError
 from grader.runtime.kernels.fork_server import CrowdedError, ForkServer, LaunchSpec
@@ -25,174 +25,199 @@ IDLE_SECONDS = 60.0
 """How long a fork server without kernels waits before it is ended."""
 
 _MOST_ENDED = 8
-"""Kernels that may be ending at a time; ending one more waits."""
+"""Limit on kernels that are being reaped; ending one more waits."""
 
 log = logging.getLogger("grader.kernels")
 
 
-def _started(way: LaunchSpec) -> ForkServer:
-    """A fork server for *way*; if the preloaded modules prevent forking, without them."""
+def _start_server(spec: LaunchSpec, *, warm_up: bool) -> ForkServer:
+    """Starts a fork server; if the preloaded modules prevent forking, one without them."""
     try:
-        return ForkServer(way)
+        return ForkServer(spec, warm_up=warm_up)
     except CrowdedError:
-        if not way.imports:
+        if not spec.imports:
             raise
         log.warning("kernels start without preloaded modules", exc_info=True)
-        return ForkServer(replace(way, imports=()))
+        return ForkServer(replace(spec, imports=()))
+
+
+@dataclass(eq=False)
+class _Member:
+    """A fork server with its kernels that are not reaped yet."""
+
+    spec: LaunchSpec
+    server: ForkServer
+    kernels: set[ForkedKernel] = field(default_factory=set)
+    spares: dict[Limits, ForkedKernel] = field(default_factory=dict)
+    retired: bool = False
+    """Whether it forks no more kernels, and is ended after its last one."""
+    used: float = field(default_factory=time.monotonic)
+
+    def fork(self, limits: Limits) -> ForkedKernel:
+        kernel = self.server.fork(limits)
+        self.kernels.add(kernel)
+        return kernel
 
 
 class KernelPool:
     """All fork servers of this process. Any thread may take kernels from it."""
 
     def __init__(self) -> None:
-        self._begin()
-        _all.add(self)
+        self._reset()
+        _pools.add(self)
 
-    def _begin(self) -> None:
+    def _reset(self) -> None:
         self._ended: queue.Queue[ForkedKernel] = queue.Queue(_MOST_ENDED)
-        self._burying: threading.Thread | None = None
+        self._reaper: threading.Thread | None = None
         self._swept = False
-        self._parents: dict[LaunchSpec, ForkServer] = {}
-        self._ready: dict[LaunchSpec, deque[ForkedKernel]] = {}
-        self._living: dict[int, _Living] = {}
-        self._retired: set[ForkServer] = set()
+        self._members: set[_Member] = set()
         self._starting: dict[LaunchSpec, threading.Lock] = {}
-        self._used: dict[LaunchSpec, float] = {}
         self._lock = threading.RLock()
         self._timer: threading.Timer | None = None
         self._pid = os.getpid()
 
-    def forked(self) -> None:
+    @property
+    def servers(self) -> list[ForkServer]:
+        """The fork servers that fork kernels."""
+        return [member.server for member in self._members if not member.retired]
+
+    @property
+    def spares(self) -> list[ForkedKernel]:
+        """The kernels that wait for a notebook."""
+        return [kernel for member in self._members for kernel in member.spares.values()]
+
+    def forget_all(self) -> None:
         """Resets the pool in a forked process, since all its kernels belong to the original."""
-        theirs = {*self._parents.values(), *self._retired}
-        _others.append((theirs, self._living))  # kept, as their destructors would end them
-        for parent in theirs:
-            parent.forget()
-        for waiting in self._ready.values():
-            for born in waiting:
-                born.forget()
-        self._begin()
+        _others.append(self._members)  # kept, since their destructors would end them
+        for member in self._members:
+            member.server.forget()
+            for kernel in member.spares.values():
+                kernel.forget()
+        self._reset()
 
-    def take(self, way: LaunchSpec, *, ahead: bool = True) -> ForkedKernel:
-        """A kernel for *way*: a spare or a new one. Raises NotStartedError or OSError.
+    def take(self, spec: LaunchSpec, limits: Limits, *, spare: bool = False) -> ForkedKernel:
+        """Returns a kernel; if *spare*, also forks one for the next caller.
 
-        If *ahead*, starts a spare for the next caller.
+        A fork server that is started for a *spare* runs what is slow the first time. Raises
+        NotStartedError or OSError.
         """
-        parent = self._parent(way)
-        born = self._waiting(way) or self._bear(way, parent)
-        if ahead:
-            # If the spare can't be started, the next caller gets the error.
-            with contextlib.suppress(NotStartedError, OSError), self._lock:
-                if not self._ready[way] and self._parents.get(way) is parent:
-                    self._ready[way].append(self._bear(way, parent))
-        return born
-
-    def _bear(self, way: LaunchSpec, parent: ForkServer) -> ForkedKernel:
-        born = parent.bear()
-        with self._lock:
-            self._living[id(born)] = _Living(born, way, parent)
-        return born
-
-    def _waiting(self, way: LaunchSpec) -> ForkedKernel | None:
-        while True:
+        member = self._member(spec, warm_up=spare)
+        kernel = self._take_spare(member, limits)
+        if kernel is None:
             with self._lock:
-                self._used[way] = time.monotonic()
-                if not self._ready[way]:
-                    return None
-                born = self._ready[way].popleft()
-                born.listen()
-            if born.status is None and not born.lost:
-                return born
-            self.end(born)
+                kernel = member.fork(limits)
+        if spare:
+            # If it can't be started, the next caller gets the error.
+            with contextlib.suppress(NotStartedError, OSError), self._lock:
+                if limits not in member.spares and not member.retired:
+                    member.spares[limits] = member.fork(limits)
+        return kernel
 
-    def _parent(self, way: LaunchSpec) -> ForkServer:
-        """The fork server for *way*; started if there is none."""
+    def _take_spare(self, member: _Member, limits: Limits) -> ForkedKernel | None:
+        """Returns a living spare with these limits; None if there is none."""
+        with self._lock:
+            kernel = member.spares.pop(limits, None)
+        if kernel is None:
+            return None
+        kernel.listen()
+        if kernel.status is None and not kernel.lost:
+            return kernel
+        self.end(kernel)
+        return None
+
+    def _member(self, spec: LaunchSpec, *, warm_up: bool) -> _Member:
+        """Returns the member for *spec*, which may have imported more; starts one if needed."""
         with self._lock:
             swept, self._swept = self._swept, True
-            starting = self._starting.setdefault(way, threading.Lock())
-            self._ready.setdefault(way, deque())
-            self._used[way] = time.monotonic()
+            starting = self._starting.setdefault(spec, threading.Lock())
         if not swept:
             scratch.sweep()
         with starting:
-            parent = self._parents.get(way)
-            if parent is None or not parent.alive:
-                if parent is not None:
-                    self._retire(way)
-                parent = self._parents[way] = _started(way)
-                self._look_later()
-            return parent
+            member = self._living_member(spec)
+            if member is None:
+                member = _Member(spec, _start_server(spec, warm_up=warm_up))
+                with self._lock:
+                    self._members.add(member)
+                self._check_idle_later()
+            return member
 
-    def _look_later(self) -> None:
+    def _living_member(self, spec: LaunchSpec) -> _Member | None:
+        with self._lock:
+            fitting = [m for m in self._members if not m.retired and m.spec.serves(spec)]
+            for member in fitting:
+                member.used = time.monotonic()
+        for member in fitting:
+            if member.server.alive:
+                return member
+            self._retire(member)
+        return None
+
+    def _check_idle_later(self) -> None:
         if self._timer is None:
-            self._timer = threading.Timer(IDLE_SECONDS / 2, self._look)
+            self._timer = threading.Timer(IDLE_SECONDS / 2, self._check_idle)
             self._timer.daemon = True
             self._timer.start()
 
-    def _look(self) -> None:
+    def _check_idle(self) -> None:
         self._timer = None
-        now = time.monotonic()
         with self._lock:
-            waiting = {id(born) for ready in self._ready.values() for born in ready}
-            busy = {each.way for born, each in self._living.items() if born not in waiting}
-            idle = [w for w, at in self._used.items() if now - at > IDLE_SECONDS]
-        for way in idle:
-            if way not in busy:
-                self._retire(way)
-        if self._parents:
-            self._look_later()
+            idle = [
+                member
+                for member in self._members
+                if member.kernels == set(member.spares.values())
+                and time.monotonic() - member.used > IDLE_SECONDS
+            ]
+        for member in idle:
+            self._retire(member)
+        if self._members:
+            self._check_idle_later()
 
-    def _retire(self, way: LaunchSpec) -> None:
-        """Stops using the fork server for *way*, and ends it when its last kernel has ended.
+    def _retire(self, member: _Member) -> None:
+        """Stops using a fork server, and ends it after its last kernel.
 
-        Not before, because its kernels would end with it.
+        Its kernels would end with it.
         """
         with self._lock:
-            parent = self._parents.pop(way, None)
-            ready = self._ready.pop(way, deque())
-            self._ready[way] = deque()
-            if parent is not None:
-                self._retired.add(parent)
-        for born in ready:
-            self.end(born)
-        if parent is not None:
-            self._let_go(parent)
+            member.retired = True
+            spares, member.spares = list(member.spares.values()), {}
+        for kernel in spares:
+            self.end(kernel)
+        self._end_server(member)
 
-    def _let_go(self, parent: ForkServer) -> None:
-        """Ends a retired fork server that has no kernel left."""
+    def _end_server(self, member: _Member) -> None:
+        """Ends a retired fork server if it has no kernel left."""
         with self._lock:
-            if any(each.parent is parent for each in self._living.values()):
+            if not member.retired or member.kernels or member not in self._members:
                 return
-            if parent not in self._retired:
-                return
-            self._retired.remove(parent)
-        parent.end()
+            self._members.remove(member)
+        member.server.end()
 
-    def end(self, born: ForkedKernel) -> None:
+    def end(self, kernel: ForkedKernel) -> None:
         """Signals a kernel and all its processes to end; a background thread reaps them.
 
         Must not be called while holding the lock, which that thread needs.
         """
         if os.getpid() != self._pid:
             return
-        born.dismiss()
+        kernel.signal_exit()
         with self._lock:
-            if self._burying is None:
-                self._burying = threading.Thread(target=self._bury_all, daemon=True)
-                self._burying.start()
-        self._ended.put(born)
+            if self._reaper is None:
+                self._reaper = threading.Thread(target=self._reap_all, daemon=True)
+                self._reaper.start()
+        self._ended.put(kernel)
 
-    def _bury_all(self) -> None:
+    def _reap_all(self) -> None:
         while True:
-            born = self._ended.get()
+            kernel = self._ended.get()
             try:
-                born.bury()
+                kernel.reap()
                 with self._lock:
-                    living = self._living.pop(id(born), None)
-                    if living is not None:
-                        self._used[living.way] = time.monotonic()
-                if living is not None:
-                    self._let_go(living.parent)
+                    owners = [m for m in self._members if kernel in m.kernels]
+                    for member in owners:
+                        member.kernels.remove(kernel)
+                        member.used = time.monotonic()
+                for member in owners:
+                    self._end_server(member)
             except Exception:  # the next one has to be reaped, too
                 log.exception("cleaning up after a kernel failed")
             finally:
@@ -208,35 +233,26 @@ class KernelPool:
             return
         if self._timer is not None:
             self._timer.cancel()
-        for way in list(self._parents):
-            self._retire(way)
+        for member in list(self._members):
+            self._retire(member)
         self.settle()
         with self._lock:  # those with a kernel that was taken and never returned
-            left, self._retired = self._retired, set()
-        for parent in left:
-            parent.end()
+            left, self._members = self._members, set()
+        for member in left:
+            member.server.end()
 
 
-@dataclass(frozen=True)
-class _Living:
-    """A kernel that has not been reaped, and its fork server."""
-
-    born: ForkedKernel
-    way: LaunchSpec
-    parent: ForkServer
-
-
-_all: weakref.WeakSet[KernelPool] = weakref.WeakSet()
+_pools: weakref.WeakSet[KernelPool] = weakref.WeakSet()
 _others: list[object] = []
 
 
-def _forked() -> None:
-    for each in list(_all):
-        each.forked()
+def _reset_after_fork() -> None:
+    for pool in list(_pools):
+        pool.forget_all()
 
 
 if hasattr(os, "register_at_fork"):
-    os.register_at_fork(after_in_child=_forked)
+    os.register_at_fork(after_in_child=_reset_after_fork)
 
-nursery = KernelPool()
-atexit.register(nursery.close)
+kernel_pool = KernelPool()
+atexit.register(kernel_pool.close)

@@ -18,7 +18,7 @@ class Kernel(Protocol):
     """One kernel process, started cold or forked, and its communication."""
 
     cells: CellClient
-    foresees: bool
+    prefetches: bool
     """Whether it sends the values announced with a cell without a further request."""
     about: Mapping[str, object]
 

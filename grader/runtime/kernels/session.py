@@ -43,7 +43,7 @@ class KernelSession:
         self._make = start
         self._kernel: Kernel | None = None
         self._about: Mapping[str, object] = {}
-        self._told: tuple[str, ...] = ()
+        self._prefetched: tuple[str, ...] = ()
         # One event loop per session, so that threads never share one.
         self._loop = asyncio.SelectorEventLoop()
         try:
@@ -68,10 +68,10 @@ class KernelSession:
 
     def ask(self, names: Names, *, seconds: float) -> AskReply:
         """The kernel's reply about *names*; see `Session.ask`."""
-        if names and names == self._told and self._kernel is not None:
+        if names and names == self._prefetched and self._kernel is not None:
             said = self._kernel.cells.answered_already(names)
             if said is not None:  # usually it came with the end of the cell
-                self._told = ()
+                self._prefetched = ()
                 return said
         return self._await(self._ask(names, seconds))
 
@@ -119,7 +119,7 @@ class KernelSession:
 
     async def _end(self) -> None:
         kernel, self._kernel = self._kernel, None
-        self._told = ()  # a kernel that has ended sends nothing more
+        self._prefetched = ()  # a kernel that has ended sends nothing more
         if kernel is None:
             return
         left = asyncio.all_tasks() - {asyncio.current_task()}
@@ -149,7 +149,9 @@ class KernelSession:
         while not task.done():
             left = clock.left()
             if left <= 0:
-                return False
+                # What has arrived while this thread waited for a processor is in time.
+                await asyncio.wait({task}, timeout=_LOOK_SECONDS)
+                return task.done()
             changed = self._kernel.changed() if self._kernel else None
             both = {task, changed} if changed is not None else {task}
             await asyncio.wait(
@@ -167,7 +169,7 @@ class KernelSession:
         kernel = self._living()
         loop = asyncio.get_running_loop()
         began = loop.time()
-        self._told = asked = asked if kernel.foresees else ()
+        self._prefetched = asked = asked if kernel.prefetches else ()
         task = asyncio.create_task(kernel.cells.run(source, keep, asked))
         clock = self._clock(seconds)
         done = await self._settled(task, clock)
@@ -220,9 +222,9 @@ class KernelSession:
         kernel = self._kernel
         if kernel is None:
             return AskReply(alive=False)
-        told, self._told = self._told, ()
+        prefetched, self._prefetched = self._prefetched, ()
         task = asyncio.create_task(
-            kernel.cells.answered(names) if names and names == told else kernel.ask(names)
+            kernel.cells.answered(names) if names and names == prefetched else kernel.ask(names)
         )
         clock = self._clock(seconds)
         done = await self._settled(task, clock)
@@ -240,7 +242,7 @@ class KernelSession:
 
     async def _call(self, request: str, seconds: float) -> CallResult:
         kernel = self._living()
-        self._told = ()
+        self._prefetched = ()
         loop = asyncio.get_running_loop()
         began = loop.time()
         task = asyncio.create_task(kernel.call(request))

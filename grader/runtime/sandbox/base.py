@@ -1,11 +1,14 @@
-"""The interface of a sandbox, and how one is chosen for this machine."""
+"""The base class of sandboxes, and how one is chosen for this machine."""
 
 from __future__ import annotations
 
+import math
+import os
+import site
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol
 
 from grader.errors import SetupError
 from grader.model import Limits
@@ -20,6 +23,30 @@ WANTED: Mapping[str, str] = {
     "processes": "separate process ids, so that no process can be signaled or left behind",
     "system-calls": "a filter that refuses system calls that notebooks do not need",
 }
+
+
+THREADS = 1
+"""Threads of numerical libraries in one kernel; fixed, so that sums round the same everywhere."""
+
+GIB = 2**30
+WATCHED = (
+    "a supervisor measures them at least ten times a second and ends a notebook that exceeds the "
+    "limit; until then it can write more than the limit"
+)
+_THREAD_VARIABLES = (
+    "OMP_NUM_THREADS",
+    "MKL_NUM_THREADS",
+    "OPENBLAS_NUM_THREADS",
+    "NUMEXPR_NUM_THREADS",
+    "VECLIB_MAXIMUM_THREADS",
+)
+# If core dumps are piped to a program, as on most desktops, Linux ignores every size limit, even 0.
+# But 1 marks a crash of that program itself, and then nothing is started. A core file of at most
+# one byte is too small to be written, so that none appears either.
+_CORE = 1 if sys.platform == "linux" else 0
+# Variables that an interpreter may need to find its libraries and devices; none of them contains a
+# person's name, a token, or a folder of the grader.
+_KEPT = ("LD_LIBRARY_PATH", "DYLD_LIBRARY_PATH", "CUDA_HOME", "CUDA_VISIBLE_DEVICES", "SYSTEMROOT")
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,39 +93,108 @@ class Place:
         return self.root / "wire"
 
 
-class Sandbox(Protocol):
-    """Isolates kernels. Stateless: one object serves many kernels at the same time."""
+class Sandbox:
+    """Runs kernels as the grader's own user, in the same file system; the base of all sandboxes.
+
+    A subclass of a plug-in overrides `layers` and `wrap`. The other methods serve the built-in
+    Linux sandbox, whose fork server restricts itself and its kernels. Stateless: one object serves
+    many kernels at the same time.
+    """
 
     def layers(self) -> tuple[Layer, ...]:
-        """Every layer of this sandbox, whether present on this machine or not; fast."""
+        """Returns every layer, whether present on this machine or not; fast.
+
+        Here: the layers that exist on every system, and all layers in WANTED as missing.
+        """
+        limited = sys.platform != "win32"
+        watched = f" and removed afterwards; {WATCHED}" if self.bounded else " and removed"
+        return (
+            Layer("environment", True, "no variable of the grader's environment is inherited"),
+            Layer("scratch", True, f"home, working and temporary folders are private{watched}"),
+            Layer("rlimits", limited, "CPU time, memory, file size and open files are limited"),
+            *(Layer(name, False, f"not available: {what}") for name, what in WANTED.items()),
+        )
+
+    def wrap(self, command: Sequence[str], place: Place) -> list[str]:
+        """Returns the command that starts *command* inside the sandbox.
+
+        Inside, open files must be inherited, and the interpreter and the folder *place* must be at
+        the same paths, the folder writable.
+        """
+        del place
+        return list(command)
 
     def plan(self, device: str = "cpu", *, loopback: bool = False) -> Plan:
-        """The restrictions that a fork server and its kernels apply to themselves."""
+        """The restrictions that a fork server and its kernels apply to themselves; here none."""
+        del device, loopback
+        return Plan(namespaces=[], view=None, fence=None, filter=None, drop=False, loopback=False)
 
     def uid(self, slot: int) -> int | None:
-        """The user id of the kernel in *slot*; None if it keeps the grader's."""
+        """The user id of the kernel in *slot*; None if it runs as the grader's user."""
+        del slot
+        return None
 
     def inner(self, place: Place) -> Place:
-        """*place* by the path at which the kernel sees it."""
+        """Returns *place* by the path at which the kernel sees it."""
+        return place
 
     def group(self, name: str, limits: Limits) -> Group | None:
-        """A control group with the limits for one kernel; None if unavailable."""
+        """A control group with the limits for one kernel; None if the supervisor counts instead."""
+        del name, limits
+        return None
 
     @property
     def bounded(self) -> bool:
-        """Whether the total size of a kernel's files is limited."""
+        """Whether the total size of a kernel's files is limited; here a supervisor measures it."""
+        return sys.platform == "linux"
 
     def rlimits(self, limits: Limits, device: str = "cpu") -> Mapping[str, int]:
-        """Resource limits by name in the module `resource`; the kernel sets them first."""
+        """Returns resource limits by name in the module `resource`; the kernel sets them first.
 
-    def wrap(self, command: Sequence[str], place: Place) -> list[str]:
-        """The command that starts *command* inside the sandbox."""
+        Among them CPU time, as a backstop for the wall clock, and memory if it is limited.
+        Processes are not limited, since the system counts them per user, not per notebook.
+        """
+        found = {
+            "RLIMIT_CORE": _CORE,
+            "RLIMIT_CPU": math.ceil(limits.notebook_seconds) * (os.cpu_count() or 1) + 60,
+            "RLIMIT_FSIZE": min(GIB, limits.scratch_bytes),
+            "RLIMIT_NOFILE": 1024,
+        }
+        if limits.memory_bytes is not None and device == "cpu":
+            # Not RLIMIT_AS: torch reserves far more addresses than it ever uses, and CUDA even
+            # more.
+            found["RLIMIT_DATA"] = limits.memory_bytes
+        return found
 
     def environment(self, place: Place) -> Mapping[str, str]:
-        """The kernel's complete environment; nothing else is inherited."""
+        """Returns the kernel's complete environment; nothing else is inherited."""
+        kept = {name: os.environ[name] for name in _KEPT if name in os.environ}
+        if site.ENABLE_USER_SITE:  # a new HOME would hide packages installed with --user
+            kept["PYTHONUSERBASE"] = site.getuserbase()
+        return {
+            **kept,
+            **dict.fromkeys(_THREAD_VARIABLES, str(THREADS)),
+            "PATH": os.pathsep.join((str(Path(sys.executable).parent), os.defpath)),
+            **_folders(place),
+            "IPYTHONDIR": str(place.home / ".ipython"),
+            "LANG": "C.UTF-8",
+            "TZ": "UTC",
+            "PYTHONHASHSEED": "0",
+            "MPLBACKEND": "module://matplotlib_inline.backend_inline",
+            "PYDEVD_DISABLE_FILE_VALIDATION": "1",
+        }
+
+
+def _folders(place: Place) -> dict[str, str]:
+    """The environment variables of this system for the home and temporary folders."""
+    home, temporary = str(place.home), str(place.temporary)
+    if sys.platform == "win32":
+        return {"USERPROFILE": home, "APPDATA": home, "TEMP": temporary, "TMP": temporary}
+    return {"HOME": home, "TMPDIR": temporary}
 
 
 sandboxes: Registry[Sandbox] = Registry("sandbox", "grader.sandboxes")
+sandboxes.add("off")(Sandbox())
 
 
 @dataclass(frozen=True, slots=True)

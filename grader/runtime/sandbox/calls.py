@@ -70,10 +70,10 @@ The flags of clone3 are in memory, where no filter can see them. The memory of m
 counted neither in the scratch directory nor for any process.
 """
 
-ASKED = ("chmod", "fchmod", "fchmodat", "fchmodat2", "utimensat")
-"""Changes that the supervisor can make for a process, in the process's own folder."""
+IGNORED = ("chmod", "fchmod", "fchmodat", "fchmodat2", "utimensat")
+"""Calls that Landlock can't restrict, and that libraries make after copying a file."""
 
 NOT_FENCED = (
     "chown", "fchown", "fchownat", "lchown", "futimesat", "utime", "utimes", "inotify_add_watch",
 )  # fmt: skip
-"""Calls that Landlock can't restrict: other changes, and watching file names come and go."""
+"""Other calls that Landlock can't restrict, such as watching file names come and go."""

@@ -58,7 +58,7 @@ class Group:
             os.close(descriptor)
         return []
 
-    def hit(self) -> str | None:
+    def limit_exceeded(self) -> str | None:
         """The limit that was reached: "memory", "processes", "machine", or None.
 
         "machine" means that the system killed a process for lack of memory although this group

@@ -16,8 +16,7 @@ from grader.files import PACKAGE
 from grader.model import Limits
 from grader.runtime.sandbox import cgroups
 from grader.runtime.sandbox import filter as system_calls
-from grader.runtime.sandbox.base import Layer, Place, sandboxes
-from grader.runtime.sandbox.none import GIB, WATCHED, NoSandbox
+from grader.runtime.sandbox.base import GIB, WATCHED, Layer, Place, Sandbox, sandboxes
 from grader.runtime.sandbox.probing import surveyed
 from grader.runtime.worker import view
 from grader.runtime.worker.plan import Fence, Plan, View
@@ -45,7 +44,7 @@ _DEVICES = ("/dev/null", "/dev/full", "/dev/random", "/dev/urandom")
 _ABOUT_ITSELF = ("/proc/self", "/proc/cpuinfo", "/proc/meminfo", "/proc/stat", "/proc/filesystems")
 
 
-class LinuxSandbox(NoSandbox):
+class LinuxSandbox(Sandbox):
     """All layers that this machine offers, the same for every kernel."""
 
     def layers(self) -> tuple[Layer, ...]:
@@ -57,10 +56,7 @@ class LinuxSandbox(NoSandbox):
             else (f"not available: {cgroups.missing()}; each kernel's supervisor counts instead")
         )
         group = Layer("cgroup", grouped, detail)
-        found = dict(_survey())
-        if not _viewed(found) and _has(found, "fence") and _has(found, "filter"):
-            found["asked"], found["unasked"] = _asking(), None
-        return (*_layers(found, root=os.geteuid() == 0), group)
+        return (*_layers(_survey(), root=os.geteuid() == 0), group)
 
     def plan(self, device: str = "cpu", *, loopback: bool = False) -> Plan:
         """A plan with every layer that works here.
@@ -77,19 +73,14 @@ class LinuxSandbox(NoSandbox):
         apart = "mount" in spaces
         fenced = _fence(seen, apart) if _has(found, "fence") else None
         program: str | None = None
-        asked: dict[str, int] = {}
         if _has(found, "filter"):
-            changes: system_calls.Changes = "free"
-            if fenced is not None and not apart and self.uid(0) is None:
-                changes = "asked" if "pid" not in spaces and _asking() is None else "refused"
-            program = _program(device, network=loopback, apart=apart, changes=changes)
-            asked = dict(system_calls.asked()) if changes == "asked" else {}
+            beside = fenced is not None and not apart and self.uid(0) is None
+            program = _program(device, network=loopback, apart=apart, beside=beside)
         return Plan(
             namespaces=spaces,
             view=seen if apart else None,
             fence=fenced,
             filter=program,
-            asked=asked,
             drop=_has(found, "drop"),
             loopback=loopback,
         )
@@ -121,7 +112,7 @@ class LinuxSandbox(NoSandbox):
         return made
 
     def rlimits(self, limits: Limits, device: str = "cpu") -> Mapping[str, int]:
-        """The limits of NoSandbox, and the number of processes if it is counted per kernel."""
+        """The usual limits, and the number of processes if it is counted per kernel."""
         found = dict(super().rlimits(limits, device))
         if _viewed(_survey()):
             found["RLIMIT_FSIZE"] = GIB  # the limit on all files together is smaller
@@ -141,19 +132,6 @@ def _survey() -> Mapping[str, str | None]:
         "filter": _program("cpu"),
     }
     return surveyed(asked)
-
-
-@cache
-def _asking() -> str | None:
-    """Why a supervisor can't make changes for its kernel; None if it can."""
-    try:
-        program = _program("cpu", apart=False, changes="asked")
-        numbers = dict(system_calls.asked())
-    except SetupError as error:  # `asked` loads the library too
-        return error.what
-    if program is None:
-        return "libseccomp is too old"
-    return surveyed({"asking": program, "numbers": numbers})["asked"]
 
 
 def _has(found: Mapping[str, str | None], layer: str) -> bool:
@@ -180,14 +158,14 @@ def _program(
     *,
     network: bool = False,
     apart: bool = True,
-    changes: system_calls.Changes = "free",
+    beside: bool = False,
 ) -> str | None:
     from grader.runtime.worker import landlock
 
-    cut = changes == "free" or "truncation" in landlock.covered(landlock.abi())
+    cut = not beside or "truncation" in landlock.covered(landlock.abi())
     try:
         program = system_calls.program(
-            device=device, network=network, apart=apart, changes=changes, cut=cut
+            device=device, network=network, apart=apart, beside=beside, cut=cut
         )
         return base64.b64encode(program).decode()
     except (SetupError, OSError):  # including a library that knows the call but not the action
@@ -274,6 +252,7 @@ def _layers(found: Mapping[str, str | None], *, root: bool) -> tuple[Layer, ...]
         return Layer(name, False, f"not available: {why(*(way for way, _ in ways))}", fix)
 
     spaces = _how_to_get_namespaces(root)
+    fenced = _has(found, "fence")
     return (
         Layer("environment", True, "no variable of the grader's environment is inherited"),
         either(
@@ -299,8 +278,7 @@ def _layers(found: Mapping[str, str | None], *, root: bool) -> tuple[Layer, ...]
             "metadata", "modes, owners and times of files outside can't be changed",
             ("mount", "a read-only view"),
             *((("switch", "they belong to another user"),) if root else ()),
-            ("asked", "seccomp; the supervisor allows changes in the scratch folder only"),
-            ("unasked", "seccomp, also in the scratch folder (shutil.copy fails there)"),
+            *((("filter", "seccomp; modes and times can't be changed at all"),) if fenced else ()),
             fix=_LIBSECCOMP if _has(found, "fence") and not _has(found, "filter") else spaces,
         ),
         either(

@@ -9,9 +9,8 @@ JSON behind their lengths and a signature:
     head      {"kind": "stream", "to": "7"}
     content   {"name": "stdout", "text": "..."}
 
-It does what Jupyter's wire protocol does over ZeroMQ, for two who know each other, at a tenth of
-the cost: there is no thread, a whole answer leaves in one system call, and what is not there can't
-be connected to.
+It replaces Jupyter's protocol over ZeroMQ at a tenth of the cost: there is no thread, a whole reply
+leaves in one system call, and there is no address to connect to.
 """
 
 from __future__ import annotations
@@ -24,15 +23,15 @@ from typing import Any, NamedTuple
 
 LONGEST_HEAD = 4_096
 LONGEST = 8_000_000
-"""Bytes of a content; a longer one is counted and not read."""
+"""Limit on a content in bytes; a longer one is counted but not read."""
 MOST_MARKS = 200_000
-"""Brackets, commas and colons of a content; one with more is counted and not read, too."""
+"""Limit on brackets, commas and colons of a content; one with more is counted but not read."""
 
 _SIZES = struct.Struct("!II")
 _TAG = 32
 _FRONT = _SIZES.size + _TAG
 
-# Bound here, because in a kernel a student may put something else in their place.
+# Bound here, because a student's code may replace them in a kernel.
 _encode = json.JSONEncoder(default=str).encode
 _decode = json.JSONDecoder().decode
 _digest = hmac.digest
@@ -40,7 +39,7 @@ _compare = hmac.compare_digest
 
 
 class Message(NamedTuple):
-    """What was said: of which kind, in answer to which request; None as content when too large."""
+    """A message: its kind, the request that it answers, and its content; None if too large."""
 
     kind: str
     to: str
@@ -49,11 +48,11 @@ class Message(NamedTuple):
 
 
 class BrokenWireError(Exception):
-    """What arrived can't be told apart any more."""
+    """The bytes that arrived can't be split into messages."""
 
 
-def packed(key: bytes, kind: str, to: str, content: object) -> bytes:
-    """A message as it is sent. Whatever is no JSON in *content* goes as its text."""
+def pack_message(key: bytes, kind: str, to: str, content: object) -> bytes:
+    """Returns a message as bytes. Objects in *content* that JSON lacks are sent as text."""
     head = _encode({"kind": kind, "to": to}).encode()
     body = _encode(content).encode()
     tag = _digest(key, head + body, "sha256")
@@ -61,11 +60,10 @@ def packed(key: bytes, kind: str, to: str, content: object) -> bytes:
 
 
 class Unpacking:
-    """Makes messages of bytes as they come; holds no more than one that is not too long.
+    """Splits arriving bytes into messages; holds at most one message that is not too long.
 
-    *room* says by its kind and request how many bytes a content may have; with less than 0 the
-    message is dropped as it comes, whatever its signature. Without it everything is read that is
-    not longer than *longest*.
+    *room* returns how many bytes the content of a message may have, given its kind and request; if
+    negative, the message is dropped. Without *room*, contents up to *longest* are read.
     """
 
     def __init__(
@@ -76,13 +74,13 @@ class Unpacking:
         self._room = room
         self._held = bytearray()
         self._begun: tuple[tuple[str, str] | None, int, int, int] | None = None
-        """Of the message at the front: what it is about, its room, and where it starts and ends."""
+        """Of the first message: kind and request, room, and where its content starts and ends."""
         self._skipped: Message | None = None
         self._left = 0
-        """Of a content that is not read, what is still to come."""
+        """Bytes that are still to come of a content that is not read."""
 
     def add(self, data: bytes) -> None:
-        """Takes in what has arrived."""
+        """Adds bytes that have arrived."""
         if self._left:
             gone = min(self._left, len(data))
             self._left -= gone
@@ -90,9 +88,9 @@ class Unpacking:
         self._held += data
 
     def messages(self) -> Iterator[Message]:
-        """The messages that are complete. Forged and garbled ones are as if never said.
+        """Yields the complete messages; ignores forged and garbled ones.
 
-        Raises BrokenWireError when lengths can't be right.
+        Raises BrokenWireError if a length is impossible.
         """
         while not self._left:
             if self._skipped is not None:
@@ -117,7 +115,7 @@ class Unpacking:
                 yield from _message(about, None if crowded else body, len(body))
 
     def _front(self) -> tuple[tuple[str, str] | None, int, int, int] | None:
-        """The message that begins; None while its head is not there."""
+        """Returns the message that begins; None until its head is complete."""
         if len(self._held) < _FRONT:
             return None
         head_size, size = _SIZES.unpack_from(self._held)
@@ -133,7 +131,7 @@ class Unpacking:
         return about, room, start, start + size
 
     def _skip(self, begun: tuple[tuple[str, str] | None, int, int, int]) -> None:
-        # Its signature can't be checked without reading it; all that it can do is to be counted.
+        # Its signature can't be checked without reading it, so it is only counted.
         about, room, start, end = begun
         here = min(len(self._held), end)
         del self._held[:here]
@@ -144,7 +142,7 @@ class Unpacking:
 
 
 def _about(head: bytes) -> tuple[str, str] | None:
-    """The kind and the request of a message; None when the head has not its form."""
+    """Returns the kind and the request of a message; None if the head is malformed."""
     try:
         about = _decode(head.decode())
         kind, to = about["kind"], about["to"]
@@ -168,15 +166,15 @@ _NO_MARKS = bytes(set(range(256)) - set(b'"[{,:'))
 def is_crowded(text: bytes, most: int) -> bool:
     """Whether JSON has more than *most* brackets, commas and colons outside of its strings.
 
-    Every value but the first stands behind one. Decoded, a value of two bytes takes a hundred,
-    so that this is looked at before.
+    Every value except the first follows one. A value of two bytes takes a hundred when decoded, so
+    this is checked before decoding.
     """
     if len(text) <= most:
         return False
     marks = text.translate(None, _NO_MARKS)
     if len(marks) - marks.count(b'"') <= most:
         return False
-    # With the text of a string its quotes meet; what is left of strings had marks in it.
+    # Quotes of strings without marks are now adjacent; other strings contained marks.
     text = text.replace(b"\\\\", b"").replace(b'\\"', b"")
     marks = text.translate(None, _NO_MARKS).replace(b'""', b"")
     if marks.count(b'"') > most:

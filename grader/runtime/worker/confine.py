@@ -1,4 +1,4 @@
-"""Giving up rights for good: the last steps of a kernel's process before any student's code."""
+"""Drops rights for good: the last steps of a kernel's process before any code of the student's."""
 
 from __future__ import annotations
 
@@ -21,12 +21,12 @@ _FLAGS = {
 
 
 def flags(plan: Plan, *without: str) -> int:
-    """The namespaces of *plan* but those, as `unshare` takes them."""
+    """Returns the namespaces of *plan* except those in *without*, as `unshare` takes them."""
     return sum(_FLAGS[name] for name in plan["namespaces"] if name not in without)
 
 
 def new_user() -> None:
-    """A user namespace in which this process keeps its own numbers and nobody else exists."""
+    """Enters a user namespace in which this process keeps its ids and no other ids exist."""
     uid, gid = os.getuid(), os.getgid()
     syscalls.unshare(syscalls.CLONE_NEWUSER)
     Path("/proc/self/setgroups").write_text("deny")
@@ -35,18 +35,17 @@ def new_user() -> None:
 
 
 def become(uid: int) -> None:
-    """Another user, in no other group; only root can."""
+    """Becomes another user without other groups; only root can."""
     os.setgroups([])
     os.setresgid(uid, uid, uid)
     os.setresuid(uid, uid, uid)
     syscalls.prctl(syscalls.PR_SET_DUMPABLE, 1)  # or its own files in /proc belong to root
 
 
-def confine(plan: Plan, start: Start) -> int | None:
-    """Takes every right away that *plan* names. Raises OSError, with the layer in its text.
+def confine(plan: Plan, start: Start) -> None:
+    """Applies the restrictions of *plan*, except the limit on open files; see `limit_files`.
 
-    The result is a descriptor for the guard, where the filter asks it (see `deputy`). The number of
-    open files is limited by `limit_files`, when that has been sent.
+    Raises OSError, with the layer in its text.
     """
     if start["uid"] is not None:
         if plan["drop"] and "user" not in plan["namespaces"]:
@@ -67,11 +66,10 @@ def confine(plan: Plan, start: Start) -> int | None:
             devices=fence["devices"],
             network=plan["loopback"],
         )
-    if plan["filter"] is None:
-        return None
-    return seccomp.load(base64.b64decode(plan["filter"]), listen=bool(plan["asked"]))
+    if plan["filter"] is not None:
+        seccomp.load(base64.b64decode(plan["filter"]))
 
 
 def limit_files(start: Start) -> None:
-    """The last of the limits: before it, files can be sent that another notebook's would stop."""
+    """Sets the limit on open files, the last limit: it also counts files that are being sent."""
     limit({name: most for name, most in start["rlimits"].items() if name == FILES})

@@ -10,7 +10,6 @@ import base64
 import contextlib
 import json
 import os
-import select
 import socket
 import sys
 import tempfile
@@ -20,7 +19,6 @@ from typing import Any
 from grader.runtime.worker import landlock, seccomp, syscalls, view
 from grader.runtime.worker.confine import become, new_user
 from grader.runtime.worker.plan import View
-from grader.runtime.worker.seccomp_broker import Deputy
 
 _TEXT = 300
 
@@ -34,9 +32,6 @@ def main() -> None:
 
 
 def _attempts(asked: dict[str, Any], folder: str) -> dict[str, Callable[[], None]]:
-    if "asking" in asked:
-        return {"asked": lambda: _asked(asked["asking"], asked["numbers"], folder)}
-
     def alone(flag: int) -> Callable[[], None]:
         return lambda: _apart(flag)
 
@@ -123,38 +118,6 @@ def _filter(program: str | None) -> None:
     except OSError:
         return
     raise OSError("the filter was loaded but refuses nothing")
-
-
-def _asked(program: str, numbers: dict[str, int], folder: str) -> None:
-    """Starts a child that changes a file in its folder and one outside, through the supervisor."""
-    ours, theirs = socket.socketpair()
-    inside, outside = os.path.join(folder, "in"), os.path.join(folder, "out")  # noqa: PTH118
-    for place in (inside, outside):
-        os.mkdir(place)  # noqa: PTH102
-    pid = os.fork()
-    if pid == 0:
-        with contextlib.suppress(BaseException):
-            listener = seccomp.load(base64.b64decode(program), listen=True)
-            socket.send_fds(theirs, [b"?"], [listener or 0])
-            os.close(listener or 0)
-            os.chmod(inside, 0o710)  # noqa: PTH101, S103
-            with contextlib.suppress(PermissionError):
-                os.chmod(outside, 0o710)  # noqa: PTH101, S103
-                os._exit(1)
-            os._exit(0)
-        os._exit(2)
-    theirs.close()
-    _, files, _, _ = socket.recv_fds(ours, 1, 1)
-    if files:
-        deputy = Deputy(files[0], inside, numbers)
-        for _ in range(2):
-            if select.select([files[0]], [], [], 2)[0]:
-                deputy.serve()
-        deputy.close()
-    _, status = os.waitpid(pid, 0)
-    modes = [os.stat(place).st_mode & 0o777 for place in (inside, outside)]  # noqa: PTH116
-    if status or modes[0] != 0o710 or modes[1] == 0o710:
-        raise OSError("the kernel does not support seccomp user notification")
 
 
 def _fence(folder: str) -> None:

@@ -1,8 +1,8 @@
-"""An ipykernel without what nobody asks for when grading, most of it made before the fork.
+"""An ipykernel without the parts that grading does not need, mostly created before the fork.
 
-There is no history, no heartbeat, no completion, no debugger, no stdin, and no thread: requests
-come over a wire of the kernel's own (see `grader.runtime.worker.channel`), output leaves from the
-thread that prints, and an interrupt comes as a signal from the guard.
+There is no history, heartbeat, completion, debugger, stdin, or thread: requests arrive over the
+kernel's own wire (see `grader.runtime.worker.channel`), output is sent by the thread that prints,
+and an interrupt is a signal from the supervisor.
 """
 
 from __future__ import annotations
@@ -39,23 +39,23 @@ _KEY_BYTES = 32
 _AT_ONCE = 1_000_000
 _LONGEST_REQUEST = 1_000_000_000
 _LONGEST_TEXT = 10_000
-"""Characters of what an exception says."""
+"""Limit on the characters of an exception's message."""
 
 _made: list[GradedKernel] = []
 
 
 class GradedKernel(IPythonKernel):
-    """Made before the fork with nothing to talk through; `attach` gives it a wire."""
+    """Created before the fork without a connection; `attach` connects it."""
 
-    shell_stream = traitlets.Any()  # what answers go through
+    shell_stream = traitlets.Any()  # carries replies
     _supports_kernel_subshells = False  # it would take one more thread
 
     def __init__(self, **kwargs: Any):
         super().__init__(**kwargs)
-        # Cells that await look here for the thread in which signals arrive.
+        # Cells that await look up the thread in which signals arrive here.
         self.shell_channel_thread = SimpleNamespace(parent_thread=threading.main_thread())
         self.later = WireSession(key=b"", username="student")
-        """Gets its number after the fork."""
+        """Gets its id after the fork."""
         self._streams: list[Stream] = []
         self._publisher: Any = None
 
@@ -81,7 +81,7 @@ class GradedKernel(IPythonKernel):
         while (request := await requests.next()) is not None:
             await self._serve(request)
             if os.getpid() != self._pid:
-                os._exit(0)  # a child that a cell left to itself: one kernel is enough
+                os._exit(0)  # a child process of a cell, which must not serve requests
 
     async def _serve(self, request: Message) -> None:
         header = {"msg_id": request.to, "msg_type": f"{request.kind}_request", "session": ""}
@@ -102,17 +102,17 @@ class GradedKernel(IPythonKernel):
 
     @contextlib.contextmanager
     def _interruptible(self) -> Iterator[None]:
-        """An interrupt ends what runs inside, and nothing else."""
+        """Lets an interrupt end the block, and nothing else."""
         signal.signal(signal.SIGINT, self._publisher.interrupted)
         try:
             yield
         except KeyboardInterrupt:
-            pass  # what ran has come to its end in the meantime
+            pass  # the code had just finished
         finally:
             signal.signal(signal.SIGINT, signal.SIG_IGN)
 
     async def _execute(self, code: str, *, silent: bool) -> dict[str, Any]:
-        """Runs the code, and sends the end of a long output before the reply."""
+        """Runs the code; sends the end of a long output before it returns the reply."""
         shell: Any = self.shell
         shell.failed_line = None
         self._forward_input(False)
@@ -136,11 +136,11 @@ class GradedKernel(IPythonKernel):
         return reply if shell.failed_line is None else {**reply, "line": shell.failed_line}
 
     async def _run(self, code: str, silent: bool) -> Any:
-        """The result of a cell, by IPython; one that awaits runs in the loop that serves."""
+        """Runs a cell with IPython; a cell that awaits runs in the event loop of the kernel."""
         shell: Any = self.shell
         try:
             transformed, failed = shell.transform_cell(code), None
-        except Exception:  # noqa: BLE001  # whatever a transformer of the student's raises
+        except Exception:  # noqa: BLE001  # a student's transformer may raise anything
             transformed, failed = code, sys.exc_info()
         about = {"transformed_cell": transformed, "preprocessing_exc_tuple": failed}
         if not shell.should_run_async(code, **about):
@@ -158,18 +158,18 @@ class GradedKernel(IPythonKernel):
         return result
 
     def _said(self, content: dict[str, Any]) -> str:
-        """What names hold, or what came of a call."""
+        """Returns the values of names, or the result of a call."""
         shell: Any = self.shell
         try:
             if content.get("call"):
                 return trial.answer(content["call"], shell.user_ns)
             return probe.answers(content["asked"], shell.user_ns)
-        except BaseException:  # noqa: BLE001  # whatever a student put in the probe's way
+        except BaseException:  # noqa: BLE001  # a student's objects may raise anything
             return ""
 
 
 class _Requests:
-    """What the grader sends, one after another."""
+    """The grader's requests, one after another."""
 
     def __init__(self, wire: socket.socket, key: bytes, loop: asyncio.AbstractEventLoop):
         wire.setblocking(False)
@@ -185,7 +185,7 @@ class _Requests:
             self._arrived.set_result(None)
 
     async def next(self) -> Message | None:
-        """The next request; None when there will be no more."""
+        """Returns the next request; None when the wire is closed."""
         while True:
             for message in self._unpacking.messages():
                 return message
@@ -206,7 +206,7 @@ class _Requests:
 def _text(error: BaseException) -> str:
     try:
         return str(error)[:_LONGEST_TEXT]
-    except Exception:  # noqa: BLE001  # an exception of the student's own making
+    except Exception:  # noqa: BLE001  # a student's exception class may raise anything
         return ""
 
 
@@ -215,11 +215,11 @@ def _interrupted() -> dict[str, Any]:
 
 
 def prepare(folder: str) -> None:
-    """Makes the kernel and its shell; *folder* is where they may put what they insist on."""
+    """Creates the kernel and its shell; *folder* is for files that they must write."""
     os.environ["IPYTHONDIR"] = folder
     config = Config()
     config.HistoryManager.enabled = False
-    config.IPKernelApp = Config()  # by which libraries recognise a notebook
+    config.IPKernelApp = Config()  # by which libraries recognize a notebook
     shell: Any = GradedShell.instance(config=config)
     log = logging.getLogger("ipykernel")
     log.addHandler(logging.NullHandler())
@@ -228,15 +228,15 @@ def prepare(folder: str) -> None:
     kernel = GradedKernel.instance(config=config, session=None, log=log)
     shell.parent = shell.kernel = kernel
     app = IPKernelApp.instance(config=config, log=log)
-    app.kernel, app.shell = kernel, shell  # where %matplotlib and others look for them
+    app.kernel, app.shell = kernel, shell  # where %matplotlib and others look them up
     shell.extension_manager.load_extension("storemagic")
     os.environ.pop("IPYTHONDIR")
-    _rehearse(shell)
+    _warm_up(shell)
     _made.append(kernel)
 
 
-def _rehearse(shell: Any) -> None:
-    """Runs what is slow the first time, so that it is not the first time in any kernel."""
+def _warm_up(shell: Any) -> None:
+    """Runs what is slow the first time, so that no kernel has to."""
     shown = shell._showtraceback
     shell._showtraceback = lambda *_: None
     for code in ("_grader_ = 1 + 1", "%%time\npass", "1 / 0", "(", "await _grader_()"):
@@ -251,28 +251,28 @@ def _rehearse(shell: Any) -> None:
 
 
 def run(start: Start, tell: int, sockets: Sequence[int]) -> None:
-    """Serves the grader at the other end of *sockets* until it ends us.
+    """Serves requests on the wire in *sockets* until the process is ended.
 
-    Writes a byte and its key to *tell* when it can.
+    Writes "+" and the kernel's key to *tell* when it is ready.
     """
     (kernel,) = _made
     shell: Any = kernel.shell
     if "IPYTHONDIR" in start["environment"]:
         shell.ipython_dir = start["environment"]["IPYTHONDIR"]
     shell.db = None
-    # As in every notebook: before the packages, and behind the standard library.
+    # As in every notebook: before the packages and after the standard library.
     places = [n for n, path in enumerate(sys.path) if path.endswith("-packages")]
     sys.path.insert(min(places, default=len(sys.path)), "")
     seed_all(start["seed"])
     session = kernel.later
     session.session = uuid.uuid4().hex
     session.pid = os.getpid()
-    # Made here, so that no kernel finds another's in the memory that it got from the parent.
+    # Created after the fork, so that no kernel finds another's key in inherited memory.
     key = secrets.token_hex(_KEY_BYTES).encode()
     session.key = key
     wire = socket.socket(fileno=sockets[0])
     publisher = Publisher(os.dup(wire.fileno()), key)
-    caught = _catch(start["root"])
+    caught = _redirect(start["root"])
     streams = [Stream(n, publisher, caught) for n in ("stdout", "stderr")]
     sys.stdout, sys.stderr = streams
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -284,8 +284,8 @@ def run(start: Start, tell: int, sockets: Sequence[int]) -> None:
     loop.run_until_complete(kernel.serve(wire, key))
 
 
-def _catch(root: str) -> int:
-    """Makes a file of the descriptors 1 and 2, so that what C code prints is seen as well."""
+def _redirect(root: str) -> int:
+    """Redirects the descriptors 1 and 2 to a file, so that what C code prints is collected."""
     path = Path(root, "tmp", ".printed")
     file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_EXCL, 0o600)
     path.unlink()

@@ -1,10 +1,9 @@
-"""Landlock: a process names the files it still needs, and the kernel refuses it all others.
+"""Landlock: a process lists the files that it still needs, and Linux refuses all others.
 
-Works without root and without namespaces. It holds for the calling thread and all that it starts,
-and cannot be undone. What the running kernel cannot refuse is left open: before ABI 3 files outside
-may be cut short, before 4 TCP is open, before 6 signals and abstract sockets, before 9 sockets that
-lie in the file system, before 10 UDP. No kernel so far refuses looking at what is there (stat), or
-changing the mode, the owner or the times of a file that belongs to the same user.
+Works without root and without namespaces. It applies to the calling thread and all that it starts,
+and can't be undone. Older versions refuse less: before ABI 3 files outside can be truncated, before
+4 TCP is open, before 6 signals and abstract sockets, before 9 sockets in the file system, before 10
+UDP. No version refuses `stat`, or changing the mode, owner or times of a file of the same user.
 """
 
 from __future__ import annotations
@@ -49,7 +48,7 @@ _NAMES = (
 
 _READ = _EXECUTE | _READ_FILE | _READ_DIR
 _DEVICE = _READ_FILE | _WRITE_FILE | _READ_DIR | _TRUNCATE | _IOCTL_DEV
-# Sockets of processes outside are left out: a kernel is called, it calls nobody.
+# Without sockets of processes outside: a kernel connects to nobody.
 _WRITE = sum(_FILES.values()) & ~(_MAKE_CHAR | _MAKE_BLOCK | _IOCTL_DEV | _RESOLVE_UNIX)
 _ON_A_FILE = _EXECUTE | _WRITE_FILE | _READ_FILE | _TRUNCATE | _IOCTL_DEV
 
@@ -68,7 +67,7 @@ class _PathBeneath(ctypes.Structure):
 
 
 def abi() -> int:
-    """The version of Landlock in this kernel; 0 where there is none."""
+    """Returns the version of Landlock in this Linux kernel; 0 if there is none."""
     try:
         return syscalls.syscall(_CREATE_RULESET, None, 0, _ASK_VERSION)
     except OSError:
@@ -76,7 +75,7 @@ def abi() -> int:
 
 
 def absent() -> str:
-    """Why there is no Landlock, in plain words; empty where there is."""
+    """Returns why there is no Landlock; empty if there is."""
     try:
         syscalls.syscall(_CREATE_RULESET, None, 0, _ASK_VERSION)
     except OSError as error:
@@ -88,9 +87,9 @@ def absent() -> str:
 
 
 def covered(version: int, *, network: bool = False) -> tuple[str, ...]:
-    """What `restrict` refuses where `abi` is *version*.
+    """Returns what `restrict` refuses if `abi` returns *version*.
 
-    Of files, truncation, tcp, abstract-sockets, signals, unix-sockets and udp.
+    Among files, truncation, tcp, abstract-sockets, signals, unix-sockets and udp.
     """
     kept = ("tcp", "udp") if network else ()
     return tuple(name for first, name in _NAMES if first <= version and name not in kept)
@@ -104,12 +103,12 @@ def restrict(
     names: Sequence[str] = (),
     network: bool = False,
 ) -> tuple[str, ...]:
-    """Refuses this thread, and all that it starts, everything but what is named here, for good.
+    """Restricts this thread, and all that it starts, to the given paths, for good.
 
-    Below *read*: read, run, list. Below *write*: that, and make, change, move and remove all but
-    devices. *devices*: read, write, control. Below *names*: list folders only. A single file may
-    stand for a folder; a path that is not there is skipped. Returns what is refused from now on,
-    as `covered` names it. Raises OSError.
+    Below *read*, files can be read and executed; below *write* also created, changed, moved and
+    removed, except devices; *devices* can be read, written and controlled; below *names*, folders
+    can only be listed. A path can be a single file; missing paths are skipped. Returns what is
+    refused from now on, as in `covered`. Raises OSError.
     """
     version = abi()
     if not version:
@@ -128,11 +127,11 @@ def restrict(
 
 
 def below(folder: str, without: Sequence[str]) -> list[str]:
-    """The paths to allow so that all that lies below *folder* is allowed but *without*.
+    """Returns the paths to allow so that everything below *folder* is allowed except *without*.
 
-    Rules only add up, so a folder with a hole in it is allowed child by child, and cannot be
-    listed itself: give it to `restrict` under *names* too. Links are left out: what they lead to
-    has its own path, and if that is elsewhere it was not asked for.
+    Rules can only allow, so a folder with an exception is allowed child by child, and can't be
+    listed itself: also pass it to `restrict` as *names*. Links are left out, since their targets
+    have their own paths.
     """
     return list(_below(os.path.realpath(folder), {os.path.realpath(path) for path in without}))
 
@@ -147,7 +146,7 @@ def _below(path: str, without: set[str]) -> Iterable[str]:
         with os.scandir(path) as entries:
             found = sorted(entry.path for entry in entries if not entry.is_symlink())
     except OSError:
-        return  # what cannot be listed cannot be told apart from the hole
+        return  # an unlisted folder may contain the exception
     for child in found:
         yield from _below(child, without)
 
@@ -161,9 +160,9 @@ def _known(table: dict[int, int], version: int) -> int:
 
 
 def _create(version: int, *, network: bool) -> tuple[int, int]:
-    """A set of rules that refuses all that *version* knows, and the version that it came to.
+    """Creates a ruleset that refuses all that *version* can; returns it and the version in effect.
 
-    Some distributions carry a newer number back than what goes with it: then the one before.
+    Some distributions report a newer version than they support; then an older one is used.
     """
     while True:
         scopes, ports = _known(_SCOPES, version), 0 if network else _known(_NETWORK, version)

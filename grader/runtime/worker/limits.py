@@ -1,43 +1,53 @@
-"""Resource limits of this process, and the seeds of what it calls random."""
+"""Resource limits and random seeds of this process.
+
+The text of this module is also part of a cold kernel's command line: standard library only.
+"""
 
 from __future__ import annotations
 
 import contextlib
-import resource
 import sys
 from collections.abc import Callable, Mapping
 from typing import Any
+
+if sys.platform != "win32":
+    import resource
 
 FILES = "RLIMIT_NOFILE"
 _SLACK_SECONDS = 5
 
 
 def limit(rlimits: Mapping[str, int]) -> None:
-    """Sets resource limits on this process, as far as the system knows them."""
+    """Sets the resource limits that the system supports on this process."""
+    if sys.platform == "win32":
+        return
     for name, wanted in rlimits.items():
         kind = getattr(resource, name, None)
         if kind is None:
             continue
         hard = resource.getrlimit(kind)[1]
-        # The CPU limit warns at the soft limit, which names the signal, and kills at the hard one.
+        # At the soft CPU limit the process gets SIGXCPU, which names the cause; at the hard limit
+        # it is killed.
         last = wanted + (_SLACK_SECONDS if name == "RLIMIT_CPU" else 0)
         most = last if hard == resource.RLIM_INFINITY else min(last, hard)
         resource.setrlimit(kind, (min(wanted, most), most))
 
 
 def raise_files() -> None:
-    """Lets this process have as many open files as it may have at all.
+    """Raises the limit on open files of this process as far as allowed.
 
-    Where somebody sends an open file to another process, Linux holds this limit against all files
-    of the same user that are on their way. A notebook may keep as many there as its own limit
-    allows, which must not keep ours from being sent.
+    Linux compares this limit with the number of a user's files that are being sent between
+    processes. A notebook may keep as many there as its own limit allows, which must not prevent
+    the grader from sending files.
     """
+    if sys.platform == "win32":
+        return
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     with contextlib.suppress(ValueError, OSError):
         resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
 
 
-# Module to what seeds it.
+# Maps a module to the function that seeds it.
 _SEEDED: dict[str, Callable[[Any, int], Any]] = {
     "random": lambda module, seed: module.seed(seed),
     "numpy.random": lambda module, seed: module.seed(seed),
@@ -46,27 +56,27 @@ _SEEDED: dict[str, Callable[[Any, int], Any]] = {
 
 
 def seed_all(seed: int) -> None:
-    """Seeds random, numpy and torch: now where they are loaded, else when they are imported."""
+    """Seeds random, numpy and torch: now if they are loaded, else when they are imported."""
     waiting = set(_SEEDED)
     for name, plant in _SEEDED.items():
         if name in sys.modules:
             waiting.discard(name)
             module = sys.modules[name]
-            # What torch does for other devices takes milliseconds, and a parent has done it.
+            # Seeding torch's other devices takes milliseconds; the fork server has done it.
             plant(getattr(module, "default_generator", module), seed % 2**32)
     if waiting:
         sys.meta_path.insert(0, _SeedOnImport(waiting, seed % 2**32))
 
 
 class _SeedOnImport:
-    """Finds what is to be seeded when it is first imported, and seeds it then."""
+    """Seeds modules when they are first imported."""
 
     def __init__(self, waiting: set[str], seed: int):
         self._seed = seed
         self._waiting = waiting
 
     def find_spec(self, name: str, path: Any = None, target: Any = None) -> Any:
-        """The spec that the other finders give, with the seeding after it has loaded."""
+        """Returns the spec of the other finders, with seeding added after loading."""
         if name not in self._waiting:
             return None
         others = (finder for finder in sys.meta_path if finder is not self)
@@ -82,7 +92,7 @@ class _SeedOnImport:
 
         def exec_module(module: Any) -> None:
             load(module)
-            if name in self._waiting:  # until here it may only have been looked for
+            if name in self._waiting:  # before this, the module may only have been searched for
                 self._waiting.discard(name)
                 _SEEDED[name](module, self._seed)
 

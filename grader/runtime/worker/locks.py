@@ -1,7 +1,7 @@
-"""File locks of a submission: memory of the system that is in no account of a process.
+"""Counts the file locks of a submission, whose memory is in no process's account.
 
-The list of them costs the more to read, the longer it is: each page of it is looked for from the
-start. So no more of it is read than takes a few milliseconds; the newest locks come first.
+The time to read the list of locks grows with the square of its length, so it is read only for some
+milliseconds; the newest locks come first.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ import time
 from collections.abc import Callable, Collection
 
 MOST = 5_000
-"""Of all processes of a submission; a lock takes 192 bytes."""
+"""Limit for all processes of a submission together; a lock takes 192 bytes."""
 _SECONDS = 0.05
-"""Of the processor: enough for some 15,000 locks."""
+"""Processor time for reading the list: enough for some 15,000 locks."""
 _OF_OPEN_FILE = b"OFDLCK"
 
 
@@ -21,10 +21,11 @@ Pids = Collection[int] | None
 
 
 def over(pids: Callable[[], Pids], root: str = "/proc", device: str | None = None) -> bool:
-    """Whether the processes that *pids* gives have more than `MOST` locks; None are all but this.
+    """Whether the processes that *pids* returns have more than `MOST` locks.
 
-    A lock of an open file has no process: it counts when the file lies on *device*, as
-    `device_of` names it, which is then a file system of theirs alone.
+    If it returns None, all processes except this one count. A lock of an open file description has
+    no process: it counts if the file is on *device*, as returned by `device_of`, which must be a
+    file system of the submission's own.
     """
     lines = _lines(root)
     if len(lines) <= MOST:
@@ -35,7 +36,7 @@ def over(pids: Callable[[], Pids], root: str = "/proc", device: str | None = Non
 
 
 def _lines(root: str) -> list[bytes]:
-    """The start of the list; empty where it isn't shown."""
+    """Returns the start of the list; empty if it is not shown."""
     found: list[bytes] = []
     try:
         with open(f"{root}/locks", "rb", buffering=0) as file:  # noqa: PTH123
@@ -48,8 +49,8 @@ def _lines(root: str) -> list[bytes]:
 
 
 def _is_theirs(words: list[bytes], own: frozenset[int] | None, me: int, device: str | None) -> bool:
-    """Whether a line such as `7: POSIX  ADVISORY  WRITE 4711 fd:00:2477915 0 0` is of theirs."""
-    at = 2 if words[1:2] == [b"->"] else 1  # one that waits for another
+    """Whether a line such as `7: POSIX  ADVISORY  WRITE 4711 fd:00:2477915 0 0` counts."""
+    at = 2 if words[1:2] == [b"->"] else 1  # a lock that waits for another
     if len(words) < at + 5:
         return False
     pid, where = int(words[at + 3]), words[at + 4].decode()
@@ -59,7 +60,7 @@ def _is_theirs(words: list[bytes], own: frozenset[int] | None, me: int, device: 
 
 
 def device_of(folder: str) -> str | None:
-    """The device of *folder* as the list of locks names it; None when it is gone."""
+    """Returns the device of *folder* as written in the list of locks; None if it is gone."""
     try:
         device = os.stat(folder).st_dev  # noqa: PTH116
     except OSError:

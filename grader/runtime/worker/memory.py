@@ -1,87 +1,37 @@
-"""How much memory the processes of one submission use, where no control group counts it."""
+"""Measures the memory of a submission's processes where no control group counts it."""
 
 from __future__ import annotations
 
 import os
 import time
 from collections.abc import Iterable
-from functools import cache
-
-from grader.runtime.worker import pipe_accounting
-from grader.runtime.worker.pipe_accounting import HERE, Where
 
 _PAUSE_SECONDS = 0.02
-# Also the tables that map memory, which a process can make large while it uses no page.
+# Also the tables that map memory, which a process can make large without using a page.
 _OWN = (b"VmRSS", b"VmSwap", b"VmPTE", b"HugetlbPages")
-_WHO = b"thread"
-_PAGE = 4096
-_MAPPING = 256
-"""Bytes of the system's that describe one mapping: 192, and its share of the tree of them."""
 
 
 def over(
     limit: int,
-    where: Where = HERE,
     *,
     pids: Iterable[int] | None = None,
     scratch: Iterable[str] = (),
+    root: str = "/proc",
 ) -> bool:
-    """Whether they use more than *limit* bytes: a quick look, and two exact ones if that is more.
+    """Whether more than *limit* bytes are in use; see `used` for the other arguments.
 
-    Two, because a process that is about to start another is seen twice for a moment. What is in
-    pipes and sockets is looked at when all that they can hold would be too much.
+    Measures quickly, and if that is too much, twice exactly: a process that is about to start
+    another program is seen twice for a moment.
     """
-    root, folders = where.root, list(scratch)
+    folders = list(scratch)
     known = None if pids is None else list(pids)
-    found = used(pids=known, scratch=folders, root=root)
-    them = _others(root) if known is None else known
-    if found <= limit and not _holds_more(them, limit - found, where):
+    if used(pids=known, scratch=folders, root=root) <= limit:
         return False
     for _ in range(2):
         time.sleep(_PAUSE_SECONDS)
-        them = _others(root) if known is None else known
-        exactly = used(pids=them, scratch=folders, root=root, exact=True)
-        if exactly <= limit and exactly + _held(them, where) <= limit:
+        if used(pids=known, scratch=folders, root=root, exact=True) <= limit:
             return False
     return True
-
-
-def _holds_more(pids: list[int], room: int, where: Where) -> bool:
-    """Whether the system needs more than *room* bytes for what *pids* have queued and mapped."""
-    left = room - sum(_mapped_at_most(where.root, pid) for pid in pids)
-    return pipe_accounting.most(pids, left, where) > left and _held(pids, where) > room
-
-
-def _held(pids: list[int], where: Where) -> int:
-    return pipe_accounting.held(pids, where) + sum(_mapped(where.root, pid) for pid in pids)
-
-
-def _mapped_at_most(root: str, pid: int) -> int:
-    """Bytes that describe the mappings of a process, if each is of one page."""
-    pages = _status(root, pid).get(b"VmSize", 0) // _PAGE
-    return _MAPPING * min(pages, _most_mappings(root))
-
-
-def _mapped(root: str, pid: int) -> int:
-    """Bytes that describe the mappings of a process."""
-    found = 0
-    try:
-        with open(f"{root}/{_status(root, pid).get(_WHO, pid)}/maps", "rb", buffering=0) as file:  # noqa: PTH123
-            while page := file.read(65_536):
-                found += page.count(b"\n")
-    except OSError:  # ended just now, or not ours to look into
-        return _mapped_at_most(root, pid)
-    return _MAPPING * found
-
-
-@cache
-def _most_mappings(root: str) -> int:
-    """How many one process may have."""
-    try:
-        with open(f"{root}/sys/vm/max_map_count") as file:  # noqa: PTH123
-            return int(file.read())
-    except (OSError, ValueError):
-        return 65_530
 
 
 def used(
@@ -91,10 +41,11 @@ def used(
     root: str = "/proc",
     exact: bool = False,
 ) -> int:
-    """Bytes in use by *pids*, or by all processes that *root* shows but this one, and in *scratch*.
+    """Returns the bytes in use by *pids* and in *scratch*, folders in memory.
 
-    *scratch* are folders in memory. Memory that several processes share is counted for each of
-    them, and once when *exact*, which takes milliseconds instead of microseconds.
+    Without *pids*, counts all processes that *root* shows except this one. Memory that several
+    processes share is counted for each of them, and once if *exact*, which takes milliseconds
+    instead of microseconds.
     """
     total = shared = 0
     for pid in _others(root) if pids is None else pids:
@@ -114,39 +65,36 @@ def _others(root: str) -> list[int]:
 
 
 def _quick(root: str, pid: int) -> int:
-    return sum(_status(root, pid).get(name, 0) for name in _OWN)
+    status = _amounts(f"{root}/{_counted_thread(root, pid)}/status")
+    return sum(status.get(name, 0) for name in _OWN)
 
 
 def _exact(root: str, pid: int) -> tuple[int, int]:
-    """What is its own, with its share of what others use too; and its share of files in memory."""
-    own = _status(root, pid)
-    shares = _fields(f"{root}/{own.get(_WHO, pid)}/smaps_rollup")
-    if b"Pss" not in shares:  # ended just now, or not ours to look into: then all of it counts
+    """Returns a process's own memory with its share of shared memory, and its share of files."""
+    thread = _counted_thread(root, pid)
+    own = _amounts(f"{root}/{thread}/status")
+    shares = _amounts(f"{root}/{thread}/smaps_rollup")
+    if b"Pss" not in shares:  # it has just ended or can't be read: all of its memory counts
         return sum(own.get(name, 0) for name in _OWN), 0
     tables = own.get(b"VmPTE", 0) + own.get(b"HugetlbPages", 0)
     in_files = shares.get(b"Pss_Shmem", 0)
     return shares[b"Pss"] - in_files + shares.get(b"SwapPss", 0) + tables, in_files
 
 
-def _status(root: str, pid: int) -> dict[bytes, int]:
-    """What one of its threads says that has not ended; the first can end and leave the others."""
-    found = _fields(f"{root}/{pid}/status")
-    if b"VmRSS" in found:
-        return found
+def _counted_thread(root: str, pid: int) -> int:
+    """Returns a thread that shows the memory; the first can end and leave the others running."""
+    if b"VmRSS" in _amounts(f"{root}/{pid}/status"):
+        return pid
     try:
         threads = [int(name) for name in os.listdir(f"{root}/{pid}/task")]  # noqa: PTH208
     except OSError:
-        return {}
-    for thread in threads:
-        # A thread has a folder in /proc by its own number too, though it is not listed.
-        found = _fields(f"{root}/{thread}/status")
-        if b"VmRSS" in found:
-            return {**found, _WHO: thread}
-    return {}
+        return pid
+    # A thread has a folder in /proc although it is not listed.
+    return next((t for t in threads if b"VmRSS" in _amounts(f"{root}/{t}/status")), pid)
 
 
-def _fields(path: str) -> dict[bytes, int]:
-    """The lines of a file that say an amount, in bytes."""
+def _amounts(path: str) -> dict[bytes, int]:
+    """Returns the lines of a file that give an amount in kB, in bytes."""
     try:
         with open(path, "rb", buffering=0) as file:  # noqa: PTH123
             text = file.read()
@@ -157,7 +105,7 @@ def _fields(path: str) -> dict[bytes, int]:
 
 
 def _filled(folders: Iterable[str]) -> int:
-    """What is in folders; once where several are of the same file system."""
+    """Returns the bytes in folders, each file system counted once."""
     found = {}
     for folder in folders:
         try:

@@ -38,8 +38,6 @@ class Plan(TypedDict):
     fence: Fence | None
     filter: str | None
     """The seccomp program, in base64."""
-    asked: dict[str, int]
-    """Numbers of the calls that the filter passes to the supervisor, by name."""
     drop: bool
     """Whether to drop capabilities and prevent new privileges."""
     loopback: bool

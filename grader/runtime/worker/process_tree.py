@@ -1,4 +1,4 @@
-"""The processes of one submission: all that came of this one, found and ended."""
+"""Finds and ends the processes of one submission: all descendants of this process."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from pathlib import Path
 PROC = "/proc"
 _ENDING_SECONDS = 20.0
 _PAUSE_SECONDS = 0.001
-_APART = 1 << 24
-"""Between the number of a user and one that is nobody's at all."""
+_UNUSED_UID = 1 << 24
+"""Distance from a student's user id to one that nobody has."""
 
 
 def end_all(namespace: bool, uid: int | None = None) -> None:
-    """Ends every process of the submission, and returns when they are gone, or after seconds.
+    """Ends every process of the submission; returns when they are gone, or after 20 seconds.
 
-    *uid* is who they are, where that is a user of their own.
+    *uid* is their user id if it is not this process's.
     """
     end = time.monotonic() + _ENDING_SECONDS
     if not namespace:
@@ -29,7 +29,7 @@ def end_all(namespace: bool, uid: int | None = None) -> None:
         return
     while time.monotonic() < end:
         with contextlib.suppress(OSError):
-            os.kill(-1, signal.SIGKILL)  # all that there are, as far as number 1 can see
+            os.kill(-1, signal.SIGKILL)  # every process that number 1 can see
         try:
             while os.waitpid(-1, 0)[0]:
                 pass
@@ -42,16 +42,16 @@ def end_all(namespace: bool, uid: int | None = None) -> None:
 def _end_user(uid: int) -> None:
     """Ends all processes of a user at once, so that none can start another before its turn.
 
-    For that this process is that user for a moment, with one number that is nobody's: by it
-    nobody can signal this one meanwhile, and no process of its own user is hit.
+    This process becomes that user for a moment, with a real user id that nobody has, so that
+    nobody can signal it meanwhile.
     """
     me = os.getresuid()
     try:
-        os.setresuid(uid + _APART, uid, me[2])
+        os.setresuid(uid + _UNUSED_UID, uid, me[2])
     except OSError:
         return
     try:
-        os.kill(1, 0)  # whoever may signal that one would end more than was meant
+        os.kill(1, 0)  # a process that may signal that one would end too many
     except PermissionError:
         with contextlib.suppress(OSError):
             os.kill(-1, signal.SIGKILL)
@@ -60,19 +60,19 @@ def _end_user(uid: int) -> None:
 
 
 def _end_descendants(end: float) -> None:
-    """Ends each as soon as it is seen, over and over: some start others and are gone at once.
+    """Ends each process as soon as it is seen, repeatedly: some start others and exit at once.
 
-    What they leave behind comes to this process, where the next round finds it.
+    This process adopts their orphans, so that the next round finds them.
     """
     before: list[int] = []
     while time.monotonic() < end:
         found = _children(PROC, os.getpid())[0]
         _kill(found)
-        if found == before:  # they take their time, and below them others may go on
+        if found == before:  # they are slow to end, and others below them may go on
             _kill(descendants()[0])
             time.sleep(_PAUSE_SECONDS)
         before = found
-        if _reaped(len(found) + 1):
+        if _reap(len(found) + 1):
             return
 
 
@@ -82,11 +82,8 @@ def _kill(pids: Iterable[int]) -> None:
             os.kill(pid, signal.SIGKILL)
 
 
-def _reaped(most: int) -> bool:
-    """Takes leave of what has ended, but of no more than *most*; whether nothing is left.
-
-    No more, because others may end as fast as one can take leave of them.
-    """
+def _reap(most: int) -> bool:
+    """Reaps at most *most* exited children; returns whether no child is left."""
     try:
         for _ in range(most):
             if os.waitpid(-1, os.WNOHANG)[0] == 0:
@@ -96,27 +93,24 @@ def _reaped(most: int) -> bool:
     return False
 
 
-def descendants(proc: str = PROC, *, also: int | None = None) -> tuple[list[int], int]:
-    """All processes below this one, parents first, and how many threads they have together.
+def descendants(proc: str = PROC) -> tuple[list[int], int]:
+    """Returns all processes below this one, parents first, and their number of threads.
 
-    By the numbers that *proc* shows, which are others than ours where it is that of the machine.
-    *also* is one that somebody else forked for this one, by its number there, if it has any.
+    Processes have the ids that *proc* shows, which differ from ours if it is the machine's.
     """
     found: list[int] = []
     threads = 0
     with contextlib.suppress(OSError):
         found.append(int(os.readlink(f"{proc}/self")))  # noqa: PTH115
-    if also is not None:
-        found.append(also)
     for pid in found:
         children, more = _children(proc, pid)
-        found += [n for n in children if n != also]
+        found += children
         threads += more
     return found[1:], threads - 1
 
 
 def below(roots: Iterable[int], proc: str = PROC) -> list[int]:
-    """The processes *roots* and all below them, by the numbers that *proc* shows."""
+    """Returns *roots* and all processes below them, by the ids that *proc* shows."""
     found = list(dict.fromkeys(roots))
     for pid in found:
         found += [child for child in _children(proc, pid)[0] if child not in found]
@@ -124,7 +118,7 @@ def below(roots: Iterable[int], proc: str = PROC) -> list[int]:
 
 
 def threads(pid: int, proc: str = PROC) -> list[int]:
-    """The numbers of the threads of a process; none when it has ended."""
+    """Returns the ids of the threads of a process; empty if it has ended."""
     try:
         return [int(name) for name in os.listdir(f"{proc}/{pid}/task")]  # noqa: PTH208
     except OSError:
@@ -132,7 +126,7 @@ def threads(pid: int, proc: str = PROC) -> list[int]:
 
 
 def _children(proc: str, pid: int) -> tuple[list[int], int]:
-    """Those of all threads of a process, and how many threads it has."""
+    """Returns the children of all threads of a process, and its number of threads."""
     found: list[int] = []
     threads = 0
     with contextlib.suppress(OSError):
@@ -142,21 +136,3 @@ def _children(proc: str, pid: int) -> tuple[list[int], int]:
             text = Path(f"{proc}/{pid}/task/{task}/children").read_text()
             found += map(int, text.split())
     return found, threads
-
-
-def number_in(proc: str, pid: int) -> int | None:
-    """The number by which *proc* shows the process that is *pid* to us; None where it doesn't.
-
-    It is another where *proc* is not of our own pid namespace (Linux 5.3).
-    """
-    with contextlib.suppress(OSError, ValueError):
-        itself = os.pidfd_open(pid)
-        try:
-            about = Path(f"{proc}/self/fdinfo/{itself}").read_text()
-        finally:
-            os.close(itself)
-        for line in about.splitlines():
-            name, _, value = line.partition(":")
-            if name == "Pid" and int(value) > 0:
-                return int(value)
-    return None

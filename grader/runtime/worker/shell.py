@@ -1,4 +1,4 @@
-"""IPython's shell, without what only a person at a screen has a use for."""
+"""IPython's shell, without the parts that only interactive use needs."""
 
 from __future__ import annotations
 
@@ -18,25 +18,25 @@ from ipykernel.zmqshell import ZMQInteractiveShell
 
 _CHUNK = 65536
 
-# What a line may begin with that IPython takes away although it may be Python: an empty first
-# line, an indented one, prompts. Whatever else IPython changes is not Python.
+# What IPython removes at the start of lines although it may be valid Python: an empty or indented
+# first line, and prompts. All else that IPython changes is not valid Python.
 _PROMPTED = re.compile(r"\A\s|^[ \t]*(>>>|\.\.\.|In +\[)", re.MULTILINE)
 _AWAITS = re.compile(r"\b(await|async)\b")
 
 
 class GradedShell(ZMQInteractiveShell):
-    """Where cells run."""
+    """The shell that runs cells."""
 
     failed_line: int | None = None
-    """The line of the cell in which the last exception was raised, if one was."""
+    """The line of the cell that raised the last exception; None if none did."""
 
     _transformed: tuple[str, str] = ("", "\n")
-    """The last cell, and what became of it."""
+    """The last cell, and the result of transforming it."""
 
     def transform_cell(self, raw_cell: str) -> str:
-        """Python for what IPython adds to it; most cells are Python, which takes long to find out.
+        """Returns Python for a cell that may contain IPython syntax.
 
-        It is asked for twice for every cell.
+        Most cells are Python already, which IPython finds out slowly. Called twice for each cell.
         """
         before, after = self._transformed
         if raw_cell != before:
@@ -46,7 +46,7 @@ class GradedShell(ZMQInteractiveShell):
         return after
 
     def _alone(self, text: str) -> str:
-        """A cell of one line may be a magic without its sign, or quit without its brackets."""
+        """Transforms a cell of one line: a magic without its sign, or quit without parentheses."""
         if len(text.splitlines()) != 1:
             return _with_end(text)
         manager: Any = self.prefilter_manager
@@ -54,7 +54,7 @@ class GradedShell(ZMQInteractiveShell):
             return str(manager.prefilter_lines(text.rstrip("\n"))) + "\n"
 
     def _customised(self) -> bool:
-        """Whether anybody has added a transformer of their own."""
+        """Whether a transformer was added."""
         manager = self.input_transformer_manager
         lists = (manager.cleanup_transforms, manager.line_transforms, manager.token_transformers)
         usual = self._usual = self._usual or tuple(map(tuple, lists))
@@ -67,13 +67,13 @@ class GradedShell(ZMQInteractiveShell):
         return bool(_AWAITS.search(raw_cell)) and bool(super().should_run_async(raw_cell, **about))
 
     def system_piped(self, cmd: str) -> None:
-        """Runs `!cmd` and prints what it prints, as it comes; there are no terminals here.
+        """Runs `!cmd` and prints its output as it arrives, without a terminal.
 
-        Raises OSError for what is to go on by itself, as every notebook does.
+        Raises OSError for a background process, as every notebook does.
         """
         if cmd.rstrip().endswith("&"):
             raise OSError("Background processes not supported.")
-        process = subprocess.Popen(  # noqa: S602  # that is what was asked for
+        process = subprocess.Popen(  # noqa: S602  # `!cmd` is meant to
             self.var_expand(cmd, depth=1),
             shell=True,
             stdin=subprocess.DEVNULL,
@@ -85,7 +85,7 @@ class GradedShell(ZMQInteractiveShell):
             _copy(process)
             process.wait()
         except BaseException:  # an interrupt, above all
-            if process.returncode is None:  # or the number might be another's by now
+            if process.returncode is None:  # otherwise the id may belong to another process
                 with contextlib.suppress(OSError):
                     os.killpg(process.pid, signal.SIGKILL)
                 process.wait()
@@ -97,11 +97,11 @@ class GradedShell(ZMQInteractiveShell):
     system = system_piped
 
     def _update_exit_now(self, change: Any) -> None:
-        """Nothing: exit() would end the kernel a moment later, in whichever cell then runs."""
+        """Does nothing: exit() would end the kernel a moment later, in a later cell."""
 
     @property
     def db(self) -> Any:
-        """What magics keep; in the student's own folder, and made when it is first needed."""
+        """The storage of magics, in the student's folder, created when it is first needed."""
         if self._db is None:
             from IPython.external.pickleshare import PickleShareDB
 
@@ -113,19 +113,19 @@ class GradedShell(ZMQInteractiveShell):
         self._db = value
 
     def showtraceback(self, *args: Any, **options: Any) -> None:
-        """Notes where a cell raised. To lay out the frames takes long, and nobody reads them."""
+        """Records where a cell raised, without formatting the traceback, which is slow."""
         if options.get("running_compiled_code"):
             self._note(sys.exc_info()[1])
         else:
             super().showtraceback(*args, **options)
 
     def showsyntaxerror(self, *args: Any, **options: Any) -> None:
-        """The same for a cell that is not Python."""
+        """Records the line of a syntax error."""
         del args, options
         self._note(sys.exc_info()[1])
 
     def _format_exception_for_storage(self, exception: BaseException, *_: Any, **__: Any) -> Any:
-        """What the history would keep of an exception, without its frames."""
+        """Returns the entry of an exception in the history, without its traceback."""
         return {"ename": type(exception).__name__, "evalue": str(exception), "traceback": []}
 
     def _note(self, error: BaseException | None) -> None:
@@ -134,7 +134,7 @@ class GradedShell(ZMQInteractiveShell):
 
 
 def _copy(process: subprocess.Popen[bytes]) -> None:
-    """Prints what *process* prints, until nobody is left who could print anything."""
+    """Prints the output of *process* until all holders of its pipe have closed it."""
     decode = codecs.getincrementaldecoder("utf-8")("replace").decode
     source = process.stdout.fileno()  # type: ignore[union-attr]
     while data := os.read(source, _CHUNK):
@@ -148,7 +148,7 @@ def _with_end(text: str) -> str:
 
 
 def _is_python(text: str) -> bool:
-    """Whether *text* is Python of which IPython would change nothing."""
+    """Whether *text* is Python that IPython would not change."""
     if _PROMPTED.search(text):
         return False
     try:
@@ -161,9 +161,9 @@ def _is_python(text: str) -> bool:
 
 @contextlib.contextmanager
 def _unwarned() -> Iterator[None]:
-    """Without warnings, which are for when the cell is compiled.
+    """Suppresses warnings, which are shown when the cell is compiled.
 
-    `warnings.catch_warnings` would make Python forget which ones it has shown already.
+    `warnings.catch_warnings` would make Python show warnings again that it has shown before.
     """
     ignored = ("ignore", None, Warning, None, 0)
     filters: list[Any] = warnings.filters  # type: ignore[assignment]
@@ -175,7 +175,7 @@ def _unwarned() -> Iterator[None]:
 
 
 def _line_of(error: BaseException | None) -> int | None:
-    """The line of a cell that *error* came through first."""
+    """Returns the line of the outermost cell frame in the traceback of *error*."""
     trace = error.__traceback__ if error is not None else None
     while trace is not None:
         if _is_cell(trace.tb_frame.f_code.co_filename):

@@ -1,4 +1,4 @@
-"""Where a kernel's output goes: over one wire that all threads share, and never too much."""
+"""Sends a kernel's output over one wire that all threads share, up to a limit."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from typing import Any
 
 from jupyter_client.session import Session, extract_header
 
-from grader.runtime.worker.channel import packed
+from grader.runtime.worker.channel import pack_message
 
 MOST_BYTES = 4_000_000
-"""Published for one cell; of what doesn't fit in any more only a little is sent, and its length."""
+"""Limit in bytes for one cell; of further output, only a part and its length are sent."""
 RESERVE = 1_000_000
-"""Kept for what a mark may hang on, a value or anything on stderr, and for a cell's last words."""
+"""Reserved for output that decides marks (values and stderr), and for the end of a stream."""
 MOST_PRINTED = 256_000
-"""Characters at the start of what a cell prints, and as many at its end, that are sent."""
+"""Characters that are sent of the start of what a cell prints, and as many of its end."""
 
 _CHUNK = 32_000
 _KEPT = 16_000
-"""Characters that are left of a text which is too long to be sent."""
+"""Characters kept of a text that is too long to send."""
 _PAUSE_SECONDS = 0.2
 
 
 class Publisher:
-    """One end of the wire, for any thread of the process it was made in to write to."""
+    """The kernel's end of the wire, which any thread of its process may write to."""
 
     def __init__(self, wire: int, key: bytes):
         self._wire = wire
@@ -39,26 +39,26 @@ class Publisher:
         self._main = threading.main_thread()
         self._spent = 0
         self._dropped = 0
-        """Bytes of which nothing was sent, and of which nobody has been told."""
+        """Bytes that were dropped and have not been reported."""
         self._unsent = bytearray()
         self._sending = self._interrupt = False
 
     def fresh(self) -> None:
-        """Another cell begins."""
+        """Resets the counters for a new cell."""
         self._spent = self._dropped = 0
 
     def say(self, kind: str, to: str, content: object, *, last: bool = False) -> None:
-        """Sends a message, unless this is a child of the kernel's.
+        """Sends a message, unless this is a child process of the kernel.
 
-        What the cell has no room for is shortened; where there is no room for that either, it is
-        counted. The *last* words of a stream have more room than others, as what decides has.
+        Beyond the cell's limit, the message is shortened; if that does not fit either, it is only
+        counted. The end of a stream (*last*) and output that decides marks may use the reserve.
         """
         if os.getpid() != self._pid:
             return
-        message = packed(self._key, kind, to, content)
+        message = pack_message(self._key, kind, to, content)
         if kind != "status" and self._spent + len(message) > MOST_BYTES:
             size = len(message)
-            message = packed(self._key, kind, to, _shortened(content, size))
+            message = pack_message(self._key, kind, to, _shortened(content, size))
             room = MOST_BYTES + (RESERVE if last or _decides(kind, content) else 0)
             if self._spent + len(message) > room:
                 self._dropped += size
@@ -67,19 +67,19 @@ class Publisher:
         self._send(message)
 
     def answer(self, to: str, answers: Iterable[tuple[str, object]]) -> None:
-        """Sends what a request is waiting for, all at once."""
+        """Sends the replies to a request, all at once."""
         if os.getpid() != self._pid:
             return
         said = list(answers)
         if self._dropped:
             said.insert(0, ("stream", {"name": "stdout", "cut": self._dropped}))
             self._dropped = 0
-        self._send(b"".join(packed(self._key, kind, to, each) for kind, each in said))
+        self._send(b"".join(pack_message(self._key, kind, to, each) for kind, each in said))
 
     def _send(self, message: bytes) -> None:
         main = threading.current_thread() is self._main
         with self._lock:
-            # An interrupt between two pieces would leave the rest of a message out.
+            # An interrupt between two pieces would lose the rest of a message.
             self._sending = main or self._sending
             try:
                 self._unsent += message
@@ -89,7 +89,7 @@ class Publisher:
                     except BlockingIOError:
                         select.select([], [self._wire], [])
             except OSError:
-                self._unsent.clear()  # the grader has gone, and the guard will see to the rest
+                self._unsent.clear()  # the grader is gone; the supervisor ends this process
             finally:
                 if main:
                     self._sending = False
@@ -98,14 +98,14 @@ class Publisher:
             raise KeyboardInterrupt
 
     def interrupted(self, *_: object) -> None:
-        """Handles SIGINT: interrupts what runs, or as soon as what is being sent has gone out."""
+        """Handles SIGINT: raises KeyboardInterrupt, if needed after the current message is sent."""
         if self._sending:
             self._interrupt = True
         else:
             raise KeyboardInterrupt
 
     def close(self) -> None:
-        """Closes the wire, after which nothing can be said any more."""
+        """Closes the wire; nothing can be sent afterward."""
         wire, self._wire = self._wire, -1
         if wire >= 0:
             os.close(wire)
@@ -116,14 +116,14 @@ class Publisher:
 
 
 def _decides(kind: str, content: Any) -> bool:
-    """Whether the rule of nbgrader looks at such a message."""
+    """Whether a mark can depend on the message: a value, or text on stderr."""
     return kind == "execute_result" or (kind == "stream" and content.get("name") == "stderr")
 
 
 def _shortened(content: Any, size: int) -> dict[str, Any]:
-    """What stands for *content*, of *size* bytes: some of its text, and how much was cut.
+    """Returns a stand-in for *content* of *size* bytes: some of its text, and how much was cut.
 
-    The end of what was printed, since its start has been sent; the start of what was shown.
+    Of printed text the end, since its start has been sent; of a displayed value the start.
     """
     content = content if isinstance(content, dict) else {}
     text, data = content.get("text"), content.get("data")
@@ -139,7 +139,7 @@ def _shortened(content: Any, size: int) -> dict[str, Any]:
 
 
 class WireSession(Session):
-    """Where libraries send what they show: over the wire, however they address it."""
+    """Sends what libraries display over the wire, however they address it."""
 
     def send(
         self,
@@ -150,7 +150,7 @@ class WireSession(Session):
         *args: Any,
         **kwargs: Any,
     ) -> Any:
-        """Sends a message of Jupyter's, without what only its protocol has a use for."""
+        """Sends a Jupyter message, without the parts that only its protocol uses."""
         if not isinstance(stream, Publisher):
             return super().send(stream, msg_or_type, content, parent, *args, **kwargs)
         if isinstance(msg_or_type, dict):
@@ -164,7 +164,7 @@ class WireSession(Session):
 
 
 class Stream(io.TextIOBase):
-    """What stands in for sys.stdout or sys.stderr."""
+    """Replaces sys.stdout or sys.stderr."""
 
     encoding = "UTF-8"
     errors = "replace"
@@ -189,7 +189,7 @@ class Stream(io.TextIOBase):
         self._sent = time.monotonic()
 
     def set_parent(self, parent: Any) -> None:
-        """What is printed from now on belongs to the request *parent*."""
+        """Assigns further output to the request *parent*."""
         with self._lock:
             self.flush()
             self.parent_header = parent.get("header", {})
@@ -200,7 +200,7 @@ class Stream(io.TextIOBase):
                 self._read = 0
 
     def write(self, text: str) -> int:
-        """Keeps *text* for a moment, and sends what has gathered."""
+        """Buffers *text*, and sends the buffer if it is large or old."""
         if not isinstance(text, str):
             raise TypeError(f"write() argument must be str, not {type(text).__name__}")
         if os.getpid() != self._pid:  # a child's output is caught with that of C code
@@ -230,16 +230,16 @@ class Stream(io.TextIOBase):
             self._cut += dropped
 
     def flush(self) -> None:
-        """Sends all that there is."""
+        """Sends the buffer."""
         if os.getpid() != self._pid:
             return
         with self._lock:
             self._gather()
-            if self._parts:  # not only how much was cut, or flushing would use up what may be sent
+            if self._parts:  # a count alone is not sent, or flushing would use up the limit
                 self._send()
 
     def _gather(self) -> None:
-        """Adds what the descriptors 1 and 2 got, from the last time on."""
+        """Adds what was written to the descriptors 1 and 2 since the last time."""
         if self._caught < 0:
             return
         size = os.fstat(self._caught).st_size
@@ -251,7 +251,7 @@ class Stream(io.TextIOBase):
             self.write(data.decode("utf-8", "replace"))
 
     def end(self) -> None:
-        """Sends also the end of what was too long."""
+        """Sends the rest, including the end of output that was too long."""
         with self._lock:
             self._gather()
             self._parts += self._tail
@@ -272,13 +272,13 @@ class Stream(io.TextIOBase):
         self._publisher.say("stream", str(to), content, last=last)
 
     def fileno(self) -> int:
-        """A descriptor that may be written to as well."""
+        """A descriptor whose output is also collected."""
         return 1 if self.name == "stdout" else 2
 
     def isatty(self) -> bool:
-        """Never."""
+        """Returns False."""
         return False
 
     def writable(self) -> bool:
-        """Always."""
+        """Returns True."""
         return True

@@ -1,4 +1,4 @@
-"""System calls that Python 3.11 has no function for, by ctypes; each raises OSError."""
+"""System calls that Python 3.11 lacks, through ctypes; each raises OSError."""
 
 from __future__ import annotations
 
@@ -47,12 +47,12 @@ CAP_SYS_PTRACE = 19
 
 @cache
 def libc() -> ctypes.CDLL:
-    """The C library that this process has loaded already."""
+    """Returns the C library of this process."""
     return ctypes.CDLL(None, use_errno=True)
 
 
 def call(name: str, *arguments: Any) -> int:
-    """The result of the C function *name*; OSError, with its name, when that is negative."""
+    """Calls the C function *name*; raises OSError with its name if the result is negative."""
     result: int = getattr(libc(), name)(*arguments)
     if result < 0:
         number = ctypes.get_errno()
@@ -61,24 +61,24 @@ def call(name: str, *arguments: Any) -> int:
 
 
 def syscall(number: int, *arguments: Any) -> int:
-    """The result of a system call that the C library has no function for."""
+    """Makes a system call by number."""
     whole = [ctypes.c_long(a) if isinstance(a, int) else a for a in arguments]
     return call("syscall", ctypes.c_long(number), *whole)
 
 
 def prctl(option: int, *arguments: int) -> int:
-    """Changes what this process is."""
+    """Changes an attribute of this process."""
     longs = (ctypes.c_ulong(a) for a in (*arguments, 0, 0, 0, 0)[:4])
     return call("prctl", ctypes.c_int(option), *longs)
 
 
 def unshare(flags: int) -> None:
-    """Puts this process into new namespaces."""
+    """Moves this process into new namespaces."""
     call("unshare", ctypes.c_int(flags))
 
 
 def setns(descriptor: int, kind: int) -> None:
-    """Puts this process, or for CLONE_NEWPID its children, into a namespace that is open."""
+    """Moves this process, or for CLONE_NEWPID its future children, into an open namespace."""
     call("setns", ctypes.c_int(descriptor), ctypes.c_int(kind))
 
 
@@ -92,12 +92,12 @@ def mount(source: str, target: str, kind: str = "", flags: int = 0, data: str = 
 
 
 def unmount(target: str) -> None:
-    """Takes a mount out of the tree, whoever still uses it."""
+    """Detaches a mount, even if it is in use."""
     call("umount2", os.fsencode(target), ctypes.c_int(MNT_DETACH))
 
 
 def pivot(root: str) -> None:
-    """Makes *root*, a mount point, the root of this process, and lets go of the old one."""
+    """Makes the mount point *root* the root of this process, and detaches the old root."""
     os.chdir(root)
     # Both arguments may be the same folder: the old root then lies on top of the new one.
     call("pivot_root", b".", b".")
@@ -106,7 +106,7 @@ def pivot(root: str) -> None:
 
 
 def keep_capabilities(kept: int = 0) -> None:
-    """Gives up every capability but those in the mask *kept*, and the way back to them."""
+    """Drops all capabilities except those in the mask *kept*, for good."""
     bound_capabilities(kept)
     libc().prctl(PR_CAP_AMBIENT, ctypes.c_ulong(PR_CAP_AMBIENT_CLEAR_ALL), 0, 0, 0)
     header = struct.pack("Ii", _CAPABILITY_VERSION_3, 0)
@@ -118,15 +118,15 @@ def keep_capabilities(kept: int = 0) -> None:
 
 
 def bound_capabilities(kept: int = 0) -> None:
-    """Closes the way to every capability but those in the mask *kept*; those it has, it keeps."""
-    # What is not there, or may not be dropped for want of rights, is refused, which is as well.
+    """Prevents gaining capabilities that are not in the mask *kept*."""
+    # Unknown capabilities, and dropping without the right to, are refused, which does no harm.
     for number in range(_LAST_CAPABILITY + 1):
         if not kept & (1 << number):
             libc().prctl(PR_CAPBSET_DROP, ctypes.c_ulong(number), 0, 0, 0)
 
 
 def loopback_up() -> None:
-    """Switches the loopback interface of this network on."""
+    """Brings up the loopback interface of this network namespace."""
     import fcntl
     import socket
 

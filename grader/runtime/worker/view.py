@@ -1,4 +1,4 @@
-"""A file system of its own: first for a parent and all its kernels, then for each kernel."""
+"""A private file system: first for a fork server and all its kernels, then for each kernel."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from grader.runtime.worker import syscalls
 from grader.runtime.worker.plan import View
 
 PLACES = "/places"
-"""Where the parent sees the folders that the grader shares with its kernels."""
+"""Where the fork server sees the folders that the grader shares with its kernels."""
 ROOT = "/student"
-"""Where a kernel sees its own folder."""
+"""Where a kernel sees its folder."""
 HOST = "student"
 
 _NEW = "/tmp"  # noqa: S108  # covered by a mount that only this process sees
@@ -20,14 +20,13 @@ _PARTS = ("home", "work", "tmp", "shm")
 
 
 def enclose(view: View, places: str) -> None:
-    """Leaves this process, and all that it forks, with *view* and the folder *places*.
+    """Restricts this process, and all that it forks, to *view* and the folder *places*.
 
-    Needs a mount namespace of its own, and shows /proc only in a pid namespace of its own. Raises
-    OSError.
+    Needs a new mount namespace, and shows /proc only in a new pid namespace. Raises OSError.
     """
     syscalls.mount("none", "/", flags=syscalls.MS_REC | syscalls.MS_PRIVATE)
-    os.umask(0o022)  # a kernel may be another user, and has to get to what it is shown
-    # Held open, because the new root is built on top of where they may be.
+    os.umask(0o022)  # a kernel that runs as another user must be able to read the view
+    # Held open, because the new root may cover them.
     held = os.open(places, os.O_PATH | os.O_DIRECTORY)
     sources = {path: os.open(path, os.O_PATH | os.O_NOFOLLOW) for path in _existing(view)}
     syscalls.mount(
@@ -40,7 +39,7 @@ def enclose(view: View, places: str) -> None:
     for descriptor in (held, *sources.values()):
         os.close(descriptor)
     if view["proc"]:
-        # Now, since later there is no other proc that shows that this one hides nothing.
+        # Now: Linux allows it only while another complete /proc is visible.
         fresh_proc(_NEW)
     syscalls.pivot(_NEW)
     flags = (
@@ -54,7 +53,7 @@ def enclose(view: View, places: str) -> None:
 
 
 def _make_up(view: View) -> None:
-    """What is not shown but made: small files, empty folders, links."""
+    """Creates the parts of the view that are not mounted: small files, empty folders, links."""
     for path, text in view["texts"].items():
         target = Path(_NEW + path)
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -103,7 +102,7 @@ def _bind(source: str, target: str, *, read_only: bool, device: bool = False) ->
 
 
 def _remount(target: str, flags: int) -> None:
-    """Sets *flags* on a mount, and those it is locked to because they came from outside."""
+    """Sets *flags* on a mount, with inherited flags that can't be cleared."""
     inherited = os.statvfs(target).f_flag
     for ours, theirs in (
         (syscalls.MS_NODEV, os.ST_NODEV),
@@ -115,15 +114,15 @@ def _remount(target: str, flags: int) -> None:
 
 
 def fresh_proc(root: str = "") -> None:
-    """Shows the processes of this pid namespace. Raises OSError where a container forbids it."""
+    """Mounts a /proc of this pid namespace. Raises OSError if a container forbids it."""
     flags = syscalls.MS_NOSUID | syscalls.MS_NODEV | syscalls.MS_NOEXEC
     syscalls.mount("proc", root + "/proc", "proc", flags)
 
 
 def furnish(owner: int | None, size: int, *, proc: bool) -> None:
-    """Gives one kernel its folder, in memory and no larger than *size*, and hides the others'.
+    """Creates the folder of one kernel, in memory and of at most *size* bytes; hides all others.
 
-    Needs a mount namespace of its own, copied from that of an enclosed parent. Raises OSError.
+    Needs a new mount namespace, copied from that of an enclosed fork server. Raises OSError.
     """
     who = os.getuid() if owner is None else owner
     options = f"size={size},mode=700,nr_inodes={max(size // 4096, 1000)}"
@@ -142,8 +141,8 @@ def furnish(owner: int | None, size: int, *, proc: bool) -> None:
 
 
 def _open_up(folder: str) -> None:
-    """Makes a folder for temporary files one, though what was shown lies in it as well."""
-    if os.path.islink(folder):  # noqa: PTH114  # to the kernel's own, as everywhere
+    """Makes *folder* the kernel's temporary folder, with what the view shows in it."""
+    if os.path.islink(folder):  # noqa: PTH114  # it leads to the kernel's temporary folder already
         return
     both = syscalls.MS_BIND | syscalls.MS_REC
     for name in os.listdir(folder):  # noqa: PTH208
@@ -153,6 +152,6 @@ def _open_up(folder: str) -> None:
     syscalls.mount(ROOT + "/tmp", folder, flags=both)  # noqa: S108
 
 
-def name_the_host() -> None:
-    """Gives the computer, as it is seen inside, a name that tells nothing."""
+def set_host_name() -> None:
+    """Sets a neutral host name."""
     syscalls.call("sethostname", HOST.encode(), len(HOST))

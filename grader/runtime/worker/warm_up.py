@@ -1,30 +1,69 @@
-"""What is slow the first time, done once before the fork so that it is not in any kernel.
+"""Makes torch fast to start: what is slow the first time runs before the fork, or not at all.
 
-Torch makes kernels, tables and wrappers when an operator first runs; what has run here is shared
-by all kernels. It leaves no thread behind and no random state: seeds are set afterwards.
+Torch creates kernels, tables, and wrappers when an operator first runs; all kernels share what ran
+before the fork. It leaves no thread behind and no random state: seeds are set afterward.
 """
 
 from __future__ import annotations
 
+import importlib
 import sys
+import types
 from typing import Any
 
+_DYNAMO = "torch._dynamo"
 
-def torch(device: str) -> None:
+
+class _DeferredDynamo(types.ModuleType):
+    """Stands in for `torch._dynamo`, whose import takes longer than that of torch itself.
+
+    Every optimizer imports it for two functions that do nothing unless code is being compiled.
+    Anything else that is looked up here, including a submodule, imports the real module.
+    """
+
+    def graph_break(self, msg: str = "") -> None:
+        """Does nothing, as outside of compiled code."""
+
+    def disable(self, fn: Any = None, *_: Any, **__: Any) -> Any:
+        """Returns *fn*, or a decorator that returns its function."""
+        return (lambda function: function) if fn is None else fn
+
+    def __getattr__(self, name: str) -> Any:
+        if name in ("__file__", "__wrapped__", "__warningregistry__"):  # for inspection only
+            raise AttributeError(name)
+        return getattr(_import_dynamo(self), name)
+
+
+def _import_dynamo(stand_in: types.ModuleType) -> types.ModuleType:
+    if sys.modules.get(_DYNAMO) is stand_in:
+        del sys.modules[_DYNAMO]
+        vars(sys.modules["torch"]).pop("_dynamo", None)
+    return importlib.import_module(_DYNAMO)
+
+
+def defer_dynamo() -> None:
+    """Lets torch's optimizers run without importing `torch._dynamo`, unless it is loaded."""
+    if "torch" in sys.modules and _DYNAMO not in sys.modules:
+        stand_in = _DeferredDynamo(_DYNAMO)
+        sys.modules[_DYNAMO] = stand_in
+        vars(sys.modules["torch"])["_dynamo"] = stand_in
+
+
+def run_operators(device: str) -> None:
     """Runs a little of what notebooks do with torch, on the CPU; never raises.
 
-    Nothing of it when *device* is a GPU: autograd would start threads for it, and after that
-    nothing can be forked.
+    Does nothing if *device* is a GPU: autograd would start threads for it, and then nothing could
+    be forked.
     """
-    if device != "cpu":
+    if device != "cpu" or "torch" not in sys.modules:
         return
     try:
-        _usual(sys.modules["torch"])
-    except Exception:  # noqa: BLE001  # another release: what it was to save is spent later
+        _run(sys.modules["torch"])
+    except Exception:  # noqa: BLE001  # another version of torch: only the start is slower
         return
 
 
-def _usual(torch: Any) -> None:
+def _run(torch: Any) -> None:
     nn, functional = torch.nn, torch.nn.functional
     model = nn.Sequential(nn.Linear(8, 8), nn.GELU(), nn.LayerNorm(8), nn.Linear(8, 4))
     labels = torch.zeros(4, dtype=torch.long)

@@ -11,41 +11,32 @@ import socket
 import time
 from collections.abc import Sequence
 
-from grader.runtime.worker import ipc, locks, memory, process_tree, syscalls
-from grader.runtime.worker.disk_quota import Space
-from grader.runtime.worker.pipe_accounting import Where
+from grader.runtime.worker import ipc, locks, memory, process_tree
+from grader.runtime.worker.disk_quota import DiskQuota
 from grader.runtime.worker.plan import Plan, Start
-from grader.runtime.worker.seccomp_broker import Deputy
 
 HERE = "."
-"""The /proc of a guard in whose view there is none: it stands in one."""
+"""The /proc of a supervisor without one in its view, which is its working folder."""
 _LOOK_SECONDS = 0.1
 _SHARE = 20
-"""Of its time, at most one part in so many is spent on reading the list of locks."""
-_MOSTLY = 0.9
-"""Of that, what must have passed between two counts, since no pause is exact."""
+"""Reading the list of locks takes at most one part in so many of the time."""
 _REAPED = 5000
-"""So many at a time: more may end meanwhile than it could ever take leave of."""
+"""Reaped at a time, since children may end faster than they are reaped."""
 
 
 class Watch:
-    """One kernel, watched from its start to its end."""
+    """Watches one kernel from its start to its end."""
 
     def __init__(self, plan: Plan, start: Start, line: socket.socket, pid: int, ready: int):
         self._start = start
         self._namespace = "pid" in plan["namespaces"] and _has_proc(plan)
         self._own_files = plan["view"] is not None
         self._counts = bool(start["memory_bytes"] or start["processes"])
-        self._space: Space | None = None
+        self._quota: DiskQuota | None = None
         if not self._own_files:
-            kept = plan["fence"] is not None or start["uid"] is not None
-            self._space = Space(start["root"], start["scratch_bytes"], start["uid"], kept=kept)
-        self._asked = plan["asked"]
-        self._deputy: Deputy | None = None
-        self._next = self._next_count = self._next_locks = time.monotonic() + _LOOK_SECONDS
+            self._quota = DiskQuota(start["root"], start["scratch_bytes"], start["uid"])
+        self._next = self._next_locks = time.monotonic() + _LOOK_SECONDS
         self._proc = proc_of(plan)
-        self._where = Where(self._proc, start["uid"], "net" in plan["namespaces"])
-        self._number: int | None = None
         self._line = line
         self._ready: int | None = ready
         self._pid = pid
@@ -57,69 +48,41 @@ class Watch:
         for source in (line, self._wake, ready):
             self._poll.register(source, select.POLLIN)
 
-    def all(self) -> None:
-        """Returns when the kernel has ended, or is to."""
+    def run(self) -> None:
+        """Returns when the kernel has ended or has to end."""
         while True:
-            status = self._ended()
+            status = self._reap()
             if status is not None:
-                tell_of(self._line, {"is": "ended", "status": status})
+                report(self._line, {"is": "ended", "status": status})
                 return
-            heard = self._poll.poll(self._pause())
-            sources = {source for source, _ in heard}
+            sources = {source for source, _ in self._poll.poll(int(1000 * _LOOK_SECONDS))}
             if self._wake in sources:
                 os.read(self._wake, 512)
-            if self._deputy is not None and self._deputy.listener in sources:
-                self._help(self._deputy, dict(heard)[self._deputy.listener])
-            if self._ready is not None and self._ready in sources and not self._made_deputy():
+            if self._ready is not None and self._ready in sources:
                 self._poll.unregister(self._ready)
-                self._number = process_tree.number_in(self._proc, self._pid)
-                # Not sooner: whoever forks the kernel into our namespaces must see us.
-                syscalls.prctl(syscalls.PR_SET_DUMPABLE, 0)
-                tell_ready(self._line, self._ready, self._pid)
+                report_ready(self._line, self._ready, self._pid)
                 self._ready = None
-            if self._line.fileno() in sources and not self._obeyed():
+            if self._line.fileno() in sources and not self._serve_line():
                 return
-            hit = self._too_much() if self._due() else None
-            if self._space is not None and self._space.gone:
-                return  # without a word: no fault of the kernel's, which can be run again
+            hit = None
+            if self._ready is None and self._is_due():  # before, no code of the student's runs
+                hit = self._limit_exceeded()
+            if self._quota is not None and self._quota.gone:
+                return  # without a report: not the kernel's doing, so the notebook runs again
             if hit is not None:
-                tell_of(self._line, {"is": "ended", "status": -signal.SIGKILL, "hit": hit})
+                report(self._line, {"is": "ended", "status": -signal.SIGKILL, "hit": hit})
                 return
 
-    def _pause(self) -> int:
-        seconds = _LOOK_SECONDS if self._space is None else self._space.pause
-        return int(1000 * seconds)
-
-    def _made_deputy(self) -> bool:
-        """Takes the listener of the filter, which comes before anything else does."""
-        if not self._asked or self._deputy is not None or self._ready is None:
-            return False
-        with socket.socket(fileno=os.dup(self._ready)) as told:
-            if told.recv(1, socket.MSG_PEEK) != b"?":
-                return False
-            _, files, _, _ = socket.recv_fds(told, 1, 1)
-        self._deputy = Deputy(files[0], self._start["root"], self._asked)
-        self._poll.register(self._deputy.listener, select.POLLIN)
-        return True
-
-    def _help(self, deputy: Deputy, said: int) -> None:
-        if said & select.POLLIN:
-            deputy.serve()
-            return
-        self._poll.unregister(deputy.listener)  # nobody is left who could ask
-        deputy.close()
-        self._deputy, self._asked = None, {}
-
-    def _due(self) -> bool:
-        """Whether it is time to look; not only in quiet moments, which a kernel could prevent."""
-        now, pause = time.monotonic(), self._pause()
+    def _is_due(self) -> bool:
+        """Whether it is time to look; also under load, or a kernel could prevent it."""
+        now = time.monotonic()
         if now < self._next:
             return False
-        self._next = now + pause / 1000
+        self._next = now + _LOOK_SECONDS
         return True
 
-    def _ended(self) -> int | None:
-        """The status of the kernel, if it has ended; also reaps what else has."""
+    def _reap(self) -> int | None:
+        """Reaps exited children; returns the status of the kernel if it has ended."""
         with contextlib.suppress(ChildProcessError):
             for which in itertools.chain(itertools.repeat(-1, _REAPED), [self._pid]):
                 pid, status = os.waitpid(which, os.WNOHANG)
@@ -129,80 +92,74 @@ class Watch:
                     return os.waitstatus_to_exitcode(status)
         return None
 
-    def _obeyed(self) -> bool:
+    def _serve_line(self) -> bool:
+        """Returns whether the grader wants the kernel to go on."""
         message, _ = ipc.hear(self._line)
         if message is None or message.get("do") != "interrupt":
             return False
         with contextlib.suppress(ProcessLookupError):
             os.kill(self._pid, signal.SIGINT)
-        tell_of(self._line, {"is": "interrupted"})
+        report(self._line, {"is": "interrupted"})
         return True
 
-    def _too_much(self) -> str | None:
-        """The limit that is passed, if one is."""
-        # Before it is ready nothing of the student's has run.
-        if self._space is not None and self._ready is None and self._space.over(self._processes):
+    def _limit_exceeded(self) -> str | None:
+        """The limit that the submission exceeds; None if none."""
+        if self._quota is not None and self._quota.exceeded(self._processes):
             return "files"
-        now = time.monotonic()
-        if now >= self._next_locks and self._has_many_locks():
+        if time.monotonic() >= self._next_locks and self._has_too_many_locks():
             return "locks"
-        if not self._counts or now < self._next_count:
+        if not self._counts:
             return None
-        self._next_count = now + _MOSTLY * _LOOK_SECONDS
         start = self._start
-        mine, threads = (None, 0) if self._namespace else self._kin()
+        mine, threads = (None, 0) if self._namespace else self._tree()
         if start["processes"] and threads > start["processes"]:
             return "processes"
         scratch = (start["root"],) if self._own_files else ()
         limit = start["memory_bytes"]
-        if limit is not None and memory.over(limit, self._where, pids=mine, scratch=scratch):
+        if limit is not None and memory.over(limit, pids=mine, scratch=scratch, root=self._proc):
             return "memory"
         return None
 
-    def _has_many_locks(self) -> bool:
-        """Whether they are more than a submission may have, which no control group counts."""
+    def _has_too_many_locks(self) -> bool:
+        """Whether the submission exceeds the limit on locks, which no control group counts."""
         began = time.monotonic()
         device = locks.device_of(self._start["root"]) if self._own_files else None
-        found = locks.over(self._numbers, self._proc, device)
+        pids = (lambda: None) if self._namespace else self._processes
+        found = locks.over(pids, self._proc, device)
         now = time.monotonic()
-        self._next_locks = now + max(_MOSTLY * _LOOK_SECONDS, _SHARE * (now - began))
+        self._next_locks = now + max(_LOOK_SECONDS, _SHARE * (now - began))
         return found
 
-    def _numbers(self) -> list[int] | None:
-        return None if self._namespace else self._processes()
-
     def _processes(self) -> list[int]:
-        return self._kin()[0]
+        return self._tree()[0]
 
-    def _kin(self) -> tuple[list[int], int]:
-        """The processes of the submission and how many threads they have; the kernel among them,
-        who is no child of this one where the parent forked it into our namespaces.
-        """
-        return process_tree.descendants(self._proc, also=self._number)
+    def _tree(self) -> tuple[list[int], int]:
+        """The processes of the submission, and their number of threads."""
+        return process_tree.descendants(self._proc)
 
 
-def tell_ready(line: socket.socket, ready: int, pid: int) -> None:
-    """Passes on what a kernel has written when it was ready, or why it never will be.
+def report_ready(line: socket.socket, ready: int, pid: int) -> None:
+    """Passes on the key that a kernel has written when it was ready, or why it failed.
 
-    With the first go descriptors of the process and of this guard: their numbers here say nothing
-    outside.
+    A ready kernel's report comes with descriptors of its process and of the supervisor, since
+    their ids mean nothing outside of the namespace.
     """
     text = os.read(ready, 4096)
     if text[:1] == b"!":
-        tell_of(line, {"is": "failed", "what": text[1:].decode("utf-8", "replace")})
+        report(line, {"is": "failed", "what": text[1:].decode("utf-8", "replace")})
     elif text:
-        itself: list[int] = []
-        with contextlib.suppress(OSError):  # Linux 5.3
-            itself.append(os.pidfd_open(pid))
-            itself.append(os.pidfd_open(os.getpid()))
-        tell_of(line, {"is": "ready", "key": text[1:].decode()}, itself)
-        for file in itself:
+        processes: list[int] = []
+        with contextlib.suppress(OSError):  # before Linux 5.3
+            processes.append(os.pidfd_open(pid))
+            processes.append(os.pidfd_open(os.getpid()))
+        report(line, {"is": "ready", "key": text[1:].decode()}, processes)
+        for file in processes:
             os.close(file)
-    os.close(ready)  # for which a kernel that has failed waits
+    os.close(ready)  # a kernel that has failed waits for this
 
 
-def tell_of(line: socket.socket, message: dict[str, object], files: Sequence[int] = ()) -> None:
-    """Says *message*, if the grader still listens."""
+def report(line: socket.socket, message: dict[str, object], files: Sequence[int] = ()) -> None:
+    """Sends *message* to the grader if it still listens."""
     with contextlib.suppress(OSError):
         ipc.say(line, message, files)
 
@@ -212,5 +169,5 @@ def _has_proc(plan: Plan) -> bool:
 
 
 def proc_of(plan: Plan) -> str:
-    """Where a guard sees the processes of its submission."""
+    """Where a supervisor sees the processes of its submission."""
     return HERE if "pid" in plan["namespaces"] and not _has_proc(plan) else process_tree.PROC

@@ -63,21 +63,23 @@ for path in ("/usr/planted", os.path.dirname(os.__file__) + "/planted.py", SEEN 
     except OSError:
         pass
 """,
-    # Changes to the present values, so that nothing is lost if they are not refused.
+    # Changes to the present values, so that nothing is lost; the time of the last change shows it.
     "metadata": """\
 got = []
 for path in (SEEN, os.__file__):
     try:
-        mode = os.stat(path).st_mode & 0o777
+        before = os.stat(path)
     except OSError:
         continue
+    mode = before.st_mode & 0o777
     for name, change in (("mode", lambda: os.chmod(path, mode)),
                          ("mode", lambda: os.fchmod(os.open(path, os.O_RDONLY), mode)),
                          ("owner", lambda: os.chown(path, os.getuid(), -1)),
                          ("times", lambda: os.utime(path, (1, 1)) if path == SEEN else None)):
         try:
             change()
-            got += [f"changed the {name} of {path}"] if name != "times" or path == SEEN else []
+            if os.stat(path).st_ctime_ns != before.st_ctime_ns:
+                got.append(f"changed the {name} of {path}")
         except OSError:
             pass
 """,

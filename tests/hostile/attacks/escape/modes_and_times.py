@@ -22,7 +22,7 @@ def opened(path):
     return os.open(path, os.O_RDONLY)
 
 
-# To what they are already: who succeeds has done no harm.
+# To what they are already, so that success does no harm; the time of the last change shows it.
 ways = {
     "mode": lambda path, about: os.chmod(path, about.st_mode & 0o7777),
     "mode of an open file": lambda path, about: os.fchmod(opened(path), about.st_mode & 0o7777),
@@ -46,6 +46,7 @@ for path in targets:
     for what, change in ways.items():
         try:
             change(path, about)
-            print("BROKE: changed", what, "of", path)
+            if os.stat(path).st_ctime_ns != about.st_ctime_ns:
+                print("BROKE: changed", what, "of", path)
         except OSError as error:
             print(what, error)

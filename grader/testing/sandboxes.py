@@ -1,0 +1,70 @@
+"""Conformance checks for authors of sandboxes."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+from pathlib import Path
+
+from grader.model import Job, Limits, Outcome, Submission
+from grader.notebook import Cell, write
+from grader.runtime.execute import execute
+from grader.runtime.sandbox import WANTED, Place, choose, sandboxes
+from grader.security.redteam.layers import try_layers
+
+_NOTEBOOK = """\
+import os, pathlib, sys, tempfile
+home, work, temporary = str(pathlib.Path.home()), os.getcwd(), tempfile.gettempdir()
+for folder in (home, work, temporary):
+    pathlib.Path(folder, "x").write_text("x")
+answer = 6 * 7
+os.chmod(work, 0)
+"""
+_VARIABLE = "GRADER_CONFORMANCE"
+_NAMES = ("home", "work", "temporary", "answer")
+
+
+def check_sandbox(name: str) -> None:
+    """Checks the contract of the registered sandbox *name*.
+
+    Every wanted layer is named and every present layer withstands an attack; nothing of the
+    grader's environment is inherited; a notebook runs, can write to its folders, and they are gone
+    afterward. Raises AssertionError.
+    """
+    sandbox = sandboxes.find(name)
+    layers = {layer.name: layer for layer in sandbox.layers()}
+    _require(set(WANTED) <= set(layers), f"not all of {', '.join(WANTED)} are named")
+    _require(all(layer.detail for layer in layers.values()), "a layer has no detail")
+    os.environ[_VARIABLE] = "do not inherit"
+    try:
+        inherited = "do not inherit" in str(sandbox.environment(Place(Path("/nowhere"))))
+    finally:
+        del os.environ[_VARIABLE]
+    _require(not inherited, "the kernel's environment has variables of the grader's")
+    for tried in try_layers(choose(name)):
+        _require(not tried.present or tried.held is not False, f"{tried.layer}: {tried.got}")
+    _check_notebook(name)
+
+
+def _check_notebook(name: str) -> None:
+    data = write([Cell(type="code", source=_NOTEBOOK, id="cell")], {})
+    submission = Submission(
+        student="conformance", path="x.ipynb", sha256=hashlib.sha256(data).hexdigest()
+    )
+    evidence = execute(
+        Job(submission=submission, names=_NAMES, limits=Limits(cell_seconds=20), sandbox=name), data
+    )
+    _require(evidence.outcome is Outcome.FINISHED, str(evidence.note))
+    found = {n: (answer.raw or {}).get("v") for n, answer in evidence.answers.items()}
+    _require(found["answer"] == "42", str(evidence.cells[0].error))
+    if sandboxes.find(name).plan()["view"] is None:  # otherwise the paths exist only inside
+        from grader.runtime.kernels.pool import kernel_pool
+
+        kernel_pool.settle()
+        for folder in ("home", "work", "temporary"):
+            _require(not Path(str(found[folder])).exists(), f"{folder} was not removed")
+
+
+def _require(holds: bool, what: str) -> None:
+    if not holds:
+        raise AssertionError(what)
