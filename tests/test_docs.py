@@ -13,7 +13,7 @@ import click
 import pytest
 
 from grader.bank.schema import json_schema, set_schema
-from grader.cli import _COMMANDS
+from grader.cli import _COMMANDS, grader
 from grader.kinds import kinds
 from grader.model import Parameter, Problem
 from grader.verify import checks
@@ -31,7 +31,8 @@ def text_of(name: str) -> str:
 def test_every_command_and_option_is_documented(name: str) -> None:
     text = text_of("commands.md")
     assert f"`grader {name}" in text
-    command: click.Command = import_module(f"grader.cli.{name}_command").command
+    command = grader.get_command(click.Context(grader), name)
+    assert command is not None
     for parameter in command.params:
         if isinstance(parameter, click.Option):
             names = [o for o in (*parameter.opts, *parameter.secondary_opts) if o.startswith("--")]

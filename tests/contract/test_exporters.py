@@ -374,7 +374,7 @@ class Raw(Moodle):
             read_nbgrader,
             "extra.txt, which students get, has a mistake",
         ),
-        (Dropping(), read_moodle, r"points go in, and|no note says"),
+        (Dropping(), read_moodle, r"points go in, and|no note"),
         (Mute(), read_qti, "no note about q1_part says: unit slips"),
         (Raw(), read_moodle, "its text has live markup"),
     ],
