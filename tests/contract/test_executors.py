@@ -11,7 +11,7 @@ import pytest
 from grader.model import Outcome
 from grader.runtime import executors
 from grader.runtime.execute import execute
-from tests.builders_notebooks import a_job, a_notebook
+from tests.helpers.notebooks import a_job, a_notebook
 
 SPECS = ["inline", "threads:2", "processes:2"]
 

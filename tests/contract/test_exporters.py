@@ -31,7 +31,7 @@ from grader.model.exported import ClassResults, Exported, Result
 from grader.model.quiz import Quiz
 from grader.testing import STUDENTS, Points, Read, check_exporter, quizzes
 from grader.testing.samples import MOST, settled_classes
-from tests.export import moodle_reader, qti_reader
+from tests.helpers import moodle_reader, qti_reader
 
 RUNNER = {
     "CLASSROOM": "mlsys",

@@ -22,8 +22,8 @@ from grader.model.item import (
     PairsItem,
     TextItem,
 )
-from tests.builders_kinds import PARTS, a_key, a_multi_choice, a_numeric, an_integer, an_ordering
-from tests.builders_quizzes import judged_share, near_a_cut, replies
+from tests.helpers.kinds import PARTS, a_key, a_multi_choice, a_numeric, an_integer, an_ordering
+from tests.helpers.quizzes import judged_share, near_a_cut, replies
 
 IDS = [f"{i}-{part.kind}" for i, part in enumerate(PARTS)]
 

@@ -19,7 +19,7 @@ from grader.kinds.options import Option
 from grader.kinds.short_text import TextMistake
 from grader.model import Judgement, Mistake, Part, Raw, Verdict
 from grader.testing import check_kind
-from tests.builders_kinds import (
+from tests.helpers.kinds import (
     PARTS,
     a_choice,
     a_draw,

@@ -16,7 +16,7 @@ from grader.runtime.execute import execute
 from grader.runtime.kernels.pool import KernelPool
 from grader.runtime.sandbox import WANTED, Layer, Place, Sandbox, choose, sandboxes
 from grader.testing import check_sandbox
-from tests.builders_notebooks import QUICK, a_job, a_notebook
+from tests.helpers.notebooks import QUICK, a_job, a_notebook
 
 EVERY = list(sandboxes)
 PLACE = Place(Path("/nowhere"))

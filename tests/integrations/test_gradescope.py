@@ -1,0 +1,230 @@
+"""Gradescope's results.json, and the limit on how often one is made."""
+
+from __future__ import annotations
+
+import json
+from datetime import datetime, timedelta
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from grader.errors import SetupError
+from grader.integrations.gradescope.results import (
+    TextFormat,
+    Tiers,
+    Visible,
+    counted_runs,
+    notes,
+    results_json,
+    too_soon,
+)
+from grader.model import Verdict
+from grader.model.result import Standing
+from tests.helpers.export import (
+    a_hostile_result,
+    a_mixed_result,
+    a_problem,
+    a_result,
+    an_empty_result,
+    an_open_result,
+    hostile,
+)
+from tests.helpers.report import a_part
+
+TIERS = {"hidden", "after_due_date", "after_published", "visible"}
+FORMATS = {"text", "html", "simple_format", "md", "ansi"}
+FIELDS = {
+    "score", "execution_time", "output", "output_format", "test_output_format",
+    "test_name_format", "visibility", "stdout_visibility", "extra_data", "tests", "leaderboard",
+}  # fmt: skip
+TEST_FIELDS = {
+    "score", "max_score", "status", "name", "name_format", "number", "output", "output_format",
+    "tags", "visibility", "extra_data",
+}  # fmt: skip
+
+
+def checked(data: bytes) -> dict[str, Any]:
+    """The document, after everything that Gradescope's description of it says."""
+    assert b"\r" not in data
+    document: dict[str, Any] = json.loads(data)
+    assert set(document) <= FIELDS
+    assert isinstance(document["score"], int | float)
+    assert document["visibility"] in TIERS
+    assert document["stdout_visibility"] in TIERS
+    for test in document["tests"]:
+        assert set(test) <= TEST_FIELDS
+        assert test["visibility"] in TIERS
+        assert test["output_format"] in FORMATS
+        assert test["name_format"] in FORMATS
+        assert test.get("status", "passed") in {"passed", "failed"}
+        assert isinstance(test.get("tags", []), list)
+        assert all(isinstance(test.get(k, 0), int | float) for k in ("score", "max_score"))
+    return document
+
+
+def test_the_file_of_a_result(golden) -> None:  # type: ignore[no-untyped-def]
+    golden("gradescope-results.json", results_json(a_mixed_result()).decode())
+
+
+def test_every_part_is_a_test_and_the_score_is_their_sum() -> None:
+    document = checked(results_json(a_mixed_result()))
+    assert [t["number"] for t in document["tests"]] == ["1.1", "1.2", "2.1", "2.2"]
+    assert document["score"] == sum(t["score"] for t in document["tests"]) == 4.25
+    assert [t["status"] for t in document["tests"]] == ["passed", "failed", "failed", "failed"]
+
+
+def test_an_open_part_has_no_score_and_the_text_says_so() -> None:
+    document = checked(results_json(an_open_result()))
+    assert document["score"] == 2
+    assert "score" not in document["tests"][1]
+    assert "status" not in document["tests"][1]
+    assert "q1_why" in document["output"]
+    assert document["extra_data"]["complete"] is False
+    assert "q1_why" in notes(an_open_result(), Tiers())[0]
+
+
+def test_nothing_to_read_is_told_and_what_waits_is_no_result() -> None:
+    refused = an_empty_result(Standing.REFUSED, refusal="the file is a PDF")
+    for result, said in ((an_empty_result(), "no notebook"), (refused, "the file is a PDF")):
+        document = json.loads(results_json(result))
+        assert said in document["output"]
+        assert "score" not in document
+    with pytest.raises(SetupError, match="not graded yet"):
+        results_json(an_empty_result(Standing.WAITING))
+
+
+def test_tiers_say_who_sees_what() -> None:
+    part = a_part("q1_size", accepted="**28 GB**")
+    result = a_result(a_problem(1, part, solution="So it is."), published=True)
+    document = checked(results_json(result))
+    assert [t["visibility"] for t in document["tests"]] == ["visible", "after_published"]
+    assert "28 GB" in document["tests"][1]["output"]
+    assert "hides the total" in notes(result, Tiers())[0]
+    hidden = Tiers(marks=Visible.AFTER_DUE, solutions=Visible.STAFF, output=Visible.ALWAYS)
+    document = checked(results_json(result, tiers=hidden))
+    assert [t["visibility"] for t in document["tests"]] == ["after_due_date", "hidden"]
+    assert document["stdout_visibility"] == "visible"
+
+
+def test_unpublished_results_have_no_solution() -> None:
+    # `reveal` gives none; and if one did come, it would stay here.
+    result = a_result(a_problem(1, a_part("q1_size", accepted="28"), solution="x"), published=False)
+    assert len(checked(results_json(result))["tests"]) == 1
+    assert notes(result, Tiers()) == ()
+
+
+@given(hostile, st.sampled_from(list(TextFormat)))
+def test_students_words_stay_words(text: str, text_format: TextFormat) -> None:
+    document = checked(results_json(a_hostile_result(text), text_format=text_format))
+    for test in document["tests"]:
+        if text_format is TextFormat.MARKDOWN:
+            assert "<" not in test["output"]
+            assert "](" not in test["output"]
+            assert "://" not in test["output"]
+        else:
+            assert test["output_format"] == "text"
+        assert "\x1b" not in test["output"]
+    assert "\x1b" not in document["output"]
+    json.dumps(document, ensure_ascii=False).encode()
+
+
+NOW = datetime.fromisoformat("2026-11-02T12:00:00.000000-08:00")
+
+
+def before(minutes: float) -> str:
+    return (NOW - timedelta(minutes=minutes)).isoformat()
+
+
+def metadata(*earlier: dict[str, Any]) -> dict[str, Any]:
+    return {"id": 1, "created_at": NOW.isoformat(), "previous_submissions": list(earlier)}
+
+
+def an_earlier(minutes: float, **changes: Any) -> dict[str, Any]:
+    fields = {"submission_time": before(minutes), "score": 3.0, "autograder_error": False}
+    return {**fields, **changes}
+
+
+def test_the_first_submission_counts() -> None:
+    assert too_soon({"created_at": NOW.isoformat()}, most=1, minutes=60) is None
+    assert too_soon(metadata(), most=1, minutes=60) is None
+
+
+def test_one_more_than_allowed_is_too_soon_and_keeps_the_score() -> None:
+    given_ = metadata(an_earlier(50), an_earlier(10, score="4.5"))
+    assert too_soon(given_, most=3, minutes=60) is None
+    found = too_soon(given_, most=2, minutes=60)
+    assert found
+    assert found.until == NOW + timedelta(minutes=10)
+    document = checked(found.results_json())
+    assert document["score"] == 4.5
+    assert "2 submissions within 60 minutes" in document["output"]
+
+
+def test_what_lies_longer_back_does_not_count() -> None:
+    given_ = metadata(an_earlier(60), an_earlier(61))
+    assert too_soon(given_, most=1, minutes=60) is None
+
+
+def test_our_own_failures_do_not_count() -> None:
+    assert too_soon(metadata(an_earlier(5, autograder_error=True)), most=1, minutes=60) is None
+
+
+def test_times_are_compared_with_the_submission_s_and_not_with_now() -> None:
+    # Graded again years later, or after hours in a queue, the answer is the same.
+    old = {
+        "created_at": "2020-01-01T10:00:00Z",
+        "previous_submissions": [{"submission_time": "2020-01-01T01:59:00-08:00", "score": 1}],
+    }
+    assert too_soon(old, most=1, minutes=2)
+    assert too_soon(old, most=1, minutes=1) is None
+
+
+def test_what_was_too_soon_itself_does_not_count() -> None:
+    """A student who tries every five minutes is graded every hour, not never."""
+    graded, earlier, counted = 0, [], 0
+    start = NOW
+    for minutes in range(0, 24 * 60, 5):
+        when = start + timedelta(minutes=minutes)
+        given_ = {"created_at": when.isoformat(), "previous_submissions": earlier}
+        refused = too_soon(given_, most=1, minutes=60)
+        if refused:
+            data = refused.results_json()
+        else:
+            graded += 1
+            data = results_json(a_mixed_result(), counted=counted_runs(given_, minutes=60))
+        document = checked(data)
+        assert document["score"] == 4.25
+        # Gradescope keeps the results of the latest alone.
+        earlier = [{k: v for k, v in one.items() if k != "results"} for one in earlier]
+        latest = {"submission_time": when.isoformat(), "score": document["score"]}
+        earlier.append({**latest, "results": document, "autograder_error": False})
+        counted += 1
+    assert graded == 24
+    assert counted == 288
+
+
+@pytest.mark.parametrize("broken", [{}, {"created_at": "yesterday"}, {"created_at": None}])
+def test_metadata_without_a_time_is_said(broken: dict[str, Any]) -> None:
+    with pytest.raises(SetupError, match=r"submission_metadata\.json"):
+        too_soon(broken, most=1, minutes=60)
+
+
+def test_odd_metadata_is_no_crash() -> None:
+    odd = {"created_at": NOW.isoformat(), "previous_submissions": [None, 1, {"score": {}}]}
+    assert too_soon(odd, most=1, minutes=60) is None
+    odd["previous_submissions"] = [an_earlier(1, results=[], score="x")]
+    found = too_soon(odd, most=1, minutes=60)
+    assert found
+    assert found.score is None
+    document = json.loads(found.results_json())
+    assert "score" not in document
+    assert all("score" not in test for test in document["tests"])
+    assert "last score" not in document["output"]
+    assert document["extra_data"]["counted"] == [odd["previous_submissions"][0]["submission_time"]]
+
+
+def test_a_wrong_part_is_failed_and_a_right_one_passed() -> None:
+    part = a_part("q1_size", points=0.0, verdict=Verdict.INCORRECT)
+    assert checked(results_json(a_result(a_problem(1, part))))["tests"][0]["status"] == "failed"

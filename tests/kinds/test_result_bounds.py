@@ -1,0 +1,148 @@
+"""What is made of a result left of the wall is no larger than what came of it, many times over."""
+
+from __future__ import annotations
+
+import base64
+import tracemalloc
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from grader.kinds import kinds
+from grader.kinds.attempts import CodeExample
+from grader.kinds.hidden.compare import Closeness, difference, shown
+from grader.model import Verdict
+from grader.wire import trial
+from grader.wire.values import Array, read
+from tests.helpers.code import a_code_key, defined, judged, ran
+from tests.helpers.fuzz import in_time
+from tests.helpers.kernels import WAYS
+
+SOME = 60e6
+"""Bytes; what one result may take while it is judged."""
+EMPTY = {"t": "array", "dtype": "float64", "shape": [4000, 5000, 0], "v": ""}
+
+
+def peak_of(work: Callable[[], object]) -> float:
+    """The most memory that was in use at a time, in bytes."""
+    tracemalloc.start()
+    try:
+        work()
+        return tracemalloc.get_traced_memory()[1]
+    finally:
+        tracemalloc.stop()
+
+
+def in_base64(array: np.ndarray) -> str:  # type: ignore[type-arg]
+    return base64.b64encode(array.tobytes()).decode()
+
+
+@pytest.mark.parametrize(
+    "shape", [[4000, 5000, 0], [0, 4_000_000], [4_000_000, 0, 4_000_000], [0, *[2] * 21]]
+)
+def test_a_shape_without_numbers_has_bounds_of_its_own(shape: list[int]) -> None:
+    with pytest.raises(ValueError, match="without numbers"):
+        read({**EMPTY, "shape": shape})
+
+
+@pytest.mark.parametrize("shape", [[0], [0, 0], [0, 50_257], [0, 12, 128, 512], [1024, 1024, 0]])
+def test_an_empty_result_is_told_by_its_kind_and_shape(shape: list[int]) -> None:
+    value = read({**EMPTY, "shape": shape})
+    assert isinstance(value, Array)
+    told = ""
+
+    def tell() -> None:
+        nonlocal told
+        told = shown(value)
+
+    assert peak_of(tell) < 1e5
+    assert told == f"an empty array of shape {tuple(shape)} (float64)"
+    assert difference(value, value, Closeness()) is None
+
+
+@pytest.mark.parametrize("way", [next(iter(WAYS.values()))])
+def test_an_empty_result_of_a_student_costs_its_points_and_no_memory(
+    way: dict[str, str],
+) -> None:
+    example = CodeExample(call="scaled(np.zeros(2))", gives="np.zeros(2)")
+    key = a_code_key(examples=(example,))
+    cells = defined(q1_empty="return np.empty((1000, 2000, 0))")
+    evidence = ran(*cells, keys={"q1_empty": key}, **way)
+    kind, raw = kinds.find("code"), evidence.answers["q1_empty"].raw
+    assert raw
+    judgement = judged(evidence, "q1_empty", key)
+    assert judgement.verdict is Verdict.INCORRECT
+    assert "the result could not be read" in judgement.note
+    assert peak_of(lambda: kind.judge(kind.read(raw, key), key)) < SOME
+    tried = []
+    assert peak_of(lambda: tried.extend(kind.example_results(kind.read(raw, key), key))) < SOME
+    assert [one.fault for one in tried] == ["`scaled(np.zeros(2))`: the result could not be read"]
+
+
+def test_large_arrays_are_compared_in_little_memory() -> None:
+    codes = np.zeros(trial.MAX_BYTES, np.uint8)
+    raw = {"t": "tensor", "dtype": "float8_e4m3fn", "shape": [2, len(codes) // 2]}
+    want = read({**raw, "v": in_base64(codes)})
+    codes[::1000] = 0x40
+    got = read({**raw, "v": in_base64(codes)})
+    why = ""
+
+    def compare() -> None:
+        nonlocal why
+        why = difference(got, want, Closeness()) or ""
+
+    assert peak_of(compare) < 10e6
+    assert why == "the result has wrong values"
+
+
+def test_places_are_looked_at_in_all_blocks() -> None:
+    for dtype in ("int64", "float32", "complex64"):
+        want = np.arange(200_000).reshape(4, 50_000).astype(dtype)
+        got = want.copy()
+        assert difference(read(trial.encode(got)), read(trial.encode(want)), Closeness()) is None
+        got[3, 49_999] = 0
+        both = (read(trial.encode(one)) for one in (got, want))
+        assert difference(*both, Closeness()) == "the result has wrong values"
+
+
+@pytest.mark.thorough
+def test_of_a_large_result_no_more_is_written_out_than_is_shown() -> None:
+    small = {"t": "array", "dtype": "float8_e5m2", "shape": [80], "v": in_base64(np.ones(80, "u1"))}
+    values = [
+        read({"t": "list", "v": [small] * 39_000}),
+        read({"t": "dict", "v": [[{"t": "int", "v": str(n)}, small] for n in range(4_000)]}),
+        read({"t": "tuple", "v": [{"t": "int", "v": "9" * 4300}] * 1_500}),
+        "\x7f" * trial.MAX_BYTES,
+        b"\0" * trial.MAX_BYTES,
+        " " * trial.MAX_BYTES,
+    ]
+    for value in values:
+        told: list[str] = []
+        assert peak_of(lambda: told.append(shown(value))) < 1e6  # noqa: B023
+        assert told[0].endswith("…")
+        assert len(told[0]) <= 80
+
+
+@pytest.mark.parametrize(
+    "value, text",
+    [
+        (1, "1"), (None, "None"), ("a  b\n", r"'a b\n'"), ([1, "a", 2.5], "(1, 'a', 2.5)"),
+        ([], "()"), ({}, "{}"), ({"a": [1], 2: {}}, "{'a': (1), 2: {}}"),
+        (np.arange(3), "[0, 1, 2] (int64)"), (np.float32(2), "2.0"), (len, "a function"),
+        ([np.zeros((1, 2))], "([[0.0, 0.0]] (float64))"), ("x" * 90, "'" + "x" * 78 + "…"),
+        (np.arange(100), f"[{', '.join(map(str, range(22)))}, …"),
+    ],
+)  # fmt: skip
+def test_small_results_are_shown_whole(value: object, text: str) -> None:
+    assert shown(read(trial.encode(value))) == text
+
+
+def test_sets_of_what_collides_take_no_time() -> None:
+    modulus = 2**61 - 1  # by which Python hashes whole numbers
+    items = [{"t": "int", "v": str(n * modulus)} for n in range(19_000)]
+    with in_time():
+        with pytest.raises(ValueError, match="items of a set"):
+            read({"t": "set", "v": items})
+        assert len(trial.decode({"t": "set", "v": items[:5_000]})) == 5_000
+    assert read({"t": "set", "v": items[:2]}) == {"a set of": [0, modulus]}

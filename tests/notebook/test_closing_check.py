@@ -1,0 +1,388 @@
+"""The last cell of a notebook, which checks it with nothing installed, beside `grader check`."""
+
+from __future__ import annotations
+
+import ast
+import builtins
+import contextlib
+import io
+import json
+import re
+import subprocess
+import sys
+from collections.abc import Sequence
+from dataclasses import replace
+from pathlib import Path
+
+import nbformat
+import numpy as np
+import pytest
+
+from grader.bank.folders import Bank
+from grader.check.run import Found, line_of
+from grader.cli.check_screen import sentence
+from grader.draw import loose_paper
+from grader.kinds import Unreadable, kinds
+from grader.kinds.answers import literal
+from grader.kinds.cells import missing_parts
+from grader.kinds.code import CodeKey, CodeKind
+from grader.kinds.integer import Integer
+from grader.kinds.numeric import Numeric
+from grader.model import Answer, Key, Part, Raw, Tolerance, packages
+from grader.notebook.render import check, closing, render
+from grader.notebook.render.answer_cells import code_cell, modules_needed, placeholder
+from grader.notebook.render.closing import brief
+from grader.notebook.render.heading import how_to_answer
+from grader.release import rendering
+from grader.wire import probe
+from tests.helpers.answers import JOINED, NUMBERS, UNITS, VALUES, WORDS, Sized, function, made_up
+from tests.helpers.kinds import PARTS, a_key
+from tests.helpers.roundtrip import NAMES, a_course
+
+TEMPLATES = (Path(__file__).parents[2] / "templates",)
+
+
+@pytest.fixture(scope="module")
+def course(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return a_course(tmp_path_factory.mktemp("public"), "plain", "colab")
+
+
+ABOUT = ("quiz", "0123456789abcdef", "ada")
+
+
+def printed(source: str, space: dict[str, object]) -> str:
+    """What the cell prints in a notebook that holds the names of *space*."""
+    told = io.StringIO()
+    with contextlib.redirect_stdout(told):
+        exec(source, space)
+    return told.getvalue()
+
+
+def sign(key: Key, value: object, **space: object) -> str:
+    """What the cell says of one answer: ok, EMPTY, PARTLY, UNCLEAR or MISSING."""
+    told = printed(check({"q1_it": key}, ABOUT, TEMPLATES), {"q1_it": value, **space})
+    return "ok" if "1 of 1 answers" in told else told.split()[0]
+
+
+def signs(key: Key, values: Sequence[object]) -> list[str]:
+    """The same of many values, each in a name of its own, by one run of the cell."""
+    space = {f"q1_v{n}": value for n, value in enumerate(values)}
+    told = printed(check(dict.fromkeys(space, key), ABOUT, TEMPLATES), dict(space))
+    said = {words[1].rstrip(":"): words[0] for words in map(str.split, told.splitlines())}
+    return [said.get(name, "ok") for name in space]
+
+
+def in_python(raw: Raw) -> object:
+    """The value that a kernel would describe as *raw*; raises LookupError where there is none."""
+    value = raw.get("v")
+    match raw["t"]:
+        case "int":
+            return int(value)
+        case "float":
+            return float(value)
+        case "bool" | "str":
+            return value
+        case "none":
+            return None
+        case "ellipsis":
+            return ...
+        case "complex":
+            return complex(value)
+        case "list":
+            return [in_python(item) for item in value]
+        case "set":
+            return {in_python(item) for item in value}
+        case "dict":
+            return {in_python(name): in_python(item) for name, item in value}
+        case "array" if isinstance(value, list):
+            return np.array(_nested(value))
+        case "measured":
+            return in_python(raw["value"])
+        case "object" if "function" in str(raw["type"]):
+            return lambda: 1
+    raise LookupError(raw["t"])
+
+
+def _nested(value: object) -> object:
+    return [_nested(item) for item in value] if isinstance(value, list) else in_python(value)
+
+
+def by_grader(key: Key, value: object) -> str:
+    """The same from `read` of the answer's kind, which is what grading goes by."""
+    kind = kinds.find(key.part.kind)
+    try:
+        found = kind.read(probe.encode(value), key)
+    except Unreadable as reason:
+        return "EMPTY" if reason.blank else "UNCLEAR"
+    return "PARTLY" if missing_parts(found) else "ok"
+
+
+CODE = {"code", "measurement"}
+ANSWERED = [
+    *{
+        (part.kind, brief(a_key(part))): part for part in reversed(PARTS) if part.kind not in CODE
+    }.values()
+]
+"""One part of every form that answers have."""
+
+
+def units_of_the_bank() -> list[str]:
+    """Every unit that a number of the package's own bank is asked in."""
+    asked = {"", "%", "GB", "s"}
+    for problem in Bank.open().problems():
+        for part in problem.parts:
+            columns = getattr(part, "columns", ())
+            asked |= {str(getattr(one, "unit", "")) for one in (part, *columns)}
+    return sorted(asked)
+
+
+def agree(key: Key, values: Sequence[object]) -> None:
+    nothing = {"EMPTY", "UNCLEAR"}  # neither of them is an answer; an empty text may be either
+    for value, said in zip(values, signs(key, values), strict=True):
+        graded = by_grader(key, value)
+        assert said == graded or {said, graded} == nothing, repr(value)
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("part", ANSWERED, ids=[f"{i}-{p.kind}" for i, p in enumerate(ANSWERED)])
+def test_the_cell_reads_what_grading_reads(part) -> None:  # type: ignore[no-untyped-def]
+    key = a_key(part)
+    texts = [*NUMBERS, *WORDS, *(f"5 {unit}" for unit in (*UNITS, *JOINED))]
+    for form in ("{1}", "{0}) {1}", "{0}{1}", "{1}x", "Option {1}"):
+        texts += [form.format(c.letter, c.text) for c in getattr(key, "choices", ())]
+    texts += made_up(1, 300)
+    agree(key, [*texts, *VALUES, *([text] for text in texts[:200])])
+    for seed in range(3):
+        key = a_key(part, seed)
+        values: list[object] = []
+        for example in kinds.find(part.kind).examples(key):
+            with contextlib.suppress(LookupError, TypeError, ValueError):
+                values.append(in_python(example.raw))
+        agree(key, values)
+        assert values
+
+
+@pytest.mark.thorough
+def test_the_cell_knows_every_unit_that_grading_knows() -> None:
+    compared = units_of_the_bank()
+    assert len(compared) > 12
+    for unit in compared:
+        part = Numeric(id="it", ask="", answer=0, unit=unit, tolerance=Tolerance(absolute=1))
+        agree(a_key(part), [f"5 {name}" for name in (*UNITS, *JOINED)])
+
+
+def test_the_cell_reads_what_torch_holds() -> None:
+    torch = pytest.importorskip("torch")
+    values = [torch.tensor(x) for x in (28, 2.5, True, float("nan"), [28.0], [[1.0, 2.0]] * 3)]
+    values += [torch.tensor(2.5, dtype=torch.bfloat16), torch.tensor(2.5, requires_grad=True)]
+    for part in ANSWERED:
+        agree(a_key(part), values)
+
+
+def test_functions_are_read_and_other_values_are_no_functions() -> None:
+    for part in (p for p in PARTS if p.kind in CODE):
+        key = a_key(part)
+        assert sign(key, function) == sign(key, Sized) == "ok"
+        for value in (1, "text", None, [], np.float32(1)):
+            assert sign(key, value) == "UNCLEAR"
+        assert sign(key, ...) == "EMPTY"
+
+
+def test_every_kind_is_known_to_the_cell() -> None:
+    assert {part.kind for part in PARTS} == set(kinds)
+    for part in PARTS:
+        assert sign(a_key(part), "x") != "UNKNOWN", part.kind
+
+
+def test_a_kind_that_the_cell_does_not_know_is_not_called_readable(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(closing, "_READERS", {})
+    told = printed(check({"q1_it": a_key(ANSWERED[0])}, ABOUT, TEMPLATES), {"q1_it": 1})
+    assert told.startswith("UNKNOWN  q1_it: there is a value, but this check can't tell")
+    assert "0 of 1 answers are there and can be read." in told
+
+
+@pytest.mark.parametrize("part", PARTS, ids=[f"{i}-{p.kind}" for i, p in enumerate(PARTS)])
+def test_the_placeholder_is_empty_and_the_right_answer_is_not(part) -> None:  # type: ignore[no-untyped-def]
+    key = a_key(part)
+    kind = kinds.find(part.kind)
+    if part.kind in CODE:
+        for written, expected in ((None, "EMPTY"), (literal(kind, key), "ok")):
+            cell = code_cell("q1_it", key, written)
+            space: dict[str, object] = {}
+            exec(cell, space)
+            assert sign(key, space["q1_it"], In=["", "q1_it = 1\n...", cell]) == expected
+        return
+    assert sign(key, ast.literal_eval(placeholder(key))) == "EMPTY"
+    assert sign(key, ast.literal_eval(literal(kind, key))) == "ok"
+
+
+def test_a_table_with_some_cells_is_there_in_part() -> None:
+    key = a_key(next(p for p in PARTS if p.kind == "table"))
+    blank = ast.literal_eval(placeholder(key))
+    some = blank | {next(iter(blank)): [1.0] * len(key.titles)}
+    assert sign(key, some) == by_grader(key, some) == "PARTLY"
+
+
+def test_names_of_python_that_a_student_has_used_up_do_not_matter() -> None:
+    key = a_key(next(p for p in PARTS if p.kind == "matching"))
+    right = ast.literal_eval(literal(kinds.find("matching"), key))
+    taken = dict.fromkeys(("dict", "float", "len", "list", "print", "set", "str", "sum"), 0)
+    assert sign(key, right, **taken) == "ok"
+    assert len(taken) == 8
+    assert all(hasattr(builtins, name) for name in taken)
+
+
+def test_no_name_of_the_students_is_changed() -> None:
+    space: dict[str, object] = {"names": 1, "empty": 2, "re": 3, "answers": 4, "found": 5}
+    before = dict(space)
+    printed(check({"q1_it": a_key(ANSWERED[0])}, ABOUT, TEMPLATES), space)
+    assert {name: space[name] for name in before} == before
+    assert {n for n in space if not n.startswith("__")} - set(before) == {"_public_check"}
+
+
+def test_a_value_that_fights_back_is_unclear_and_stops_nothing() -> None:
+    class Hostile:
+        tolist = None
+
+        def __float__(self) -> float:
+            raise RuntimeError("no")
+
+        def __eq__(self, other: object) -> bool:
+            raise RuntimeError("no")
+
+        __hash__ = None  # type: ignore[assignment]
+
+    asked = {part.kind: a_key(part) for part in reversed(PARTS)}
+    keys = {"q1_a": asked["numeric"], "q1_b": asked["table"], "q1_c": asked["choice"]}
+    source = check(keys, ABOUT, TEMPLATES)
+    told = printed(source, {"q1_a": Hostile(), "q1_b": [Hostile()], "q1_c": "A"})
+    assert [line.split()[0] for line in told.splitlines()][:2] == ["UNCLEAR", "UNCLEAR"]
+    assert "1 of 3 answers" in told
+
+
+def test_it_runs_in_a_python_that_has_nothing(course: Path, tmp_path: Path) -> None:
+    notebook = json.loads((course / "release/notebooks/plain.ipynb").read_text("utf-8"))
+    cell = "".join(notebook["cells"][-1]["source"])
+    program = tmp_path / "cell.py"
+    program.write_text(f"q1_share = '3.25 GB'\nq1_bound = 'E'\n{cell}", encoding="utf-8")
+    # -I and -S: neither installed packages nor this project are found.
+    done = subprocess.run([sys.executable, "-I", "-S", program], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    lines = done.stdout.splitlines()
+    assert lines[0].startswith("MISSING  q1_whole: a whole number")
+    assert "UNCLEAR  q1_bound: one letter, A to C, in quotes" in lines
+    assert not any("q1_share" in line for line in lines)
+    assert lines[-2].endswith(f"for plain: 1 of {len(NAMES)} answers are there and can be read.")
+    assert lines[-1] == "This says nothing about whether they are right."
+
+
+def test_the_cell_is_small_and_holds_no_answer(course: Path) -> None:
+    for student in ("plain", "colab"):
+        notebook = json.loads((course / f"release/notebooks/{student}.ipynb").read_text("utf-8"))
+        cell = "".join(notebook["cells"][-1]["source"])
+        assert len(cell.splitlines()) <= 320  # most are functions; editors fold them
+        assert max(map(len, cell.splitlines())) <= 120
+        data = cell.split("_public_check(\n")[1]
+        lines = re.findall(r"^ {4}(\(.*\)),$", data, re.M)
+        assert [ast.literal_eval(line)[0] for line in lines][1:] == list(NAMES)
+        for line in lines[1:]:
+            _, form, how = ast.literal_eval(line)
+            assert re.fullmatch(r"\w+( \S+| \d x \d| \d of A-[A-Z])?", form), form
+            assert len(how) <= 72
+
+
+def needing(module: str) -> CodeKey:
+    """The key of a code part whose starter imports *module*."""
+    key = a_key(next(p for p in PARTS if p.kind == "code"))
+    assert isinstance(key, CodeKey)
+    return replace(key, starter=f"import {module}\nimport json\n{key.starter}")
+
+
+def test_a_part_whose_package_is_missing_is_not_left_undone() -> None:
+    key = needing("no_such_package_here")
+    assert "no_such_package_here" in str(check({"q1_it": key}, ABOUT, TEMPLATES))
+    told = printed(check({"q1_it": key}, ABOUT, TEMPLATES), {})
+    wanted = "install no_such_package_here (pip install no_such_package_here), then run all cells"
+    assert told.startswith(f"MISSING  q1_it: {wanted} again\n")
+    sheet = {"name": "q1_it", "kind": "code", "how": "complete the code", **CodeKind().sheet(key)}
+    stopped = "code cell 1 stopped with ModuleNotFoundError: No module named 'no_such_package_here'"
+    line = line_of("q1_it", sheet, Answer(name="q1_it", raw=None, absent=stopped))
+    assert (line.found, line.text) == (Found.MISSING, stopped)
+    assert sentence(line).endswith(
+        "To do: install no_such_package_here (pip install no_such_package_here), then check again"
+    )
+
+
+def test_a_missing_part_whose_packages_are_there_is_still_to_be_done() -> None:
+    told = printed(check({"q1_it": needing("numpy")}, ABOUT, TEMPLATES), {"other": 1})
+    assert told.startswith("MISSING  q1_it: complete the code\n")
+
+
+def test_what_to_install_is_named_as_pip_knows_it() -> None:
+    assert packages.absent(("json", "numpy")) == ()
+    assert packages.absent(("no_such_package_here",)) == ("no_such_package_here",)
+    assert modules_needed(needing("numpy.linalg")) == ("numpy",)
+
+
+def test_run_all_reaches_the_check_after_cells_that_stop(course: Path) -> None:
+    from nbclient import NotebookClient
+
+    tree = json.loads((course / "release/notebooks/plain.ipynb").read_text("utf-8"))
+    answers = {"q1_share": "q1_share = undefined_name", "q1_bound": "q1_bound = = 3"}
+    for cell in tree["cells"]:
+        for name, source in answers.items():
+            if f"\n{name} = " in "".join(cell["source"]):
+                cell["source"] = source
+    book = nbformat.reads(json.dumps(tree), as_version=4)
+    NotebookClient(book, kernel_name="python3", timeout=60).execute()
+    told = book.cells[-1].outputs[0].text.splitlines()
+    assert [line.split()[:2] for line in told[:2]] == [
+        ["MISSING", "q1_share:"],
+        ["EMPTY", "q1_whole:"],
+    ]
+    assert told[-1] == "This says nothing about whether they are right."
+
+
+def test_every_code_cell_goes_on_after_an_error_and_the_check_is_folded(course: Path) -> None:
+    tree = json.loads((course / "release/notebooks/plain.ipynb").read_text("utf-8"))
+    *cells, last = [cell for cell in tree["cells"] if cell["cell_type"] == "code"]
+    assert {json.dumps(cell["metadata"]) for cell in cells} == {'{"tags": ["raises-exception"]}'}
+    assert last["metadata"] == {"cellView": "form", "jupyter": {"source_hidden": True}}
+    assert "".join(last["source"]).startswith("#@title ")
+
+
+def first_cell(*problems: str) -> str:
+    """The first cell of a notebook with these problems of the package's own bank."""
+    bank = Bank.open()
+    variants = [rendering.sample(bank, problem, 0) for problem in problems]
+    return render(loose_paper(variants, "quiz"), TEMPLATES)[0].source
+
+
+def test_the_first_cell_takes_its_example_from_a_part_that_asks_for_a_number() -> None:
+    told = first_cell("online-softmax", "fsdp-state-per-gpu")
+    assert "`q2_per_gpu = 3 * 1.5` is as good as `4.5`" in told
+    assert "q1_" not in told
+    told = first_cell("online-softmax")
+    assert "= 3 * 1.5" not in told
+    assert "= ..." not in told
+    assert "Complete the code and run the cell." in told
+
+
+def numeric(**changes: object) -> Numeric:
+    return Numeric(id="it", ask="", answer=1, **changes)  # type: ignore[arg-type]
+
+
+def test_the_first_cell_says_how_near_a_number_must_come_where_one_rule_holds() -> None:
+    def told(*parts: Part) -> object:
+        return how_to_answer({f"q1_{n}": part for n, part in enumerate(parts)})["tolerance"]
+
+    whole = Integer(id="n", ask="", answer=1)
+    near = "A number is accepted within 1% of the key"
+    assert told(numeric(), numeric(tolerance=Tolerance(relative=0.01, because="why"))) == f"{near}."
+    assert told(numeric(), whole) == f"{near}; a whole number must be exact."
+    assert told(numeric(), numeric(tolerance=Tolerance(relative=0.02))) == ""
+    assert told(numeric(tolerance=Tolerance(relative=0.01, absolute=1))) == ""
+    assert told(numeric(), replace(whole, tolerance=Tolerance(absolute=1))) == ""
+    assert told(whole) == told() == ""

@@ -1,0 +1,1000 @@
+"""The machine's profile: how samples become figures, how it is stored, and what it bounds.
+
+No test looks at how fast this machine is: that changes with whatever else runs.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from fractions import Fraction
+from pathlib import Path
+
+import numpy as np
+import pytest
+from click.testing import CliRunner
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from grader.cli import grader, main
+from grader.errors import GraderError, SetupError
+from grader.runtime.machine import (
+    Cache,
+    Figure,
+    Gpu,
+    Hardware,
+    LeftOut,
+    MachineProfile,
+    Software,
+    figures,
+    from_json,
+    hardware,
+    peak_bandwidth,
+    peak_rate,
+    read_profile,
+    reading,
+    roofline_seconds,
+)
+from grader.runtime.machine import calibrate as calibrating
+from grader.runtime.machine.bench import Assignment, Bench
+from grader.runtime.machine.calibrate import (
+    Settings,
+    array_bytes,
+    calibrate,
+    count_figures,
+    plan,
+)
+from grader.runtime.machine.estimate import (
+    CONFIDENCE,
+    FEWEST,
+    Effort,
+    collect_samples,
+    estimate,
+    interval_ranks,
+)
+from grader.runtime.machine.records import unit_of
+
+GB = 1e9
+KIB, MIB = 1 << 10, 1 << 20
+DTYPES = ("fp64", "fp32", "bf16", "fp16", "int8")
+
+
+# --- builders ---------------------------------------------------------------------------------
+
+
+def a_figure(name: str = "matmul.fp32", value: float = 100 * GB, **changes: object) -> Figure:
+    best = value * (0.9 if unit_of(name) == "s" else 1.1)
+    given_: dict[str, object] = {
+        "name": name, "unit": unit_of(name), "median": value, "low": value, "high": value,
+        "q1": value, "q3": value, "best": best, "count": 9, "settled": True, "how": "made up",
+    }  # fmt: skip
+    return Figure(**{**given_, **changes})  # type: ignore[arg-type]
+
+
+def a_profile(*figures: Figure, **changes: object) -> MachineProfile:
+    hard = Hardware(
+        cpu="Test (R) [bold]CPU", architecture="x86_64", logical_cpus=4, usable_cpus=4,
+        caches=(
+            Cache(level=1, size=32 * KIB, instances=4),
+            Cache(level=2, size=MIB, instances=4),
+            Cache(level=3, size=16 * MIB),
+        ),
+    )  # fmt: skip
+    soft = Software(system="Linux", kernel="6.1", python="CPython 3.12.1", grader="0.1.0")
+    given_: dict[str, object] = {
+        "taken": "2026-01-02T03:04:05+00:00", "seconds": 12.5, "device": "cpu", "quick": False,
+        "hardware": hard, "software": soft, "figures": figures or (a_figure(),),
+    }  # fmt: skip
+    return MachineProfile(**{**given_, **changes})  # type: ignore[arg-type]
+
+
+def a_roof() -> MachineProfile:
+    """100 and 50 GFLOP/s a thread; 20 GB/s of memory."""
+    return a_profile(
+        a_figure("matmul.fp32", 90 * GB, threads=1, best=100 * GB),
+        a_figure("matmul.fp64", 45 * GB, threads=1, best=50 * GB),
+        a_figure("matmul.fp16", 2 * GB, threads=1, best=3 * GB),
+        a_figure("memory.read", 18 * GB, threads=1, best=20 * GB),
+        a_figure("memory.read", 28 * GB, threads=4, best=30 * GB),
+    )
+
+
+class Clock:
+    """A clock that only work moves."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def __call__(self) -> float:
+        return self.now
+
+    def work(self, seconds: float) -> Callable[[], None]:
+        def work() -> None:
+            self.now += seconds
+
+        return work
+
+
+# --- the estimator ----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("count", [*range(FEWEST, 60), 101, 500, 1999])
+def test_the_interval_covers_the_median_often_enough_and_no_narrower_one_does(count: int) -> None:
+    low, high = interval_ranks(count)
+    assert low + high == count - 1
+
+    def misses(place: int) -> Fraction:  # of the interval from that place to its mirror image
+        return 2 * sum(Fraction(math.comb(count, i)) for i in range(place + 1)) / 2**count
+
+    assert misses(low) <= Fraction(1) - Fraction(CONFIDENCE)
+    assert misses(low + 1) > Fraction(1) - Fraction(CONFIDENCE)
+
+
+def test_the_interval_covers_the_true_median_of_a_skewed_distribution() -> None:
+    dice = random.Random(7)  # the slow tail is what timings look like
+    draws = 2_000
+    covered = 0
+    for _ in range(draws):
+        found = estimate([math.exp(dice.gauss(0, 0.8)) for _ in range(25)])
+        covered += found.low <= 1.0 <= found.high
+    assert 0.945 <= covered / draws <= 0.985  # 25 samples: 95.7% by the binomial
+
+
+def test_an_estimate_of_known_samples() -> None:
+    found = estimate([5.0, 1.0, 3.0, 2.0, 4.0, 9.0, 7.0, 6.0, 8.0])
+    assert (found.median, found.q1, found.q3) == (5.0, 3.0, 7.0)
+    assert (found.low, found.high) == (2.0, 8.0)
+    assert (found.lowest, found.highest, found.count) == (1.0, 9.0, 9)
+    assert found.half_width == pytest.approx(0.6)
+
+
+numbers = st.floats(1e-9, 1e15)
+
+
+@given(st.lists(numbers, min_size=2, max_size=80), st.randoms(use_true_random=False))
+def test_an_estimate_is_ordered_and_does_not_depend_on_the_order(
+    samples: list[float], dice: random.Random
+) -> None:
+    found = estimate(samples)
+    assert found.lowest <= found.low <= found.median <= found.high <= found.highest
+    assert found.lowest <= found.q1 <= found.median <= found.q3 <= found.highest
+    mixed = list(samples)
+    dice.shuffle(mixed)
+    assert estimate(mixed) == found
+
+
+@given(st.lists(numbers, min_size=6, max_size=60))
+def test_outliers_move_the_median_no_further_than_its_interval(samples: list[float]) -> None:
+    found = estimate(samples)
+    worse = sorted(samples)
+    worse[-1] = worse[-1] * 1e6  # one sample in which the machine did something else
+    assert estimate(worse).median <= found.high
+
+
+def test_sampling_ends_when_the_median_is_known() -> None:
+    clock = Clock()
+    effort = Effort(seconds=1e9, least_seconds=0.0)
+    values = collect_samples(lambda: 1.0, effort, clock)
+    assert len(values) == FEWEST
+
+
+def test_sampling_goes_on_while_the_median_is_not_known() -> None:
+    dice = random.Random(1)
+    wide = collect_samples(
+        lambda: dice.uniform(0.8, 1.2), Effort(seconds=1e9, least_seconds=0), Clock()
+    )
+    found = estimate(wide)
+    assert found.half_width < Effort().half_width
+    assert len(wide) > 30
+    assert estimate(wide[: len(wide) // 2]).half_width > found.half_width
+
+
+def test_sampling_ends_when_its_time_is_used_up_but_takes_the_fewest() -> None:
+    clock, dice = Clock(), random.Random(1)
+    tick = clock.work(1.0)
+
+    def sample() -> float:
+        tick()
+        return dice.uniform(0.1, 10)
+
+    assert len(collect_samples(sample, Effort(seconds=20.0), clock)) == 20
+    assert len(collect_samples(sample, Effort(seconds=0.0), clock)) == FEWEST
+    assert len(collect_samples(sample, Effort(seconds=1e9, most=50), clock)) == 50
+
+
+def test_equal_samples_of_one_instant_are_not_enough() -> None:
+    clock = Clock()
+    tick = clock.work(0.01)
+
+    def sample() -> float:
+        tick()
+        return 1.0
+
+    values = collect_samples(sample, Effort(seconds=10.0, least_seconds=0.5), clock)
+    assert len(values) >= 50
+
+
+# --- the bench --------------------------------------------------------------------------------
+
+
+def a_bench(clock: Clock, **changes: object) -> tuple[Bench, list[tuple[str, dict]]]:  # type: ignore[type-arg]
+    """A bench on which work takes as long as *clock* says."""
+    events: list[tuple[str, dict]] = []  # type: ignore[type-arg]
+    assignment = Assignment(**changes)  # type: ignore[arg-type]
+
+    def timer(work: Callable[[], object], calls: int) -> float:
+        start = clock()
+        for _ in range(calls):
+            work()
+        return (clock() - start) / calls
+
+    bench = Bench(assignment, lambda what, data: events.append((what, data)), timer)  # type: ignore[arg-type]
+    return bench, events
+
+
+def test_a_time_is_in_seconds_and_a_rate_is_amount_over_time() -> None:
+    clock = Clock()
+    bench, events = a_bench(clock, seconds=0.0)
+    spent = bench.time("call.python", clock.work(0.002), how="x")
+    rate = bench.time("memory.copy", clock.work(0.25), amount=5 * GB, threads=1, how="x")
+    assert spent.median == pytest.approx(0.002)
+    assert rate.median == pytest.approx(20 * GB)
+    assert (spent.unit, rate.unit) == ("s", "B/s")
+    assert spent.settled
+    assert [Figure(**data) for _, data in events] == [spent, rate]
+
+
+def test_short_calls_are_timed_together() -> None:
+    clock = Clock()
+    bench, _ = a_bench(clock, seconds=0.0)
+    start = clock()
+    bench.time("call.python", clock.work(1e-6), how="x")
+    assert clock() - start == pytest.approx((2047 + FEWEST * 1024) * 1e-6, rel=0.4)
+
+
+def test_the_best_sample_is_the_shortest_time_or_the_highest_rate() -> None:
+    def best(name: str) -> float:
+        bench, _ = a_bench(Clock(), seconds=0.0)
+        made = iter([1.0, 2.0, 3.0, 4.0, 5.0, 6.0])
+        return bench.sample(name, lambda: next(made), how="x").best
+
+    assert best("call.python") == 1.0
+    assert best("memory.read") == 6.0
+
+
+def test_when_the_time_is_over_every_figure_gets_the_fewest_samples() -> None:
+    dice = random.Random(2)
+    bench, _ = a_bench(Clock(), seconds=0.0)
+    late = bench.sample("call.python", lambda: dice.uniform(1, 9), how="x")
+    assert late.count == FEWEST
+    assert not late.settled
+
+
+def test_what_fails_is_left_out_with_its_reason_and_the_rest_goes_on() -> None:
+    bench, events = a_bench(Clock())
+    with bench.attempt("matmul.fp16"):
+        raise RuntimeError("not implemented\nand more")
+    assert events == [
+        ("left_out", {"what": "matmul.fp16", "why": "RuntimeError: not implemented", "fix": ""})
+    ]
+    with pytest.raises(ZeroDivisionError), bench.attempt("a bug of ours"):
+        raise ZeroDivisionError
+
+
+def test_what_libraries_print_does_not_mix_with_the_figures() -> None:
+    program = """\
+import os
+from grader.runtime.machine import figures, worker
+def noisy(bench):
+    print("hello from Python")
+    os.write(1, b"hello from C\\n")
+    bench.leave_out("x", "y")
+    raise RuntimeError("and then it failed")
+figures.measure_cpu = noisy
+worker.main()
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program], input="{}", capture_output=True, text=True
+    )
+    events = [json.loads(line) for line in done.stdout.splitlines()]
+    assert events == [
+        {"left_out": {"what": "x", "why": "y", "fix": ""}},
+        {"failed": "and then it failed"},
+        {"done": True},
+    ]
+    assert "hello from Python" in done.stderr
+    assert "hello from C" in done.stderr
+
+
+# --- the records and their JSON ---------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        ({"median": 0.0}, "not a positive number"),
+        ({"high": math.inf}, "not a positive number"),
+        ({"best": math.nan}, "not a positive number"),
+        ({"low": 2e12}, "outside its interval"),
+        ({"q3": 1.0}, "outside its interval"),
+        ({"best": 1.0}, "not the best sample"),
+        ({"count": 0}, "count is 0"),
+        ({"threads": 0}, "threads is 0"),
+        ({"device": "tpu"}, "must be cpu or cuda"),
+    ],
+)
+def test_a_figure_that_contradicts_itself_is_refused(
+    changes: dict[str, object], words: str
+) -> None:
+    with pytest.raises(ValueError, match=words):
+        dataclasses.replace(a_figure(), **changes)
+
+
+def test_two_figures_of_one_key_are_refused() -> None:
+    with pytest.raises(ValueError, match="occurs twice"):
+        a_profile(a_figure(), a_figure())
+    a_profile(a_figure(threads=1), a_figure(threads=2), a_figure(device="cuda"))
+
+
+words = st.text(st.characters(blacklist_categories=("Cs",)), max_size=20)
+names = st.sampled_from(
+    [*(f"matmul.{d}" for d in DTYPES), "memory.read", "call.python", "launch.round-trip"]
+)  # fmt: skip
+
+
+@st.composite
+def drawn_figures(draw: st.DrawFn) -> Figure:
+    name = draw(names)
+    found = estimate(draw(st.lists(st.floats(1e-12, 1e18), min_size=2, max_size=20)))
+    return Figure(
+        name=name,
+        device=draw(st.sampled_from(["cpu", "cuda"])),
+        threads=draw(st.none() | st.integers(1, 512)),
+        working_set=draw(st.none() | st.integers(1, 1 << 40)),
+        unit=unit_of(name),
+        median=found.median,
+        low=found.low,
+        high=found.high,
+        q1=found.q1,
+        q3=found.q3,
+        best=found.lowest if unit_of(name) == "s" else found.highest,
+        count=found.count,
+        settled=draw(st.booleans()),
+        how=draw(words),
+    )
+
+
+@st.composite
+def profiles(draw: st.DrawFn) -> MachineProfile:
+    gpu = st.builds(
+        Gpu, name=words, capability=words, memory_bytes=st.integers(0, 1 << 40),
+        l2_bytes=st.none() | st.integers(1, 1 << 30), cuda=st.none() | words,
+    )  # fmt: skip
+    caches = st.builds(
+        Cache, level=st.integers(1, 4), size=st.integers(1, 1 << 30), instances=st.integers(1, 99)
+    )
+    return a_profile(
+        *draw(st.lists(drawn_figures(), max_size=6, unique_by=lambda f: f.key)),
+        quick=draw(st.booleans()),
+        seconds=draw(st.floats(0, 100)),
+        hardware=Hardware(
+            cpu=draw(words), architecture=draw(words), logical_cpus=4, usable_cpus=2,
+            caches=tuple(draw(st.lists(caches, max_size=3))),
+            load=draw(st.none() | st.floats(0, 99)),
+        ),
+        gpu=draw(st.none() | gpu),
+        left_out=tuple(draw(st.lists(st.builds(LeftOut, what=words, why=words), max_size=2))),
+    )  # fmt: skip
+
+
+@settings(max_examples=60, deadline=None)
+@given(profiles())
+def test_a_profile_survives_json(profile: MachineProfile) -> None:
+    again = from_json(profile.to_json())
+    assert again == profile
+    assert again.id == profile.id
+    assert len(profile.id) == 16
+
+
+def test_the_id_is_that_of_the_contents() -> None:
+    profile = a_profile()
+    other = a_profile(a_figure(value=101 * GB))
+    assert profile.id == a_profile().id
+    assert profile.id != other.id
+
+
+def changed(change: Callable[[dict], object]) -> str:  # type: ignore[type-arg]
+    data = json.loads(a_profile(a_figure(threads=1), a_figure(threads=2)).to_json())
+    change(data)
+    return json.dumps(data)
+
+
+def put(*path: object) -> Callable[[dict], None]:  # type: ignore[type-arg]
+    """A change that puts the last of *path* where the others lead."""
+    *way, last, value = path
+
+    def change(data: dict) -> None:  # type: ignore[type-arg]
+        place: object = data
+        for step in way:
+            place = place[step]  # type: ignore[index]
+        place[last] = value  # type: ignore[index]
+
+    return change
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("", "not JSON"),
+        ("[" * 100_000, "not JSON"),
+        ("[]", "no 'schema'"),
+        ("7", "no 'schema'"),
+        ("{}", "no 'schema'"),
+        ('{"schema": "systems-grader/runtime/machine/v9"}', "but must be"),
+        ('{"schema": NaN}', "NaN is not a number"),
+        (" " * (reading.MAX_BYTES + 1), "more than"),
+        (changed(lambda d: d.pop("id")), "do not match its id 'None'"),
+        (changed(put("id", "0" * 16)), "do not match its id"),
+        (changed(put("figures", 1, "count", 10)), "do not match its id"),
+        (changed(put("extra", 1)), "do not match its id"),
+        (changed(lambda d: d["figures"][1].pop("how")), r"figures\[1\]: 'how' is missing"),
+        (changed(lambda d: d.pop("hardware")), "'hardware' is missing"),
+        (changed(put("hardware", None)), "hardware: expected an object"),
+        (changed(put("hardware", "caches", 0, "level", "1")), r"level: expected a whole number"),
+        (changed(put("hardware", "caches", {})), "caches: expected a list"),
+        (changed(put("figures", 0, "median", "fast")), r"median: expected a number"),
+        (changed(put("figures", 0, "median", True)), r"median: expected a number"),
+        (changed(put("figures", 0, "median", -1)), r"figures\[0\]: median is -1.0"),
+        (changed(put("figures", 0, "median", 10**400)), "the number is too large"),
+        (changed(put("figures", 0, "count", 1.5)), "count: expected a whole number"),
+        (changed(put("figures", 0, "settled", 1)), "settled: expected true or false"),
+        (changed(put("figures", 1, "threads", 1)), "matmul.fp32 occurs twice"),
+        (changed(put("seconds", math.inf)).replace("Infinity", "1e999"), "number is too large"),
+        (changed(put("more", math.inf)).replace("Infinity", "1e999"), "do not match its id"),
+        (changed(put("software", "kernel", 7)), "kernel: expected text"),
+    ],
+)  # fmt: skip
+def test_a_malformed_profile_is_refused_by_name(text: str, words: str) -> None:
+    with pytest.raises(SetupError, match=words) as caught:
+        from_json(text, where="lab.json")
+    shown = str(caught.value)
+    assert shown.startswith("lab.json: ")
+    assert "grader calibrate" in shown
+    assert len(shown) < 600
+
+
+@settings(max_examples=200, deadline=None)
+@given(st.data())
+def test_whatever_the_text_reading_gives_a_profile_or_a_sentence(data: st.DataObject) -> None:
+    text = a_roof().to_json()
+    start = data.draw(st.integers(0, len(text) - 1))
+    end = data.draw(st.integers(start, min(len(text), start + 40)))
+    patch = data.draw(st.text(max_size=8) | st.sampled_from(["null", "{}", "[]", "-1", "1e400"]))
+    damaged = text[:start] + patch + text[end:]
+    try:
+        assert from_json(damaged) == a_roof()  # only white space, or the same again
+    except GraderError as error:
+        assert error.what
+
+
+def test_a_file_that_is_not_there_or_not_text_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(SetupError, match="can't be read: no such file"):
+        read_profile(tmp_path / "none.json")
+    with pytest.raises(SetupError, match="can't be read: is a directory"):
+        read_profile(tmp_path)
+    (tmp_path / "raw.json").write_bytes(b"\xff\xfe")
+    with pytest.raises(SetupError, match="not UTF-8"):
+        read_profile(tmp_path / "raw.json")
+    (tmp_path / "good.json").write_text(a_profile().to_json())
+    assert read_profile(tmp_path / "good.json") == a_profile()
+
+
+def test_a_profile_of_version_0_1_is_read() -> None:
+    path = Path(__file__).parents[1] / "fixtures" / "machine-0.1.json"
+    profile = read_profile(path)
+    stored = json.loads(path.read_text())
+    assert len(profile.figures) == len(stored["figures"])
+    assert profile.find("allreduce.latency") is not None
+    assert from_json(profile.to_json()) == profile
+    assert roofline_seconds(profile, flops=1e9, bytes_moved=1e9, threads=1) > 0
+
+
+# --- the roofline -----------------------------------------------------------------------------
+
+
+def roof(flops: float = 0.0, bytes_moved: float = 0.0, **more: object) -> float:
+    return roofline_seconds(a_roof(), flops=flops, bytes_moved=bytes_moved, **more)  # type: ignore[arg-type]
+
+
+def test_the_bound_is_the_larger_of_both_terms() -> None:
+    assert roof(flops=100 * GB, threads=1) == pytest.approx(1.0)
+    # The caches hold 4 x 32 KiB, 4 x 1 MiB and 16 MiB; the rest comes from memory.
+    held = 4 * 32 * KIB + 4 * MIB + 16 * MIB
+    assert roof(bytes_moved=20 * GB + held, threads=1) == pytest.approx(1.0)
+    both = roof(flops=100 * GB, bytes_moved=20 * GB + held, threads=1)
+    assert both == pytest.approx(1.0)
+    assert roof(flops=200 * GB, bytes_moved=20 * GB, threads=1) == pytest.approx(2.0)
+    assert roof() == 0.0
+    assert roof(bytes_moved=held) == 0.0
+
+
+def test_more_threads_lower_the_bound_as_far_as_there_are_cpus() -> None:
+    assert roof(flops=100 * GB, threads=2) == pytest.approx(0.5)
+    assert roof(flops=100 * GB, threads=4) == roof(flops=100 * GB, threads=99)
+    assert roof(flops=100 * GB) == roof(flops=100 * GB, threads=4)
+    # Memory is shared: what four threads reached together bounds two and three of them.
+    assert peak_bandwidth(a_roof(), 1) == 20 * GB
+    assert peak_bandwidth(a_roof(), 4) == 30 * GB
+
+
+def test_a_team_that_was_measured_on_a_busy_machine_does_not_bound() -> None:
+    busy = a_profile(
+        a_figure("matmul.fp32", threads=1, best=110 * GB),
+        a_figure("matmul.fp32", 2 * GB, threads=4, best=3 * GB),
+        a_figure("memory.read", 20 * GB, threads=1, best=22 * GB),
+        a_figure("memory.read", 10 * GB, threads=4, best=12 * GB, settled=False),
+    )
+    assert peak_rate(busy, "fp32", 4) == 440 * GB
+    assert peak_bandwidth(busy, 4) == 88 * GB
+
+
+def test_a_slow_type_is_bounded_by_the_wider_one_that_can_stand_in() -> None:
+    assert peak_rate(a_roof(), "fp16") == 100 * GB
+    assert peak_rate(a_roof(), "bf16") == 100 * GB  # never measured, but fp32 was
+    assert peak_rate(a_roof(), "fp64") == 50 * GB  # never by a narrower one
+
+
+def test_where_the_caches_are_unknown_nothing_small_is_held_against_memory() -> None:
+    profile = a_profile(
+        a_figure("memory.read", 20 * GB, threads=1, best=22 * GB),
+        hardware=dataclasses.replace(a_profile().hardware, caches=()),
+    )
+
+    def least(size: float) -> float:
+        return roofline_seconds(profile, flops=0, bytes_moved=size, threads=1)
+
+    assert least(MIB) == 0.0
+    assert least(1e12) == pytest.approx((1e12 - 256 * MIB) / (22 * GB))
+
+
+def test_a_gpu_has_a_bound_of_its_own() -> None:
+    profile = a_profile(
+        a_figure("matmul.bf16", 700e12, device="cuda", best=790e12),
+        a_figure("memory.copy", 4e12, device="cuda", best=4.4e12),
+        a_figure("matmul.fp32", threads=1),
+        gpu=Gpu(name="G", capability="9.0", memory_bytes=1, l2_bytes=50 * MIB),
+    )
+    least = roofline_seconds(
+        profile, flops=790e12, bytes_moved=0, dtype="bf16", threads=7, device="cuda"
+    )
+    assert least == pytest.approx(1.0)
+    with pytest.raises(SetupError, match="no peak rate for fp32 on cuda"):
+        peak_rate(profile, "fp32", device="cuda")
+    with pytest.raises(SetupError, match="no memory bandwidth of cpu"):
+        peak_bandwidth(profile)
+
+
+amounts = st.floats(0, 1e15)
+
+
+@settings(deadline=None)
+@given(amounts, amounts, amounts, st.integers(1, 8), st.sampled_from(DTYPES))
+def test_the_bound_grows_with_the_work_and_not_with_the_threads(
+    flops: float, size: float, more: float, threads: int, dtype: str
+) -> None:
+    least = roof(flops, size, threads=threads, dtype=dtype)
+    assert least <= roof(flops + more, size, threads=threads, dtype=dtype)
+    assert least <= roof(flops, size + more, threads=threads, dtype=dtype)
+    assert least >= roof(flops, size, threads=threads + 1, dtype=dtype)
+    assert least <= roof(flops, size, threads=threads, dtype="fp64")
+
+
+@pytest.mark.parametrize(
+    "wrong", [{"flops": -1}, {"flops": math.nan}, {"bytes_moved": math.inf}, {"threads": 0}]
+)
+def test_what_is_no_amount_of_work_is_refused(wrong: dict[str, float]) -> None:
+    with pytest.raises(ValueError, match=r"not an amount of work|at least 1"):
+        roof(**wrong)
+    with pytest.raises(ValueError, match="must be one of fp64"):
+        roof(flops=1, dtype="fp12")
+
+
+# --- what the system says ---------------------------------------------------------------------
+
+
+def test_caches_are_counted_once_for_all_cpus_that_share_them(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for cpu in range(4):
+        for index, (level, kind, size, shared) in enumerate(
+            [
+                (1, "Data", "48K", str(cpu)),
+                (1, "Instruction", "32K", str(cpu)),
+                (2, "Unified", "2M", str(cpu)),
+                (3, "Unified", "32768K", "0-1" if cpu < 2 else "2-3"),
+            ]
+        ):
+            folder = tmp_path / f"cpu{cpu}" / "cache" / f"index{index}"
+            folder.mkdir(parents=True)
+            for name, text in (
+                ("level", level), ("type", kind), ("size", size), ("shared_cpu_list", shared),
+            ):  # fmt: skip
+                (folder / name).write_text(f"{text}\n")
+    monkeypatch.setattr(hardware, "_CPUS", tmp_path)
+    monkeypatch.setattr(hardware.sys, "platform", "linux")
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _pid: {0, 1, 2}, raising=False)
+    assert tuple(hardware.caches()) == (
+        Cache(level=1, size=48 * KIB, instances=3),
+        Cache(level=2, size=2 * MIB, instances=3),
+        Cache(level=3, size=32 * MIB, instances=2),
+    )
+    monkeypatch.setattr(hardware, "_CPUS", tmp_path / "nowhere")
+    assert tuple(hardware.caches()) == ()
+
+
+@pytest.mark.parametrize(
+    ("quota", "cpus"), [("max 100000", 6), ("150000 100000", 2), ("10000 100000", 1), ("?", 6)]
+)
+def test_the_quota_of_the_cgroup_limits_the_cpus(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, quota: str, cpus: int
+) -> None:
+    (tmp_path / "cpu.max").write_text(quota)
+    (tmp_path / "memory.max").write_text("1000000\n")
+    (tmp_path / "memory.current").write_text("400000\n")
+    monkeypatch.setattr(hardware, "_GROUPS", tmp_path)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _pid: set(range(6)), raising=False)
+    assert hardware.usable_cpus() == cpus
+    assert hardware.available_bytes() == 600_000
+
+
+def test_this_machine_is_described() -> None:
+    seen = hardware.read_hardware()
+    assert seen.cpu
+    assert 1 <= seen.usable_cpus <= seen.logical_cpus
+    soft = hardware.read_software()
+    assert soft.numpy == np.__version__
+    assert soft.python.endswith(".".join(map(str, sys.version_info[:3])))
+
+
+# --- memory -----------------------------------------------------------------------------------
+
+
+def test_arrays_are_four_times_the_last_cache_if_memory_allows() -> None:
+    last = (Cache(level=3, size=32 * MIB, instances=2),)
+    roomy = dataclasses.replace(a_profile().hardware, caches=last, available_bytes=64 << 30)
+    assert array_bytes(roomy, quick=False) == 256 * MIB
+    tight = dataclasses.replace(roomy, available_bytes=600 * MIB)
+    assert array_bytes(tight, quick=False) * 3 <= 600 * MIB / 4
+    assert array_bytes(dataclasses.replace(roomy, caches=()), quick=False) == 128 * MIB
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+def test_the_routines_do_what_their_figures_say(threads: int) -> None:
+    bench, _ = a_bench(Clock(), array_bytes=MIB, threads=threads)
+    with ThreadPoolExecutor(threads) as pool:
+        works = figures._numpy_memory(bench, pool)
+        results = {name: work() for name, (_, work, _) in works.items()}
+    assert {name: moved for name, (moved, _, _) in works.items()} == {
+        "read": 1, "write": 1, "copy": 2, "triad": 3,
+    }  # fmt: skip
+    largest = np.float32(1).view("i4")
+    assert np.all(np.asarray(results["read"]) == largest)
+
+
+# --- matrix products --------------------------------------------------------------------------
+
+
+SIZES = (256, 512, 1024, 2048)
+
+
+def test_the_largest_size_that_is_nearly_the_fastest_is_taken() -> None:
+    rates = {256: 50.0, 512: 100.0, 1024: 98.0, 2048: 60.0}
+    made: list[int] = []
+
+    def make(size: int) -> figures.Product:
+        made.append(size)
+        return figures.Product(size=size, run=lambda: size, element_bytes=4)
+
+    def timer(run: Callable[[], object], calls: int) -> float:
+        size = run()
+        return calls * 2 * size**3 / rates[size]  # type: ignore[operator,index]
+
+    best, tried = figures.choose_size(make, SIZES, math.inf, timer)
+    assert (best.size, tried) == (1024, (256, 512, 1024, 2048))
+    made.clear()
+    seconds = 2 * 512**3 / 100.0
+    _, tried = figures.choose_size(make, SIZES, 7 * seconds, timer)  # the next takes longer
+    assert tried == tuple(made) == (256, 512)
+
+
+@pytest.mark.parametrize("dtype", DTYPES)
+def test_products_by_torch_are_those_of_the_type_that_is_named(dtype: str) -> None:
+    torch = pytest.importorskip("torch")
+    product = figures.torch_product(dtype, 64)
+    out = product.run()
+    kind = "int32" if dtype == "int8" else figures.TORCH_DTYPES[dtype]
+    assert out.dtype == getattr(torch, kind)  # type: ignore[attr-defined]
+    assert tuple(out.shape) == (64, 64)  # type: ignore[attr-defined]
+    assert out.any()  # type: ignore[attr-defined]
+    assert product.operations == 524_288
+
+
+# --- the GPU ----------------------------------------------------------------------------------
+
+
+def test_memory_is_measured_by_torch_on_a_device() -> None:
+    torch = pytest.importorskip("torch")
+    bench, events = a_bench(Clock(), array_bytes=MIB, seconds=0.0)
+    bench.timer = lambda work, calls: work() is None or calls * 1e-3
+    with torch.inference_mode():
+        figures._measure_memory(bench, figures._torch_memory(bench))
+    names = [data["name"] for _, data in events]
+    assert names == ["memory.read", "memory.write", "memory.copy", "memory.triad"]
+
+
+def cuda_is_here() -> bool:
+    try:
+        import torch
+    except ImportError:
+        return False
+    return torch.cuda.is_available()
+
+
+@pytest.mark.gpu
+def test_a_gpu_is_measured(tmp_path: Path) -> None:
+    if not cuda_is_here():
+        pytest.skip("torch finds no CUDA device here")
+    out = tmp_path / "gpu.json"
+    done = CliRunner().invoke(
+        grader, ["calibrate", "--quick", "--device", "cuda", "--out", str(out)]
+    )
+    assert done.exit_code == 0, done.output
+    profile = read_profile(out)
+    assert profile.gpu is not None
+    on_gpu = {figure.name for figure in profile.figures if figure.device == "cuda"}
+    assert {"matmul.fp32", "matmul.bf16", "memory.copy", "launch.enqueue"} <= on_gpu
+    least = roofline_seconds(profile, flops=1e12, bytes_moved=0, dtype="bf16", device="cuda")
+    assert least > 0
+
+
+# --- the command ------------------------------------------------------------------------------
+
+
+def fails(capsys: pytest.CaptureFixture[str], *arguments: object) -> str:
+    with pytest.raises(SystemExit) as stop:
+        main([str(a) for a in arguments])
+    assert stop.value.code == 2
+    text = capsys.readouterr().err
+    assert "Traceback" not in text
+    assert len(text.splitlines()) < 8
+    return text
+
+
+def names_of(profile: MachineProfile) -> set[str]:
+    return {figure.name for figure in profile.figures}
+
+
+def sections(text: str) -> Iterator[str]:
+    for line in text.splitlines():
+        assert len(line) <= 80, line
+        assert "…" not in line, line
+        yield line.strip()
+
+
+@pytest.mark.thorough
+def test_a_quick_run_measures_everything_and_keeps_it(tmp_path: Path) -> None:
+    """One real run: every figure is there, positive, in its unit, and in the file."""
+    pytest.importorskip("torch")
+    out = tmp_path / "new" / "machine.json"
+    done = CliRunner().invoke(grader, ["calibrate", "--quick", "--json", "--out", str(out)])
+    assert done.exit_code == 0, done.output
+    assert done.stdout == out.read_text()
+    profile = read_profile(out)
+    assert profile.id in done.stderr
+    assert profile.quick
+    assert profile.software.torch
+
+    seen = profile.hardware
+    told = {left.what for left in profile.left_out}
+    assert len(profile.figures) + len(told) >= count_figures(plan(Settings(quick=True), seen))
+    wanted = {
+        *(f"matmul.{dtype}" for dtype in DTYPES),
+        *(f"memory.{kind}" for kind in ("read", "write", "copy", "triad")),
+        "call.python", "dispatch.numpy", "dispatch.torch",
+    }  # fmt: skip
+    assert wanted - names_of(profile) == set(), told
+    for figure in profile.figures:
+        assert figure.median > 0
+        assert figure.count >= FEWEST
+        assert figure.how.endswith(".")
+        assert figure.unit == unit_of(figure.name)
+    for kind in ("memory.read", "memory.copy", "memory.triad", "matmul.fp32"):
+        threads = {f.threads for f in profile.figures if f.name == kind}
+        assert threads == {1, seen.usable_cpus}
+    assert roofline_seconds(profile, flops=1e9, bytes_moved=1e6) > 0
+
+
+@pytest.mark.thorough
+def test_without_torch_numpy_is_measured_and_the_rest_is_named() -> None:
+    heard: list[str] = []
+    profile = calibrate(Settings(quick=True, torch=False), lambda f: heard.append(f.name))
+    assert heard == [f.name for f in profile.figures]
+    assert {"matmul.fp64", "matmul.fp32", "memory.triad", "call.python"} <= names_of(profile)
+    assert not names_of(profile) & {"matmul.bf16", "dispatch.torch"}
+    assert {f.threads for f in profile.figures if f.name == "matmul.fp32"} == {
+        1, profile.hardware.usable_cpus,
+    }  # fmt: skip
+    torch = [left for left in profile.left_out if "torch" in left.fix]
+    assert {"dispatch.torch"} <= {left.what for left in torch}
+    assert profile.software.torch is None
+    assert len(profile.figures) == count_figures(
+        plan(Settings(quick=True, torch=False), profile.hardware)
+    )
+
+
+def test_another_file_is_not_overwritten_and_nothing_is_measured_first(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(calibrating, "_run", None)  # measuring would be a TypeError
+    mine = tmp_path / "notes.json"
+    mine.write_text('{"my": "notes"}')
+    text = fails(capsys, "calibrate", "--out", mine)
+    assert "would be overwritten" in text
+    assert "--out" in text
+    assert mine.read_text() == '{"my": "notes"}'
+
+
+def test_a_gpu_that_is_not_there_is_an_error_before_all_else(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    if cuda_is_here():
+        pytest.skip("there is a CUDA device here")
+    text = fails(capsys, "calibrate", "--device", "cuda", "--out", tmp_path / "machine.json")
+    assert "the GPU can't be measured" in text
+    assert "--device cuda" in text
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_worker_that_dies_costs_its_figures_only(monkeypatch: pytest.MonkeyPatch) -> None:
+    killed = "import os; os.kill(os.getpid(), 9)"
+    real = calibrating._PROGRAM
+    runs = iter([killed, real])
+    base = Assignment(quick=True, array_bytes=MIB)
+    both = [base, dataclasses.replace(base, threads=2)]
+    monkeypatch.setattr(calibrating, "plan", lambda *_: both)
+    run = calibrating._run
+
+    def one(*arguments: object) -> None:
+        monkeypatch.setattr(calibrating, "_PROGRAM", next(runs))
+        run(*arguments)  # type: ignore[arg-type]
+
+    monkeypatch.setattr(calibrating, "_run", one)
+    profile = calibrate(Settings(quick=True, torch=False))
+    assert {f.threads for f in profile.figures} == {2}
+    gone = [left for left in profile.left_out if left.what.endswith("with 1 threads")]
+    assert [left.why for left in gone] == ["the measuring process ended with -9"]
+
+
+def test_where_nothing_can_be_measured_there_is_no_profile(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(calibrating, "_PROGRAM", "raise SystemExit('no can do')")
+    text = fails(capsys, "calibrate", "--quick", "--out", tmp_path / "machine.json")
+    assert "nothing could be measured: no can do" in text
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.thorough
+@pytest.mark.skipif(sys.platform != "linux", reason="reads /proc")
+def test_stopping_it_leaves_no_process_and_no_file(tmp_path: Path) -> None:
+    mark = f"calibrate-{os.getpid()}-{time.monotonic_ns()}"
+    temporary = tmp_path / "tmp"
+    temporary.mkdir()
+    command = subprocess.Popen(
+        [sys.executable, "-m", "grader", "calibrate", "--out", tmp_path / "machine.json"],
+        env={**os.environ, "MARK": mark, "TMPDIR": str(temporary)},
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+
+    def ours() -> list[str]:
+        found = []
+        for path in Path("/proc").glob("[0-9]*/environ"):
+            try:
+                if mark in path.read_text(errors="replace"):
+                    found.append(path.parent.name)
+            except OSError:
+                continue
+        return found
+
+    end = time.monotonic() + 60
+    while len(ours()) < 2 and time.monotonic() < end:  # the command and its first worker
+        time.sleep(0.05)
+    assert len(ours()) >= 2
+    command.send_signal(signal.SIGINT)
+    _, said = command.communicate(timeout=60)
+    assert command.returncode == 130
+    assert "Traceback" not in said
+    while ours() and time.monotonic() < end:
+        time.sleep(0.05)
+    assert ours() == []
+    assert list(temporary.iterdir()) == []
+    assert not (tmp_path / "machine.json").exists()
+
+
+# --- the table --------------------------------------------------------------------------------
+
+
+def a_wide_profile() -> MachineProfile:
+    """One figure of every kind, with the longest names and numbers that there are."""
+    names_ = [
+        *(f"matmul.{dtype}" for dtype in (*DTYPES, "tf32")), "memory.triad",
+        "launch.round-trip", "dispatch.numpy",
+    ]  # fmt: skip
+    made = [
+        a_figure(name, value, threads=128, working_set=3 << 29, device=device, count=2000,
+                 settled=False, q1=value / 9, q3=value * 99,
+                 low=value / 20, high=value * 300,
+                 best=value / 30 if unit_of(name) == "s" else value * 400)
+        for name in names_ for device in ("cpu", "cuda")
+        for value in [999.4e12 if unit_of(name) != "s" else 9.994e-7]
+    ]  # fmt: skip
+    made.append(a_figure("sweep.read", unit="B/s", best=110 * GB, threads=1))  # of version 0.1
+    return a_profile(
+        *made,
+        device="cuda",
+        gpu=Gpu(
+            name="NVIDIA X", capability="9.0", memory_bytes=140 << 30,        ),
+        hardware=dataclasses.replace(a_profile().hardware, load=3.0),
+        left_out=(LeftOut(what="loopback", why="it is closed\x1b[2J", fix="open it"),),
+    )  # fmt: skip
+
+
+def test_the_table_fits_80_columns_and_hides_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "80")
+    monkeypatch.setattr(calibrating, "calibrate", lambda *_: a_wide_profile())
+    monkeypatch.chdir(tmp_path)
+    done = CliRunner().invoke(grader, ["calibrate"])
+    assert done.exit_code == 0, done.output
+    assert read_profile(tmp_path / "machine.json") == a_wide_profile()
+    lines = list(sections(done.output))
+    for section in ("Matrix products", "Matrix products (GPU)", "Memory", "Overheads"):
+        assert section in lines
+    assert "Test (R) [bold]CPU, x86_64" in lines  # not taken for markup
+    assert any(line.startswith("fp32") and "999 TFLOP/s" in line for line in lines)
+    assert "Other figures" in lines
+    text = " ".join(lines)
+    assert "The machine was busy (load 3.0 on 4 CPUs)" in text
+    assert "could not be measured to within 3%" in text
+    assert "not measured: loopback" in text
+    assert "fix: open it" in text
+    assert "\x1b" not in done.output
+
+
+@pytest.mark.parametrize(
+    ("value", "unit", "text"),
+    [
+        (97.94e9, "FLOP/s", "97.9 GFLOP/s"),
+        (999.6e3, "B/s", "1.00 MB/s"),
+        (12.0, "B/s", "12.0 B/s"),
+        (1.272e-6, "s", "1.27 µs"),
+        (0.9996e-3, "s", "1.00 ms"),
+        (3e-10, "s", "0.30 ns"),
+        (2.5, "s", "2.50 s"),
+    ],
+)
+def test_quantities_have_three_digits_and_a_prefix(value: float, unit: str, text: str) -> None:
+    from grader.cli.profile_table import quantity
+
+    assert quantity(value, unit) == text

@@ -1,0 +1,120 @@
+"""That a layer is missing is one thing, and that nobody could look for it is another."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import venv
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+if sys.platform != "linux":
+    pytest.skip("there are no walls", allow_module_level=True)
+
+from grader.cli.doctor_report import examine
+from grader.errors import SetupError
+from grader.runtime.sandbox import choose, linux, probing
+from tests.cli.test_commands import run as grader
+from tests.helpers.notebooks import run
+
+ROOT = Path(__file__).parents[2]
+
+
+@pytest.fixture(autouse=True)
+def unsurveyed() -> Iterator[None]:
+    """Nothing is known yet of this machine."""
+    linux._survey.cache_clear()
+    yield
+    linux._survey.cache_clear()
+
+
+@pytest.fixture
+def broken(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A survey that fails itself."""
+    monkeypatch.setattr(probing, "MODULE", "grader.runtime.worker.nothing")
+
+
+def test_layers_are_found_from_a_checkout_that_is_not_installed(tmp_path: Path) -> None:
+    venv.create(tmp_path, symlinks=True)
+    site = tmp_path / f"lib/python3.{sys.version_info[1]}/site-packages"
+    # As folders on the path, whose own .pth files, such as that of this package, are not read.
+    site.joinpath("others.pth").write_text(
+        "\n".join(path for path in sys.path if path.endswith("-packages"))
+    )
+    code = (
+        f"import sys; sys.path.insert(0, {str(ROOT)!r})\n"
+        "from grader.runtime.sandbox import linux as walled\n"
+        "print(*sorted(walled._survey()))"
+    )
+    done = subprocess.run(
+        [tmp_path / "bin/python", "-c", code],
+        cwd="/",
+        env={"PATH": os.environ["PATH"]},
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert "survey" not in done.stdout.split()
+    assert set(done.stdout.split()) == set(linux._survey())
+
+
+def test_the_path_of_the_grader_stays_that_of_the_survey(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    tmp_path.joinpath("grader_survey_here.py").write_text(
+        "import json, grader\nprint(json.dumps({'here': None}))"
+    )
+    monkeypatch.setattr(probing, "MODULE", "grader_survey_here")
+    assert probing.surveyed({}) == {"here": None}
+
+
+def test_a_machine_that_stood_still_is_asked_once_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(probing, "SECONDS", (0.001, 100.0))
+    assert {"mount", "filter", "drop"} <= set(linux._survey())
+
+
+def test_and_then_it_is_said_to_be_late(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(probing, "SECONDS", (0.001, 0.002))
+    with pytest.raises(SetupError, match=r"took longer than 0\.002 s") as caught:
+        choose("auto")
+    assert "the machine is less busy" in (caught.value.fix or "")
+
+
+@pytest.mark.usefixtures("broken")
+def test_student_code_does_not_run_without_a_wall_when_nobody_could_look_for_one() -> None:
+    for mode in ("auto", "required", "required:files"):
+        with pytest.raises(SetupError, match=r"could not be tested: exit status 1, .*nothing"):
+            choose(mode)
+    with pytest.raises(SetupError) as caught:
+        run("q1_a = 1", asks="q1_a")
+    assert caught.value.where
+    assert caught.value.fix
+    evidence = run("q1_a = 1", asks="q1_a", sandbox="off")
+    assert (evidence.answers["q1_a"].raw or {}).get("v") == "1"
+
+
+def test_what_the_survey_says_is_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(probing, "MODULE", "this")
+    with pytest.raises(SetupError, match="could not be tested"):
+        probing.surveyed({})
+
+
+@pytest.mark.usefixtures("broken")
+def test_the_doctor_does_not_blame_the_layers() -> None:
+    for kernel in (True, False):
+        found = {finding.what: finding for finding in examine(kernel=kernel)}
+        assert found["sandbox"].ok is False
+        assert "could not be tested" in found["sandbox"].seen
+        assert "SYS_ADMIN" not in str(found)
+        assert not [what for what in found if what.startswith("sandbox:")]
+    assert grader("doctor", "--no-kernel").return_value == 1
+
+
+def test_the_doctor_names_the_layers_of_a_machine_that_could_be_looked_at() -> None:
+    found = {finding.what: finding for finding in examine(kernel=False)}
+    assert "sandbox" not in found
+    assert found["sandbox: environment"].ok

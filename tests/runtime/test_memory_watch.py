@@ -1,0 +1,214 @@
+"""The memory watch: real processes that use memory, share it and try to hide it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import textwrap
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+if sys.platform != "linux":
+    pytest.skip("it reads the /proc of Linux", allow_module_level=True)
+
+from grader.runtime.worker import memory
+
+MB = 2**20
+ROOT = Path(__file__).parents[2]
+
+Started = Callable[[str], subprocess.Popen[str]]
+
+WAIT = """
+print("ready", flush=True)
+sys.stdin.read()
+"""
+
+
+@pytest.fixture
+def started() -> Iterator[Started]:
+    """Starts a process that runs some code, says that it has, and waits to be ended."""
+    running: list[subprocess.Popen[str]] = []
+
+    def start(code: str) -> subprocess.Popen[str]:
+        text = "import os, sys, time\n" + textwrap.dedent(code) + WAIT
+        child = subprocess.Popen(
+            [sys.executable, "-c", text],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+            cwd=ROOT,
+            start_new_session=True,
+        )
+        running.append(child)
+        assert child.stdout is not None
+        assert child.stdout.readline() == "ready\n"
+        return child
+
+    yield start
+    for child in running:
+        child.kill()
+        child.communicate()
+
+
+def test_what_a_process_uses_is_seen(started: Started) -> None:
+    small, large = started("").pid, started("kept = b'x' * (100 << 20)").pid
+    before, after = memory.used(pids=[small]), memory.used(pids=[large])
+    assert 99 * MB < after - before < 110 * MB
+    assert memory.used(pids=[small, large]) == before + after
+    assert memory.over(60 * MB, pids=[small, large])
+    assert not memory.over(200 * MB, pids=[small, large])
+
+
+def test_what_processes_share_counts_once(started: Started) -> None:
+    parent = started(
+        """
+        kept = b'x' * (100 << 20)
+        for _ in range(3):
+            if not os.fork():
+                sys.stdin.read()
+                os._exit(0)
+        """
+    ).pid
+    children = Path(f"/proc/{parent}/task/{parent}/children").read_text().split()
+    pids = [parent, *map(int, children)]
+    assert len(pids) == 4
+    assert memory.used(pids=pids) > 400 * MB
+    assert 100 * MB < memory.used(pids=pids, exact=True) < 150 * MB
+    assert not memory.over(200 * MB, pids=pids)
+    assert memory.over(90 * MB, pids=pids)
+
+
+def test_page_tables_count(started: Started) -> None:
+    # One page is read out of every 2 MB, and it is the same page of zeros every time: 4 kB of
+    # tables each, and nothing else.
+    reader = started(
+        """
+        import ctypes
+        libc = ctypes.CDLL(None)
+        libc.mmap.restype = ctypes.c_void_p
+        size = 64 << 30
+        at = libc.mmap(None, ctypes.c_size_t(size), 1, 0x4022, -1, ctypes.c_long(0))
+        for offset in range(0, size, 2 << 20):
+            ctypes.string_at(at + offset, 1)
+        """
+    ).pid
+    assert memory.used(pids=[reader]) > 128 * MB
+    assert memory.used(pids=[reader], exact=True) > 128 * MB
+
+
+def test_a_process_without_its_first_thread_still_counts(started: Started) -> None:
+    hidden = started(
+        """
+        import ctypes, threading
+        def hold():
+            kept = b'x' * (100 << 20)
+            while open(f"/proc/{os.getpid()}/stat").read().split()[2] != "Z":
+                time.sleep(0.01)
+            print("ready", flush=True)
+            sys.stdin.read()  # the first thread never gets there
+        threading.Thread(target=hold).start()
+        number = {"x86_64": 60, "aarch64": 93}[os.uname().machine]
+        ctypes.CDLL(None).syscall(number, 0)  # ends this thread alone
+        """
+    ).pid
+    assert "VmRSS" not in Path(f"/proc/{hidden}/status").read_text()
+    assert memory.used(pids=[hidden]) > 100 * MB
+    assert memory.used(pids=[hidden], exact=True) > 100 * MB
+
+
+def test_a_process_that_can_not_be_looked_into_counts_in_full(started: Started) -> None:
+    closed = started(
+        "import ctypes; ctypes.CDLL(None).prctl(4, 0); kept = b'x' * (100 << 20)" + WAIT
+    ).pid
+    assert memory.used(pids=[closed], exact=True) > 100 * MB
+
+
+def test_what_has_ended_uses_nothing(started: Started) -> None:
+    child = started("")
+    child.kill()
+    while "Z (zombie)" not in Path(f"/proc/{child.pid}/status").read_text():
+        pass
+    assert memory.used(pids=[child.pid]) == 0
+    child.wait()
+    assert memory.used(pids=[child.pid, 2**22 + 1]) == 0
+    assert memory.used(root="/nowhere") == 0
+    assert memory.used(scratch=["/nowhere"], pids=[]) == 0
+
+
+def namespaces(*names: str) -> list[str]:
+    """A command before another one, that gives it namespaces of its own."""
+    found = ["unshare", *(f"--{name}" for name in names)]
+    if os.getuid():
+        found += ["--user", "--map-root-user"]
+    if subprocess.run([*found, "true"], capture_output=True).returncode:
+        pytest.skip("no namespaces here")
+    return found
+
+
+def printed(command: list[str], folder: Path, code: str) -> list[str]:
+    script = folder / "script.py"
+    start = f"""
+        import os, subprocess, sys
+        sys.path.insert(0, {str(ROOT)!r})
+        from grader.runtime.worker import memory
+        """
+    script.write_text(textwrap.dedent(start) + textwrap.dedent(code))
+    ended = subprocess.run(
+        [*command, sys.executable, str(script)],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        cwd=folder,
+    )
+    assert ended.returncode == 0, ended.stderr
+    return ended.stdout.split()
+
+
+@pytest.mark.thorough
+def test_the_first_process_of_a_namespace_sees_all_the_others(tmp_path: Path) -> None:
+    pid, megabytes, over, far_over = printed(
+        namespaces("pid", "fork", "mount-proc"),
+        tmp_path,
+        """
+        hold = "x = b'x' * (50 << 20); print('ready', flush=True); input()"
+        children = [
+            subprocess.Popen([sys.executable, "-c", hold], stdin=-1, stdout=-1) for _ in range(2)
+        ]
+        for child in children:
+            child.stdout.readline()
+        mine = b"x" * (300 << 20)
+        print(os.getpid(), memory.used() >> 20, memory.over(80 << 20), memory.over(200 << 20))
+        """,
+    )
+    assert pid == "1"
+    assert 100 < int(megabytes) < 180
+    assert (over, far_over) == ("True", "False")
+
+
+def test_files_in_memory_count_once(tmp_path: Path) -> None:
+    (tmp_path / "place").mkdir()
+    empty, full, twice, mapped = printed(
+        namespaces("mount"),
+        tmp_path,
+        """
+        import mmap
+        subprocess.run(["mount", "-t", "tmpfs", "scratch", "place"], check=True)
+        def used(exact=True):
+            pids = [os.getpid()]
+            return memory.used(pids=pids, scratch=["place", "place"], exact=exact) >> 20
+        print(used())
+        with open("place/file", "wb") as file:
+            file.write(b"x" * (100 << 20))
+        print(used(), used(exact=False))
+        with open("place/file", "rb") as file:
+            kept = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+            sum(kept[::4096])
+            print(used())
+        """,
+    )
+    assert int(full) - int(empty) in range(88, 113)
+    assert int(mapped) - int(empty) in range(88, 113)
+    assert int(twice) - int(empty) in range(88, 113)

@@ -1,0 +1,242 @@
+"""The gate must fail for each class of defect, and pass what is sound."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from grader.bank.folders import Bank
+from grader.bank.skeleton import write_skeleton
+from grader.errors import Location
+from grader.kinds import kinds
+from grader.kinds.answers import literal
+from grader.verify import Finding, Verified, verify, verify_problem
+from grader.verify.grouping import grouped
+from tests.helpers.banks import SOLUTION, SPEC, a_bank
+
+
+def gate(
+    folder: Path, spec: str = SPEC, solution: str | None = SOLUTION, seeds: int = 30
+) -> Verified:
+    return verify_problem(Bank.open([a_bank(folder, spec, solution)]), "sample", seeds)
+
+
+def checks(result: Verified) -> set[str]:
+    return {finding.check for finding in result.findings}
+
+
+def test_a_sound_problem_passes(tmp_path: Path) -> None:
+    result = gate(tmp_path)
+    assert result.holds, [str(f) for f in result.findings] + list(result.errors)
+    assert result.distinct >= 8
+
+
+def test_the_skeleton_of_a_new_problem_passes(tmp_path: Path) -> None:
+    write_skeleton("memory-math/brand-new", tmp_path)
+    result = verify_problem(Bank.open([tmp_path]), "brand-new", 50)
+    assert result.holds, [str(f) for f in result.findings] + list(result.errors)
+
+
+DEFECTS = {
+    "second-computation": (
+        SPEC.replace("weights / gpus\n    tol", "weights / gpus / 2\n    tol"),
+        SOLUTION,
+    ),
+    "mistakes": (
+        SPEC.replace("value: 2 * weights / gpus", "value: 1.005 * weights / gpus"),
+        SOLUTION,
+    ),
+    "trivial-guess": (
+        SPEC.replace("{choice: [8, 16, 32]}", "{choice: [2]}").replace(
+            "[1.3, 2.7, 6.7, 13, 30]", "[1.3, 2.7, 3, 4, 5, 6.7, 7, 8, 9, 13, 30]"
+        ),
+        SOLUTION,
+    ),
+    "dimensions": (SPEC.replace("answer: weights / gpus", "answer: weights / gpus / s"), SOLUTION),
+    "readable-numbers": (SPEC.replace("unit: GB", "unit: B"), SOLUTION.replace("/ 1e9", "")),
+    "printed-rounding": (
+        SPEC.replace("{{ billions }} billion", "{{ billions | round | int }} billion"),
+        SOLUTION,
+    ),
+    "variants-differ": (SPEC.replace("{choice: [8, 16, 32]}", "{choice: [8]}"), SOLUTION),
+    "hit-rate": (
+        SPEC.replace("values:\n", "where: [billions < 1]\nvalues:\n"),
+        SOLUTION,
+    ),
+    "tolerance": (
+        SPEC.replace("answer: weights / gpus\n", "answer: 0 * weights / gpus\n"),
+        SOLUTION,
+    ),
+    "values": (SPEC.replace("values:\n", "values:\n  broken: 1 / (gpus - gpus)\n"), SOLUTION),
+}
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("check", DEFECTS)
+def test_the_gate_finds_each_class_of_defect(check: str, tmp_path: Path) -> None:
+    spec, solution = DEFECTS[check]
+    assert spec != SPEC or solution != SOLUTION
+    result = gate(tmp_path, spec, solution)
+    assert check in checks(result), [str(f) for f in result.findings] + list(result.errors)
+
+
+def test_two_mistakes_that_coincide_are_found(tmp_path: Path) -> None:
+    twin = "      - {id: twin, value: weights / (gpus / 2), feedback: That is half the GPUs.}\n"
+    spec = SPEC.replace("  - id: bound", twin + "  - id: bound")
+    found = [f for f in gate(tmp_path, spec).findings if f.check == "mistakes"]
+    assert found
+    assert "'twin'" in found[0].what
+    assert "'fp32'" in found[0].what
+
+
+def test_a_problem_without_a_second_computation_does_not_hold(tmp_path: Path) -> None:
+    result = gate(tmp_path, solution=None)
+    assert checks(result) == {"second-computation"}
+
+
+def test_a_solution_that_raises_is_named_with_file_and_line(tmp_path: Path) -> None:
+    result = gate(tmp_path, solution="def solve(given):\n    return given['gpu']\n")
+    finding = result.findings[0]
+    assert finding.where.file.endswith("sample.py")
+    assert finding.where.line == 2
+    assert "KeyError" in finding.what
+
+
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        ("    import sys\n    sys.exit(0)\n", "SystemExit"),
+        ("    while True:\n        pass\n", "TimeoutError: it ran longer than"),
+        ("    return 3\n", "TypeError"),
+        ("    return {'share': 'x', 'bound': 'bf16'}\n", "the solution computes"),
+        ("    return {'share': 1, 'bound': 'bf17'}\n", "bf17"),
+    ],
+)
+def test_a_solution_that_misbehaves_is_a_finding_and_nothing_else(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, body: str, words: str
+) -> None:
+    monkeypatch.setattr("grader.verify.solutions.SOLVE_SECONDS", 0.5)
+    result = gate(tmp_path, solution="def solve(given):\n" + body)
+    assert checks(result) >= {"second-computation"}
+    assert any(words in f.what for f in result.findings), [f.what for f in result.findings]
+
+
+def test_what_a_solution_prints_stays_off_stdout(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    noisy = "print('loading')\n" + SOLUTION.replace("    blocks", "    print('x')\n    blocks")
+    assert gate(tmp_path, solution=noisy).holds
+    assert capsys.readouterr().out == ""
+
+
+def test_mistakes_nearer_than_the_tolerance_are_found(tmp_path: Path) -> None:
+    near = "      - {id: near, value: 2.004 * weights / gpus, feedback: Almost the same.}\n"
+    found = [
+        f
+        for f in gate(tmp_path, SPEC.replace("  - id: bound", near + "  - id: bound")).findings
+        if "closer than the tolerance" in f.what
+    ]
+    assert found
+
+
+def test_answers_that_no_parameter_changes_are_found(tmp_path: Path) -> None:
+    spec = SPEC.replace("answer: weights / gpus", "answer: 3.21 * GB").replace(
+        "value: 2 * weights / gpus", "value: 6.42 * GB"
+    )
+    found = [f for f in gate(tmp_path, spec).findings if f.check == "variants-differ"]
+    assert "the same answers" in found[0].what
+
+
+def test_what_follows_from_a_wrong_answer_is_tried_for_every_variant(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    spec = SPEC.replace(
+        "  - id: bound",
+        "  - id: time\n    kind: numeric\n    ask: How long to read it at 1 TB/s?\n"
+        "    uses: [share]\n    unit: ms\n    answer: share / (1 * TB / s)\n  - id: bound",
+    )
+    assert "carried-forward" not in checks(gate(tmp_path, spec))
+    guarded = spec.replace("unit: ms", "carry: {where: [share < 0 * GB]}\n    unit: ms")
+    assert "carried-forward" not in checks(gate(tmp_path, guarded)), "the author's guard holds"
+    monkeypatch.setattr("grader.grading.score._plausible", lambda *_: False)
+    assert "carried-forward" in checks(gate(tmp_path, spec))
+
+
+def test_an_undefined_name_is_an_error_of_the_spec(tmp_path: Path) -> None:
+    result = gate(tmp_path, SPEC.replace("{{ gpus }} GPUs", "{{ gpu }} GPUs"))
+    assert not result.holds
+    assert "did you mean 'gpus'?" in result.errors[0]
+
+
+def test_an_untouched_notebook_that_earns_points_is_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # No spec can bring this about, so a kind that gives itself away stands in.
+    monkeypatch.setattr(
+        "grader.notebook.render.placeholder", lambda key: literal(kinds.find(key.part.kind), key)
+    )
+    assert "zero-marks" in checks(gate(tmp_path))
+
+
+def test_a_right_answer_that_does_not_earn_everything_is_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    numeric = kinds.find("numeric")
+    monkeypatch.setattr(type(numeric), "answer", lambda self, key: 0.125)
+    assert "full-marks" in checks(gate(tmp_path))
+
+
+def test_a_finding_names_file_line_seed_and_numbers(tmp_path: Path) -> None:
+    spec, solution = DEFECTS["mistakes"]
+    finding = next(f for f in gate(tmp_path, spec, solution).findings if f.check == "mistakes")
+    lines = spec.splitlines()
+    assert finding.where.file.endswith("sample.yaml")
+    assert finding.where.line is not None
+    assert "id: fp32" in lines[finding.where.line - 1]
+    assert finding.seed is not None
+    assert "billions = " in finding.values
+
+
+def test_a_mistake_of_another_dimension_is_named_at_its_line(tmp_path: Path) -> None:
+    spec = SPEC.replace("value: 2 * weights / gpus", "value: 2 * weights / gpus / s")
+    finding = next(f for f in gate(tmp_path, spec).findings if f.check == "mistakes")
+    assert "the mistake 'fp32'" in finding.what
+    assert finding.where.line is not None
+    assert "id: fp32" in spec.splitlines()[finding.where.line - 1]
+
+
+def test_workers_find_what_one_process_finds(tmp_path: Path) -> None:
+    spec, solution = DEFECTS["mistakes"]
+    bank = a_bank(tmp_path, spec, solution)
+    a_bank(tmp_path, SPEC.replace("id: sample", "id: other"))
+    alone = verify([bank], ["sample", "other"], seeds=4, jobs=1)
+    together = verify([bank], ["sample", "other"], seeds=4, jobs=2)
+    assert [r.findings for r in alone] == [r.findings for r in together]
+    assert not alone[0].holds
+
+
+def test_a_finding_of_all_seeds_is_reported_once_with_its_count(tmp_path: Path) -> None:
+    spec = SPEC.replace("answer: weights / gpus", "answer: weights / gpus / s")
+    result = gate(tmp_path, spec)
+    (finding,) = [f for f in result.findings if f.check == "dimensions"]
+    assert (finding.seed, finding.seeds, finding.of) == (0, 30, 30)
+    assert "\n  30 of 30 seeds; first: seed 0" in str(finding)
+
+
+def test_findings_that_differ_only_in_numbers_are_one_and_others_are_not() -> None:
+    def finding(what: str, seed: int, check: str = "mistakes") -> Finding:
+        where = Location("a.yaml", 3)
+        return Finding(problem="a", check=check, where=where, what=what, fix="f", seed=seed)
+
+    same = [finding(f"earns {s}.5 of 2 points, not 1e-{s}", s) for s in range(4)]
+    other = [finding("is not read", 1), finding("is not read", 3)]
+    code = [finding("raised", 0, "implementations")]
+    groups = grouped([*same, *other, *code], seeds=10, code_seeds=3)
+    assert [(g.what, g.seed, g.seeds, g.of) for g in groups] == [
+        ("earns 0.5 of 2 points, not 1e-0", 0, 4, 10),
+        ("is not read", 1, 2, 10),
+        ("raised", 0, 1, 3),
+    ]
+    many = [finding(word, 0) for word in ("one", "two", "three", "four")]
+    assert len(grouped(many, 1, 1)) == 3
