@@ -18,12 +18,13 @@ GRADER = [sys.executable, "-m", "grader"]
 # A command that fails as a bug would.
 BROKEN = """
 import sys, threading
-from grader.cli import main, list_command
+from grader.cli import main
+from grader.cli.bank_commands import list_command
 def fail(**_):
     {failure}
-list_command.command.callback = fail
-list_command.command.ignore_unknown_options = True
-list_command.command.allow_extra_args = True
+list_command.callback = fail
+list_command.ignore_unknown_options = True
+list_command.allow_extra_args = True
 main(["list", *sys.argv[1:]])
 """
 
