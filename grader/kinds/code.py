@@ -120,7 +120,7 @@ class CodeKind(KindOf[CodeKey, Attempt]):
     def examples(self, key: CodeKey) -> tuple[Example, ...]:
         # Examples that need a package missing here are left out.
         here = not packages.missing(key.needs)
-        right = [key.part.id, *(f"{key.part.id}_right_{n}" for n in key.hidden.named("right"))]
+        right = [f"{key.part.id}_right_{n}" for n in key.hidden.named("right")] or [key.part.id]
         ran = (
             Example(raw=self.raw(key, function), share=1.0, why=f"{function} of the solution")
             for function in (right if here else ())

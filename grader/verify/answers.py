@@ -12,7 +12,8 @@ from grader.expressions import ExpressionError, TextError, holds
 from grader.grading.score import score
 from grader.kinds import Example, Unreadable, kinds
 from grader.kinds.answers import right_value
-from grader.kinds.attempts import needs_of
+from grader.kinds.attempts import CodeKey, needs_of
+from grader.kinds.code import CodeKind
 from grader.kinds.hidden.given import Given
 from grader.kinds.numbers import NumericKey
 from grader.kinds.prediction import Predicted, Prediction
@@ -31,7 +32,7 @@ from grader.notebook import Cell
 from grader.notebook.render import render, solution
 from grader.units.quantity import Value
 from grader.verify.case import Case, Finding
-from grader.verify.code import raw_of, runs
+from grader.verify.code import calls_of, runs
 from grader.verify.solutions import call, failure_line
 from grader.wire import probe
 
@@ -144,7 +145,8 @@ def zero_marks(case: Case) -> Iterator[Finding]:
     """The untouched notebook earns 0, with the verdict absent rather than wrong."""
     if _skips(case):
         return
-    grade = score(case.paper, evidence_of(render(case.paper, case.templates), case))
+    cells = render(case.paper, case.templates)
+    grade = score(case.paper, evidence_of(cells, case, run=False))
     for mark in grade.marks:
         if mark.points != 0 or mark.verdict is not Verdict.ABSENT:
             yield case.finding(
@@ -156,10 +158,11 @@ def zero_marks(case: Case) -> Iterator[Finding]:
             )
 
 
-def evidence_of(cells: tuple[Cell, ...], case: Case) -> Evidence:
+def evidence_of(cells: tuple[Cell, ...], case: Case, *, run: bool = True) -> Evidence:
     """The evidence that running these cells would give, computed without a kernel.
 
-    The code cells must be plain assignments or answers to code parts.
+    The code cells must be plain assignments or answers to code parts. Without *run*, no function
+    is called: then only a judgement of the code itself is possible.
     """
     given: dict[str, object] = {}
     called: dict[str, Raw] = {}
@@ -169,12 +172,26 @@ def evidence_of(cells: tuple[Cell, ...], case: Case) -> Evidence:
         if cell.type != "code":
             continue
         if cell.id in code:
-            called[code[cell.id]] = raw_of(wanted[code[cell.id]], code[cell.id], cell.source)
+            name = code[cell.id]
+            called[name] = _raw_of(wanted[name], name, cell.source, case, run=run)
             continue
         for statement in ast.parse(cell.source).body:
             if isinstance(statement, ast.Assign) and (name := _assigned(statement)) in wanted:
                 given[name] = ast.literal_eval(statement.value)
     return _evidence(given, called, wanted)
+
+
+def _raw_of(key: Key, name: str, source: str, case: Case, *, run: bool) -> Raw:
+    """The raw answer *name* that running *source*, the text of its answer cell, would give."""
+    if not run:
+        return {"t": "code", "source": source, "name": name, "value": {"t": "object"}, "calls": []}
+    kind = kinds.find(key.part.kind)
+    assert isinstance(kind, CodeKind)  # noqa: S101 - `_is_code` holds
+    assert isinstance(key, CodeKey)  # noqa: S101
+    raw = kind.simulate_run(key, name, source)
+    if "deferred" not in raw:
+        case.right[key.part.id] = calls_of(raw)
+    return raw
 
 
 def _is_code(key: Key) -> bool:

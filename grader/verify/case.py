@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
@@ -53,7 +54,10 @@ class Case:
     solve: Solve | None
     templates: tuple[Path, ...]
     code_seeds: int = CODE_SEEDS
-    found: list[Finding] = field(default_factory=list)
+    revealing: dict[str, int] = field(default_factory=dict)
+    """By known-wrong function, the index of a call that revealed it for an earlier seed."""
+    right: dict[str, Sequence[Mapping[str, object]]] = field(default_factory=dict)
+    """By code part, the results of its calls by the reference."""
 
     @cached_property
     def variant(self) -> Variant:

@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 from grader.kinds import Unreadable, kinds
 from grader.kinds.attempts import CodeKey, needs_of
 from grader.kinds.code import CodeKind
 from grader.kinds.hidden.authored import run_authored
-from grader.kinds.hidden.cases import perform
+from grader.kinds.hidden.cases import perform, run_here
 from grader.kinds.hidden.compare import difference
 from grader.kinds.hidden.pins import Properties, Raises
-from grader.model import Judgement, Key, Problem, Raw, Trial, Verdict, packages
+from grader.model import Judgement, Problem, Raw, Trial, Verdict, packages
 from grader.verify.case import Case, Finding
 from grader.wire.values import read
 
@@ -35,14 +37,6 @@ def unrun(problem: Problem) -> Iterator[str]:
             yield f"not run on this machine: {what}"
 
 
-def raw_of(key: Key, name: str, source: str) -> Raw:
-    """The raw answer *name* that running *source*, the text of its answer cell, would give."""
-    kind = kinds.find(key.part.kind)
-    assert isinstance(kind, CodeKind)  # noqa: S101 - asked for code alone
-    assert isinstance(key, CodeKey)  # noqa: S101 - the same
-    return kind.simulate_run(key, name, source)
-
-
 def implementations(case: Case) -> Iterator[Finding]:
     """Right implementations pass, known-wrong ones fail, and there are enough of both."""
     for part_id, key in case.variant.keys.items():
@@ -53,7 +47,7 @@ def implementations(case: Case) -> Iterator[Finding]:
             continue  # reported by `unrun`
         at = case.part_path(part_id)
         try:
-            for what, fix in _faults(kind, key):
+            for what, fix in _faults(_Runs(kind, key, case)):
                 yield case.finding("implementations", at, f"part '{part_id}': {what}", fix)
         except (Exception, SystemExit) as error:  # noqa: BLE001 - an author's code may raise anything
             yield case.finding(
@@ -64,7 +58,8 @@ def implementations(case: Case) -> Iterator[Finding]:
             )
 
 
-def _faults(kind: CodeKind, key: CodeKey) -> Iterator[tuple[str, str]]:
+def _faults(runs: _Runs) -> Iterator[tuple[str, str]]:
+    key = runs.key
     hidden, part = key.hidden, key.part.id
     if hidden.get() is None:
         yield f"the solution has no function '{part}'", "write the reference under that name"
@@ -82,14 +77,14 @@ def _faults(kind: CodeKind, key: CodeKey) -> Iterator[tuple[str, str]]:
         )
     if len(key.cases) < FEWEST_CASES:
         yield f"there are {len(key.cases)} hidden cases", f"yield at least {FEWEST_CASES}"
-    yield from _reference(key)
+    yield from _reference(runs)
     yield from _examples(key)
     yield from _right(key)
-    yield from _wrong(kind, key)
+    yield from _wrong(runs)
 
 
 def _right(key: CodeKey) -> Iterator[tuple[str, str]]:
-    """Known-right implementations pass and do not use the reference."""
+    """Known-right implementations do not use the reference; `examples` checks that they pass."""
     hidden, part = key.hidden, key.part.id
     for name in hidden.named("right"):
         if hidden.leans(f"{part}_right_{name}"):
@@ -99,52 +94,113 @@ def _right(key: CodeKey) -> Iterator[tuple[str, str]]:
             )
 
 
-def _wrong(kind: CodeKind, key: CodeKey) -> Iterator[tuple[str, str]]:
+def _wrong(runs: _Runs) -> Iterator[tuple[str, str]]:
     """Known-wrong implementations fail, and for the intended reason."""
-    wrong, part = key.hidden.named("wrong"), key.part.id
-    seen: dict[str, str] = {}
-    for name, function in wrong.items():
-        raw = kind.raw(key, f"{part}_wrong_{name}")
-        judged = _judged(kind, key, raw)
-        if judged.share == 1:
-            yield f"'{part}_wrong_{name}' passes all hidden cases", "add a case in which it fails"
-            continue
-        seen[name] = f"{judged.note} {judged.cells}"
-        if not _says_so(name, function) and _recurses_alone(kind, key, raw):
-            yield (
-                f"'{part}_wrong_{name}' fails only by RecursionError, not by its intended error",
-                "fix it; if that is the intended error, write 'recursion' in its name or docstring",
-            )
-    if len(seen) >= FEWEST_WRONG and len(set(seen.values())) < FEWEST_REASONS:
+    part = runs.key.part.id
+    failing: dict[str, Judgement] = {}
+    for name, function in runs.key.hidden.named("wrong").items():
+        full, declared = f"{part}_wrong_{name}", _declares_recursion(name, function)
+        judged = runs.fail(full, declared)
+        if judged is None:
+            raw, judged = runs.run(full)
+            if judged.share == 1:
+                yield f"'{full}' passes all hidden cases", "add a case in which it fails"
+                continue
+            if not declared and runs.recurses_alone(raw):
+                yield (
+                    f"'{full}' fails only by RecursionError, not by its intended error",
+                    "fix it, or write 'recursion' in its docstring if that is the intended error",
+                )
+        failing[full] = judged
+    if len(failing) < FEWEST_WRONG or len(set(map(_reason, failing.values()))) >= FEWEST_REASONS:
+        return
+    # One case of each is not enough to tell their errors apart, so all cases are compared.
+    if len({_reason(runs.run(full)[1]) for full in failing}) < FEWEST_REASONS:
         yield (
             "the known-wrong implementations fail in the same way",
             "make at least three of them fail for different reasons",
         )
 
 
-def _judged(kind: CodeKind, key: CodeKey, raw: Raw) -> Judgement:
-    try:
-        return kind.judge(kind.read(raw, key), key)
-    except Unreadable:
-        return Judgement(share=0.0, verdict=Verdict.INCORRECT, note="unreadable")
+def _reason(judged: Judgement) -> str:
+    return f"{judged.note} {judged.cells}"
 
 
-def _says_so(name: str, function: object) -> bool:
+@dataclass(frozen=True)
+class _Runs:
+    """Runs implementations of one part on its hidden cases."""
+
+    kind: CodeKind
+    key: CodeKey
+    case: Case
+
+    @cached_property
+    def trial(self) -> Trial:
+        """All calls: the visible examples, then the hidden cases."""
+        return self.key.trial(self.key.part.id)
+
+    @cached_property
+    def right(self) -> Sequence[Mapping[str, object]]:
+        """The result of each call by the reference."""
+        part = self.key.part.id
+        if part not in self.case.right:
+            self.case.right[part] = calls_of(self.kind.raw(self.key, part))
+        return self.case.right[part]
+
+    def fail(self, function: str, recursion: bool) -> Judgement | None:
+        """Calls a function of the solution file with one hidden case after the other until one
+        fails, and returns its judgement; None if none fails by itself.
+
+        The case that revealed the function for an earlier seed comes first. A RecursionError counts
+        only if *recursion* is set.
+        """
+        source = self.key.hidden.source(function, self.trial.name)
+        hidden = range(len(self.key.examples), len(self.trial.calls))
+        first = self.case.revealing.get(function, hidden.start)
+        for index in dict.fromkeys((*hidden[first - hidden.start :][:1], *hidden)):
+            one = replace(self.trial, calls=self.trial.calls[index : index + 1])
+            raw = run_here(one, source, function)
+            (call,) = calls_of(raw)
+            if call == self.right[index] or (_too_deep(call) and not recursion):
+                continue
+            judged = self.judge({**raw, "calls": self._with(call, index)})
+            if judged.share != 1:
+                self.case.revealing[function] = index
+                return judged
+        return None
+
+    def _with(self, call: Mapping[str, object], index: int) -> list[Mapping[str, object]]:
+        return [*self.right[:index], call, *self.right[index + 1 :]]
+
+    def run(self, function: str) -> tuple[Raw, Judgement]:
+        """Calls a function of the solution file with all cases."""
+        raw = self.kind.raw(self.key, function)
+        return raw, self.judge(raw)
+
+    def judge(self, raw: Raw) -> Judgement:
+        """The judgement of a raw answer."""
+        try:
+            return self.kind.judge(self.kind.read(raw, self.key), self.key)
+        except Unreadable:
+            return Judgement(share=0.0, verdict=Verdict.INCORRECT, note="unreadable")
+
+    def recurses_alone(self, raw: Raw) -> bool:
+        """Whether it would pass if every call that raised RecursionError had been right."""
+        calls = calls_of(raw)
+        if not any(map(_too_deep, calls)):
+            return False
+        pairs = zip(calls, self.right, strict=True)
+        mended = [right if _too_deep(call) else call for call, right in pairs]
+        return self.judge({**raw, "calls": mended}).share == 1
+
+
+def _declares_recursion(name: str, function: object) -> bool:
     """Whether a known-wrong implementation declares that its recursion is wrong."""
     return "recurs" in f"{name} {function.__doc__}".lower()  # recursion, recursive
 
 
-def _recurses_alone(kind: CodeKind, key: CodeKey, raw: Raw) -> bool:
-    """Whether it would pass if every call that raised RecursionError had been right."""
-    calls = _calls(raw)
-    if not any(map(_too_deep, calls)):
-        return False
-    right = _calls(kind.raw(key, key.part.id))
-    mended = [r if _too_deep(call) else call for call, r in zip(calls, right, strict=True)]
-    return _judged(kind, key, {**raw, "calls": mended}).share == 1
-
-
-def _calls(raw: Raw) -> list[Mapping[str, object]]:
+def calls_of(raw: Raw) -> list[Mapping[str, object]]:
+    """The results of the calls in a raw answer."""
     calls = raw["calls"]
     assert isinstance(calls, list)  # noqa: S101 - as `run_here` leaves it
     return calls
@@ -154,17 +210,18 @@ def _too_deep(call: Mapping[str, object]) -> bool:
     return call["is"] == "raised" and call["type"] == "RecursionError"
 
 
-def _reference(key: CodeKey) -> Iterator[tuple[str, str]]:
+def _reference(runs: _Runs) -> Iterator[tuple[str, str]]:
     """The reference, called through the driver, agrees with the independent expectation."""
-    hidden = key.hidden
-    if hidden.get("expected") is None:
+    if runs.key.hidden.get("expected") is None:
         return
-    for case, want in zip(key.cases, key.expected, strict=True):
+    key, made = runs.key, runs.right[len(runs.key.examples) :]
+    for case, want, said in zip(key.cases, key.expected, made, strict=True):
         if isinstance(want, Properties):
             continue
-        said = hidden.said(case.call)
         if isinstance(want, Raises):
-            types = (said.get("type"), *said.get("above", ()))
+            above = said.get("above", ())
+            assert isinstance(above, Sequence)  # noqa: S101 - names of classes
+            types = (said.get("type"), *above)
             why = None if want.type in types else f"{want.type} is not raised"
         elif said["is"] != "returned":
             why = f"{said.get('type')}: {said.get('what')}"

@@ -181,8 +181,9 @@ def _verified(bank: Bank, name: str, seeds: int, code_seeds: int) -> Verified:
     if path is not None and (broken := _unloadable(problem, path)):
         # The checks of code look into the solution file.
         return Verified(problem=problem.id, seeds=0, findings=(broken,), seconds=0.0)
+    revealing: dict[str, int] = {}
     cases = [
-        Case(problem, source, bank.facts, number, solve, bank.templates, code_seeds)
+        Case(problem, source, bank.facts, number, solve, bank.templates, code_seeds, revealing)
         for number in range(seeds)
     ]
     variants: list[Variant] = []
