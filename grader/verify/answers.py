@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import math
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -168,6 +169,7 @@ def evidence_of(cells: tuple[Cell, ...], case: Case, *, run: bool = True) -> Evi
     called: dict[str, Raw] = {}
     wanted = dict(case.paper.named_keys())
     code = {n.replace("_", "-"): n for n, key in wanted.items() if _is_code(key)}
+    assigns = re.compile(rf"^(?:{'|'.join(wanted)})\b *=", re.MULTILINE)
     for cell in cells:
         if cell.type != "code":
             continue
@@ -175,7 +177,7 @@ def evidence_of(cells: tuple[Cell, ...], case: Case, *, run: bool = True) -> Evi
             name = code[cell.id]
             called[name] = _raw_of(wanted[name], name, cell.source, case, run=run)
             continue
-        for statement in ast.parse(cell.source).body:
+        for statement in ast.parse(cell.source).body if assigns.search(cell.source) else ():
             if isinstance(statement, ast.Assign) and (name := _assigned(statement)) in wanted:
                 given[name] = ast.literal_eval(statement.value)
     return _evidence(given, called, wanted)

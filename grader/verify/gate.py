@@ -7,6 +7,7 @@ import time
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, wait
+from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -24,6 +25,7 @@ from grader.verify.checks import CHECKS, drawable
 from grader.verify.code import unrun
 from grader.verify.grouping import grouped
 from grader.verify.numbers import cells_of
+from grader.verify.rank_pool import kept_ranks
 from grader.verify.solutions import Solve, load_file, load_solve
 
 # With fewer different variants, neighbors in a room would share their numbers.
@@ -188,17 +190,20 @@ def _verified(bank: Bank, name: str, seeds: int, code_seeds: int) -> Verified:
     ]
     variants: list[Variant] = []
     checked = 0
-    for case in cases:
-        checked += 1
-        undrawable = list(drawable(case))
-        findings += undrawable
-        if undrawable:
-            continue
-        variants.append(case.variant)
-        for check in CHECKS:
-            findings += check(case)
-        if any("TimeoutError" in f.what for f in findings):
-            break  # a solution that never returns would time out for every seed
+    with ExitStack() as stack:
+        for case in cases:
+            checked += 1
+            undrawable = list(drawable(case))
+            findings += undrawable
+            if undrawable:
+                continue
+            if not variants:
+                stack.enter_context(kept_ranks(case.variant.keys.values()))
+            variants.append(case.variant)
+            for check in CHECKS:
+                findings += check(case)
+            if any("TimeoutError" in f.what for f in findings):
+                break  # a solution that never returns would time out for every seed
     distinct = len({tuple(map(_plain, v.draw.parameters.values())) for v in variants})
     draws = sum(v.draws for v in variants)
     hit_rate = len(variants) / draws if draws else 1 / MAX_DRAWS
