@@ -18,6 +18,8 @@ contention.MOST_TIMES = 1000.0
 GOLDEN = Path(__file__).parent / "golden"
 # So that classes can be set up from a checkout that nobody has pushed, and from none.
 os.environ["GRADER_SOURCE"] = f"https://example.org/teaching/grader@{'0123456789' * 4}"
+# What `grader verify` remembers of the tests' banks is nobody's.
+os.environ["XDG_CACHE_HOME"] = tempfile.mkdtemp(prefix="cache-")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -31,6 +31,12 @@ from grader.cli.verify_screen import all_hold, finding_data, lines_of, said_of_s
     help="Also run the reference answers in a real kernel.",
 )
 @click.option(
+    "--cache/--no-cache",
+    default=True,
+    show_default=True,
+    help="Skip problems that passed before and have not changed since.",
+)
+@click.option(
     "--strict", is_flag=True, help="Exit 1 if a problem was skipped for a missing package."
 )
 @jobs_option
@@ -40,6 +46,7 @@ def command(
     problems: tuple[str, ...],
     seeds: int,
     kernel: bool,
+    cache: bool,
     strict: bool,
     jobs: int | None,
     banks: tuple[str, ...],
@@ -51,16 +58,16 @@ def command(
     seed and numbers. If a problem needs a package that is not installed, it is skipped; with
     --strict, or if you named the problem, the command then exits 1.
     """
-    from grader.bank.folders import Bank
+    from grader.bank.index import BankIndex
     from grader.verify import verify
-    from grader.verify.whole import run_references
 
-    total = len(problems) or len(Bank.open(banks).listed)
+    total = len(problems) or len(BankIndex.open(banks).listed)
     with progress("verifying", total) as done:
-        results = verify(banks, problems, seeds=seeds, jobs=jobs, done=done, running=done.running)
-    sound = [r.problem for r in results if r.holds] if kernel else []
-    with progress("running right answers", len(sound)) as done:
-        ran = run_references(Bank.open(banks), problems or None, sound, done=done)
+        results = verify(
+            banks, problems, seeds=seeds, jobs=jobs, kernel=kernel, cached=cache,
+            done=done, running=done.running,
+        )  # fmt: skip
+    ran = tuple(line for r in results for line in r.kernel)
     checked = [r for r in results if not r.skipped]
     holds = all(r.holds for r in checked) and not ran
     is_short = len(checked) < len(results) and (strict or bool(problems))
@@ -99,6 +106,7 @@ def _data(results, ran, holds: bool) -> dict[str, object]:  # type: ignore[no-un
                 "different": r.distinct,
                 "hit_rate": r.hit_rate,
                 "seconds": round(r.seconds, 3),
+                "cached": r.cached,
                 "errors": list(r.errors),
                 "unrun": list(r.unrun),
                 "findings": [finding_data(f) for f in r.findings],

@@ -28,9 +28,10 @@ def _summary(result: Verified) -> str:
     seeds = counted(result.seeds, "seed")
     if not result.distinct:
         return f"({seeds}, no variant could be drawn, {result.seconds:.1f} s)"
+    when = "unchanged since it passed" if result.cached else f"{result.seconds:.1f} s"
     return (
         f"({seeds}, {counted(result.distinct, 'different variant')}, "
-        f"hit rate {result.hit_rate:.0%}, {result.seconds:.1f} s)"
+        f"hit rate {result.hit_rate:.0%}, {when})"
     )
 
 

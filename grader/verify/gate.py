@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+import re
 import time
 import traceback
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, wait
 from contextlib import ExitStack
-from dataclasses import dataclass
-from functools import lru_cache
+from dataclasses import dataclass, replace
+from functools import lru_cache, partial
 from pathlib import Path
 
 from grader.bank.folders import Bank
@@ -20,6 +21,7 @@ from grader.kinds.attempts import Code, needs_of
 from grader.model import Problem, Variant, packages
 from grader.runtime import executors
 from grader.units.quantity import Quantity
+from grader.verify.cache import Cache
 from grader.verify.case import CODE_SEEDS, Case, Finding
 from grader.verify.checks import CHECKS, drawable
 from grader.verify.code import unrun
@@ -27,6 +29,7 @@ from grader.verify.grouping import grouped
 from grader.verify.numbers import cells_of
 from grader.verify.rank_pool import kept_ranks
 from grader.verify.solutions import Solve, load_file, load_solve
+from grader.verify.whole import run_reference
 
 # With fewer different variants, neighbors in a room would share their numbers.
 FEWEST_VARIANTS = 8
@@ -54,6 +57,10 @@ class Verified:
     """Parts whose code this machine can't run, with the missing packages."""
     skipped: tuple[str, ...] = ()
     """Missing packages because of which nothing was checked."""
+    kernel: tuple[str, ...] = ()
+    """What went wrong when a kernel ran the right answers, a sentence for each part."""
+    cached: bool = False
+    """Whether an earlier run checked it, and nothing has changed since."""
 
     @property
     def holds(self) -> bool:
@@ -67,25 +74,51 @@ def verify(
     *,
     seeds: int = 50,
     jobs: int | None = None,
+    kernel: bool = False,
+    cached: bool = False,
     done: Callable[[str], None] = lambda _: None,
     running: Callable[[Sequence[str]], None] = lambda _: None,
 ) -> tuple[Verified, ...]:
     """Runs the gate on the *wanted* problems, or on all problems of the banks.
 
-    Calls *done* with the id of each checked problem, and *running* with the ids of those that are
-    being checked.
+    With *kernel*, the right answers of sound problems also run in a kernel. With *cached*, problems
+    that passed before and have not changed since are not checked again. Calls *done* with the id of
+    each checked problem, and *running* with the ids of those that are being checked.
     """
     bank = Bank.open(folders)
     names = tuple(wanted) or bank.listed
     for name in wanted:
         bank.path(name)  # an unknown name is an error before anything runs
-    jobs = min(jobs or os.cpu_count() or 1, len(names) or 1)
     broken = [] if wanted else list(_broken_files(bank))
+    cache = Cache(bank, seeds, kernel=kernel) if cached else None
     results: dict[str, Verified] = {}
-    for name, result in _results(tuple(str(f) for f in folders), names, seeds, jobs, running):
-        results[name] = result
-        done(name)
+    for name in names:
+        if cache and (known := cache.find(name)) is not None:
+            results[name] = Verified(**known, findings=(), seconds=0.0, cached=True)
+            done(name)
+    left = tuple(sorted((n for n in names if n not in results), key=partial(_rank, bank)))
+    jobs = min(jobs or os.cpu_count() or 1, len(left) or 1)
+    job = _Job(tuple(str(f) for f in folders), seeds, kernel)
+    try:
+        for name, result in _results(job, left, jobs, running):
+            results[name] = result
+            if cache and result.holds and not result.kernel:
+                cache.add(name, result)
+            done(name)
+    finally:
+        if cache and left:
+            cache.save()
     return (*broken, *(results[name] for name in names))
+
+
+def _rank(bank: Bank, name: str) -> int:
+    """Sorts problems that take long first, so that no worker ends up with them alone."""
+    try:
+        solution = bank.solution(name)
+        text = solution.read_text(encoding="utf-8", errors="replace") if solution else ""
+    except (GraderError, OSError):
+        return 0
+    return -len(re.findall(r"_(?:cases|right_|wrong_)", text))
 
 
 def _broken_files(bank: Bank) -> Iterator[Verified]:
@@ -105,23 +138,39 @@ def _broken_files(bank: Bank) -> Iterator[Verified]:
                 yield _broken(path, SpecErrors(own))
 
 
+@dataclass(frozen=True, slots=True)
+class _Job:
+    """How a worker process checks problems."""
+
+    folders: tuple[str, ...]
+    seeds: int
+    kernel: bool
+
+    def check(self, name: str, bank: Bank | None = None) -> Verified:
+        """The gate's result for a problem, and whether a kernel gets the same marks."""
+        bank = bank or _bank(self.folders)
+        result = verify_problem(bank, name, self.seeds)
+        if not self.kernel or not result.holds:
+            return result
+        started = time.perf_counter()
+        wrong = run_reference(bank, name)
+        seconds = result.seconds + time.perf_counter() - started
+        return replace(result, kernel=wrong, seconds=seconds)
+
+
 def _results(
-    folders: tuple[str, ...],
-    names: tuple[str, ...],
-    seeds: int,
-    jobs: int,
-    running: Callable[[Sequence[str]], None],
+    job: _Job, names: Sequence[str], jobs: int, running: Callable[[Sequence[str]], None]
 ) -> Iterator[tuple[str, Verified]]:
     """Yields each result as soon as it is available."""
     if jobs == 1:
-        bank = Bank.open(folders)
+        bank = Bank.open(job.folders)
         for name in names:
             running([name])
-            yield name, verify_problem(bank, name, seeds)
+            yield name, job.check(name, bank)
         return
     try:
         with executors.open(f"processes:{jobs}") as pool:
-            waiting = {pool.submit(_verify_one, folders, seeds, name): name for name in names}
+            waiting = {pool.submit(job.check, name): name for name in names}
             try:
                 while waiting:
                     finished, _ = wait(waiting, _LOOK_SECONDS, return_when=FIRST_COMPLETED)
@@ -142,10 +191,6 @@ def _results(
 def _bank(folders: tuple[str, ...]) -> Bank:
     # One bank per worker process, so that its facts and templates are read only once.
     return Bank.open(folders)
-
-
-def _verify_one(folders: tuple[str, ...], seeds: int, name: str) -> Verified:
-    return verify_problem(_bank(folders), name, seeds)
 
 
 def verify_problem(

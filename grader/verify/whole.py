@@ -2,44 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from pathlib import Path
-
 from grader.bank.folders import Bank
 from grader.draw import draw, loose_paper, sample_seed
 from grader.grading.score import score
 from grader.kinds import kinds
 from grader.kinds.attempts import needs_of
-from grader.model import Job, Limits, Mark, Problem, Submission, Verdict, packages
+from grader.model import Job, Limits, Mark, Submission, Verdict, packages
 from grader.notebook import write
 from grader.notebook.render import metadata, render, solution
 from grader.runtime.execute import execute
 from grader.runtime.machine.counters import EVENTS, uncounted
 
 
-def run_references(
-    bank: Bank,
-    wanted: Sequence[str] | None,
-    sound: Iterable[str],
-    seed: int = 0,
-    done: Callable[[str], None] = lambda _: None,
-) -> tuple[str, ...]:
-    """Executes a solved notebook for each of the *sound* problems; returns what went wrong.
+def run_reference(bank: Bank, name: str, seed: int = 0) -> tuple[str, ...]:
+    """Executes a notebook with the right answers to a problem; returns a sentence for each part
+    that does not earn full marks.
 
-    Runs only the first variant of each, since differences between variants are checked without a
-    kernel. Each problem has a separate notebook, so that notebooks are no longer than students' and
-    solutions do not share names. Calls *done* with the id of each.
+    One variant is enough, since differences between variants are checked without a kernel.
     """
-    there = set(sound)
-    names = [name for name in (wanted or bank.listed) if Path(name).stem in there]
-    found: list[str] = []
-    for name in names:
-        found += _run(bank, bank.problem(name), seed)
-        done(name)
-    return tuple(found)
-
-
-def _run(bank: Bank, problem: Problem, seed: int) -> Iterator[str]:
+    problem = bank.problem(name)
     paper = loose_paper([draw(problem, sample_seed(problem.id, seed), bank.facts)], "reference")
     data = write(render(paper, bank.templates, solution(paper)), metadata(paper))
     job = Job(
@@ -63,11 +44,12 @@ def _run(bank: Bank, problem: Problem, seed: int) -> Iterator[str]:
             return True
         return bool(packages.missing(needs_of(part, keys[mark.name].draw.solution)))
 
-    for mark in grade.marks:
-        waits = mark.kind == "explanation" or lacks(mark)
-        if mark.points == mark.max_points or (mark.verdict is Verdict.UNSETTLED and waits):
-            continue
-        yield (
-            f"{mark.problem}: '{mark.part}' earns {mark.points} of {mark.max_points:g} when a "
-            f"kernel runs its right answer: {mark.feedback}"
-        )
+    def waits(mark: Mark) -> bool:
+        return mark.verdict is Verdict.UNSETTLED and (mark.kind == "explanation" or lacks(mark))
+
+    return tuple(
+        f"{mark.problem}: '{mark.part}' earns {mark.points} of {mark.max_points:g} when a "
+        f"kernel runs its right answer: {mark.feedback}"
+        for mark in grade.marks
+        if mark.points != mark.max_points and not waits(mark)
+    )

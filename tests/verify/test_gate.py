@@ -8,11 +8,16 @@ import pytest
 
 from grader.bank.folders import Bank
 from grader.bank.skeleton import write_skeleton
+from grader.draw import draw, sample_seed
 from grader.errors import Location
 from grader.kinds import kinds
 from grader.kinds.answers import literal
+from grader.kinds.attempts import CodeKey
+from grader.kinds.code import CodeKind
 from grader.verify import Finding, Verified, verify, verify_problem
+from grader.verify.cache import cache_file
 from grader.verify.grouping import grouped
+from grader.verify.rank_pool import kept_ranks
 from tests.helpers.banks import SOLUTION, SPEC, a_bank
 
 
@@ -240,3 +245,42 @@ def test_findings_that_differ_only_in_numbers_are_one_and_others_are_not() -> No
     ]
     many = [finding(word, 0) for word in ("one", "two", "three", "four")]
     assert len(grouped(many, 1, 1)) == 3
+
+
+def test_a_sound_problem_is_remembered_until_something_changes(tmp_path: Path) -> None:
+    bank = a_bank(tmp_path / "bank", SPEC, SOLUTION)
+    file = cache_file()
+    file.unlink(missing_ok=True)
+
+    def cached(**more: object) -> list[bool]:
+        return [r.cached for r in verify([bank], seeds=40, cached=True, **more)]  # type: ignore[arg-type]
+
+    assert [cached(), cached()] == [[False], [True]]
+    assert [cached(kernel=True), cached(kernel=True)] == [[False], [True]]
+    solution = bank / "solutions" / "memory-math" / "sample.py"
+    solution.write_text(f"{SOLUTION}\n# changed\n", encoding="utf-8")
+    assert [cached(), cached()] == [[False], [True]]
+    file.write_text('{"a": ', encoding="utf-8")
+    assert [cached(), cached()] == [[False], [True]]
+
+
+def test_a_problem_with_findings_is_not_remembered(tmp_path: Path) -> None:
+    bank = a_bank(tmp_path / "bank", SPEC, SOLUTION.replace("/", "*"))
+    for _ in range(2):
+        (result,) = verify([bank], seeds=40, cached=True)
+        assert result.findings
+        assert not result.cached
+
+
+def test_kept_ranks_give_the_results_of_fresh_ones() -> None:
+    pytest.importorskip("torch")
+    part, bank = "ring_all_reduce", Bank.open()
+    name = "ring-all-reduce-messages"
+    variant = draw(bank.problem(name), sample_seed(name, 0), bank.facts)
+    key, kind = variant.keys[part], kinds.find("code")
+    assert isinstance(key, CodeKey)
+    assert isinstance(kind, CodeKind)
+    functions = [part, f"{part}_right_padded", f"{part}_wrong_everybody_sends_first"]
+    fresh = [kind.raw(key, one) for one in functions]
+    with kept_ranks([key]):
+        assert [kind.raw(key, one) for one in functions] == fresh

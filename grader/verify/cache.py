@@ -1,0 +1,111 @@
+"""Remembers which problems passed the gate, by a digest of everything that the gate depends on.
+
+A file in the user's cache folder maps digests to results. Only problems without findings are in it,
+because a finding may contain the key.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import platform
+import sys
+from collections.abc import Iterable, Iterator
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from grader.errors import GraderError
+from grader.files import PACKAGE, write_whole
+from grader.model import packages
+
+if TYPE_CHECKING:
+    from grader.bank.folders import Bank
+
+_MOST = 5_000
+"""Results that are kept; the oldest are dropped."""
+_LIBRARIES = ("numpy", "jinja2", "pydantic", "ipykernel", *packages.PACKAGES)
+_FIELDS = ("problem", "seeds", "distinct", "hit_rate", "unrun")
+"""The fields of a result that are kept."""
+
+
+def cache_file() -> Path:
+    """The file with the results, in `$XDG_CACHE_HOME` or `~/.cache`."""
+    folder = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(folder) / "systems-grader" / "verified.json"
+
+
+class Cache:
+    """The results of earlier runs. A file that can't be read counts as empty."""
+
+    def __init__(self, bank: Bank, seeds: int, *, kernel: bool, file: Path | None = None):
+        self._bank = bank
+        self._how = [seeds, kernel]
+        self._file = file or cache_file()
+
+    @cached_property
+    def _known(self) -> dict[str, dict[str, Any]]:
+        try:
+            data = json.loads(self._file.read_bytes())
+        except (OSError, ValueError, RecursionError):
+            return {}
+        if not isinstance(data, dict):
+            return {}
+        return {k: v for k, v in data.items() if isinstance(v, dict) and set(v) == set(_FIELDS)}
+
+    def find(self, name: str) -> dict[str, Any] | None:
+        """The fields of the result for the problem *name*; None if it has changed or is new."""
+        found = self._known.get(self._digest(name) or "")
+        return None if found is None else {**found, "unrun": tuple(found["unrun"])}
+
+    def add(self, name: str, result: Any) -> None:
+        """Adds the result of a problem that passed; `save` writes it."""
+        digest = self._digest(name)
+        if digest is not None:
+            self._known.pop(digest, None)
+            self._known[digest] = {field: getattr(result, field) for field in _FIELDS}
+
+    def save(self) -> None:
+        """Writes all results; does nothing if the folder can't be written."""
+        kept = dict(list(self._known.items())[-_MOST:])
+        with contextlib.suppress(OSError, GraderError):
+            write_whole(self._file, json.dumps(kept).encode(), private=True)
+
+    def _digest(self, name: str) -> str | None:
+        """The digest of a problem and of all that its result depends on; None if it has no file."""
+        try:
+            files = [self._bank.path(name), self._bank.solution(name)]
+            return _digest_of([name, *self._how, self._around], filter(None, files))
+        except (OSError, GraderError):
+            return None
+
+    @cached_property
+    def _around(self) -> str:
+        """The digest of the engine, the libraries, the facts and the templates."""
+        from importlib.metadata import PackageNotFoundError, entry_points, version
+
+        versions: list[object] = [sys.version, platform.platform(), platform.machine()]
+        for library in _LIBRARIES:
+            with contextlib.suppress(PackageNotFoundError):
+                versions.append([library, version(library)])
+        points = entry_points(group="grader.kinds")
+        versions += [[p.name, p.value, p.dist and p.dist.version] for p in points]
+        versions.append(packages.missing(packages.PACKAGES))
+        return _digest_of(versions, self._shared_files())
+
+    def _shared_files(self) -> Iterator[Path]:
+        yield from sorted(PACKAGE.rglob("*.py"))
+        for folder in self._bank.folders:
+            yield from sorted((folder / "problems" / "facts").glob("*.yaml"))
+            yield from (folder / "problems").glob("families.yaml")
+        for folder in self._bank.templates:
+            yield from sorted(path for path in folder.rglob("*") if path.is_file())
+
+
+def _digest_of(values: object, files: Iterable[Path]) -> str:
+    digest = hashlib.sha256(json.dumps(values).encode())
+    for file in files:
+        digest.update(hashlib.sha256(file.read_bytes()).digest())
+    return digest.hexdigest()
