@@ -26,16 +26,13 @@ from grader.verify.case import CODE_SEEDS, Case, Finding
 from grader.verify.checks import CHECKS, drawable
 from grader.verify.code import unrun
 from grader.verify.grouping import grouped
-from grader.verify.numbers import cells_of
 from grader.verify.rank_pool import kept_ranks
 from grader.verify.solutions import Solve, load_file, load_solve
+from grader.verify.variants import across
 from grader.verify.whole import run_reference
 
-# With fewer different variants, neighbors in a room would share their numbers.
-FEWEST_VARIANTS = 8
 OF_VARIANTS = frozenset(["variants-differ", "hit-rate"])
 """Checks of how variants are drawn, not of keys and marks."""
-LOWEST_HIT_RATE = 0.02
 _LOOK_SECONDS = 0.5
 
 
@@ -253,7 +250,7 @@ def _verified(bank: Bank, name: str, seeds: int, code_seeds: int) -> Verified:
     draws = sum(v.draws for v in variants)
     hit_rate = len(variants) / draws if draws else 1 / MAX_DRAWS
     if variants:
-        findings += _across(cases[0], variants, distinct, hit_rate)
+        findings += across(cases[0], variants, distinct, hit_rate)
     return Verified(
         problem=problem.id,
         seeds=seeds,
@@ -277,6 +274,10 @@ def _lacking(problem: Problem, solution: Path | None) -> tuple[str, ...]:
     wanted = {*packages.imported_by(text), *parts} - declared
     wanted.update(packages.imported_by(text, at_load=True))
     return packages.missing(name for name in packages.PACKAGES if name in wanted)
+
+
+def _plain(value: object) -> object:
+    return value.magnitude if isinstance(value, Quantity) else value
 
 
 def _solve(bank: Bank, name: str, problem: Problem, findings: list[Finding]) -> Solve | None:
@@ -317,59 +318,4 @@ def _of_file(problem: Problem, path: Path, error: SetupError) -> Finding:
         where=error.where if isinstance(error.where, Location) else Location(str(path)),
         what=error.what,
         fix=error.fix or "correct the file",
-    )
-
-
-def _plain(value: object) -> object:
-    return value.magnitude if isinstance(value, Quantity) else value
-
-
-def _across(
-    case: Case, variants: Sequence[Variant], distinct: int, hit_rate: float
-) -> Iterator[Finding]:
-    """Findings that only many variants together can show."""
-    fewest = min(FEWEST_VARIANTS, len(variants))
-    if case.problem.parameters and distinct < fewest:
-        yield _general(
-            case,
-            "variants-differ",
-            ("parameters",),
-            f"{len(variants)} seeds gave {distinct} different sets of numbers",
-            f"give the parameters more values: at least {FEWEST_VARIANTS} sets",
-        )
-    numbers = [tuple(_key_numbers(v)) for v in variants]
-    if len(variants) >= FEWEST_VARIANTS and numbers[0] and len(set(numbers)) == 1:
-        yield _general(
-            case,
-            "variants-differ",
-            ("parts",),
-            "every student has the same answers: no parameter changes any key",
-            "make at least one answer depend on the parameters",
-        )
-    if not case.problem.parameters and len(variants) > 1 and not case.problem.solution:
-        yield _general(
-            case,
-            "variants-differ",
-            (),
-            "the problem has no parameters, so all students have the same numbers",
-            "add at least one parameter",
-        )
-    if hit_rate < LOWEST_HIT_RATE:
-        yield _general(
-            case,
-            "hit-rate",
-            ("where",),
-            f"only {hit_rate:.1%} of the draws satisfy 'where'",
-            "choose parameters that fit together more often, or use rows",
-        )
-
-
-def _key_numbers(variant: Variant) -> Iterator[float]:
-    for key in variant.keys.values():
-        yield from (cell.value for cell in cells_of(key))
-
-
-def _general(case: Case, check: str, at: tuple[str, ...], what: str, fix: str) -> Finding:
-    return Finding(
-        problem=case.problem.id, check=check, where=case.source.at(at), what=what, fix=fix
     )
