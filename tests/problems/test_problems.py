@@ -33,7 +33,19 @@ AT_LEAST = {
 }
 
 
-@pytest.mark.parametrize("name", IDS)
+# Of the problems with code, those whose gate is quick: `make test` runs it for these alone.
+SMOKE = {"kernel-index-guard", "online-softmax", "grid-stride-loop", "gradient-buckets"}
+
+
+def tier(name: str) -> object:
+    """The problem, marked by how long its gate takes."""
+    problem = BANK.problem(name)
+    if problem.solution and name not in SMOKE:
+        return pytest.param(name, marks=pytest.mark.thorough)
+    return name
+
+
+@pytest.mark.parametrize("name", [tier(name) for name in IDS])
 def test_a_problem_passes_the_gate(name: str) -> None:
     result = verify_problem(BANK, name, 12, code_seeds=1)
     # Twelve seeds say nothing about how many different variants there are.
