@@ -152,8 +152,10 @@ class _Runs:
         fails, and returns its judgement; None if none fails by itself.
 
         The case that revealed the function for an earlier seed comes first. A RecursionError counts
-        only if *recursion* is set.
+        only if *recursion* is set. What is measured is judged only as a whole.
         """
+        if self.kind.is_measured:
+            return None
         source = self.key.hidden.source(function, self.trial.name)
         hidden = range(len(self.key.examples), len(self.trial.calls))
         first = self.case.revealing.get(function, hidden.start)
@@ -164,7 +166,7 @@ class _Runs:
             if call == self.right[index] or (_too_deep(call) and not recursion):
                 continue
             judged = self.judge({**raw, "calls": self._with(call, index)})
-            if judged.share != 1:
+            if judged.share is not None and judged.share != 1:
                 self.case.revealing[function] = index
                 return judged
         return None
