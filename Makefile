@@ -2,13 +2,15 @@
 # make test      the tests to run while you work: under four minutes on two cores
 # make thorough  the rest of the tests that every change must pass
 # make test-all  every test that needs no GPU, the long ones included
-# make lint      ruff and mypy
+# make lint      ruff and mypy; needs no torch
+# make docs      the documentation site, into build/site
 # make bench     measure against other graders, into benchmarks/results (half an hour)
 #
 # The first of these sets up .venv; with PYTHON=python3.12 it sets it up for that Python.
 PYTHON ?= python3
-# Pinned: a newer release may bring gigabytes of CUDA packages that no test needs.
+# The build for CPUs is enough for the tests. If its index can't be reached, pip's usual index is used.
 TORCH ?= torch==2.13.0
+TORCH_INDEX ?= https://download.pytorch.org/whl/cpu
 VENV ?= .venv
 BIN := $(VENV)/bin
 # The version is part of a file's name, so that with another PYTHON the environment is made again.
@@ -17,7 +19,7 @@ VERSION := $(shell $(PYTHON) $(VERSION_OF))
 MADE := $(VENV)/.python-$(VERSION)
 PIP := $(BIN)/python -m pip --disable-pip-version-check --quiet
 
-.PHONY: demo test thorough test-all slow bench lint types format verify clean
+.PHONY: demo test thorough test-all slow bench lint docs verify clean
 
 demo: $(VENV)/.installed
 	$(BIN)/grader demo --out demo
@@ -37,10 +39,16 @@ slow: $(VENV)/.installed-dev
 bench: $(VENV)/.installed-bench
 	$(BIN)/python benchmarks/run.py $(BENCH)
 
-lint: $(VENV)/.installed-dev
+lint: $(VENV)/.installed-lint
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+
+docs: $(VENV)/.installed-docs
+	rm -rf build/demo
+	$(BIN)/grader demo --out build/demo
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	@echo "The site: build/site/index.html"
 
 verify: $(VENV)/.installed-dev
 	$(BIN)/grader verify
@@ -58,10 +66,23 @@ $(VENV)/.installed: pyproject.toml $(MADE)
 	@$(PIP) install --editable .
 	@touch $@
 
-$(VENV)/.installed-dev: $(VENV)/.installed
+$(VENV)/.installed-lint: $(VENV)/.installed
+	@$(PIP) install --editable ".[lint]"
+	@touch $@
+
+$(VENV)/.installed-docs: $(VENV)/.installed
+	@$(PIP) install --editable ".[docs]"
+	@touch $@
+
+$(VENV)/.installed-torch: $(VENV)/.installed
 	@echo "Installing torch and the tools for development into $(VENV), a few minutes ..."
-	$(PIP) install "$(TORCH)" --editable ".[dev]"
-	touch $@
+	@$(PIP) install --timeout 10 --retries 1 --index-url "$(TORCH_INDEX)" --no-deps "$(TORCH)" 2>/dev/null \
+	  || $(PIP) install "$(TORCH)"
+	@touch $@
+
+$(VENV)/.installed-dev: $(VENV)/.installed-torch
+	@$(PIP) install "$(TORCH)" --editable ".[dev,lint]"
+	@touch $@
 
 $(VENV)/.installed-bench: $(VENV)/.installed-dev
 	$(PIP) install "$(TORCH)" --editable ".[bench]"

@@ -106,7 +106,7 @@ def _queries(out: Path, some: str, clock: Clock) -> None:
             book.evidence_summaries()
         with clock("one student's history"):
             book.history(some)
-    with clock("who waits for a person"):
+    with clock("what needs manual grading"):
         waiting(out)
 
 

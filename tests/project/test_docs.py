@@ -80,6 +80,8 @@ def test_links_between_pages_lead_somewhere() -> None:
                 continue
             file, _, anchor = target.partition("#")
             path = page.parent / file if file else page
+            if page == ROOT / "docs" / "examples.md" and file.startswith("examples/"):
+                continue  # made by `make docs`, which checks these links
             assert path.exists(), f"{page.name}: {target}"
             if anchor:
                 assert anchor in anchors_of(path), f"{page.name}: {target}"

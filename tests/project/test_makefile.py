@@ -1,4 +1,4 @@
-"""What `make demo` does with a Python that does not fit, and with what an earlier one left."""
+"""What the Makefile installs, and what it does with a Python that does not fit."""
 
 from __future__ import annotations
 
@@ -21,14 +21,18 @@ case "$*" in
   *"version_info < "*) exit {old} ;;
   *"-m venv"*)
     rm -rf "$4" && mkdir -p "$4/bin" && touch "$4/pyvenv.cfg" && cp "$0" "$4/bin/python" ;;
+  *"-m pip"*--index-url*) echo "$*" >> "$0.log"; exit {index} ;;
+  *"-m pip"*) echo "$*" >> "$0.log" ;;
   *) exit 1 ;;
 esac
 """
 
 
-def a_python(folder: Path, version: str) -> Path:
+def a_python(folder: Path, version: str, *, index: int = 0) -> Path:
+    """A stand-in for Python; *index* is the exit status of pip with another index."""
     path = folder / f"python{version}"
-    path.write_text(PYTHON.format(version=version, old=int(version == "3.10")))
+    text = PYTHON.format(version=version, old=int(version == "3.10"), index=index)
+    path.write_text(text)
     path.chmod(0o755)
     return path
 
@@ -77,3 +81,28 @@ def test_a_folder_that_is_no_environment_is_left_alone(tmp_path: Path) -> None:
     assert done.returncode != 0
     assert "is not a virtual environment" in done.stderr
     assert (tmp_path / "venv" / "mine").exists()
+
+
+@pytest.mark.parametrize("reached", [True, False])
+def test_torch_comes_from_the_index_of_cpu_builds_where_it_can_be_reached(
+    tmp_path: Path, reached: bool
+) -> None:
+    python = a_python(tmp_path, "3.12", index=0 if reached else 1)
+    done = make(tmp_path, f"{tmp_path / 'venv'}/.installed-dev", python)
+    assert done.returncode == 0, done.stderr
+    calls = (tmp_path / "venv/bin/python.log").read_text().splitlines()
+    torch = [call for call in calls if "torch==" in call and ".[dev" not in call]
+    assert "--index-url https://download.pytorch.org/whl/cpu" in torch[0]
+    assert len(torch) == (1 if reached else 2)
+    assert all("--index-url" not in call for call in torch[1:])
+    assert ".[dev,lint]" in calls[-1]
+
+
+@pytest.mark.parametrize("target", ["lint", "docs", "demo"])
+def test_only_tests_and_benchmarks_need_torch(tmp_path: Path, target: str) -> None:
+    python = a_python(tmp_path, "3.12")
+    words = ["make", "--dry-run", target, f"PYTHON={python}", f"VENV={tmp_path / 'venv'}"]
+    done = subprocess.run(words, cwd=ROOT, capture_output=True, text=True, timeout=60)
+    assert done.returncode == 0, done.stderr
+    assert "pip" in done.stdout
+    assert "torch" not in done.stdout

@@ -15,16 +15,26 @@ import pytest
 import yaml
 
 from grader.integrations.github.classroom import instructor_files
-from tests.helpers.classroom import TEMPLATES, a_course, parsed, steps_of, workflow_texts
+from tests.helpers.classroom import (
+    ROOT,
+    TEMPLATES,
+    a_course,
+    parsed,
+    steps_of,
+    workflow_texts,
+)
 from tests.helpers.real_tools import actionlint, shellcheck
 
 WORKFLOWS = list(workflow_texts())
 NAMES = [name for name, _ in WORKFLOWS]
+MAY_WRITE = {"keep": {"contents"}, "publish": {"id-token"}, "deploy": {"pages", "id-token"}}
+"""Jobs with rights to write."""
 _PINNED = re.compile(r"uses: ([\w./-]+)@([0-9a-f]{40}) # v\d+\.\d+\.\d+$")
 
 
 def test_there_are_workflows_to_look_at() -> None:
-    assert {"project/ci.yml", "project/grade.yml"} <= set(NAMES)
+    ours = {"ci", "docs", "grade", "nightly", "release"}
+    assert {f"project/{name}.yml" for name in ours} <= set(NAMES)
     assert sum(name.startswith("full/") for name in NAMES) == 3
 
 
@@ -44,7 +54,10 @@ def test_rights_are_said_and_few(text: str) -> None:
     for name, job in workflow["jobs"].items():
         mine = job.get("permissions", top)
         writes = {what for what, how in mine.items() if how != "read"}
-        assert not writes or (name == "keep" and writes == {"contents"}), name
+        assert writes == (MAY_WRITE.get(name, set()) if writes else set()), name
+        if "id-token" in writes:  # others trust it: nothing else runs beside it
+            assert all("run" not in step for step in job["steps"]), name
+            assert "checkout" not in str(job["steps"]), name
         assert job["timeout-minutes"] <= 350
 
 
@@ -186,3 +199,18 @@ def test_the_binary_of_actionlint_finds_nothing(tmp_path: Path) -> None:
             timeout=60,
         )
         assert done.returncode == 0, f"{name}: {done.stdout}{done.stderr}"
+
+
+def test_dependabot_keeps_the_pins_of_the_workflows() -> None:
+    settings = yaml.safe_load((ROOT / ".github" / "dependabot.yml").read_text(encoding="utf-8"))
+    assert [one["package-ecosystem"] for one in settings["updates"]] == ["github-actions"]
+
+
+def test_hooks_before_a_commit_run_the_tools_of_make_lint() -> None:
+    settings = yaml.safe_load((ROOT / ".pre-commit-config.yaml").read_text(encoding="utf-8"))
+    hooks = [hook for repo in settings["repos"] for hook in repo["hooks"]]
+    assert [hook["entry"].split()[0] for hook in hooks] == [
+        ".venv/bin/ruff",
+        ".venv/bin/ruff",
+        ".venv/bin/mypy",
+    ]
