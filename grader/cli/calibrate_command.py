@@ -50,12 +50,17 @@ def command(out: Path, device: str, quick: bool, as_json: bool) -> None:
     Run nothing else at the same time: other programs distort the figures.
     """
     from grader.files import write_whole
-    from grader.runtime.machine.calibrate import Settings, calibrate, count_figures, plan
+    from grader.runtime.machine.calibrate import (
+        Settings,
+        calibrate,
+        count_figures,
+        plan_assignments,
+    )
     from grader.runtime.machine.hardware import read_hardware
 
     _check_overwrite(out)
     settings = Settings(device=device, quick=quick)
-    count = count_figures(plan(settings, read_hardware()))
+    count = count_figures(plan_assignments(settings, read_hardware()))
     with progress("measuring", count) as step:
         profile = calibrate(settings, lambda figure: step(figure.name))
     text = profile.to_json()
@@ -88,7 +93,7 @@ def _print(profile: MachineProfile) -> None:
     from rich.console import Console
 
     from grader.cli.profile_table import lines_of, notes_of, table_of
-    from grader.runtime.machine.counters import uncounted
+    from grader.runtime.machine.counters import find_counter_error
 
     # Processor names contain brackets, which rich would take for markup.
     console = Console(markup=False, highlight=False, emoji=False)
@@ -97,5 +102,5 @@ def _print(profile: MachineProfile) -> None:
     console.print(table_of(profile))
     for line in notes_of(profile):
         console.print(line)
-    if uncounted("instructions") is None:  # otherwise, the notes say why
+    if find_counter_error("instructions") is None:  # otherwise, the notes say why
         console.print("The grader can count a kernel's instructions on this machine.")

@@ -20,7 +20,7 @@ from grader.model import Job, Limits, Outcome, Submission, packages
 from grader.notebook import Cell, write
 from grader.runtime.execute import execute
 from grader.runtime.kernels import USUAL
-from grader.runtime.machine.counters import EVENTS, uncounted
+from grader.runtime.machine.counters import EVENTS, find_counter_error
 from grader.runtime.sandbox import choose
 from grader.security.redteam.layers import try_layers
 
@@ -120,7 +120,7 @@ def _cuda() -> Finding:
 
 def _counters() -> Iterator[Finding]:
     for name, event in EVENTS.items():
-        why = uncounted(name)
+        why = find_counter_error(name)
         yield Finding(
             what=f"counter: {name}",
             ok=True if why is None else None,

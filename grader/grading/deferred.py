@@ -11,7 +11,7 @@ from grader.kinds.ratios import is_final
 from grader.model import Answer, Evidence, Grade, Mark, Problem, Trial, packages
 from grader.model.evidence import CUT_SHORT, DISTURBED
 from grader.model.packages import PACKAGES, install
-from grader.runtime.execute.waiting import waits_for
+from grader.runtime.execute.deferral import missing_requirement
 
 _NAMED = 5
 
@@ -28,7 +28,7 @@ def fillable(trials: tuple[Trial, ...], device: str) -> tuple[Trial, ...]:
     return tuple(
         trial
         for trial in trials
-        if (trial.device != "cpu" or trial.needs) and not waits_for(trial, device)
+        if (trial.device != "cpu" or trial.needs) and not missing_requirement(trial, device)
     )
 
 
@@ -45,7 +45,7 @@ def _runs_now(answer: Answer) -> bool:
 
 def did_more(evidence: Evidence, trials: Iterable[Trial], device: str) -> bool:
     """Returns whether the machine of *evidence* ran a trial that this one would defer."""
-    answers = (evidence.answers.get(t.name) for t in trials if waits_for(t, device))
+    answers = (evidence.answers.get(t.name) for t in trials if missing_requirement(t, device))
     return any(a is not None and a.raw is not None and not a.waits_for for a in answers)
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from grader.model import Job, Limits, Outcome, Submission
 from grader.notebook import Cell, write
 from grader.runtime.execute import execute
-from grader.runtime.sandbox import WANTED, Place, choose, sandboxes
+from grader.runtime.sandbox import WANTED, ScratchFolder, choose, sandboxes
 from grader.security.redteam.layers import try_layers
 
 _NOTEBOOK = """\
@@ -37,7 +37,7 @@ def check_sandbox(name: str) -> None:
     _require(all(layer.detail for layer in layers.values()), "a layer has no detail")
     os.environ[_VARIABLE] = "do not inherit"
     try:
-        inherited = "do not inherit" in str(sandbox.environment(Place(Path("/nowhere"))))
+        inherited = "do not inherit" in str(sandbox.environment(ScratchFolder(Path("/nowhere"))))
     finally:
         del os.environ[_VARIABLE]
     _require(not inherited, "the kernel's environment has variables of the grader's")
@@ -60,7 +60,7 @@ def _check_notebook(name: str) -> None:
     if sandboxes.find(name).plan()["view"] is None:  # otherwise the paths exist only inside
         from grader.runtime.kernels.pool import kernel_pool
 
-        kernel_pool.settle()
+        kernel_pool.wait_until_reaped()
         for folder in ("home", "work", "temporary"):
             _require(not Path(str(found[folder])).exists(), f"{folder} was not removed")
 

@@ -14,12 +14,12 @@ from grader.errors import SetupError
 from grader.model import Limits, Outcome
 from grader.runtime.execute import execute
 from grader.runtime.kernels.pool import KernelPool
-from grader.runtime.sandbox import WANTED, Layer, Place, Sandbox, choose, sandboxes
+from grader.runtime.sandbox import WANTED, Layer, Sandbox, ScratchFolder, choose, sandboxes
 from grader.testing import check_sandbox
 from tests.helpers.notebooks import QUICK, a_job, a_notebook
 
 EVERY = list(sandboxes)
-PLACE = Place(Path("/nowhere"))
+PLACE = ScratchFolder(Path("/nowhere"))
 
 
 @pytest.fixture(params=EVERY)
@@ -53,7 +53,7 @@ class Unshared(Sandbox):
         rest = [layer for layer in super().layers() if layer.name != "network"]
         return (*rest, Layer("network", True, "nothing can be reached: `unshare --net`"))
 
-    def wrap(self, command: Sequence[str], place: Place) -> list[str]:
+    def wrap(self, command: Sequence[str], place: ScratchFolder) -> list[str]:
         del place
         return [*self.WRAPPER, *command]
 

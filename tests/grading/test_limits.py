@@ -25,7 +25,7 @@ from grader.kinds.hidden.source import FAILED_BEFORE
 from grader.model import Answer, Judgement, Mark, Student, Submission, Verdict
 from grader.model.evidence import CUT_SHORT
 from grader.notebook import Notebook
-from grader.runtime.execute import trials
+from grader.runtime.execute import calls
 from grader.runtime.kernels import ask
 from grader.units import MAX_LENGTH
 from grader.wire import probe, trial
@@ -81,7 +81,7 @@ def test_what_other_answers_left_no_room_for_is_left_open(
 ) -> None:
     monkeypatch.setattr(probe, "MAX_ANSWERS", room)
     names = {"q1_first": "x" * 20, "q1_share": 1.75}
-    said = ask.parse(tuple(names), {"said": probe.answers(names, names)})
+    said = ask.parse_values(tuple(names), {"said": probe.answers(names, names)})
     found = replace(
         evidence(), answers={"q1_share": Answer(name="q1_share", raw=said.found["q1_share"])}
     )
@@ -164,7 +164,7 @@ CODE = a_code_key()
 OF_ITS_GROUP = {"is": "unmade", "what": FAILED_BEFORE}
 LATE = {"is": "late"}
 STOPPED = {
-    "late elsewhere": {"is": "unmade", "what": f"{trials.MOST_LATE} calls took too long"},
+    "late elsewhere": {"is": "unmade", "what": f"{calls.MOST_LATE} calls took too long"},
     "died elsewhere": {"is": "unmade", "what": "the kernel died too many times"},
     "no time": {"is": "unmade", "what": "the time for all calls was used up"},
     "no room": {"is": "unfit", "type": "", "what": trial.TOO_MUCH},

@@ -403,7 +403,7 @@ def test_imports_are_found_in_the_text(source: str, at_load: bool, anywhere: boo
 
 def test_only_the_notebook_sees_what_stands_in(installed: Path) -> None:
     """Libraries that ask for the package must go on without it, as torch does."""
-    from grader.runtime.execute.waiting import stand_in_code
+    from grader.runtime.execute.deferral import stand_in_code
 
     (source,) = stand_in_code([Trial(name="q1_a", alias="a", needs=("triton",))])
     evidence = run(

@@ -12,12 +12,12 @@ import threading
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from grader.model import Limits
-from grader.runtime.kernels import AskReply, Terms
+from grader.runtime.kernels import AskReply, KernelOptions
 from grader.runtime.kernels.channels import Channels
 from grader.runtime.kernels.client import CellClient
 from grader.runtime.kernels.session import KernelSession
-from grader.runtime.sandbox import Place, choose
-from grader.runtime.worker.channel import Message, Unpacking, pack_message
+from grader.runtime.sandbox import ScratchFolder, choose
+from grader.runtime.worker.channel import Message, MessageReader, pack_message
 
 KEY = b"of this kernel"
 IDLE = ("status", {"execution_state": "idle"})
@@ -50,25 +50,25 @@ class Puppet:
 
     prefetches = True
     about: Mapping[str, object] = {}
-    places: tuple[Place, ...] = ()
-    pid = status = hit = None
-    lost = False
+    places: tuple[ScratchFolder, ...] = ()
+    pid = status = exceeded_limit = None
+    is_lost = False
 
     def __init__(self, script: Script):
         self._script = script
         self.cells = CellClient()
 
-    async def started(self) -> None:
+    async def wait_until_ready(self) -> None:
         ours, theirs = socket.socketpair()
         self._channels = self.cells.kc = Channels(ours, KEY)
         threading.Thread(target=self._serve, args=(theirs,), daemon=True).start()
 
     def _serve(self, wire: socket.socket) -> None:
-        unpacking = Unpacking(KEY)
+        unpacking = MessageReader(KEY)
         with wire, contextlib.suppress(OSError):
             while data := wire.recv(100_000):
                 unpacking.add(data)
-                for request in unpacking.messages():
+                for request in unpacking.iter_messages():
                     for kind, content in self._script(request):
                         wire.sendall(signed(kind, request.to, content))
 
@@ -81,10 +81,10 @@ class Puppet:
     async def call(self, request: str) -> str | None:
         return await self.cells.call(request)
 
-    def changed(self) -> asyncio.Future[None] | None:
+    def exit_future(self) -> asyncio.Future[None] | None:
         return None
 
-    def usage(self) -> None:
+    def read_usage(self) -> None:
         return None
 
     async def end(self) -> None:
@@ -95,11 +95,11 @@ class Puppet:
 def puppet(script: Script) -> Iterator[KernelSession]:
     """A session with a kernel that says what *script* gives."""
 
-    async def start(_: Terms) -> Puppet:
+    async def start(_: KernelOptions) -> Puppet:
         return Puppet(script)
 
-    terms = Terms(limits=Limits(), sandbox=choose("off").sandbox)
-    session = KernelSession(terms, start)
+    options = KernelOptions(limits=Limits(), sandbox=choose("off").sandbox)
+    session = KernelSession(options, start)
     try:
         yield session
     finally:

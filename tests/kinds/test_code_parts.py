@@ -12,7 +12,7 @@ from grader.gradebook import Gradebook
 from grader.kinds import kinds
 from grader.kinds.hidden.source import functions_of
 from grader.model import Judgement, Limits, Mark, Outcome, Verdict
-from grader.runtime.execute import trials
+from grader.runtime.execute import calls
 from tests.cli.test_commands import fails, ok
 from tests.helpers.banks import a_roster
 from tests.helpers.code import (
@@ -40,7 +40,7 @@ WALL_FIRST = pytest.mark.parametrize(
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
     """Calls that are late are so at once."""
-    monkeypatch.setattr(trials, "_OVERHEAD_SECONDS", 0.2)
+    monkeypatch.setattr(calls, "_OVERHEAD_SECONDS", 0.2)
 
 
 def shares(found: dict[str, Judgement]) -> dict[str, float | None]:
@@ -147,7 +147,7 @@ def test_a_function_may_not_end_kernels_for_ever_and_costs_no_other() -> None:
     assert shares(found) == {"always": 0.0, "half": 0.5, "after": 1.0}
     late = next(word for word in found["always"].note.split("Random cases: ")[1:])
     assert "ended the kernel" in late
-    assert len(KEY.cases) > trials.MOST_DEATHS
+    assert len(KEY.cases) > calls.MOST_DEATHS
 
 
 def test_state_of_the_cells_is_there_again_after_a_death() -> None:
@@ -662,7 +662,7 @@ def test_evidence_stays_small_whatever_is_returned() -> None:
     for name in keys:
         raw = evidence.answers[name].raw
         assert raw is not None
-        assert len(json.dumps(raw)) < trials.MOST_SAID
+        assert len(json.dumps(raw)) < calls.MOST_SAID
         assert "more than 4 MB" in judged(evidence, name, KEY).note
 
 

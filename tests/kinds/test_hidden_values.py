@@ -18,7 +18,7 @@ from grader.kinds.hidden import analysis, raised, source, statements
 from grader.kinds.hidden.compare import Closeness, difference
 from grader.kinds.hidden.promised import digest_of
 from grader.kinds.hidden.rules import broken
-from grader.runtime.execute.trials import read_said
+from grader.runtime.execute.calls import read_reply
 from grader.wire import trial
 from grader.wire.values import Array, read
 from tests.helpers.code import a_code_key
@@ -196,8 +196,8 @@ FORGED = {
 def test_forged_replies_are_garbled_and_nothing_worse(said: str | None) -> None:
     text = said if said is None else base64.b64encode(said.encode()).decode()
     with in_time():
-        assert read_said(text) == {"is": "garbled"}
-        assert read_said(said) == {"is": "garbled"}
+        assert read_reply(text) == {"is": "garbled"}
+        assert read_reply(said) == {"is": "garbled"}
 
 
 replies = st.dictionaries(
@@ -209,7 +209,7 @@ replies = st.dictionaries(
 @given(replies)
 @settings(max_examples=100, deadline=None)
 def test_whatever_is_said_can_be_kept_and_judged(said: dict[str, Any]) -> None:
-    found = read_said(base64.b64encode(json.dumps(said).encode()).decode())
+    found = read_reply(base64.b64encode(json.dumps(said).encode()).decode())
     assert json.loads(json.dumps(found, allow_nan=False)) == found
     assert found["is"] in ("returned", "raised", "unfit", "late", "garbled")
     assert not {"seconds", "call"} & {*found}

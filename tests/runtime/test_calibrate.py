@@ -51,7 +51,7 @@ from grader.runtime.machine.calibrate import (
     array_bytes,
     calibrate,
     count_figures,
-    plan,
+    plan_assignments,
 )
 from grader.runtime.machine.estimate import (
     CONFIDENCE,
@@ -439,7 +439,7 @@ def put(*path: object) -> Callable[[dict], None]:  # type: ignore[type-arg]
         ("[]", "no 'schema'"),
         ("7", "no 'schema'"),
         ("{}", "no 'schema'"),
-        ('{"schema": "systems-grader/runtime/machine/v9"}', "but must be"),
+        ('{"schema": "systems-grader/machine/v9"}', "but must be"),
         ('{"schema": NaN}', "NaN is not a number"),
         (" " * (reading.MAX_BYTES + 1), "more than"),
         (changed(lambda d: d.pop("id")), "do not match its id 'None'"),
@@ -632,13 +632,13 @@ def test_caches_are_counted_once_for_all_cpus_that_share_them(
     monkeypatch.setattr(hardware, "_CPUS", tmp_path)
     monkeypatch.setattr(hardware.sys, "platform", "linux")
     monkeypatch.setattr(os, "sched_getaffinity", lambda _pid: {0, 1, 2}, raising=False)
-    assert tuple(hardware.caches()) == (
+    assert tuple(hardware.iter_caches()) == (
         Cache(level=1, size=48 * KIB, instances=3),
         Cache(level=2, size=2 * MIB, instances=3),
         Cache(level=3, size=32 * MIB, instances=2),
     )
     monkeypatch.setattr(hardware, "_CPUS", tmp_path / "nowhere")
-    assert tuple(hardware.caches()) == ()
+    assert tuple(hardware.iter_caches()) == ()
 
 
 @pytest.mark.parametrize(
@@ -805,7 +805,9 @@ def test_a_quick_run_measures_everything_and_keeps_it(tmp_path: Path) -> None:
 
     seen = profile.hardware
     told = {left.what for left in profile.left_out}
-    assert len(profile.figures) + len(told) >= count_figures(plan(Settings(quick=True), seen))
+    assert len(profile.figures) + len(told) >= count_figures(
+        plan_assignments(Settings(quick=True), seen)
+    )
     wanted = {
         *(f"matmul.{dtype}" for dtype in DTYPES),
         *(f"memory.{kind}" for kind in ("read", "write", "copy", "triad")),
@@ -837,14 +839,14 @@ def test_without_torch_numpy_is_measured_and_the_rest_is_named() -> None:
     assert {"dispatch.torch"} <= {left.what for left in torch}
     assert profile.software.torch is None
     assert len(profile.figures) == count_figures(
-        plan(Settings(quick=True, torch=False), profile.hardware)
+        plan_assignments(Settings(quick=True, torch=False), profile.hardware)
     )
 
 
 def test_another_file_is_not_overwritten_and_nothing_is_measured_first(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(calibrating, "_run", None)  # measuring would be a TypeError
+    monkeypatch.setattr(calibrating, "_run_worker", None)  # measuring would be a TypeError
     mine = tmp_path / "notes.json"
     mine.write_text('{"my": "notes"}')
     text = fails(capsys, "calibrate", "--out", mine)
@@ -870,14 +872,14 @@ def test_a_worker_that_dies_costs_its_figures_only(monkeypatch: pytest.MonkeyPat
     runs = iter([killed, real])
     base = Assignment(quick=True, array_bytes=MIB)
     both = [base, dataclasses.replace(base, threads=2)]
-    monkeypatch.setattr(calibrating, "plan", lambda *_: both)
-    run = calibrating._run
+    monkeypatch.setattr(calibrating, "plan_assignments", lambda *_: both)
+    run = calibrating._run_worker
 
     def one(*arguments: object) -> None:
         monkeypatch.setattr(calibrating, "_PROGRAM", next(runs))
         run(*arguments)  # type: ignore[arg-type]
 
-    monkeypatch.setattr(calibrating, "_run", one)
+    monkeypatch.setattr(calibrating, "_run_worker", one)
     profile = calibrate(Settings(quick=True, torch=False))
     assert {f.threads for f in profile.figures} == {2}
     gone = [left for left in profile.left_out if left.what.endswith("with 1 threads")]

@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from grader.runtime.sandbox import cgroups
-from grader.runtime.sandbox.cgroups import Group, Tree
+from grader.runtime.sandbox.cgroups import Group, GroupTree
 
 if sys.platform != "linux":
     pytest.skip("control groups are of Linux", allow_module_level=True)
@@ -24,16 +24,16 @@ ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture(scope="module")
-def tree() -> Tree:
-    found = cgroups.find()
+def tree() -> GroupTree:
+    found = cgroups.find_tree()
     if found is None:
-        pytest.skip(cgroups.missing())
+        pytest.skip(cgroups.missing_reason())
     return found
 
 
 @pytest.fixture
-def group(tree: Tree) -> Iterator[Group]:
-    made = tree.group("test", memory_bytes=60 * MB, processes=12)
+def group(tree: GroupTree) -> Iterator[Group]:
+    made = tree.make_group("test", memory_bytes=60 * MB, processes=12)
     assert made is not None
     yield made
     made.kill()
@@ -49,7 +49,12 @@ def entering(group: Group, code: str) -> subprocess.Popen[str]:
                 file.write("0")
         """
     return subprocess.Popen(
-        [sys.executable, "-c", textwrap.dedent(start) + textwrap.dedent(code), *group.paths()],
+        [
+            sys.executable,
+            "-c",
+            textwrap.dedent(start) + textwrap.dedent(code),
+            *group.process_files(),
+        ],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
@@ -57,15 +62,15 @@ def entering(group: Group, code: str) -> subprocess.Popen[str]:
 
 
 def test_it_says_whether_groups_can_be_made() -> None:
-    assert (cgroups.find() is None) == bool(cgroups.missing())
+    assert (cgroups.find_tree() is None) == bool(cgroups.missing_reason())
 
 
 def test_too_much_memory_ends_the_process_and_is_named(group: Group) -> None:
     child = entering(group, "kept = [b'x' * (1 << 20) for _ in range(200)]; print('kept')")
     assert child.communicate(timeout=30) == ("", None)
     assert child.returncode == -signal.SIGKILL
-    assert group.limit_exceeded() == "memory"
-    peak = group.peak()
+    assert group.find_exceeded_limit() == "memory"
+    peak = group.peak_bytes()
     assert peak is None or 55 * MB < peak < 70 * MB
 
 
@@ -82,14 +87,14 @@ def test_memory_is_limited_for_all_processes_together(group: Group) -> None:
     )
     assert child.stdout is not None
     assert child.stdout.readline() == f"{-signal.SIGKILL}\n"
-    assert group.limit_exceeded() == "memory"
+    assert group.find_exceeded_limit() == "memory"
 
 
 def test_what_fits_hits_nothing(group: Group) -> None:
     child = entering(group, "kept = b'x' * (20 << 20); print('kept')")
     assert child.communicate(timeout=30) == ("kept\n", None)
-    assert group.limit_exceeded() is None
-    peak = group.peak()
+    assert group.find_exceeded_limit() is None
+    peak = group.peak_bytes()
     assert peak is None or 20 * MB < peak < 60 * MB
 
 
@@ -104,7 +109,7 @@ def test_memory_that_the_machine_lacks_is_not_the_limit_of_the_group(tmp_path: P
     ):
         for name, text in files.items():
             (tmp_path / name).write_text(text)
-        assert Group(version, {"memory": tmp_path}).limit_exceeded() == hit, (version, files)
+        assert Group(version, {"memory": tmp_path}).find_exceeded_limit() == hit, (version, files)
 
 
 def in_use(most: int) -> dict[str, str]:
@@ -114,10 +119,12 @@ def in_use(most: int) -> dict[str, str]:
     }
 
 
-def test_many_processes_get_no_more_of_the_processors_than_one(tree: Tree) -> None:
+def test_many_processes_get_no_more_of_the_processors_than_one(tree: GroupTree) -> None:
     if "cpu" not in tree.folders:
         pytest.skip("no controller of processors here")
-    many, one = (tree.group(name, memory_bytes=None, processes=None) for name in ("many", "one"))
+    many, one = (
+        tree.make_group(name, memory_bytes=None, processes=None) for name in ("many", "one")
+    )
     assert many is not None
     assert one is not None
     spin = f"os.sched_setaffinity(0, [{min(os.sched_getaffinity(0))}])\n"  # all on one processor
@@ -143,7 +150,7 @@ def test_many_processes_get_no_more_of_the_processors_than_one(tree: Tree) -> No
 
 def used_by(group: Group) -> float:
     """Seconds of processor time that the processes in a group have had."""
-    pids = (int(pid) for path in group.paths() for pid in Path(path).read_text().split())
+    pids = (int(pid) for path in group.process_files() for pid in Path(path).read_text().split())
     used = (int(Path(f"/proc/{pid}/schedstat").read_text().split()[0]) for pid in set(pids))
     return sum(used) / 1e9
 
@@ -167,7 +174,7 @@ def test_too_many_processes_are_refused_and_named(group: Group) -> None:
     )
     assert child.stdout is not None
     assert child.stdout.readline() == "11 BlockingIOError\n"
-    assert group.limit_exceeded() == "processes"
+    assert group.find_exceeded_limit() == "processes"
 
 
 def test_a_process_can_be_put_in_and_is_ended_with_all_it_started(group: Group) -> None:
@@ -216,7 +223,7 @@ def test_it_is_not_removed_while_something_runs_in_it(group: Group) -> None:
 
 
 def test_a_process_that_can_not_see_the_files_gets_them_open(group: Group) -> None:
-    files = group.descriptors()
+    files = group.open_process_files()
     code = "import os, sys; [os.write(int(n), b'0') for n in sys.argv[1:]]; input()"
     child = subprocess.Popen(
         [sys.executable, "-c", code, *map(str, files)],
@@ -230,9 +237,9 @@ def test_a_process_that_can_not_see_the_files_gets_them_open(group: Group) -> No
     child.communicate(b"\n")
 
 
-def test_names_stay_inside_the_tree(tree: Tree) -> None:
-    first = tree.group("../../éa b", memory_bytes=None, processes=None)
-    second = tree.group("../../éa b", memory_bytes=None, processes=None)
+def test_names_stay_inside_the_tree(tree: GroupTree) -> None:
+    first = tree.make_group("../../éa b", memory_bytes=None, processes=None)
+    second = tree.make_group("../../éa b", memory_bytes=None, processes=None)
     assert first is not None
     assert second is not None
     for made in (first, second):
@@ -244,34 +251,41 @@ def test_names_stay_inside_the_tree(tree: Tree) -> None:
     assert second.remove()
 
 
-def test_what_can_not_be_made_is_none(tree: Tree, tmp_path: Path) -> None:
-    assert tree.group("odd", memory_bytes=-5, processes=None) is None
+def test_what_can_not_be_made_is_none(tree: GroupTree, tmp_path: Path) -> None:
+    assert tree.make_group("odd", memory_bytes=-5, processes=None) is None
     # In an ordinary folder no kernel takes a limit.
-    plain = Tree(2, {"memory": tmp_path, "pids": tmp_path})
-    assert plain.group("plain", memory_bytes=MB, processes=1) is None
+    plain = GroupTree(2, {"memory": tmp_path, "pids": tmp_path})
+    assert plain.make_group("plain", memory_bytes=MB, processes=1) is None
     assert list(tmp_path.iterdir()) == []
-    gone = Tree(1, {"memory": tmp_path / "gone"}).group("gone", memory_bytes=MB, processes=1)
+    gone = GroupTree(1, {"memory": tmp_path / "gone"}).make_group(
+        "gone", memory_bytes=MB, processes=1
+    )
     assert gone is None
 
 
-def test_a_group_that_is_gone_raises_nothing(tree: Tree) -> None:
-    made = tree.group("brief", memory_bytes=MB, processes=1)
+def test_a_group_that_is_gone_raises_nothing(tree: GroupTree) -> None:
+    made = tree.make_group("brief", memory_bytes=MB, processes=1)
     assert made is not None
     assert made.remove()
     made.kill()
     assert made.remove()
     assert not made.add(os.getpid())
-    assert (made.limit_exceeded(), made.peak(), made.descriptors()) == (None, None, [])
+    assert (made.find_exceeded_limit(), made.peak_bytes(), made.open_process_files()) == (
+        None,
+        None,
+        [],
+    )
 
 
-def test_what_a_killed_grader_left_is_swept(tree: Tree, group: Group) -> None:
+def test_what_a_killed_grader_left_is_swept(tree: GroupTree, group: Group) -> None:
     code = f"""
         import subprocess, sys
         sys.path.insert(0, {str(ROOT)!r})
         from pathlib import Path
-        from grader.runtime.sandbox.cgroups import Tree
+        from grader.runtime.sandbox.cgroups import GroupTree
         names = {{name: Path(path) for name, path in {named(tree)!r}.items()}}
-        made = Tree({tree.version}, names).group("left", memory_bytes=1 << 28, processes=9)
+        tree = GroupTree({tree.version}, names)
+        made = tree.make_group("left", memory_bytes=1 << 28, processes=9)
         child = subprocess.Popen(["sleep", "60"])
         made.add(child.pid)
         print(child.pid, *made.folders.values(), flush=True)
@@ -285,11 +299,11 @@ def test_what_a_killed_grader_left_is_swept(tree: Tree, group: Group) -> None:
     )
     assert grader.stdout is not None
     pid, *folders = grader.stdout.readline().split()
-    tree.sweep()  # nothing of it, since its grader lives
+    tree.remove_abandoned()  # nothing of it, since its grader lives
     assert Path(f"/proc/{pid}").exists()
     grader.kill()
     grader.wait()
-    assert tree.sweep() >= 1
+    assert tree.remove_abandoned() >= 1
     assert not any(Path(folder).exists() for folder in folders)
     assert not Path(f"/proc/{pid}").exists() or "Z" in Path(f"/proc/{pid}/stat").read_text()
     assert all(folder.exists() for folder in group.folders.values())
@@ -303,7 +317,7 @@ def test_a_user_without_rights_has_none_and_is_told_why() -> None:
         sys.path.insert(0, {str(ROOT)!r})
         from grader.runtime.sandbox import cgroups
         os.setgroups([]), os.setresgid(65534, 65534, 65534), os.setresuid(65534, 65534, 65534)
-        print(cgroups.find(), cgroups.missing())
+        print(cgroups.find_tree(), cgroups.missing_reason())
         """
     ended = subprocess.run(
         [sys.executable, "-c", textwrap.dedent(code)], capture_output=True, text=True
@@ -312,23 +326,23 @@ def test_a_user_without_rights_has_none_and_is_told_why() -> None:
     assert "cgroup" in ended.stdout
 
 
-def test_a_scope_of_its_own_is_divided(tree: Tree) -> None:
+def test_a_scope_of_its_own_is_divided(tree: GroupTree) -> None:
     # As systemd-run --scope makes one: the grader is in it, alone.
     if tree.version != 2 or os.geteuid() != 0:
         pytest.skip("only for root, in version 2")
-    scope = tree.group("scope", memory_bytes=500 * MB, processes=None)
+    scope = tree.make_group("scope", memory_bytes=500 * MB, processes=None)
     assert scope is not None
     child = entering(
         scope,
         f"""
         sys.path.insert(0, {str(ROOT)!r})
         from grader.runtime.sandbox import cgroups
-        print(cgroups.find().folders["memory"])
+        print(cgroups.find_tree().folders["memory"])
         """,
     )
     assert child.communicate(timeout=30)[0].strip() == str(scope.folders["memory"])
-    below = Tree(2, scope.folders)
-    assert below.sweep() == 1  # where the grader had moved itself
+    below = GroupTree(2, scope.folders)
+    assert below.remove_abandoned() == 1  # where the grader had moved itself
     assert scope.remove()
 
 
@@ -343,5 +357,5 @@ def members(group: Group) -> set[int]:
     return group._members()
 
 
-def named(tree: Tree) -> dict[str, str]:
+def named(tree: GroupTree) -> dict[str, str]:
     return {name: str(path) for name, path in tree.folders.items()}

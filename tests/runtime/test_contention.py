@@ -12,8 +12,14 @@ import pytest
 
 from grader.model import Call, Limits, Outcome, Trial
 from grader.runtime.kernels import contention
-from grader.runtime.kernels.causes import died
-from grader.runtime.kernels.contention import FairClock, Usage, kept_waiting, oom_kills, usage
+from grader.runtime.kernels.causes import describe_end
+from grader.runtime.kernels.contention import (
+    FairClock,
+    Usage,
+    count_oom_kills,
+    read_usage,
+    seconds_kept_waiting,
+)
 from tests.helpers.kernels import on_linux, until
 from tests.helpers.notebooks import run
 
@@ -36,7 +42,7 @@ START = Usage(100.0, 5.0, {1: 2.0, 2: 0.5}, 0.25)
     ],
 )
 def test_what_others_kept_a_kernel_from(after: Usage, kept: float) -> None:
-    assert kept_waiting(START, after) == pytest.approx(kept)
+    assert seconds_kept_waiting(START, after) == pytest.approx(kept)
 
 
 class Clock:
@@ -55,8 +61,8 @@ class Clock:
 
     def ended(self, fair: FairClock) -> float:
         """When *fair* says that the limit is reached."""
-        while fair.left() > 0:
-            self.now += min(fair.left(), 0.05)
+        while fair.seconds_left() > 0:
+            self.now += min(fair.seconds_left(), 0.05)
         return self.now
 
 
@@ -97,7 +103,7 @@ def test_where_the_system_tells_nothing_a_limit_is_a_limit(monkeypatch: pytest.M
 def test_of_a_kernel_that_ended_is_said_what_is_known(
     status: int, hit: str | None, outcome: Outcome, said: str
 ) -> None:
-    assert died(status, hit) == (outcome, said)
+    assert describe_end(status, hit) == (outcome, said)
 
 
 # -- real processes
@@ -110,17 +116,17 @@ def test_the_usage_of_a_process_has_its_children_in_it() -> None:
     try:
 
         def both() -> bool:
-            found = usage([child.pid])
+            found = read_usage([child.pid])
             return found is not None and len(found.waits) == 2 and found.cpu > 0.1
 
-        if usage([os.getpid()]) is None:
+        if read_usage([os.getpid()]) is None:
             pytest.skip("this Linux keeps no scheduler statistics")
         assert until(both, 30)
     finally:
         os.killpg(child.pid, signal.SIGKILL)
         child.wait()
-    assert usage([child.pid]) is None
-    assert oom_kills() >= 0
+    assert read_usage([child.pid]) is None
+    assert count_oom_kills() >= 0
 
 
 @pytest.fixture

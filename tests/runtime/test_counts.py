@@ -18,7 +18,7 @@ import pytest
 from grader.cli.doctor_report import examine
 from grader.kinds import kinds, ratios
 from grader.model import Judgement, Limits, Raw, Verdict
-from grader.runtime.execute import counts, races
+from grader.runtime.execute import counts, measure
 from grader.runtime.machine import counters
 from grader.runtime.machine.calibrate import Settings, calibrate
 from tests.helpers.code import a_draw, a_race_key, judged, ran
@@ -79,11 +79,11 @@ RIGHT_ALONE = 0.4
 BY_LAUNCHES = a_race_key(LAUNCHED, LAUNCHES, by="launches", least=1)
 BY_PAGES = a_race_key(PAGED, PAGES, by="page_faults")
 needs_instructions = pytest.mark.skipif(
-    counters.uncounted("instructions") is not None,
+    counters.find_counter_error("instructions") is not None,
     reason="this machine counts no instructions",
 )
 needs_page_faults = pytest.mark.skipif(
-    counters.uncounted("page_faults") is not None,
+    counters.find_counter_error("page_faults") is not None,
     reason="perf_event_open is refused here",
 )
 
@@ -205,7 +205,7 @@ def test_page_faults_are_counted_from_outside(way: dict[str, str]) -> None:
     assert 550 < ours < 750
     assert mine < 60
     assert judgement.share == 1, judgement.note
-    assert len(race["counts"]) == counts.FEWEST < races.FEWEST
+    assert len(race["counts"]) == counts.FEWEST < measure.FEWEST
 
 
 @needs_page_faults
@@ -246,7 +246,7 @@ def test_instructions_are_counted_from_outside() -> None:
 
 
 @pytest.mark.skipif(
-    counters.uncounted("instructions") is None, reason="this machine counts instructions"
+    counters.find_counter_error("instructions") is None, reason="this machine counts instructions"
 )
 def test_where_nothing_counts_instructions_the_mark_waits() -> None:
     key = a_race_key(PAGED, PAGES, by="instructions")
@@ -267,7 +267,7 @@ def test_a_counter_counts_what_happens_between_start_and_stop() -> None:
             for place in range(0, len(room), mmap.PAGESIZE):
                 room[place] = 1
 
-    with counters.counting("page_faults", os.getpid()) as counter:
+    with counters.open_counter("page_faults", os.getpid()) as counter:
         touch(100)
         assert counter.read() == 0
         counter.start()
@@ -284,7 +284,7 @@ def test_a_process_that_is_gone_is_no_process_to_count_in() -> None:
     if child == 0:
         os._exit(0)
     os.waitpid(child, 0)
-    with pytest.raises(counters.UncountedError, match="has ended"):
+    with pytest.raises(counters.CounterError, match="has ended"):
         counters.Counter("page_faults", child)
 
 
@@ -298,15 +298,15 @@ def test_two_kinds_of_cores_are_two_counters(tmp_path: Path) -> None:
         (tmp_path / name).mkdir()
         (tmp_path / name / "type").write_text(f"{kind}\n")
         (tmp_path / name / file).write_text("0-3\n")
-    assert counters._kinds(event, tmp_path) == (10, 4)
-    assert counters._kinds(counters.EVENTS["page_faults"], tmp_path) == (0,)
-    assert counters._kinds(event, tmp_path / "nothing") == (0,)
+    assert counters._core_types(event, tmp_path) == (10, 4)
+    assert counters._core_types(counters.EVENTS["page_faults"], tmp_path) == (0,)
+    assert counters._core_types(event, tmp_path / "nothing") == (0,)
 
 
 def test_the_doctor_says_what_can_be_counted_and_why_not() -> None:
     found = {finding.what: finding for finding in examine(kernel=False)}
     for event in counters.EVENTS:
-        finding, why = found[f"counter: {event}"], counters.uncounted(event)
+        finding, why = found[f"counter: {event}"], counters.find_counter_error(event)
         assert finding.ok is (True if why is None else None)
         assert why is None or (why.what in finding.seen and finding.fix)
 
@@ -315,7 +315,7 @@ def test_the_doctor_says_what_can_be_counted_and_why_not() -> None:
 def test_calibration_says_why_instructions_are_not_counted() -> None:
     profile = calibrate(Settings(quick=True, torch=False))
     said = [left.why for left in profile.left_out if left.what == "instructions"]
-    why = counters.uncounted("instructions")
+    why = counters.find_counter_error("instructions")
     assert said == ([] if why is None else [why.what])
 
 

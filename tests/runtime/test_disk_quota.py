@@ -24,7 +24,7 @@ NOBODY = 65534
 
 def over(folder: Path, *pids: int, limit: int = LIMIT, uid: int | None = None) -> bool:
     """What a first look says."""
-    return DiskQuota(str(folder), limit, uid).exceeded(lambda: pids)
+    return DiskQuota(str(folder), limit, uid).is_exceeded(lambda: pids)
 
 
 @contextlib.contextmanager
@@ -185,7 +185,7 @@ def test_a_file_without_a_name_counts_while_it_is_mapped(in_memory: Path) -> Non
     space = DiskQuota(str(in_memory), LIMIT)
     with child(lambda: only_mapped(in_memory)) as pid:
         assert list(in_memory.iterdir()) == []
-        assert space.exceeded(lambda: [pid])
+        assert space.is_exceeded(lambda: [pid])
 
 
 def test_space_that_is_gone_brings_the_next_look_at_once(
@@ -199,11 +199,11 @@ def test_space_that_is_gone_brings_the_next_look_at_once(
         asked.append(1)
         return []
 
-    assert not space.exceeded(pids)
-    assert not space.exceeded(pids)
+    assert not space.is_exceeded(pids)
+    assert not space.is_exceeded(pids)
     assert len(asked) == 1  # nothing has changed, and it is not yet time
     (in_memory / "much").write_bytes(bytes(25 * MB))
-    assert space.exceeded(pids)
+    assert space.is_exceeded(pids)
 
 
 def test_a_folder_that_is_not_there_any_more_is_gone(tmp_path: Path) -> None:
@@ -211,5 +211,5 @@ def test_a_folder_that_is_not_there_any_more_is_gone(tmp_path: Path) -> None:
     folder.mkdir()
     space = DiskQuota(str(folder), LIMIT)
     folder.rename(tmp_path / "elsewhere")
-    assert not space.exceeded(list)
+    assert not space.is_exceeded(list)
     assert space.gone

@@ -21,11 +21,11 @@ from grader.errors import SetupError
 from grader.model import Answer, Evidence, Limits, Outcome
 from grader.notebook import Cell
 from grader.runtime.execute import _modules_to_preload, execute
-from grader.runtime.execute.reasons import targets
-from grader.runtime.kernels import CellResult, StoppedError, Terms, cold, kernels
+from grader.runtime.execute.reasons import iter_targets
+from grader.runtime.kernels import CellResult, KernelOptions, StoppedError, cold, kernels
 from grader.runtime.kernels.pool import KernelPool
 from grader.runtime.kernels.session import KernelSession
-from grader.runtime.sandbox import Place, Sandbox, sandboxes
+from grader.runtime.sandbox import Sandbox, ScratchFolder, sandboxes
 from tests.helpers.kernels import EVERY_KERNEL, EVERY_WAY, Mark, on_linux, until
 from tests.helpers.notebooks import a_job, a_notebook, run
 
@@ -149,13 +149,13 @@ def test_leaving_politely_costs_nothing() -> None:
     ],
 )
 def test_what_a_line_sets_is_seen_without_parsing_it(source: str, names: Sequence[str]) -> None:
-    assert [name for name, _ in targets(source)] == names
+    assert [name for name, _ in iter_targets(source)] == names
 
 
 @pytest.mark.parametrize("unit", ["a=", "#", "'#", "(", "for ", ":", " ;", "%", "a ", "a:", "=="])
 def test_looking_for_names_takes_no_time_on_any_text(unit: str) -> None:
     began = time.perf_counter()
-    list(targets(unit * (200_000 // len(unit))))
+    list(iter_targets(unit * (200_000 // len(unit))))
     assert time.perf_counter() - began < 2
 
 
@@ -304,8 +304,8 @@ def test_output_is_cut_to_its_start_and_its_end() -> None:
 
 def ran(*sources: str) -> list[CellResult]:
     """How cells of one kernel went, as the session tells it."""
-    terms = Terms(limits=SHORT, sandbox=Sandbox(), imports=("numpy",))
-    session = kernels.find("warm")(terms)
+    options = KernelOptions(limits=SHORT, sandbox=Sandbox(), imports=("numpy",))
+    session = kernels.find("warm")(options)
     try:
         return [session.run(source, seconds=20, keep=1_000) for source in sources]
     finally:
@@ -366,14 +366,16 @@ def test_what_is_sent_for_a_cell_is_bounded_whatever_it_is(tmp_path: Path) -> No
         for size in (5_000_000, 900_000, 9_000, 90, 9):
             for _ in range(400):
                 shown = {"data": {"text/plain": "x" * size}}
-                publisher.say("display_data", "1", shown)
-                publisher.say("execute_result", "1", shown)
-                publisher.say("comm_msg", "1", ["x" * size])
+                publisher.send_message("display_data", "1", shown)
+                publisher.send_message("execute_result", "1", shown)
+                publisher.send_message("comm_msg", "1", ["x" * size])
                 for name in ("stdout", "stderr"):
-                    publisher.say("stream", "1", {"name": name, "text": "x" * size}, last=True)
+                    publisher.send_message(
+                        "stream", "1", {"name": name, "text": "x" * size}, last=True
+                    )
         sent = wire.seek(0, os.SEEK_END)
         assert sent <= streams.MOST_BYTES + streams.RESERVE
-        publisher.answer("1", [("execute_reply", {"status": "ok"})])
+        publisher.send_replies("1", [("execute_reply", {"status": "ok"})])
         publisher.close()
         assert wire.seek(0, os.SEEK_END) < sent + 1_000
 
@@ -788,7 +790,7 @@ def test_a_kernel_that_can_not_be_closed_costs_no_evidence(
             super().close()
             raise OSError("still there")
 
-    monkeypatch.setitem(kernels._things, "clinging", lambda terms: Clinging(terms, cold.start))
+    monkeypatch.setitem(kernels._things, "clinging", lambda options: Clinging(options, cold.start))
     evidence = run("q1_a = 1", asks="q1_a", kernel="clinging", sandbox="off")
     assert value(evidence, "q1_a") == "1"
     assert "still there" in caplog.text
@@ -854,7 +856,7 @@ class Broken(Sandbox):
         self.births = 0
         self.most_births = float("inf")
 
-    def wrap(self, command: Sequence[str], place: Place) -> list[str]:
+    def wrap(self, command: Sequence[str], place: ScratchFolder) -> list[str]:
         self.starts += 1
         return self.command if self.starts <= self.failures else super().wrap(command, place)
 

@@ -26,9 +26,9 @@ ROOT = Path(__file__).parents[2]
 @pytest.fixture(autouse=True)
 def unsurveyed() -> Iterator[None]:
     """Nothing is known yet of this machine."""
-    linux._survey.cache_clear()
+    linux._probe_features.cache_clear()
     yield
-    linux._survey.cache_clear()
+    linux._probe_features.cache_clear()
 
 
 @pytest.fixture
@@ -47,7 +47,7 @@ def test_layers_are_found_from_a_checkout_that_is_not_installed(tmp_path: Path) 
     code = (
         f"import sys; sys.path.insert(0, {str(ROOT)!r})\n"
         "from grader.runtime.sandbox import linux as walled\n"
-        "print(*sorted(walled._survey()))"
+        "print(*sorted(walled._probe_features()))"
     )
     done = subprocess.run(
         [tmp_path / "bin/python", "-c", code],
@@ -58,7 +58,7 @@ def test_layers_are_found_from_a_checkout_that_is_not_installed(tmp_path: Path) 
         check=True,
     )
     assert "survey" not in done.stdout.split()
-    assert set(done.stdout.split()) == set(linux._survey())
+    assert set(done.stdout.split()) == set(linux._probe_features())
 
 
 def test_the_path_of_the_grader_stays_that_of_the_survey(
@@ -69,12 +69,12 @@ def test_the_path_of_the_grader_stays_that_of_the_survey(
         "import json, grader\nprint(json.dumps({'here': None}))"
     )
     monkeypatch.setattr(probing, "MODULE", "grader_survey_here")
-    assert probing.surveyed({}) == {"here": None}
+    assert probing.probe_features({}) == {"here": None}
 
 
 def test_a_machine_that_stood_still_is_asked_once_more(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(probing, "SECONDS", (0.001, 100.0))
-    assert {"mount", "filter", "drop"} <= set(linux._survey())
+    assert {"mount", "filter", "drop"} <= set(linux._probe_features())
 
 
 def test_and_then_it_is_said_to_be_late(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -100,7 +100,7 @@ def test_student_code_does_not_run_without_a_wall_when_nobody_could_look_for_one
 def test_what_the_survey_says_is_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(probing, "MODULE", "this")
     with pytest.raises(SetupError, match="could not be tested"):
-        probing.surveyed({})
+        probing.probe_features({})
 
 
 @pytest.mark.usefixtures("broken")

@@ -710,12 +710,12 @@ def test_memory_of_files_in_the_scratch_folder_counts() -> None:
 @pytest.fixture
 def pretended(own_nursery: KernelPool, monkeypatch: pytest.MonkeyPatch) -> Callable[..., None]:
     """Makes this machine one that lacks something, as the survey tells it."""
-    here = dict(linux._survey())
+    here = dict(linux._probe_features())
 
     def without(*missing: str) -> None:
         assert not set(missing) - set(here)
         found = {**here, **dict.fromkeys(missing, "not in this test")}
-        monkeypatch.setattr(linux, "_survey", lambda: found)
+        monkeypatch.setattr(linux, "_probe_features", lambda: found)
 
     return without
 
@@ -812,7 +812,7 @@ def test_limits_hold_where_the_machine_shows_no_proc_of_its_own(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """Many containers forbid to mount one: the guard then counts by that of the machine."""
-    monkeypatch.setattr(linux, "_tree", lambda: None)
+    monkeypatch.setattr(linux, "_find_tree", lambda: None)
     pretended(*missing, "user", "switch")  # so that nobody else counts processes
     limits = Limits(
         cell_seconds=30,
@@ -851,7 +851,7 @@ def test_on_an_older_system_one_that_ends_leaves_the_others_alone(
         return [*command[:2], "-c", WITHOUT_PIDFDS, *command[4:]]
 
     monkeypatch.setattr(type(sandboxes.find("wall")), "wrap", old)
-    monkeypatch.setattr(linux, "_tree", lambda: None)
+    monkeypatch.setattr(linux, "_find_tree", lambda: None)
     pretended(*missing)
     slow = "import os, time\nfor _ in range(20): time.sleep(0.1)\nq1_a = len(os.listdir('.'))"
     with ThreadPoolExecutor(1) as pool:
@@ -891,7 +891,7 @@ def test_the_filter_alone_keeps_the_internet_out_of_reach(
 def test_without_any_layer_the_machine_is_as_open_as_it_is_said_to_be(
     secret: Path, pretended: Callable[..., None]
 ) -> None:
-    pretended(*linux._survey())
+    pretended(*linux._probe_features())
     assert not present() & {"files", "network", "processes", "system-calls"}
     got = what_got_through(f"with attempt('read'): open({str(secret)!r}).read()", sandbox="wall")
     assert got == ["read"]

@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from grader.runtime.kernels import Terms, cold, scratch
-from grader.runtime.sandbox import Place, Sandbox
+from grader.runtime.kernels import KernelOptions, cold, scratch
+from grader.runtime.sandbox import Sandbox, ScratchFolder
 from tests.helpers.notebooks import QUICK
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="folders are held open by POSIX")
@@ -21,8 +21,8 @@ NOBODY = 65534
 
 
 @pytest.fixture
-def made() -> Place:
-    return scratch.make()
+def made() -> ScratchFolder:
+    return scratch.make_folder()
 
 
 @contextmanager
@@ -56,27 +56,27 @@ def nest(root: Path, depth: int, name: str) -> None:
     ids=["long names", "3000 levels"],
 )
 def test_folders_nested_deeper_than_a_path_may_be_long_are_removed(
-    made: Place, depth: int, name: str
+    made: ScratchFolder, depth: int, name: str
 ) -> None:
     nest(made.work, depth, name)
-    scratch.remove(made)
+    scratch.remove_folder(made)
     assert not made.root.exists()
 
 
 @pytest.mark.parametrize("mode", [0o000, 0o400, 0o500, 0o100])
 def test_folders_that_forbid_everything_are_removed(mode: int) -> None:
     with without_privileges():
-        made = scratch.make()
+        made = scratch.make_folder()
         inner = made.work / "a" / "b"
         inner.mkdir(parents=True)
         (inner / "file").touch()
         for folder in (inner, inner.parent, made.work, made.root):
             folder.chmod(mode)
-        scratch.remove(made)
+        scratch.remove_folder(made)
     assert not made.root.exists()
 
 
-def test_what_a_link_leads_to_is_left_as_it_was(made: Place, tmp_path: Path) -> None:
+def test_what_a_link_leads_to_is_left_as_it_was(made: ScratchFolder, tmp_path: Path) -> None:
     outside = tmp_path / "outside"
     outside.mkdir()
     (outside / "thesis.txt").write_text("years of work")
@@ -86,31 +86,31 @@ def test_what_a_link_leads_to_is_left_as_it_was(made: Place, tmp_path: Path) -> 
         link.symlink_to(outside)
     (made.work / "broken").symlink_to("/does/not/exist")
     (made.work / "file").symlink_to(outside / "thesis.txt")
-    scratch.remove(made)
+    scratch.remove_folder(made)
     assert not made.root.exists()
     assert outside.stat().st_mode & 0o777 == 0o555
     assert (outside / "thesis.txt").read_text() == "years of work"
 
 
-def test_a_folder_that_became_a_link_is_not_followed(made: Place, tmp_path: Path) -> None:
+def test_a_folder_that_became_a_link_is_not_followed(made: ScratchFolder, tmp_path: Path) -> None:
     (tmp_path / "thesis.txt").touch()
-    scratch.remove(made)
+    scratch.remove_folder(made)
     made.root.symlink_to(tmp_path)
     try:
-        scratch.remove(made)
+        scratch.remove_folder(made)
         assert (tmp_path / "thesis.txt").exists()
     finally:
         made.root.unlink()
 
 
-def test_a_folder_that_is_gone_already_is_no_error(made: Place) -> None:
-    scratch.remove(made)
-    scratch.remove(made)
+def test_a_folder_that_is_gone_already_is_no_error(made: ScratchFolder) -> None:
+    scratch.remove_folder(made)
+    scratch.remove_folder(made)
     assert not made.root.exists()
 
 
 def test_somebody_who_swaps_folders_and_links_meanwhile_gains_and_stops_nothing(
-    made: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    made: ScratchFolder, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(scratch, "REMOVE_SECONDS", 0.5)
     (tmp_path / "thesis.txt").touch()
@@ -135,11 +135,11 @@ def test_somebody_who_swaps_folders_and_links_meanwhile_gains_and_stops_nothing(
     began = time.monotonic()
     try:
         for _ in range(3):
-            scratch.remove(made)
+            scratch.remove_folder(made)
     finally:
         over.set()
         thread.join()
-        scratch.remove(made)
+        scratch.remove_folder(made)
     assert time.monotonic() - began < 10
     assert (tmp_path / "thesis.txt").exists()
     assert tmp_path.stat().st_mode == mode
@@ -150,18 +150,18 @@ def test_somebody_who_swaps_folders_and_links_meanwhile_gains_and_stops_nothing(
 
 
 def test_a_system_without_sockets_in_files_talks_by_tcp_to_itself_alone(
-    made: Place, monkeypatch: pytest.MonkeyPatch
+    made: ScratchFolder, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert scratch.transport(made) == {"transport": "ipc", "ip": f"{made.root}/wire/k"}
-    scratch.remove(made)
+    assert scratch.transport_options(made) == {"transport": "ipc", "ip": f"{made.root}/wire/k"}
+    scratch.remove_folder(made)
     monkeypatch.setattr(sys, "platform", "win32")
-    assert scratch.transport(made) == {"transport": "tcp", "ip": "127.0.0.1"}
+    assert scratch.transport_options(made) == {"transport": "tcp", "ip": "127.0.0.1"}
 
 
 def test_the_variables_of_folders_are_those_of_the_system(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    made = Place(Path("/nowhere"))
+    made = ScratchFolder(Path("/nowhere"))
     here = Sandbox().environment(made)
     assert (here["HOME"], here["TMPDIR"]) == ("/nowhere/home", "/nowhere/tmp")
     monkeypatch.setattr(sys, "platform", "win32")
@@ -172,7 +172,7 @@ def test_the_variables_of_folders_are_those_of_the_system(
 def test_a_cold_kernel_knows_its_parent_where_that_is_a_number_of_a_process(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    made, terms = Place(Path("/nowhere")), Terms(limits=QUICK, sandbox=Sandbox())
-    assert cold._environment(terms, made)["JPY_PARENT_PID"] == str(os.getpid())
+    made, options = ScratchFolder(Path("/nowhere")), KernelOptions(limits=QUICK, sandbox=Sandbox())
+    assert cold._environment(options, made)["JPY_PARENT_PID"] == str(os.getpid())
     monkeypatch.setattr(sys, "platform", "win32")  # there it would be taken for a handle
-    assert "JPY_PARENT_PID" not in cold._environment(terms, made)
+    assert "JPY_PARENT_PID" not in cold._environment(options, made)

@@ -24,7 +24,7 @@ from grader.runtime import executors
 from grader.runtime.execute import execute
 from grader.runtime.kernels import NotStartedError, warm
 from grader.runtime.kernels import pool as nursery
-from grader.runtime.kernels.base import Terms
+from grader.runtime.kernels.base import KernelOptions
 from grader.runtime.kernels.pool import KernelPool
 from grader.runtime.kernels.session import KernelSession
 from grader.runtime.sandbox import choose, sandboxes
@@ -51,8 +51,8 @@ def gone(pids: set[int]) -> bool:
 
 def session(**changes: Any) -> KernelSession:
     """A kernel that has been taken and is in use."""
-    terms = {"limits": QUICK, "sandbox": choose("auto").sandbox, "more_follow": True}
-    return KernelSession(Terms(**{**terms, **changes}), warm.start)
+    options = {"limits": QUICK, "sandbox": choose("auto").sandbox, "more_follow": True}
+    return KernelSession(KernelOptions(**{**options, **changes}), warm.start)
 
 
 def test_notebooks_that_are_alike_share_a_parent_and_no_kernel(own_nursery: KernelPool) -> None:
@@ -118,11 +118,11 @@ def test_a_kernel_that_died_while_it_waited_is_not_given_to_anybody(
     own_nursery: KernelPool,
 ) -> None:
     run("pass", asks="")
-    own_nursery.settle()
+    own_nursery.wait_until_reaped()
     (waiting,) = own_nursery.spares
     (kernel,) = (pid for parent in parents(own_nursery) for pid in below(parent) if is_kernel(pid))
     os.kill(kernel, signal.SIGKILL)
-    assert until(lambda: waiting.listen() or waiting.status is not None)
+    assert until(lambda: waiting.read_messages() or waiting.status is not None)
     evidence = run("q1_a = 1", asks="q1_a")
     assert evidence.answers["q1_a"].raw == {"t": "int", "v": "1"}
     assert evidence.environment["restarts"] == 0
@@ -220,7 +220,7 @@ def test_a_folder_that_was_tidied_away_costs_nobody_an_answer(
     own_nursery: KernelPool, short: Path
 ) -> None:
     assert run("q1_a = 1", asks="q1_a").outcome is Outcome.FINISHED
-    own_nursery.settle()
+    own_nursery.wait_until_reaped()
     for folder in short.glob("grader-*"):
         shutil.rmtree(folder)  # as those do that clear /tmp of what is old
     assert run("q1_a = 1", asks="q1_a").outcome is Outcome.FINISHED
@@ -253,7 +253,7 @@ def test_kernels_outlive_the_replacement_of_their_parent(
         evidence = waiting.result(30)
     assert evidence.outcome is Outcome.FINISHED, evidence.note
     assert evidence.seconds < 8  # it was not run again
-    own_nursery.settle()
+    own_nursery.wait_until_reaped()
     assert len(own_nursery._members) == 1
     assert gone(before)
 
@@ -262,7 +262,7 @@ def test_what_can_not_be_made_ahead_is_no_harm(
     own_nursery: KernelPool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     run("pass", asks="")
-    furnish, opened = nursery.scratch.furnish, []
+    furnish, opened = nursery.scratch.make_kernel_folder, []
 
     def full(place: object, **options: bool) -> None:
         opened.append(place)
@@ -270,12 +270,12 @@ def test_what_can_not_be_made_ahead_is_no_harm(
             raise OSError(28, "No space left on device")
         furnish(place, **options)
 
-    monkeypatch.setattr(nursery.scratch, "furnish", full)
+    monkeypatch.setattr(nursery.scratch, "make_kernel_folder", full)
     files = len(list(Path("/proc/self/fd").iterdir()))
     done = [run("q1_a = 1", asks="q1_a") for _ in range(4)]
     assert [each.outcome for each in done] == [Outcome.FINISHED] * 4
     assert len(opened) > 4
-    own_nursery.settle()
+    own_nursery.wait_until_reaped()
     assert len(list(Path("/proc/self/fd").iterdir())) <= files + 3
 
 
@@ -361,7 +361,7 @@ def test_a_forked_process_leaves_the_parents_to_whom_they_belong(own_nursery: Ke
         finally:
             os._exit(0)
     os.waitpid(pid, 0)
-    assert all(parent.alive for parent in own_nursery.servers)
+    assert all(parent.is_alive for parent in own_nursery.servers)
     assert run("q1_a = 1", asks="q1_a").outcome is Outcome.FINISHED
 
 
@@ -383,7 +383,7 @@ def test_no_thread_is_left_for_every_notebook(own_nursery: KernelPool) -> None:
 
 def test_no_file_is_left_open_for_every_notebook(own_nursery: KernelPool) -> None:
     def opened() -> int:
-        own_nursery.settle()
+        own_nursery.wait_until_reaped()
         return len(list(Path("/proc/self/fd").iterdir()))
 
     for _ in range(3):

@@ -24,7 +24,7 @@ if sys.platform != "linux":
 
 from grader.runtime.worker import landlock
 
-ABI = landlock.abi()
+ABI = landlock.abi_version()
 SYSTEM = ("/usr", "/lib", "/lib64", "/bin")
 REFUSED = {"EACCES", "EPERM"}
 # Loaded before the fence goes up, so that an attempt fails for what it tries and nothing else.
@@ -42,12 +42,14 @@ def attempt(what):
 print(json.dumps([attempt(what) for what in attempts]))
 """
 
-needs_landlock = pytest.mark.skipif(not ABI, reason=landlock.absent())
+needs_landlock = pytest.mark.skipif(not ABI, reason=landlock.missing_reason())
 
 
 def needs(version: int, what: str) -> pytest.MarkDecorator:
     """Skips a test where the kernel's Landlock is older than *version*."""
-    reason = landlock.absent() or f"Landlock of this kernel (ABI {ABI}) cannot refuse {what}"
+    reason = (
+        landlock.missing_reason() or f"Landlock of this kernel (ABI {ABI}) cannot refuse {what}"
+    )
     return pytest.mark.skipif(version > ABI, reason=reason)
 
 
@@ -91,17 +93,17 @@ def places(tmp_path: Path) -> Path:
 
 
 def test_what_is_refused_is_told_for_every_version() -> None:
-    assert landlock.covered(0) == ()
-    assert landlock.covered(2) == ("files",)
-    assert landlock.covered(4) == ("files", "truncation", "tcp")
-    assert landlock.covered(4, network=True) == ("files", "truncation")
+    assert landlock.covered_operations(0) == ()
+    assert landlock.covered_operations(2) == ("files",)
+    assert landlock.covered_operations(4) == ("files", "truncation", "tcp")
+    assert landlock.covered_operations(4, network=True) == ("files", "truncation")
     six = ("files", "truncation", "tcp", "abstract-sockets", "signals")
-    assert landlock.covered(6) == six
-    assert landlock.covered(99) == (*six, "unix-sockets", "udp")
+    assert landlock.covered_operations(6) == six
+    assert landlock.covered_operations(99) == (*six, "unix-sockets", "udp")
 
 
 def test_a_version_or_a_reason() -> None:
-    assert bool(landlock.absent()) == (ABI == 0)
+    assert bool(landlock.missing_reason()) == (ABI == 0)
 
 
 @pytest.mark.skipif(ABI > 0, reason="this kernel has Landlock")
@@ -113,14 +115,14 @@ def test_without_landlock_it_says_why() -> None:
 @needs_landlock
 def test_it_tells_what_it_refuses(places: Path) -> None:
     again = "list(landlock.restrict(read=['/'], write=[]))"
-    assert behind(again, read=["/"]) == [list(landlock.covered(ABI))]
+    assert behind(again, read=["/"]) == [list(landlock.covered_operations(ABI))]
 
 
 @needs_landlock
 def test_a_kernel_that_claims_more_than_it_has_is_taken_at_what_it_has() -> None:
     again = "list(landlock.restrict(read=['/'], write=[]))"
-    assert behind(again, read=["/"], setup="landlock.abi = lambda: 99") == [
-        list(landlock.covered(ABI))
+    assert behind(again, read=["/"], setup="landlock.abi_version = lambda: 99") == [
+        list(landlock.covered_operations(ABI))
     ]
 
 
@@ -472,7 +474,7 @@ def test_a_folder_with_a_hole(places: Path) -> None:
         f"len(os.listdir('{site}'))",
         f"open('{site}/grader/module.py').read()",
         f"open('{site}/alias/module.py').read()",
-        read=landlock.below(str(site), [str(site / "grader")]),
+        read=landlock.list_allowed_paths(str(site), [str(site / "grader")]),
         names=[site],
     )
     assert results == ["value = 1\n", "value = 1\n", "done", "EACCES", "EACCES"]
@@ -486,7 +488,7 @@ def tree(root: Path) -> Path:
 
 
 def found(root: Path, *holes: str) -> list[str]:
-    paths = landlock.below(str(root), [str(root / hole) for hole in holes])
+    paths = landlock.list_allowed_paths(str(root), [str(root / hole) for hole in holes])
     return [os.path.relpath(path, root) for path in paths]
 
 
@@ -515,7 +517,7 @@ def test_below_follows_no_link(tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to("real")
     # A hole named by a link is what the link leads to; a folder named by one likewise.
     assert found(tmp_path / "real", "hole") == ["e"]
-    paths = landlock.below(str(tmp_path / "link"), [str(tmp_path / "real" / "a")])
+    paths = landlock.list_allowed_paths(str(tmp_path / "link"), [str(tmp_path / "real" / "a")])
     assert paths == [str(tmp_path / "real" / "e")]
 
 

@@ -17,8 +17,8 @@ from grader.kinds import kinds, ratios
 from grader.kinds.hidden.promised import digest_of
 from grader.kinds.prediction import Prediction
 from grader.model import Judgement, Raw, Verdict
-from grader.runtime.execute import agreement, races
-from grader.runtime.kernels import USUAL, Session, Terms, kernels
+from grader.runtime.execute import agreement, measure
+from grader.runtime.kernels import USUAL, KernelOptions, Session, kernels
 from tests.helpers.code import a_draw, a_race_key, judged, ran
 from tests.helpers.kernels import EVERY_WAY
 
@@ -91,7 +91,7 @@ def test_what_is_right_and_fast_earns_all(body: str) -> None:
     judgement, race = raced(body)
     assert judgement.share == 1, judgement.note
     assert race["wrong"] == 0
-    assert len(race["rounds"]) >= races.FEWEST
+    assert len(race["rounds"]) >= measure.FEWEST
 
 
 @EVERY_WAY
@@ -113,8 +113,8 @@ def test_a_kernel_that_can_not_be_closed_costs_no_measurement(
     started = []
     usual = kernels.find(USUAL)
 
-    def clinging(terms: Terms) -> Session:
-        session = usual(terms)
+    def clinging(options: KernelOptions) -> Session:
+        session = usual(options)
         started.append(session)
         close = session.close
 
@@ -128,7 +128,7 @@ def test_a_kernel_that_can_not_be_closed_costs_no_measurement(
     monkeypatch.setitem(kernels._things, "clinging", clinging)
     judgement, race = raced("return by * x", kernel="clinging")
     assert judgement.share == 1, judgement.note
-    assert len(race["rounds"]) >= races.FEWEST
+    assert len(race["rounds"]) >= measure.FEWEST
     # The notebook's, and two of each measurement: a busy machine may need more than one.
     assert len(started) in {3, 5, 7}
     assert caplog.text.count("still there") == len(started)
@@ -137,8 +137,8 @@ def test_a_kernel_that_can_not_be_closed_costs_no_measurement(
 def test_what_is_slow_beyond_all_bounds_is_right_all_the_same(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(races, "_OVERTIME_SECONDS", 0.3)
-    monkeypatch.setattr(races, "ATTEMPTS", 1)
+    monkeypatch.setattr(measure, "_OVERTIME_SECONDS", 0.3)
+    monkeypatch.setattr(measure, "ATTEMPTS", 1)
     key = a_race_key(SOLUTION, SETUP, seconds=0.3)
     judgement, race = raced("time.sleep(60 if len(x) > 10 else 0)\nreturn by * x", key=key)
     assert "late" in race
@@ -163,7 +163,7 @@ def test_code_is_measured_with_all_that_it_uses_of_the_notebook() -> None:
 def test_a_notebook_too_slow_to_be_run_again_leaves_the_mark_open(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("grader.runtime.execute.races._NOTEBOOK_SECONDS", 1.0)
+    monkeypatch.setattr("grader.runtime.execute.measure._NOTEBOOK_SECONDS", 1.0)
     fill = "def fill(of):\n    import time\n    time.sleep(1.5)\n    of['by'] = 2"
     judgement, race = raced(
         "return settings['by'] * x", f"settings = {{}}\n{fill}", "fill(settings)"
@@ -410,7 +410,7 @@ class Lazy(torch.Tensor):
 
 
 def test_a_baseline_that_fails_is_no_fault_of_the_student(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(races, "ATTEMPTS", 1)
+    monkeypatch.setattr(measure, "ATTEMPTS", 1)
     for broken in ("raise ValueError", "import os\n    os._exit(1)", "return np.zeros(10**7)"):
         key = a_race_key(SOLUTION, SETUP.replace("time.sleep(0.04)", broken))
         judgement, race = raced("return by * x", key=key)
@@ -529,7 +529,7 @@ def test_results_are_as_near_as_their_type_allows() -> None:
 
     def agree(mine: Any, right: Any) -> bool:
         theirs, ours = trial.encode(mine), trial.encode(right)
-        return agreement.same_result({"t": "str", "v": digest_of(theirs)}, theirs, ours)
+        return agreement.results_match({"t": "str", "v": digest_of(theirs)}, theirs, ours)
 
     rng = np.random.default_rng(0)
     for dtype, near, far in (
@@ -544,11 +544,11 @@ def test_results_are_as_near_as_their_type_allows() -> None:
     assert agree(right, right)
     assert not agree([1, "x", None, np.array([0, 0, 1])], right)
     ours = trial.encode(right)
-    assert not agreement.same_result({"t": "str", "v": "0" * 64}, ours, ours)
-    assert not agreement.same_result(None, ours, ours)
+    assert not agreement.results_match({"t": "str", "v": "0" * 64}, ours, ours)
+    assert not agreement.results_match(None, ours, ours)
 
 
 def test_seeds_are_new_every_time() -> None:
-    assert len({races._new_seed() for _ in range(100)}) == 100
+    assert len({measure.counts.new_seed() for _ in range(100)}) == 100
     assert secrets.randbelow(2) in (0, 1)
-    assert Path(races.__file__).read_text().count("randbelow") == 1
+    assert Path(measure.counts.__file__).read_text().count("randbelow") == 1

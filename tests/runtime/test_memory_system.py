@@ -35,11 +35,11 @@ def test_the_locks_of_processes_are_counted_and_no_others(
 ) -> None:
     each = locks.MOST // 20
     few = started(LOCKS.format(folder=str(tmp_path), each=each, how="fcntl.F_SETLK")).pid
-    assert not locks.over(lambda: [few])
+    assert not locks.exceeds_limit(lambda: [few])
     one_more = started(LOCKS.format(folder=str(tmp_path), each=1, how="fcntl.F_SETLK")).pid
-    assert locks.over(lambda: [few, one_more])
-    assert not locks.over(lambda: [os.getpid()])
-    assert locks.over(lambda: None)  # as in a namespace where all are of one submission
+    assert locks.exceeds_limit(lambda: [few, one_more])
+    assert not locks.exceeds_limit(lambda: [os.getpid()])
+    assert locks.exceeds_limit(lambda: None)  # as in a namespace where all are of one submission
 
 
 def test_locks_of_open_files_count_by_their_file_system(
@@ -47,11 +47,11 @@ def test_locks_of_open_files_count_by_their_file_system(
     tmp_path: Path,
 ) -> None:
     child = started(LOCKS.format(folder=str(tmp_path), each=600, how="fcntl.F_OFD_SETLK")).pid
-    assert not locks.over(lambda: [child])
-    assert locks.over(lambda: [child], device=locks.device_of(str(tmp_path)))
-    assert not locks.over(lambda: [child], device=locks.device_of("/proc"))
+    assert not locks.exceeds_limit(lambda: [child])
+    assert locks.exceeds_limit(lambda: [child], device=locks.device_of(str(tmp_path)))
+    assert not locks.exceeds_limit(lambda: [child], device=locks.device_of("/proc"))
 
 
 def test_where_no_list_is_shown_nothing_is_over() -> None:
-    assert not locks.over(lambda: None, root="/nowhere")
+    assert not locks.exceeds_limit(lambda: None, root="/nowhere")
     assert locks.device_of("/nowhere") is None

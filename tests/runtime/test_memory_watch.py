@@ -55,11 +55,11 @@ def started() -> Iterator[Started]:
 
 def test_what_a_process_uses_is_seen(started: Started) -> None:
     small, large = started("").pid, started("kept = b'x' * (100 << 20)").pid
-    before, after = memory.used(pids=[small]), memory.used(pids=[large])
+    before, after = memory.used_bytes(pids=[small]), memory.used_bytes(pids=[large])
     assert 99 * MB < after - before < 110 * MB
-    assert memory.used(pids=[small, large]) == before + after
-    assert memory.over(60 * MB, pids=[small, large])
-    assert not memory.over(200 * MB, pids=[small, large])
+    assert memory.used_bytes(pids=[small, large]) == before + after
+    assert memory.exceeds_limit(60 * MB, pids=[small, large])
+    assert not memory.exceeds_limit(200 * MB, pids=[small, large])
 
 
 def test_what_processes_share_counts_once(started: Started) -> None:
@@ -75,10 +75,10 @@ def test_what_processes_share_counts_once(started: Started) -> None:
     children = Path(f"/proc/{parent}/task/{parent}/children").read_text().split()
     pids = [parent, *map(int, children)]
     assert len(pids) == 4
-    assert memory.used(pids=pids) > 400 * MB
-    assert 100 * MB < memory.used(pids=pids, exact=True) < 150 * MB
-    assert not memory.over(200 * MB, pids=pids)
-    assert memory.over(90 * MB, pids=pids)
+    assert memory.used_bytes(pids=pids) > 400 * MB
+    assert 100 * MB < memory.used_bytes(pids=pids, exact=True) < 150 * MB
+    assert not memory.exceeds_limit(200 * MB, pids=pids)
+    assert memory.exceeds_limit(90 * MB, pids=pids)
 
 
 def test_page_tables_count(started: Started) -> None:
@@ -95,8 +95,8 @@ def test_page_tables_count(started: Started) -> None:
             ctypes.string_at(at + offset, 1)
         """
     ).pid
-    assert memory.used(pids=[reader]) > 128 * MB
-    assert memory.used(pids=[reader], exact=True) > 128 * MB
+    assert memory.used_bytes(pids=[reader]) > 128 * MB
+    assert memory.used_bytes(pids=[reader], exact=True) > 128 * MB
 
 
 def test_a_process_without_its_first_thread_still_counts(started: Started) -> None:
@@ -115,15 +115,15 @@ def test_a_process_without_its_first_thread_still_counts(started: Started) -> No
         """
     ).pid
     assert "VmRSS" not in Path(f"/proc/{hidden}/status").read_text()
-    assert memory.used(pids=[hidden]) > 100 * MB
-    assert memory.used(pids=[hidden], exact=True) > 100 * MB
+    assert memory.used_bytes(pids=[hidden]) > 100 * MB
+    assert memory.used_bytes(pids=[hidden], exact=True) > 100 * MB
 
 
 def test_a_process_that_can_not_be_looked_into_counts_in_full(started: Started) -> None:
     closed = started(
         "import ctypes; ctypes.CDLL(None).prctl(4, 0); kept = b'x' * (100 << 20)" + WAIT
     ).pid
-    assert memory.used(pids=[closed], exact=True) > 100 * MB
+    assert memory.used_bytes(pids=[closed], exact=True) > 100 * MB
 
 
 def test_what_has_ended_uses_nothing(started: Started) -> None:
@@ -131,11 +131,11 @@ def test_what_has_ended_uses_nothing(started: Started) -> None:
     child.kill()
     while "Z (zombie)" not in Path(f"/proc/{child.pid}/status").read_text():
         pass
-    assert memory.used(pids=[child.pid]) == 0
+    assert memory.used_bytes(pids=[child.pid]) == 0
     child.wait()
-    assert memory.used(pids=[child.pid, 2**22 + 1]) == 0
-    assert memory.used(root="/nowhere") == 0
-    assert memory.used(scratch=["/nowhere"], pids=[]) == 0
+    assert memory.used_bytes(pids=[child.pid, 2**22 + 1]) == 0
+    assert memory.used_bytes(root="/nowhere") == 0
+    assert memory.used_bytes(scratch=["/nowhere"], pids=[]) == 0
 
 
 def namespaces(*names: str) -> list[str]:
@@ -180,7 +180,8 @@ def test_the_first_process_of_a_namespace_sees_all_the_others(tmp_path: Path) ->
         for child in children:
             child.stdout.readline()
         mine = b"x" * (300 << 20)
-        print(os.getpid(), memory.used() >> 20, memory.over(80 << 20), memory.over(200 << 20))
+        over = memory.exceeds_limit
+        print(os.getpid(), memory.used_bytes() >> 20, over(80 << 20), over(200 << 20))
         """,
     )
     assert pid == "1"
@@ -198,7 +199,7 @@ def test_files_in_memory_count_once(tmp_path: Path) -> None:
         subprocess.run(["mount", "-t", "tmpfs", "scratch", "place"], check=True)
         def used(exact=True):
             pids = [os.getpid()]
-            return memory.used(pids=pids, scratch=["place", "place"], exact=exact) >> 20
+            return memory.used_bytes(pids=pids, scratch=["place", "place"], exact=exact) >> 20
         print(used())
         with open("place/file", "wb") as file:
             file.write(b"x" * (100 << 20))

@@ -20,9 +20,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from grader.model import Call, Evidence, Limits, Outcome, Trial
-from grader.runtime.execute.trials import read_said
+from grader.runtime.execute.calls import read_reply
 from grader.runtime.kernels import AskReply, ask
-from grader.runtime.kernels.client import CellClient, Transcript, unpack
+from grader.runtime.kernels.client import CellClient, Transcript, unpack_part
 from grader.runtime.worker.channel import MOST_MARKS, Message, is_crowded
 from grader.wire import probe, trial
 from tests.helpers.code import a_race_key, ran
@@ -141,23 +141,23 @@ def test_whatever_a_kernel_says_is_read_and_never_our_fault(
             assert said.alive
             assert said.garbled | said.found.keys() <= set(names)
             json.loads(json.dumps(dict(said.found)).encode())
-        found = read_said(session.call("request", seconds=30).said)
+        found = read_reply(session.call("request", seconds=30).said)
         assert found["is"] in ("garbled", "returned", "raised", "unfit", "late")
         json.loads(json.dumps(found).encode())
 
 
 @given(answers, outcomes)
 def test_what_is_no_answer_is_garbled(named: object, came: object) -> None:
-    said = ask.parse(("q1_a",), {"said": in_base64(named)})
+    said = ask.parse_values(("q1_a",), {"said": in_base64(named)})
     assert said.garbled | said.found.keys() <= {"q1_a"}
-    assert read_said(in_base64(came))["is"] in ("garbled", "returned", "raised", "unfit", "late")
+    assert read_reply(in_base64(came))["is"] in ("garbled", "returned", "raised", "unfit", "late")
 
 
 @given(anything | odd_bytes)
 def test_a_part_of_a_message_is_a_dict_or_refused(said: object) -> None:
     data = said if isinstance(said, bytes) else json.dumps(said).encode()
     with contextlib.suppress(ValueError, RecursionError):  # by which the cell crashes
-        assert isinstance(unpack(data), dict)
+        assert isinstance(unpack_part(data), dict)
 
 
 # -- numbers that are none
@@ -167,7 +167,7 @@ def test_counts_that_are_none_are_not_added() -> None:
     transcript = Transcript(100)
     counts: tuple[object, ...] = (10**4299, 2**53, -1, True, 1.5, "1", None, [], 7)
     for count in counts:
-        transcript.skip(count)
+        transcript.count_cut(count)
     assert transcript.text() == "\n[... 7 bytes were cut here ...]\n"
 
 
@@ -188,7 +188,9 @@ def test_arrays_without_dimensions_are_counted_as_levels(levels: int) -> None:
     raw: dict[str, object] = {"t": "int", "v": "1"}
     for _ in range(levels):
         raw = {"t": "array", "shape": [], "dtype": "x", "v": raw}
-    said = ask.parse(("q1_a", "q2_b"), {"said": in_base64({"q1_a": raw, "q2_b": {"t": "none"}})})
+    said = ask.parse_values(
+        ("q1_a", "q2_b"), {"said": in_base64({"q1_a": raw, "q2_b": {"t": "none"}})}
+    )
     assert "q1_a" in said.garbled
     assert levels > 400 or said.found == {"q2_b": {"t": "none"}}
 
@@ -224,7 +226,9 @@ CROWDED = b'{"a":[' + b"{}," * 2_600_000 + b"0]}"
 IN_BASE64 = in_base64(b'{"is":"returned","v":{"t":"x","v":[' + b"[]," * 1_850_000 + b"0]}}")
 
 
-@pytest.mark.parametrize("read", [read_said, lambda said: ask.parse(("q1_a",), {"said": said})])
+@pytest.mark.parametrize(
+    "read", [read_reply, lambda said: ask.parse_values(("q1_a",), {"said": said})]
+)
 def test_an_answer_of_a_million_lists_is_not_even_decoded(read: Callable[[str], Any]) -> None:
     assert most_memory(lambda: read(IN_BASE64)) < 40_000_000
     assert read(IN_BASE64) in ({"is": "garbled"}, AskReply(garbled=frozenset({"q1_a"})))
@@ -298,7 +302,7 @@ LARGEST = {
 def test_the_largest_answers_are_read() -> None:
     space = {f"{name}{n}": value for name, value in LARGEST.items() for n in range(12)}
     for names in (*((name,) for name in space), tuple(space)):
-        said = ask.parse(names, {"said": probe.answers(names, space)})
+        said = ask.parse_values(names, {"said": probe.answers(names, space)})
         assert not said.garbled
         assert set(said.found) == set(names)
         assert len(names) > 1 or said.found[names[0]]["t"] != "object"
@@ -321,7 +325,7 @@ def test_the_largest_results_are_read(value: object) -> None:
     asked = {"name": "f", "driver": "", "tools": [], "seed": 1, "inputs": {}}
     said = trial.answer(in_base64(asked), space)
     assert not is_crowded(json.dumps({"said": said}).encode(), MOST_MARKS)
-    assert read_said(said)["is"] == "returned"
+    assert read_reply(said)["is"] == "returned"
 
 
 # -- real kernels
@@ -340,7 +344,7 @@ NESTED = """
 raw = {"t": "int", "v": "1"}
 for _ in range(340): raw = {"t": "array", "shape": [], "dtype": "x", "v": raw}
 text = base64.b64encode(json.dumps({"q1_a": raw}).encode()).decode()
-kernel._said = lambda content: text
+kernel._reply_text = lambda content: text
 """
 
 

@@ -31,7 +31,7 @@ if os.fork() == 0:
 os.read(here, 1)
 time.sleep(0.3)
 began = time.monotonic()
-process_tree.end_all(False{uid})
+process_tree.end_processes(False{uid})
 print(time.monotonic() - began)
 """
 RABBITS = """\

@@ -21,10 +21,11 @@ from grader.errors import SetupError
 if sys.platform != "linux":
     pytest.skip("system-call filters are of Linux", allow_module_level=True)
 
-from grader.runtime.sandbox import filter as filters
+from grader.runtime.sandbox import seccomp_filter as filters
+from grader.runtime.sandbox import system_calls
 
 try:
-    filters.program()
+    filters.compile_rules(filters.filter_rules())
 except SetupError as missing:
     pytest.skip(missing.what, allow_module_level=True)
 
@@ -34,10 +35,10 @@ SIGSYS = 31
 ENTER = """
 import sys
 sys.path.insert(0, sys.argv[1])
-from grader.runtime.worker.seccomp import load
+from grader.runtime.worker.seccomp import load_filter
 if __name__ == "__main__" and sys.argv[2] != "-":  # spawned children are under it already
     with open(sys.argv[2], "rb") as file:
-        load(file.read())
+        load_filter(file.read())
 """
 
 ATTEMPTS = """
@@ -169,12 +170,19 @@ attempt("ioctl", "ioctl", os.open("/dev/null", 0), 0x5451, 0)
 
 @cache
 def program(network: bool = False, device: str = "cpu") -> bytes:
-    return filters.program(network=network, device=device)
+    return filters.compile_rules(filters.filter_rules(network=network, device=device))
 
 
 def numbers() -> str:
-    seccomp = filters._library()
-    names = {*filters.ALLOWED, *filters.REFUSED, "clone", "clone3", "memfd_create", "socket"}
+    seccomp = filters._load_libseccomp()
+    names = {
+        *system_calls.ALLOWED,
+        *system_calls.REFUSED,
+        "clone",
+        "clone3",
+        "memfd_create",
+        "socket",
+    }
     names |= {"socketpair", "ioctl", "mmap", "prlimit64", "setpriority", "sched_setscheduler"}
     names |= {"mknodat", "personality", "prctl", "splice", "modify_ldt", "mq_open", "io_setup"}
     found = {name: seccomp.resolve_syscall(seccomp.Arch.NATIVE, name) for name in names}
@@ -517,7 +525,7 @@ def test_threads_of_before_and_programs_of_after_are_under_it(tmp_path: Path) ->
         while not said:
             pass
         with open(sys.argv[3], "rb") as file:
-            load(file.read())
+            load_filter(file.read())
         go.set(); thread.join()
         program = "import ctypes; print(ctypes.CDLL(None).unshare(0))"
         print(*said, subprocess.run([sys.executable, "-c", program], capture_output=True).stdout)
@@ -540,7 +548,7 @@ def test_what_is_no_filter_is_not_loaded(tmp_path: Path, junk: bytes) -> None:
         tmp_path,
         """
         try:
-            load(bytes.fromhex(sys.argv[3]) or bytes(int(sys.argv[4])))
+            load_filter(bytes.fromhex(sys.argv[3]) or bytes(int(sys.argv[4])))
         except OSError as error:
             print(error.strerror)
         """,
@@ -566,9 +574,9 @@ def test_without_the_library_it_is_said_what_to_install(
         f"""
         {lost}
         from grader.errors import SetupError
-        from grader.runtime.sandbox import filter
+        from grader.runtime.sandbox import seccomp_filter as filter
         try:
-            filter.program()
+            filter.compile_rules(filter.filter_rules())
         except SetupError as error:
             print(error)
         """,
@@ -606,22 +614,22 @@ def decided(code: bytes, architecture: int, number: int, *arguments: int) -> int
 
 @pytest.mark.parametrize("architecture", ["X86_64", "AARCH64"])
 def test_each_processor_has_the_same_rules(architecture: str) -> None:
-    seccomp = filters._library()
+    seccomp = filters._load_libseccomp()
     if platform.machine() != "x86_64":
         pytest.skip("rules for another processor are made from this one's numbers")
     token = getattr(seccomp.Arch, architecture)
-    code = filters.compiled(filters.rules(), architecture=architecture)
+    code = filters.compile_rules(filters.filter_rules(), architecture=architecture)
     refuse, absent = seccomp.ERRNO(errno.EPERM), seccomp.ERRNO(errno.ENOSYS)
 
     def answer(name: str, *arguments: int) -> int | None:
         number = seccomp.resolve_syscall(token, name)
         return decided(code, token, number, *arguments) if number >= 0 else None
 
-    assert {answer(name) for name in filters.ALLOWED} <= {seccomp.ALLOW, None}
-    assert {answer(name) for name in filters.REFUSED} <= {refuse, None}
-    assert sum(answer(name) == seccomp.ALLOW for name in filters.ALLOWED) > 190
-    assert sum(answer(name) == refuse for name in filters.REFUSED) > 60
-    assert {answer(name) for name in filters.ABSENT} == {absent}
+    assert {answer(name) for name in system_calls.ALLOWED} <= {seccomp.ALLOW, None}
+    assert {answer(name) for name in system_calls.REFUSED} <= {refuse, None}
+    assert sum(answer(name) == seccomp.ALLOW for name in system_calls.ALLOWED) > 190
+    assert sum(answer(name) == refuse for name in system_calls.REFUSED) > 60
+    assert {answer(name) for name in system_calls.ABSENT} == {absent}
     assert answer("clone", 17) == seccomp.ALLOW
     assert answer("clone", 0x10000011) == refuse
     assert answer("socket", 1, 1) == seccomp.ALLOW

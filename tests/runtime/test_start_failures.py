@@ -14,7 +14,7 @@ import pytest
 
 from grader.model import Limits, Outcome
 from grader.runtime.kernels.base import NotStartedError
-from grader.runtime.kernels.causes import plain
+from grader.runtime.kernels.causes import describe_error
 from tests.helpers.notebooks import run
 
 on_linux = pytest.mark.skipif(sys.platform != "linux", reason="there are no walls")
@@ -90,9 +90,9 @@ def test_a_kernel_without_its_control_group_is_not_started_with_less(
     own_nursery: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     from grader.runtime.sandbox import linux
-    from grader.runtime.sandbox.cgroups import Tree
+    from grader.runtime.sandbox.cgroups import GroupTree
 
-    monkeypatch.setattr(linux, "_tree", lambda: Tree(1, {"memory": tmp_path / "gone"}))
+    monkeypatch.setattr(linux, "_find_tree", lambda: GroupTree(1, {"memory": tmp_path / "gone"}))
     evidence = run("q1_a = 1", asks="q1_a", sandbox="wall")
     assert evidence.outcome is Outcome.REFUSED
     check(evidence.note, "its control group could not be created")
@@ -113,4 +113,4 @@ def test_a_kernel_without_its_control_group_is_not_started_with_less(
     ],
 )  # fmt: skip
 def test_what_is_said_of_an_error_has_no_path_of_ours(error: Exception, said: str) -> None:
-    assert plain(error) == said
+    assert describe_error(error) == said

@@ -34,12 +34,12 @@ pytestmark = needs("landlock", "system-calls")
 @pytest.fixture
 def machine(own_nursery: KernelPool, monkeypatch: pytest.MonkeyPatch) -> Machine:
     """Makes this machine one without namespaces, without another user, and without *less*."""
-    here = dict(linux._survey())
+    here = dict(linux._probe_features())
 
     def lacking(*less: str) -> None:
         missing = (*NAMESPACES, "switch", *less)
         found = {**here, **dict.fromkeys(missing, "not in this test")}
-        monkeypatch.setattr(linux, "_survey", lambda: found)
+        monkeypatch.setattr(linux, "_probe_features", lambda: found)
 
     return lacking
 
@@ -166,13 +166,13 @@ def test_two_processes_that_grade_give_no_number_twice(
     machine: Machine, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     machine()
-    found = {**linux._survey(), "switch": None}
-    monkeypatch.setattr(linux, "_survey", lambda: found)
-    mine = {linux.LinuxSandbox().uid(slot) for slot in range(linux.SLOTS)}
+    found = {**linux._probe_features(), "switch": None}
+    monkeypatch.setattr(linux, "_probe_features", lambda: found)
+    mine = {linux.LinuxSandbox().uid_of(slot) for slot in range(linux.SLOTS)}
     here, there = os.pipe()
     pid = os.fork()
     if pid == 0:
-        os.write(there, str(linux.LinuxSandbox().uid(0)).encode())
+        os.write(there, str(linux.LinuxSandbox().uid_of(0)).encode())
         os._exit(0)
     os.waitpid(pid, 0)
     theirs = int(os.read(here, 100))
@@ -263,8 +263,8 @@ def become_another(monkeypatch: pytest.MonkeyPatch) -> None:
     """Gives each kernel another user again, or skips the test."""
     if os.geteuid() != 0 or not _reachable():
         pytest.skip("no other user can be had here who could read the interpreter")
-    found = {**linux._survey(), "switch": None}
-    monkeypatch.setattr(linux, "_survey", lambda: found)
+    found = {**linux._probe_features(), "switch": None}
+    monkeypatch.setattr(linux, "_probe_features", lambda: found)
 
 
 def _fields(limits: Limits) -> dict[str, Any]:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import contextlib
-import logging
 import re
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from grader import notebook
@@ -14,33 +12,31 @@ from grader.errors import SubmissionError
 from grader.model import Answer, Evidence, Job, Limits, Outcome, Trial
 from grader.model.evidence import CUT_SHORT, DISTURBED, RERUN
 from grader.notebook import Cell
-from grader.runtime.execute.files import file_writers
-from grader.runtime.execute.limits import limit_phrases
-from grader.runtime.execute.races import race_answer, why_unclear
-from grader.runtime.execute.run import DIED_TOO_OFTEN, WHOLE, NotebookRun
-from grader.runtime.execute.waiting import (
+from grader.runtime.execute.deferral import (
     defer_measurement,
     defer_missing,
+    missing_requirement,
     stand_in_code,
-    waits_for,
 )
+from grader.runtime.execute.files import iter_file_writers
+from grader.runtime.execute.limits import limit_phrases
+from grader.runtime.execute.measure import measure_answer, reason_to_repeat
+from grader.runtime.execute.run import DIED_TOO_OFTEN, WHOLE, NotebookRun
+from grader.runtime.execute.sessions import Start, open_session
 from grader.runtime.kernels import (
     USUAL,
+    KernelOptions,
     LostError,
     NotStartedError,
-    Session,
-    Terms,
     kernels,
 )
 from grader.runtime.machine import from_json
-from grader.runtime.sandbox import THREADS, Chosen, choose
+from grader.runtime.sandbox import THREADS, SandboxChoice, choose
 
 __all__ = ["execute"]
 
 PROCESSES_WITH_RANKS = 64
 """Limit on processes and threads for a notebook with a loopback: eight gloo ranks take 40."""
-
-log = logging.getLogger("grader.runtime.execute")
 
 
 def execute(
@@ -63,12 +59,12 @@ def execute(
             raise SubmissionError(job.submission.refusal)
         cells = notebook.read(data).cells
     except SubmissionError as error:
-        return _unreadable(job, error.what)
+        return _unreadable_evidence(job, error.what)
     if job.overlay is not None:
         cells = job.overlay.apply(cells)
-    job = replace(job, limits=_with_room(job))
+    job = replace(job, limits=_limits_for_ranks(job))
     chosen = choose(job.sandbox)
-    terms = Terms(
+    options = KernelOptions(
         limits=job.limits,
         sandbox=chosen.sandbox,
         device=job.device,
@@ -82,23 +78,23 @@ def execute(
     start = kernels.find(kernel)
     try:
         try:
-            run, about = _run(job, cells, chosen, start, terms)
+            run, about = _run_notebook(job, cells, chosen, start, options)
         except LostError:
-            run, about = _run(job, cells, chosen, start, terms)
-        answers = _measured(job, cells, run.answers(), start, terms)
+            run, about = _run_notebook(job, cells, chosen, start, options)
+        answers = _add_measurements(job, cells, run.answers(), start, options)
         answers = defer_missing(answers, run.cells)
         if job.overlay is not None:
             answers = job.overlay.answers(cells, run.shown)
     except NotStartedError as error:
-        return _refused(job, error, time.monotonic() - began)
-    disturbed, cut_short = _disturbed(job, run, answers), _cut_short(run, answers)
+        return _not_started_evidence(job, error, time.monotonic() - began)
+    disturbed, cut_short = _find_disturbances(job, run, answers), _find_cut_short(run, answers)
     return Evidence(
         submission_sha256=job.submission.sha256,
         outcome=run.outcome,
         answers=answers,
         cells=run.cells,
         seconds=round(time.monotonic() - began, 3),
-        note=_note(job, run, disturbed),
+        note=_note_of(job, run, disturbed),
         environment={
             **about,
             "kernel": kernel,
@@ -110,7 +106,9 @@ def execute(
                 "cell_seconds": job.limits.cell_seconds,
                 "notebook_seconds": job.limits.notebook_seconds,
                 "memory_bytes": job.limits.memory_bytes,
-                "scratch_bytes": job.limits.scratch_bytes if chosen.bounded else None,
+                "scratch_bytes": job.limits.scratch_bytes
+                if chosen.sandbox.has_disk_quota
+                else None,
                 "processes": job.limits.processes,
                 "threads": THREADS,
             },
@@ -123,28 +121,28 @@ def execute(
     )
 
 
-def _run(
+def _run_notebook(
     job: Job,
     cells: Sequence[Cell],
-    chosen: Chosen,
-    start: Callable[[Terms], Session],
-    terms: Terms,
+    chosen: SandboxChoice,
+    start: Start,
+    options: KernelOptions,
 ) -> tuple[NotebookRun, Mapping[str, object]]:
-    with _session(start, terms) as session:
+    with open_session(start, options) as session:
         rlimits = chosen.sandbox.rlimits(job.limits, job.device)
-        known = limit_phrases(job.limits, rlimits, bounded=chosen.bounded)
-        before = [*file_writers(job.files), *stand_in_code(job.trials)]
+        known = limit_phrases(job.limits, rlimits, bounded=chosen.sandbox.has_disk_quota)
+        before = [*iter_file_writers(job.files), *stand_in_code(job.trials)]
         run = NotebookRun(job, cells, session, known, before)
-        run.all()
+        run.run_all()
         return run, session.about
 
 
-def _measured(
+def _add_measurements(
     job: Job,
     cells: Sequence[Cell],
     answers: Mapping[str, Answer],
-    start: Callable[[Terms], Session],
-    terms: Terms,
+    start: Start,
+    options: KernelOptions,
 ) -> Mapping[str, Answer]:
     """Adds measurements to *answers*; called once every process of the notebook has ended."""
     code = [cell.source for cell in cells if cell.type == "code"]
@@ -156,20 +154,22 @@ def _measured(
         answer = found[trial.name]
         found[trial.name] = (
             defer_measurement(trial, answer, job.device)
-            if waits_for(trial, job.device)
-            else race_answer(trial, answer, code, start, terms, profile, alone=bool(job.rerun))
+            if missing_requirement(trial, job.device)
+            else measure_answer(trial, answer, code, start, options, profile, alone=bool(job.rerun))
         )
     return found
 
 
-def _with_room(job: Job) -> Limits:
-    """The limits of *job*, with more processes if the notebook starts communicating ranks."""
+def _limits_for_ranks(job: Job) -> Limits:
+    """Returns the limits of *job*, with more processes for a notebook that starts ranks."""
     most = max(job.limits.processes, PROCESSES_WITH_RANKS if job.loopback else 0)
     return replace(job.limits, processes=most)
 
 
-def _disturbed(job: Job, run: NotebookRun, answers: Mapping[str, Answer]) -> Mapping[str, str]:
-    """How other work on the machine interfered, by the answer it may have affected."""
+def _find_disturbances(
+    job: Job, run: NotebookRun, answers: Mapping[str, Answer]
+) -> Mapping[str, str]:
+    """Returns how other work on the machine interfered, by the answer it may have affected."""
     found = dict(run.disturbed)
     whole = found.pop(WHOLE, None)
     if whole is not None:
@@ -177,14 +177,14 @@ def _disturbed(job: Job, run: NotebookRun, answers: Mapping[str, Answer]) -> Map
     if not job.rerun:
         measured = (t for t in job.trials if t.race is not None and t.name in answers)
         for trial in measured:
-            why = why_unclear(trial, answers[trial.name])
+            why = reason_to_repeat(trial, answers[trial.name])
             if why is not None:
                 found.setdefault(trial.name, why)
     return found
 
 
-def _cut_short(run: NotebookRun, answers: Mapping[str, Answer]) -> Mapping[str, str]:
-    """What a limit of ours kept from being found, also of the cells of an overlay."""
+def _find_cut_short(run: NotebookRun, answers: Mapping[str, Answer]) -> Mapping[str, str]:
+    """Returns what a limit of ours kept from being found, also of the cells of an overlay."""
     not_run = {
         name: f"its cell was not run {DIED_TOO_OFTEN}"
         for name, answer in answers.items()
@@ -193,7 +193,7 @@ def _cut_short(run: NotebookRun, answers: Mapping[str, Answer]) -> Mapping[str, 
     return {**run.cut_short, **not_run}
 
 
-def _note(job: Job, run: NotebookRun, disturbed: Mapping[str, str]) -> str | None:
+def _note_of(job: Job, run: NotebookRun, disturbed: Mapping[str, str]) -> str | None:
     """Problems with the run, interference by other work, and whether this is a second run."""
     again = f"this is a second run, alone: in the first, {job.rerun}" if job.rerun else None
     return "; ".join(filter(None, (run.note, *dict.fromkeys(disturbed.values()), again))) or None
@@ -230,24 +230,8 @@ def _modules_to_preload(cells: Sequence[Cell], trials: Sequence[Trial]) -> tuple
     )
 
 
-@contextlib.contextmanager
-def _session(start: Callable[[Terms], Session], terms: Terms) -> Iterator[Session]:
-    """A session that is closed at the end; a failed start is retried once."""
-    try:
-        session = start(terms)
-    except NotStartedError:
-        session = start(terms)
-    try:
-        yield session
-    finally:
-        try:
-            session.close()
-        except Exception as error:  # noqa: BLE001  # a failed cleanup must not lose evidence
-            log.warning("a kernel could not be closed: %s", error)
-
-
-def _unreadable(job: Job, why: str) -> Evidence:
-    """Evidence for a file that is not a notebook: nothing ran, and every answer says why."""
+def _unreadable_evidence(job: Job, why: str) -> Evidence:
+    """Returns evidence for a file that is not a notebook; every answer says *why*."""
     return Evidence(
         submission_sha256=job.submission.sha256,
         outcome=Outcome.CRASHED,
@@ -258,8 +242,8 @@ def _unreadable(job: Job, why: str) -> Evidence:
     )
 
 
-def _refused(job: Job, error: NotStartedError, seconds: float) -> Evidence:
-    """Evidence of a failure of the grader, which must never cost the student any points."""
+def _not_started_evidence(job: Job, error: NotStartedError, seconds: float) -> Evidence:
+    """Returns evidence that no kernel started, which costs the student no points."""
     return Evidence(
         submission_sha256=job.submission.sha256,
         outcome=Outcome.REFUSED,

@@ -16,25 +16,25 @@ class UnreadableError(Exception):
     """The baseline's own result can't be read."""
 
 
-def may_fit(ours: object) -> bool:
-    """Whether a result too large to be taken may be right: as the baseline's, of wider numbers."""
+def may_exceed_limit(ours: object) -> bool:
+    """Returns whether *ours*, in wider numbers, would exceed the size limit of a result."""
     try:
         return WIDEST * numbers_in(read(ours)) > MAX_BYTES
     except ValueError:
         return True
 
 
-def same_inputs(promised: object, known: object) -> bool:
-    """Whether the student's run (reply *promised*) and the baseline's used the same inputs."""
-    return _said(promised)[1] == _said(known)[1]
+def inputs_match(promised: object, known: object) -> bool:
+    """Returns whether both runs used the same inputs, by the replies of student and baseline."""
+    return _split_reply(promised)[1] == _split_reply(known)[1]
 
 
-def same_result(promised: object, theirs: object, ours: object) -> bool:
-    """Whether *theirs* matches the digest sent when the clock stopped, and is close to *ours*.
+def results_match(promised: object, theirs: object, ours: object) -> bool:
+    """Returns whether *theirs* has the digest in *promised* and is close to *ours*.
 
     Raises UnreadableError if the baseline's result, *ours*, can't be read.
     """
-    digest, _ = _said(promised)
+    digest, _ = _split_reply(promised)
     try:
         if theirs == ours and digest == digest_of(ours):
             return True
@@ -44,13 +44,13 @@ def same_result(promised: object, theirs: object, ours: object) -> bool:
     try:
         if digest != digest_of(theirs):
             return False
-        return difference(read(theirs), right, _near(right)) is None
+        return difference(read(theirs), right, _closeness_of(right)) is None
     except ValueError:
         return False
 
 
-def _said(raw: object) -> tuple[str, str]:
-    """The digest of a result and the mark of its inputs; both empty if the reply is forged."""
+def _split_reply(raw: object) -> tuple[str, str]:
+    """Returns the digests of a result and of its inputs; both are empty if the reply is forged."""
     text = raw.get("v") if isinstance(raw, dict) else None
     return (text[:_DIGEST], text[_DIGEST:]) if isinstance(text, str) else ("", "")
 
@@ -63,8 +63,8 @@ _CLOSE = {
 _COARSE = 0.2
 
 
-def _near(right: object) -> Closeness:
-    """How close the numbers of a result must be to those of *right*."""
+def _closeness_of(right: object) -> Closeness:
+    """Returns how close the numbers of a result must be to those of *right*."""
     import numpy as np
 
     squares, count, close = 0.0, 0, _CLOSE["float64"]

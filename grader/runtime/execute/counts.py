@@ -16,7 +16,7 @@ from grader.errors import SetupError
 from grader.kinds import ratios
 from grader.model import Race, Raw
 from grader.runtime.kernels import Session
-from grader.runtime.machine.counters import Counter, counting, uncounted
+from grader.runtime.machine.counters import Counter, find_counter_error, open_counter
 from grader.wire.values import read
 
 OUTSIDE = ("instructions", "page_faults")
@@ -27,7 +27,7 @@ WARM_UP = 2
 _IDLE_ROUNDS = 5
 
 
-class Sides(Protocol):
+class KernelPair(Protocol):
     """The two kernels of a race, and how to talk to them."""
 
     @property
@@ -40,66 +40,65 @@ class Sides(Protocol):
     def ask(
         self, session: Session, step: str, name: str = "", seed: int | None = None
     ) -> tuple[object, float]:
-        """The reply to one step of `grader.wire.trial`, and its seconds."""
+        """Returns the reply to one step of `grader.wire.trial`, and its seconds."""
 
-    def differ(self, mine: Session, promised: object, ours: object) -> str | None:
-        """How the last two runs differ, given the student's reply and the baseline's."""
-
-
-class _UnmadeError(Exception):
-    """No conclusion is possible; the message says why."""
+    def find_difference(self, mine: Session, promised: object, ours: object) -> str | None:
+        """Returns how the last two runs differ, given the student's reply and the baseline's."""
 
 
-def uncountable(race: Race) -> Raw:
-    """Why this machine can't count *race*'s event; empty if it can, or if the race is timed."""
-    why = uncounted(race.by) if race.by in OUTSIDE else None
+class InconclusiveError(Exception):
+    """The grader could not measure; the message says why."""
+
+
+def describe_missing_counter(race: Race) -> Raw:
+    """Returns evidence that this machine can't count what *race* compares; {} if it can."""
+    why = find_counter_error(race.by) if race.by in OUTSIDE else None
     return {} if why is None else {"uncounted": why.what}
 
 
-def compare(
-    race: Race, name: str, sides: Sides, mine: Session, cells: Sequence[str]
+def compare_counts(
+    race: Race, name: str, sides: KernelPair, mine: Session, cells: Sequence[str]
 ) -> dict[str, object]:
-    """The counts of each round (the student's first), and whether the results differed."""
+    """Returns the counts of each round (the student's first), and whether the results differed."""
     try:
         with contextlib.ExitStack() as stack:
             if race.by in OUTSIDE:
                 counters = [
-                    stack.enter_context(_attached(race.by, one)) for one in (mine, sides.clean)
+                    stack.enter_context(_attach_counter(race.by, one))
+                    for one in (mine, sides.clean)
                 ]
-                way: _Way = _Outside(sides, mine, counters)
+                way: _CountingMethod = _CountingBySystem(sides, mine, counters)
             else:
-                way = _Inside(sides)
+                way = _CountingInKernel(sides)
                 # If the baseline fails, let it fail in the kernel that is not the student's.
-                way.count(sides.clean, "", _new_seed())
+                way.count(sides.clean, "", new_seed())
                 # Let the tool bind everything it uses before the student's code runs.
-                way.count(mine, "", _new_seed())
+                way.count(mine, "", new_seed())
             sides.define(mine, cells)
-            return _rounds(race, name, sides, mine, way)
-    except _UnmadeError as error:
-        return {"unmade": str(error)}
+            return _count_rounds(race, name, sides, mine, way)
     except SetupError as error:
-        return {"unmade": error.what}
+        raise InconclusiveError(error.what) from error
 
 
-def _attached(event: str, session: Session) -> contextlib.AbstractContextManager[Counter]:
+def _attach_counter(event: str, session: Session) -> contextlib.AbstractContextManager[Counter]:
     pid = session.pid
     if pid is None:
-        raise _UnmadeError("the process id of the kernel is not known on this system")
-    return counting(event, pid)
+        raise InconclusiveError("the process id of the kernel is not known on this system")
+    return open_counter(event, pid)
 
 
-class _Way(Protocol):
+class _CountingMethod(Protocol):
     def count(self, session: Session, name: str, seed: int) -> tuple[object, float | None]:
-        """The digest of a result, and the run's count; None if the count was tampered with."""
+        """Returns the digest of a result and the run's count; None if the count was forged."""
 
-    def idle(self) -> list[float]:
+    def count_idle_runs(self) -> list[float]:
         """Counts of runs that call no function."""
 
 
-class _Inside:
+class _CountingInKernel:
     """Counted in the kernel itself."""
 
-    def __init__(self, sides: Sides):
+    def __init__(self, sides: KernelPair):
         self._sides = sides
 
     def count(self, session: Session, name: str, seed: int) -> tuple[object, float | None]:
@@ -114,26 +113,30 @@ class _Inside:
         fine = isinstance(number, int) and not isinstance(number, bool) and number >= 0
         return pair[0], float(number) if fine else None  # type: ignore[arg-type]
 
-    def idle(self) -> list[float]:
+    def count_idle_runs(self) -> list[float]:
         return [0.0]
 
 
-class _Outside:
+class _CountingBySystem:
     """Counted by the system, in the kernel's process and all its descendants."""
 
-    def __init__(self, sides: Sides, mine: Session, counters: Sequence[Counter]):
+    def __init__(self, sides: KernelPair, mine: Session, counters: Sequence[Counter]):
         self._sides = sides
         self._mine = mine
         self._counters = counters
 
     def count(self, session: Session, name: str, seed: int) -> tuple[object, float | None]:
-        return self._run(session, "run", name, seed)
+        return self._count_step(session, "run", name, seed)
 
-    def idle(self) -> list[float]:
-        found = [self._run(self._sides.clean, "idle", "", _new_seed()) for _ in range(_IDLE_ROUNDS)]
+    def count_idle_runs(self) -> list[float]:
+        found = [
+            self._count_step(self._sides.clean, "idle", "", new_seed()) for _ in range(_IDLE_ROUNDS)
+        ]
         return [count for _, count in found]
 
-    def _run(self, session: Session, step: str, name: str, seed: int) -> tuple[object, float]:
+    def _count_step(
+        self, session: Session, step: str, name: str, seed: int
+    ) -> tuple[object, float]:
         counter = self._counters[session is not self._mine]
         before = counter.read()
         counter.start()
@@ -142,25 +145,33 @@ class _Outside:
         return said, float(counter.read() - before)
 
 
-def _rounds(race: Race, name: str, sides: Sides, mine: Session, way: _Way) -> dict[str, object]:
+def _count_rounds(
+    race: Race, name: str, sides: KernelPair, mine: Session, way: _CountingMethod
+) -> dict[str, object]:
     rounds: list[list[float]] = []
     idle: list[float] = []
     for number in range(WARM_UP + race.rounds):
         if number == WARM_UP:
-            idle = way.idle()
-        seed = _new_seed()  # inputs that nobody has seen before
+            idle = way.count_idle_runs()
+        seed = new_seed()  # inputs that nobody has seen before
         known, ours = way.count(sides.clean, "", seed)
         promised, theirs = way.count(mine, name, seed)
         if ours is None:
-            raise _UnmadeError("the baseline's count is not a number")
+            raise InconclusiveError("the baseline's count is not a number")
         if theirs is None:
             return {"disturbed": 1, "by": race.by}
-        if wrong := sides.differ(mine, promised, known):
+        if wrong := sides.find_difference(mine, promised, known):
             return {"counts": [[theirs, ours]], "wrong": wrong, "by": race.by}
         if number < WARM_UP:
             continue
         rounds.append([theirs, ours])
-        found = {"counts": rounds, "idle": idle, "least": race.least, "wrong": 0, "by": race.by}
+        found = {
+            "counts": rounds,
+            "idle": idle,
+            "least": race.least,
+            "wrong": 0,
+            "by": race.by,
+        }
         if len(rounds) >= min(FEWEST, race.rounds):
             try:
                 ratio = ratios.ratio_of(found)
@@ -171,5 +182,6 @@ def _rounds(race: Race, name: str, sides: Sides, mine: Session, way: _Way) -> di
     return found
 
 
-def _new_seed() -> int:
+def new_seed() -> int:
+    """Returns a seed that nobody can predict, from 0 to 2**31 - 1."""
     return secrets.randbelow(2**31)

@@ -19,12 +19,8 @@ del _grader_
 """
 
 
-def file_writers(files: Iterable[tuple[str, bytes]]) -> tuple[str, ...]:
-    """Sources of cells that write *files* (path, content) below the kernel's working folder."""
-    return tuple(_cells(files))
-
-
-def _cells(files: Iterable[tuple[str, bytes]]) -> Iterator[str]:
+def iter_file_writers(files: Iterable[tuple[str, bytes]]) -> Iterator[str]:
+    """Yields sources of cells that write *files* (path, content) into the working folder."""
     for name, data in files:
         for start in range(0, max(len(data), 1), _CHUNK):
             text = base64.b64encode(data[start : start + _CHUNK]).decode()

@@ -17,10 +17,10 @@ def limit_phrases(
     """
     found = {}
     if bounded:
-        text = f"limit: {_amount(limits.scratch_bytes)} for all files"
+        text = f"limit: {_format_size(limits.scratch_bytes)} for all files"
         found["No space left on device"] = found["wrote more files"] = text
     if "RLIMIT_FSIZE" in rlimits:
-        size = _amount(rlimits["RLIMIT_FSIZE"])
+        size = _format_size(rlimits["RLIMIT_FSIZE"])
         found["File too large"] = f"limit: {size} per file"
     if "RLIMIT_NOFILE" in rlimits:
         most = rlimits["RLIMIT_NOFILE"]
@@ -32,15 +32,15 @@ def limit_phrases(
     return found
 
 
-def _amount(size: int) -> str:
-    """Bytes in the unit in which the limit was probably set."""
+def _format_size(size: int) -> str:
+    """Returns bytes in the unit in which the limit was probably set."""
     if size % 2**30 == 0:
         return f"{size / 2**30:g} GiB"
     return f"{size / 1e9:g} GB" if size >= 10**8 else f"{size / 1e6:g} MB"
 
 
-def with_limit(error: str, known: Mapping[str, str]) -> str:
-    """*error*, followed by the limit behind it if there is one."""
+def name_limit(error: str, known: Mapping[str, str]) -> str:
+    """Returns *error*, followed by the limit behind it if there is one."""
     for text, limit in known.items():
         if text in error:
             return f"{error} ({limit})"

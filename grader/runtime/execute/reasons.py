@@ -16,7 +16,7 @@ _NAMES = 500
 
 
 @dataclass(frozen=True, slots=True)
-class Code:
+class CodeCell:
     """A code cell, with the number that Jupyter shows beside it after Run All."""
 
     number: int
@@ -28,35 +28,35 @@ class Code:
 class Reasons:
     """The cells of one run and how they went, to explain why a name is missing."""
 
-    def __init__(self, code: Sequence[Code], runs: Mapping[int, CellRun], names: Sequence[str]):
+    def __init__(self, code: Sequence[CodeCell], runs: Mapping[int, CellRun], names: Sequence[str]):
         self._runs = runs
         self._asked = frozenset(names)
         self._setting: dict[str, list[tuple[int, bool]]] = {}
         for cell in code:
-            for name, inside in targets(cell.source):
+            for name, inside in iter_targets(cell.source):
                 self._setting.setdefault(name, []).append((cell.number, inside))
 
-    def why(self, name: str) -> str:
-        """One sentence without a full stop, such as "no cell sets q3_x"."""
+    def reason_for(self, name: str) -> str:
+        """Returns a sentence without a period, such as "no cell sets q3_x"."""
         setting = self._setting.get(name)
         if not setting:
-            return f"no cell sets {name}{self._near(name)}"
+            return f"no cell sets {name}{self._similar_name(name)}"
         numbers = [number for number, _ in setting]
         number = next((n for n in numbers if self._runs[n].failed), numbers[-1])
         run, cell = self._runs[number], f"code cell {number}"
         if run.error is not None:
-            return _failure(name, cell, run, run.error)
+            return _failure_reason(name, cell, run, run.error)
         if all(inside for _, inside in setting):
             return f"{cell} sets {name} only inside a function or a branch that was not taken"
         return f"{cell} sets {name}, but {name} was no longer defined at the end of the notebook"
 
-    def _near(self, name: str) -> str:
+    def _similar_name(self, name: str) -> str:
         known = [other for other in self._setting if other not in self._asked][:_NAMES]
         close = difflib.get_close_matches(name, known, n=1, cutoff=0.8)
         return f"; code cell {self._setting[close[0]][-1][0]} sets {close[0]}" if close else ""
 
 
-def _failure(name: str, cell: str, run: CellRun, error: str) -> str:
+def _failure_reason(name: str, cell: str, run: CellRun, error: str) -> str:
     if re.match(r"(Syntax|Indentation|Tab)Error\b", error):
         return f"{cell} has a syntax error" + (f" at line {run.line}" if run.line else "")
     if run.outcome is Outcome.FINISHED or run.line is not None:
@@ -64,8 +64,8 @@ def _failure(name: str, cell: str, run: CellRun, error: str) -> str:
     return f"{cell}, which sets {name}, {error}"
 
 
-def targets(source: str) -> Iterator[tuple[str, bool]]:
-    """Every name that *source* seems to assign, and whether the assignment is in a block.
+def iter_targets(source: str) -> Iterator[tuple[str, bool]]:
+    """Yields every name that *source* seems to assign, and whether the assignment is in a block.
 
     This does not use `ast`, because submitted code may not be Python, may contain magic commands,
     and can make the parser warn. The time for a line is linear in its length.
@@ -81,11 +81,11 @@ def targets(source: str) -> Iterator[tuple[str, bool]]:
             for part in _ASSIGNS.split(statement)[:-1]:
                 # In an unclosed parenthesis it is a keyword argument of a call.
                 if part.count("(") == part.count(")"):
-                    yield from _targets_in(part, inside)
+                    yield from _iter_targets_in(part, inside)
 
 
-def _targets_in(part: str, inside: bool) -> Iterator[tuple[str, bool]]:
-    """The names on the left side of one `=`."""
+def _iter_targets_in(part: str, inside: bool) -> Iterator[tuple[str, bool]]:
+    """Yields the names on the left side of one `=`."""
     head, colon, rest = part.partition(":")
     if colon and head.strip().isidentifier() and head.strip() not in ("else", "try", "finally"):
         yield head.strip(), inside  # with an annotation

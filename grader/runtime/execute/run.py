@@ -7,12 +7,12 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from grader.model import Answer, CellRun, Job, Outcome, Raw, Trial
+from grader.model import Answer, CellRun, Job, Outcome, Raw
 from grader.notebook import Cell
-from grader.runtime.execute.limits import with_limit
-from grader.runtime.execute.reasons import Code, Reasons
-from grader.runtime.execute.trials import MOST_DEATHS, call_answer
-from grader.runtime.execute.waiting import waits_for
+from grader.runtime.execute.calls import MOST_DEATHS, add_call_results
+from grader.runtime.execute.deferral import missing_requirement
+from grader.runtime.execute.limits import name_limit
+from grader.runtime.execute.reasons import CodeCell, Reasons
 from grader.runtime.kernels import (
     MOST_TIMES,
     AskReply,
@@ -42,7 +42,7 @@ _SEVERITY = (Outcome.FINISHED, Outcome.TIMEOUT, Outcome.OUT_OF_MEMORY, Outcome.C
 
 
 @dataclass
-class _Found:
+class _ReadValues:
     """Answers so far: values seen after each cell, and values in the last kernel at the end."""
 
     seen: dict[str, Raw] = field(default_factory=dict)
@@ -67,9 +67,9 @@ class NotebookRun:
         self._session = session
         code = ((i, c.source) for i, c in enumerate(cells) if c.type == "code" and c.source.strip())
         # Numbered as Jupyter numbers them after Run All: empty cells don't count.
-        self._code = [Code(n, i, source) for n, (i, source) in enumerate(code, start=1)]
+        self._code = [CodeCell(n, i, source) for n, (i, source) in enumerate(code, start=1)]
         self._runs: dict[int, CellRun] = {}
-        self._found = _Found()
+        self._found = _ReadValues()
         self._end = time.monotonic() + job.limits.notebook_seconds
         self._free = FREE_ASKING_SECONDS
         self._more = (MOST_TIMES - 1) * job.limits.notebook_seconds
@@ -89,22 +89,22 @@ class NotebookRun:
         self.shown: dict[int, tuple[tuple[str, ...], ...]] = {}
         """The outputs of each cell, counted from 0, in the form of `CellResult.shown`."""
 
-    def all(self) -> None:
+    def run_all(self) -> None:
         """Runs every cell and reads every name. Raises NotStartedError if no kernel can run."""
-        self._prepare()
+        self._run_setup_code()
         for code in self._code:
-            if self._left() <= 0:
-                used_up = f"because the notebook reached {self._allowed()}"
-                self._not_run(code, Outcome.TIMEOUT, used_up)
-            elif not self._revived(code.number):
-                self._not_run(code, Outcome.CRASHED, DIED_TOO_OFTEN)
+            if self.seconds_left() <= 0:
+                used_up = f"because the notebook reached {self._time_limit_phrase()}"
+                self._record_not_run(code, Outcome.TIMEOUT, used_up)
+            elif not self._revive_for_cell(code.number):
+                self._record_not_run(code, Outcome.CRASHED, DIED_TOO_OFTEN)
                 self._give_up(code)
             else:
-                self._run(code)
-        self._ask_at_the_end()
-        self._answers = self._found_answers()
+                self._run_cell(code)
+        self._read_at_end()
+        self._answers = self._collect_answers()
         if self._job.trials:
-            self._try()
+            self._call_functions()
 
     @property
     def cells(self) -> tuple[CellRun, ...]:
@@ -129,11 +129,11 @@ class NotebookRun:
         return "; ".join(failed[:3]) + more or None
 
     def answers(self) -> dict[str, Answer]:
-        """An answer for every requested name, with the reason if it has no value."""
+        """Returns an answer for every requested name, with the reason if it has no value."""
         return dict(self._answers)
 
-    def _found_answers(self) -> dict[str, Answer]:
-        raws = self._raws()
+    def _collect_answers(self) -> dict[str, Answer]:
+        raws = self._merge_values()
         reasons = Reasons(self._code, self._runs, self._job.names)
         found: dict[str, Answer] = {}
         for name in self._job.names:
@@ -141,11 +141,11 @@ class NotebookRun:
             if raw is None and name in self._found.garbled:
                 absent = f"the kernel's reply about {name} could not be read"
             elif raw is None:
-                absent = reasons.why(name)
+                absent = reasons.reason_for(name)
             found[name] = Answer(name=name, raw=raw, absent=absent)
         return found
 
-    def _raws(self) -> dict[str, Raw]:
+    def _merge_values(self) -> dict[str, Raw]:
         seen, final = self._found.seen, self._found.final
         if not self.restarts and self._alive:
             return {name: seen[name] for name in self._found.garbled & seen.keys()} | dict(final)
@@ -156,10 +156,13 @@ class NotebookRun:
 
     # -- one cell
 
-    def _left(self) -> float:
+    def seconds_left(self) -> float:
+        """Returns the seconds until the current time limit."""
         return self._end - time.monotonic()
 
-    def _account(self, step: CellResult | CallResult, what: str, name: str = WHOLE) -> None:
+    def record_contention(
+        self, step: CellResult | CallResult, what: str, name: str = WHOLE
+    ) -> None:
         """Records how other work on the machine interfered with a step of the answer *name*.
 
         Extends the notebook's time by the time for which the kernel was kept waiting.
@@ -169,15 +172,15 @@ class NotebookRun:
         self._end += more
         if step.disturbed:
             self.disturbed.setdefault(name, f"{what} {step.disturbed}")
-        elif more < step.waited and self._left() <= 0:
+        elif more < step.waited and self.seconds_left() <= 0:
             self.disturbed.setdefault(name, BUSY_THROUGHOUT)
 
-    def _allowed(self) -> str:
+    def _time_limit_phrase(self) -> str:
         return f"its time limit of {self._job.limits.notebook_seconds:g} s"
 
-    def _run(self, code: Code) -> None:
+    def _run_cell(self, code: CodeCell) -> None:
         limits = self._job.limits
-        left = self._left()
+        left = self.seconds_left()
         keep = max(min(limits.output_bytes, self._room), 0)
         # A kernel may die at any moment, so read the names that a cell mentions right after it.
         words = set(re.findall(r"\w+", code.source))
@@ -188,7 +191,7 @@ class NotebookRun:
             keep=keep,
             then_ask=mentioned,
         )
-        self._account(ran, f"code cell {code.number}")
+        self.record_contention(ran, f"code cell {code.number}")
         self._alive = ran.alive
         self._room -= len(ran.output)
         stopped = ran.outcome is not Outcome.FINISHED
@@ -197,32 +200,32 @@ class NotebookRun:
             index=code.index,
             outcome=ran.outcome,
             seconds=ran.seconds,
-            error=self._what(ran, left),
+            error=self._cell_error(ran, left),
             line=ran.line,
             output=ran.output,
         )
         if self._alive and mentioned:
-            self._ask(mentioned)
+            self._read_after_cell(mentioned)
 
-    def _what(self, ran: CellResult, left: float) -> str | None:
+    def _cell_error(self, ran: CellResult, left: float) -> str | None:
         memory = self._job.limits.memory_bytes
         if ran.outcome is Outcome.OUT_OF_MEMORY and memory is not None and not ran.disturbed:
             return f"{ran.error} (limit: {memory / 1e9:g} GB of memory)"
         if ran.error is not None:
-            return with_limit(ran.error, self._phrases)
+            return name_limit(ran.error, self._phrases)
         if ran.outcome is not Outcome.TIMEOUT:
             return None
         if left < self._job.limits.cell_seconds:
-            return f"was stopped because the notebook reached {self._allowed()}"
+            return f"was stopped because the notebook reached {self._time_limit_phrase()}"
         return f"ran longer than {self._job.limits.cell_seconds:g} s"
 
-    def _not_run(self, code: Code, outcome: Outcome, why: str) -> None:
+    def _record_not_run(self, code: CodeCell, outcome: Outcome, why: str) -> None:
         self._runs[code.number] = CellRun(
             index=code.index, outcome=outcome, seconds=0.0, error=f"was not run {why}"
         )
         self.shown[code.index] = (("error",),)
 
-    def _give_up(self, code: Code) -> None:
+    def _give_up(self, code: CodeCell) -> None:
         """Notes the answers that *code* might have set, and those that are tried at the end."""
         self.given_up.add(code.index)
         words = set(re.findall(r"\w+", code.source))
@@ -231,7 +234,7 @@ class NotebookRun:
             if name in words or name in tried:
                 self.cut_short[name] = f"code cell {code.number} was not run {DIED_TOO_OFTEN}"
 
-    def _prepare(self) -> None:
+    def _run_setup_code(self) -> None:
         """Runs the setup code in a kernel that has run nothing yet."""
         for source in self._before:
             ran = self._session.run(source, seconds=PREPARE_SECONDS, keep=0)
@@ -240,32 +243,36 @@ class NotebookRun:
 
     # -- kernels that died
 
-    def _revived(self, before: int) -> bool:
-        """Whether a kernel has run all cells before that number; starts one if needed."""
-        while not self._alive and self.restarts < MAX_RESTARTS and self._left() > 0:
+    def _revive_for_cell(self, before: int) -> bool:
+        """Starts a kernel if needed; returns whether one has run the cells before *before*."""
+        while not self._alive and self.restarts < MAX_RESTARTS and self.seconds_left() > 0:
             self.restarts += 1
-            try:
-                self._session.restart()
-            except NotStartedError:
-                self._session.restart()
-            self._alive = True
-            self._whole = self._replayed(before)
+            self._restart()
+            self._whole = self._replay_cells(before)
         return self._alive
 
-    def _replayed(self, before: int) -> bool:
-        """Runs the cells that had finished once more; returns whether all finished again."""
-        self._prepare()
+    def _restart(self) -> None:
+        """Starts a new kernel, at the second attempt if the first fails. Raises NotStartedError."""
+        try:
+            self._session.restart()
+        except NotStartedError:
+            self._session.restart()
+        self._alive = True
+
+    def _replay_cells(self, before: int) -> bool:
+        """Runs finished cells again in a new kernel; returns whether all of them finished again."""
+        self._run_setup_code()
         whole = True
         for code in self._code[: before - 1]:
             run = self._runs[code.number]
             if run.outcome is not Outcome.FINISHED:
                 continue
-            if code.number in self._unfit or self._left() <= 0 or not self._alive:
+            if code.number in self._unfit or self.seconds_left() <= 0 or not self._alive:
                 whole = False
                 continue
-            seconds = min(self._job.limits.cell_seconds, self._left())
+            seconds = min(self._job.limits.cell_seconds, self.seconds_left())
             ran = self._session.run(code.source, seconds=seconds, keep=0)
-            self._account(ran, f"code cell {code.number}")
+            self.record_contention(ran, f"code cell {code.number}")
             self._alive = ran.alive
             if ran.outcome is not Outcome.FINISHED:
                 self._unfit.add(code.number)
@@ -274,7 +281,7 @@ class NotebookRun:
 
     # -- calls of what was defined
 
-    def _try(self) -> None:
+    def _call_functions(self) -> None:
         # A separate time limit: a slow notebook must not keep its functions from being called.
         self._end = time.monotonic() + self._job.limits.notebook_seconds
         self._more = (MOST_TIMES - 1) * self._job.limits.notebook_seconds
@@ -283,39 +290,27 @@ class NotebookRun:
             if trial.name in self._answers and not (trial.race and trial.race.alone):
                 self._deaths = 0  # deaths caused by one function must not affect another
                 answer = self._answers[trial.name]
-                late = waits_for(trial, self._job.device)
-                self._answers[trial.name] = call_answer(
+                late = missing_requirement(trial, self._job.device)
+                self._answers[trial.name] = add_call_results(
                     trial, answer, code, self._session, self, deferred=late
                 )
 
-    def left(self) -> float:
-        """Seconds left for calls."""
-        return self._left()
-
-    def revived(self) -> bool:
-        """Whether there is a kernel that has run the whole notebook; starts one if possible."""
-        while not self._alive and self._deaths <= MOST_DEATHS and self._left() > 0:
-            try:
-                self._session.restart()
-            except NotStartedError:
-                self._session.restart()
-            self._alive = True
-            self._replayed(len(self._code) + 1)
+    def revive_kernel(self) -> bool:
+        """Returns whether a kernel has run the whole notebook; starts one if needed."""
+        while not self._alive and self._deaths <= MOST_DEATHS and self.seconds_left() > 0:
+            self._restart()
+            self._replay_cells(len(self._code) + 1)
             self._deaths += not self._alive
         return self._alive
 
-    def account(self, trial: Trial, called: CallResult) -> None:
-        """Records how other work on the machine interfered with a call."""
-        self._account(called, f"a call of {trial.name}", trial.name)
-
-    def died(self) -> None:
+    def record_death(self) -> None:
         """Records that a call has ended the kernel."""
         self._alive = False
         self._deaths += 1
 
     # -- answers
 
-    def _said(self, names: tuple[str, ...]) -> AskReply:
+    def _read_names(self, names: tuple[str, ...]) -> AskReply:
         began = time.monotonic()
         said = self._session.ask(names, seconds=ASK_SECONDS)
         if said.disturbed:
@@ -331,17 +326,17 @@ class NotebookRun:
         self._end += free
         return said
 
-    def _ask(self, names: tuple[str, ...]) -> None:
-        said = self._said(names)
+    def _read_after_cell(self, names: tuple[str, ...]) -> None:
+        said = self._read_names(names)
         for name in names:
             self._found.seen.pop(name, None)
         self._found.seen.update(said.found)
         self._found.garbled = (self._found.garbled - frozenset(names)) | said.garbled
 
-    def _ask_at_the_end(self) -> None:
+    def _read_at_end(self) -> None:
         names = self._job.names
         if not self._alive and all(name in self._found.seen for name in names):
             return
-        if names and self._revived(len(self._code) + 1):
-            said = self._said(names)
+        if names and self._revive_for_cell(len(self._code) + 1):
+            said = self._read_names(names)
             self._found.final, self._found.garbled = said.found, said.garbled

@@ -8,11 +8,11 @@ from grader.runtime.kernels.base import (
     AskReply,
     CallResult,
     CellResult,
+    KernelOptions,
     LostError,
     NotStartedError,
     Session,
     StoppedError,
-    Terms,
     kernels,
 )
 from grader.runtime.kernels.contention import MOST_TIMES
@@ -23,11 +23,11 @@ __all__ = [
     "AskReply",
     "CallResult",
     "CellResult",
+    "KernelOptions",
     "LostError",
     "NotStartedError",
     "Session",
     "StoppedError",
-    "Terms",
     "kernels",
 ]
 
@@ -36,16 +36,16 @@ USUAL = "warm" if sys.platform == "linux" else "cold"
 
 
 @kernels.add("cold")
-def _cold(terms: Terms) -> Session:
+def _start_cold(options: KernelOptions) -> Session:
     from grader.runtime.kernels import cold
     from grader.runtime.kernels.session import KernelSession
 
-    return KernelSession(terms, cold.start)
+    return KernelSession(options, cold.start)
 
 
 @kernels.add("warm")
-def _warm(terms: Terms) -> Session:
+def _start_warm(options: KernelOptions) -> Session:
     from grader.runtime.kernels import warm
     from grader.runtime.kernels.session import KernelSession
 
-    return KernelSession(terms, warm.start)
+    return KernelSession(options, warm.start)

@@ -14,7 +14,7 @@ from grader.runtime.worker.channel import is_crowded
 from grader.wire import probe, trial
 
 EXPRESSIONS = {"said": "_grader_()"}
-"""The user expressions to send with `question`."""
+"""The user expressions to send with `question_code`."""
 
 # Everything lives in a separate dict, so that nothing a student defines is called by accident.
 # The one name that must be in the notebook's namespace removes itself when used.
@@ -68,8 +68,8 @@ def _probe_source() -> str:
     return inspect.getsource(probe)
 
 
-def question(names: Iterable[str]) -> str:
-    """Code that makes the kernel report the values of *names*."""
+def question_code(names: Iterable[str]) -> str:
+    """Returns code that makes the kernel report the values of *names*."""
     source = _probe_source() + _FINISH.format(call="answers(given, space)")
     return _FRAME.format(source=source, given=list(names))
 
@@ -81,39 +81,39 @@ def _trial_source() -> str:
     return inspect.getsource(trial)
 
 
-def trial_code(request: str) -> str:
-    """Code that makes the kernel answer *request* with `grader.wire.trial.answer`."""
+def call_code(request: str) -> str:
+    """Returns code that makes the kernel answer *request* with `grader.wire.trial.answer`."""
     source = _trial_source() + _FINISH.format(call="answer(given, space)")
     return _FRAME.format(source=source, given=request)
 
 
 def reply_text(reply: object) -> str | None:
-    """The text of a reply, unchecked; None if there is none."""
+    """Returns the text of a reply, unchecked; None if there is none."""
     try:
-        return _text(reply)
+        return _find_text(reply)
     except GarbledError:
         return None
 
 
-def first_question(seed: int) -> str:
-    """Code that seeds `random` and makes the kernel describe itself; sent before any other."""
+def startup_code(seed: int) -> str:
+    """Returns the first code to send: it seeds `random` and makes the kernel describe itself."""
     source = _FIRST + _FINISH.format(call="about()")
     return _FRAME.format(source=source, given={"seed": seed, "packages": _PACKAGES})
 
 
-def read_about(reply: object) -> Mapping[str, object]:
-    """What the kernel said about itself in answer to `first_question`."""
+def read_description(reply: object) -> Mapping[str, object]:
+    """Returns what the kernel said about itself in answer to `startup_code`."""
     try:
-        found = json.loads(_text(reply))
+        found = json.loads(_find_text(reply))
     except ValueError:
         return {}
     return found if isinstance(found, dict) else {}
 
 
-def parse(names: tuple[str, ...], reply: object) -> AskReply:
-    """What the kernel said about *names* in the content of an execute_reply."""
+def parse_values(names: tuple[str, ...], reply: object) -> AskReply:
+    """Returns what the kernel said about *names* in the content of an execute_reply."""
     try:
-        data = decode(_text(reply), min(_MARKS_OF_ONE * len(names), _MOST_MARKS))
+        data = decode_json(_find_text(reply), min(_MARKS_OF_ONE * len(names), _MOST_MARKS))
         if not isinstance(data, dict):
             raise GarbledError
     except UNREADABLE:
@@ -129,7 +129,7 @@ def parse(names: tuple[str, ...], reply: object) -> AskReply:
     return AskReply(found=found, garbled=frozenset(garbled))
 
 
-def decode(text: str, marks: int) -> object:
+def decode_json(text: str, marks: int) -> object:
     """Decodes JSON in base64 with at most *marks* punctuation marks, as `is_crowded` counts.
 
     Raises one of UNREADABLE.
@@ -140,8 +140,8 @@ def decode(text: str, marks: int) -> object:
     return json.loads(data.decode())
 
 
-def _text(reply: object) -> str:
-    """The text of a reply: sent directly, or displayed as the value of an expression."""
+def _find_text(reply: object) -> str:
+    """Returns the text of a reply: sent directly, or displayed as the value of an expression."""
     if isinstance(reply, dict) and isinstance(reply.get("said"), str):
         return str(reply["said"])
     for key in ("user_expressions", "said", "data", "text/plain"):
@@ -152,7 +152,7 @@ def _text(reply: object) -> str:
 
 
 def check_raw(raw: object, depth: int = 0) -> Raw:
-    """A copy of *raw* reduced to the fields that the probe can produce.
+    """Returns a copy of *raw* reduced to the fields that the probe can produce.
 
     Raises GarbledError if *raw* has another form.
     """
@@ -163,17 +163,21 @@ def check_raw(raw: object, depth: int = 0) -> Raw:
         raise GarbledError
     clean: dict[str, object] = {"t": tag, **_CHECKS[tag](raw, depth)}
     if "from" in raw:
-        clean["from"] = _string(raw["from"], 200)
+        clean["from"] = check_string(raw["from"], 200)
     return clean
 
 
-def _string(value: object, longest: int) -> str:
+def check_string(value: object, longest: int) -> str:
+    """Returns *value* without surrogates and NUL.
+
+    Raises GarbledError unless it is text of at most *longest* characters.
+    """
     if not isinstance(value, str) or len(value) > longest:
         raise GarbledError
     return value.encode("utf-8", "replace").decode().replace("\0", "\ufffd")
 
 
-def _matching(pattern: str) -> Callable[[Mapping[str, object], int], dict[str, object]]:
+def _pattern_check(pattern: str) -> Callable[[Mapping[str, object], int], dict[str, object]]:
     compiled = re.compile(pattern, re.ASCII)
 
     def check(raw: Mapping[str, object], _depth: int) -> dict[str, object]:
@@ -185,82 +189,86 @@ def _matching(pattern: str) -> Callable[[Mapping[str, object], int], dict[str, o
     return check
 
 
-def _whole(value: object, most: int) -> int:
+def _check_count(value: object, most: int) -> int:
     if type(value) is not int or not 0 <= value <= most:
         raise GarbledError
     return value
 
 
 _NUMBER = r"(\d+(\.\d+)?(e[+-]?\d+)?|inf|nan)"
-_digits = _matching(r"-?\d{1,4300}")
+_check_digits = _pattern_check(r"-?\d{1,4300}")
 
 
-def _int(raw: Mapping[str, object], depth: int) -> dict[str, object]:
-    return {"digits": _whole(raw["digits"], 10**15)} if "digits" in raw else _digits(raw, depth)
+def _check_int(raw: Mapping[str, object], depth: int) -> dict[str, object]:
+    return (
+        {"digits": _check_count(raw["digits"], 10**15)}
+        if "digits" in raw
+        else _check_digits(raw, depth)
+    )
 
 
-def _flag(value: object) -> bool:
+def _check_flag(value: object) -> bool:
     if type(value) is not bool:
         raise GarbledError
     return value
 
 
-def _str(raw: Mapping[str, object], _depth: int) -> dict[str, object]:
-    return {"v": _string(raw.get("v"), probe.MAX_TEXT), "cut": _flag(raw.get("cut"))}
+def _check_str(raw: Mapping[str, object], _depth: int) -> dict[str, object]:
+    return {"v": check_string(raw.get("v"), probe.MAX_TEXT), "cut": _check_flag(raw.get("cut"))}
 
 
-def _items(value: object) -> list[object]:
+def _check_items(value: object) -> list[object]:
     if not isinstance(value, list) or len(value) > probe.MAX_ITEMS:
         raise GarbledError
     return value
 
 
-def _list(raw: Mapping[str, object], depth: int) -> dict[str, object]:
-    return {"v": [check_raw(item, depth + 1) for item in _items(raw.get("v"))]}
+def _check_list(raw: Mapping[str, object], depth: int) -> dict[str, object]:
+    return {"v": [check_raw(item, depth + 1) for item in _check_items(raw.get("v"))]}
 
 
-def _dict(raw: Mapping[str, object], depth: int) -> dict[str, object]:
-    pairs = [_items(pair) for pair in _items(raw.get("v"))]
+def _check_dict(raw: Mapping[str, object], depth: int) -> dict[str, object]:
+    pairs = [_check_items(pair) for pair in _check_items(raw.get("v"))]
     if any(len(pair) != 2 for pair in pairs):
         raise GarbledError
     return {"v": [[check_raw(item, depth + 1) for item in pair] for pair in pairs]}
 
 
-def _array(raw: Mapping[str, object], depth: int) -> dict[str, object]:
-    shape = [_whole(n, 10**15) for n in _items(raw.get("shape"))]
+def _check_array(raw: Mapping[str, object], depth: int) -> dict[str, object]:
+    shape = [_check_count(n, 10**15) for n in _check_items(raw.get("shape"))]
     v = raw.get("v")
     return {
         "shape": shape,
-        "dtype": _string(raw.get("dtype"), 200),
-        "v": None if v is None else _nested(v, shape, depth),
+        "dtype": check_string(raw.get("dtype"), 200),
+        "v": None if v is None else _check_elements(v, shape, depth),
     }
 
 
-def _nested(value: object, shape: list[int], depth: int) -> object:
+def _check_elements(value: object, shape: list[int], depth: int) -> object:
     if not shape:
         return check_raw(value, depth + 1)
-    items = _items(value)
+    items = _check_items(value)
     if len(items) != shape[0] or len(shape) > probe.MAX_DEPTH:
         raise GarbledError
-    return [_nested(item, shape[1:], depth) for item in items]
+    return [_check_elements(item, shape[1:], depth) for item in items]
 
 
-def _object(raw: Mapping[str, object], _depth: int) -> dict[str, object]:
-    flags = {name: _flag(raw[name]) for name in ("large", "crowded") if name in raw}
-    return {"type": _string(raw.get("type"), 200), **flags}
+def _check_object(raw: Mapping[str, object], _depth: int) -> dict[str, object]:
+    flags = {name: _check_flag(raw[name]) for name in ("large", "crowded") if name in raw}
+    return {"type": check_string(raw.get("type"), 200), **flags}
 
 
 _CHECKS: dict[str, Callable[[Mapping[str, object], int], dict[str, object]]] = {
-    "int": _int,
-    "float": _matching(rf"-?{_NUMBER}"),
-    "complex": _matching(rf"-?{_NUMBER}j|\(-?{_NUMBER}[+-]{_NUMBER}j\)"),
-    "bool": lambda raw, _depth: {"v": _flag(raw.get("v"))},
+    "int": _check_int,
+    "float": _pattern_check(rf"-?{_NUMBER}"),
+    "complex": _pattern_check(rf"-?{_NUMBER}j|\(-?{_NUMBER}[+-]{_NUMBER}j\)"),
+    "bool": lambda raw, _depth: {"v": _check_flag(raw.get("v"))},
     "none": lambda _raw, _depth: {},
     "ellipsis": lambda _raw, _depth: {},
-    "str": _str,
-    "list": _list,
-    "set": _list,
-    "dict": _dict,
-    "array": _array,
-    "object": _object,
+    "str": _check_str,
+    "list": _check_list,
+    "set": _check_list,
+    "dict": _check_dict,
+    "array": _check_array,
+    "object": _check_object,
 }

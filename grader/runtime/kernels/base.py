@@ -24,7 +24,7 @@ class StoppedError(Exception):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Terms:
+class KernelOptions:
     """The configuration of a kernel."""
 
     limits: Limits
@@ -117,10 +117,10 @@ class Session(Protocol):
         """
 
     def ask(self, names: tuple[str, ...], *, seconds: float) -> AskReply:
-        """The values of *names*, read without leaving a trace in the notebook."""
+        """Returns the values of *names*, read without leaving a trace in the notebook."""
 
     def call(self, request: str, *, seconds: float) -> CallResult:
-        """The reply of `grader.wire.trial.answer` to *request*, within *seconds*."""
+        """Returns the reply of `grader.wire.trial.answer` to *request*, within *seconds*."""
 
     def restart(self) -> None:
         """Replaces the kernel with a new one in a new folder. Raises NotStartedError."""
@@ -138,4 +138,4 @@ class Session(Protocol):
 
 
 # Each entry starts a kernel or raises NotStartedError.
-kernels: Registry[Callable[[Terms], Session]] = Registry("kernel", "grader.kernels")
+kernels: Registry[Callable[[KernelOptions], Session]] = Registry("kernel", "grader.kernels")

@@ -22,8 +22,8 @@ _DID = {
 }
 
 
-def plain(error: Exception) -> str:
-    """The first line of *error* for a student, without paths of the grader.
+def describe_error(error: Exception) -> str:
+    """Returns the first line of *error* for a student, without paths of the grader.
 
     Further lines say where the supervisor or the kernel failed; they belong in the log.
     """
@@ -32,9 +32,9 @@ def plain(error: Exception) -> str:
     return one_line(_PATH.sub("…", first)) or type(error).__name__
 
 
-def died(status: int | None, hit: str | None) -> tuple[Outcome, str]:
-    """The outcome of a cell whose kernel ended with *status*, and what the cell did."""
-    how = words(status)
+def describe_end(status: int | None, hit: str | None) -> tuple[Outcome, str]:
+    """Returns the outcome of a cell whose kernel ended with *status*, and what the cell did."""
+    how = describe_status(status)
     if hit == "memory":
         return Outcome.OUT_OF_MEMORY, "used more memory than allowed"
     if hit == MACHINE:
@@ -46,8 +46,8 @@ def died(status: int | None, hit: str | None) -> tuple[Outcome, str]:
     return Outcome.CRASHED, f"ended the kernel ({how})"
 
 
-def words(status: int | None) -> str:
-    """The name of the signal in *status*, or else the exit status."""
+def describe_status(status: int | None) -> str:
+    """Returns the name of the signal in *status*, or else the exit status."""
     if status is None or status >= 0:
         return f"exit status {status}"
     try:

@@ -10,7 +10,13 @@ import socket
 from collections import deque
 from typing import Any
 
-from grader.runtime.worker.channel import LONGEST, BrokenWireError, Message, Unpacking, pack_message
+from grader.runtime.worker.channel import (
+    LONGEST,
+    BrokenWireError,
+    Message,
+    MessageReader,
+    pack_message,
+)
 
 _WAITING = 200
 """Limit on queued output messages; beyond it the kernel has to wait."""
@@ -49,7 +55,7 @@ class Channel:
         self._bytes = 0
 
     @property
-    def full(self) -> bool:
+    def is_full(self) -> bool:
         """Whether the queue has reached its limit."""
         return len(self._messages) > _WAITING or self._bytes > _WAITING_BYTES
 
@@ -63,7 +69,7 @@ class Channel:
             self._awaited.set_result(None)
 
     async def get_msg(self, timeout: float | None = None) -> dict[str, Any]:
-        """The next message, without a timeout. Raises the error passed to `fail`."""
+        """Returns the next message, without a timeout. Raises the error passed to `fail`."""
         del timeout
         while not self._messages:
             if self._broken is not None:
@@ -77,8 +83,8 @@ class Channel:
         self._bytes -= size
         return message
 
-    def take(self, kind: str, to: str) -> dict[str, Any] | None:
-        """The first message, if it has that kind and answers that request."""
+    def take_reply(self, kind: str, to: str) -> dict[str, Any] | None:
+        """Returns the first message, if it has that kind and answers that request."""
         if self._messages:
             first, _ = self._messages[0]
             if first["msg_type"] == kind and first["parent_header"]["msg_id"] == to:
@@ -99,7 +105,7 @@ class Channels:
         """Names for the kernel to report after the next cell."""
         self._wire = wire
         self._key = key
-        self._unpacking = Unpacking(key, room=self._room)
+        self._unpacking = MessageReader(key, room=self._longest_accepted)
         self._sent = ""
         """The last request; replies to earlier ones are ignored."""
         self._replies: set[str] = set()
@@ -117,9 +123,9 @@ class Channels:
         """Reads what has arrived, a little at a time."""
         if not self._open:
             return
-        if self.iopub_channel.full:
+        if self.iopub_channel.is_full:
             self._loop.remove_reader(self._wire)
-            self._loop.call_later(_PAUSE_SECONDS, self._again)
+            self._loop.call_later(_PAUSE_SECONDS, self._resume_reading)
             return
         try:
             data = self._wire.recv(_AT_ONCE)
@@ -132,33 +138,33 @@ class Channels:
             return
         self._unpacking.add(data)
         try:
-            for message in self._unpacking.messages():
-                self._put(message)
+            for message in self._unpacking.iter_messages():
+                self._deliver(message)
         except BrokenWireError as error:
             self._loop.remove_reader(self._wire)
             for channel in (self.shell_channel, self.iopub_channel):
                 channel.fail(error)
 
-    def glance(self, seconds: float) -> None:
+    def poll(self, seconds: float) -> None:
         """Reads what has arrived or arrives within *seconds*, without the event loop."""
-        self.hush()
+        self.drop_output()
         if self._open and not len(self.shell_channel):
             poll = select.poll()
             poll.register(self._wire, select.POLLIN)
             if poll.poll(seconds * 1000):
                 self._receive()
 
-    def _again(self) -> None:
+    def _resume_reading(self) -> None:
         if self._open:
             self._loop.add_reader(self._wire, self._receive)
 
-    def hush(self) -> None:
+    def drop_output(self) -> None:
         """Drops queued and future output of the current cell."""
         self._shows = False
         self.iopub_channel.clear()
 
-    def _room(self, kind: str, to: str) -> int:
-        """The longest content accepted for a message, in bytes; negative if it is not expected.
+    def _longest_accepted(self, kind: str, to: str) -> int:
+        """Returns the most bytes that a message's content may have; negative if unexpected.
 
         Unexpected messages must not delay expected ones, nor take memory.
         """
@@ -170,8 +176,10 @@ class Channels:
             return _REPLIES[kind] if due else _UNWANTED
         return _LONGEST_OUTPUT if self._shows else _UNWANTED
 
-    def _put(self, message: Message) -> None:
-        if self._room(message.kind, message.to) < 0:  # no longer expected since its head arrived
+    def _deliver(self, message: Message) -> None:
+        if (
+            self._longest_accepted(message.kind, message.to) < 0
+        ):  # no longer expected since its head arrived
             return
         content: dict[str, Any] | None = message.content
         if content is None:  # a stand-in that fits every place
@@ -197,31 +205,31 @@ class Channels:
         """Sends a cell and the names to report when it is done; returns the request's number."""
         asked, self.asked = self.asked, ()
         cell = {"code": code, "silent": options.get("silent", False), "asked": list(asked)}
-        return self._say("execute", cell, {"execute_reply", *(["said"] if asked else [])})
+        return self._send_request("execute", cell, {"execute_reply", *(["said"] if asked else [])})
 
     def ask(self, names: tuple[str, ...]) -> str:
         """Sends the names to report now; returns the request's number."""
-        return self._say("ask", {"asked": list(names)}, {"said"})
+        return self._send_request("ask", {"asked": list(names)}, {"said"})
 
     def call(self, request: str) -> str:
         """Sends a request about a student's function; returns the request's number."""
-        return self._say("call", {"call": request}, {"said"})
+        return self._send_request("call", {"call": request}, {"said"})
 
-    def _say(self, kind: str, content: dict[str, Any], replies: set[str]) -> str:
+    def _send_request(self, kind: str, content: dict[str, Any], replies: set[str]) -> str:
         number = self._sent = str(next(self._numbers))
         self._replies = replies
         self.shell_channel.clear()
-        self.hush()
+        self.drop_output()
         self._shows = kind == "execute"
         waiting = bool(self._unsent)
         self._unsent += pack_message(self._key, kind, number, content)
         if not waiting:
-            self._send()
+            self._send_pending()
             if self._unsent and self._open:
-                self._loop.add_writer(self._wire, self._send)
+                self._loop.add_writer(self._wire, self._send_pending)
         return number
 
-    def _send(self) -> None:
+    def _send_pending(self) -> None:
         try:
             while self._unsent:
                 del self._unsent[: self._wire.send(self._unsent)]

@@ -44,7 +44,7 @@ log.addHandler(logging.NullHandler())
 log.propagate = False  # a kernel's errors belong in the evidence, not on the terminal
 
 
-def unpack(packed: bytes) -> dict[str, Any]:
+def unpack_part(packed: bytes) -> dict[str, Any]:
     """Decodes one part of a message; if it is too large, returns a stand-in that fits any part."""
     if len(packed) > MAX_MESSAGE or is_crowded(packed, MOST_MARKS):
         return {"cut": len(packed), "status": "error", "ename": "Error", "evalue": "(too long)"}
@@ -75,7 +75,7 @@ class Transcript:
         if len(self._tail) > 2 * self._half:
             self._trim()
 
-    def skip(self, count: object) -> None:
+    def count_cut(self, count: object) -> None:
         """Adds *count* to the bytes that were cut without being read."""
         if type(count) is int and 0 <= count < _LARGEST_COUNT:
             self._cut += count
@@ -86,7 +86,7 @@ class Transcript:
         del self._tail[:extra]
 
     def text(self) -> str:
-        """The kept text, with a line that says how much was cut."""
+        """Returns the kept text, with a line that says how much was cut."""
         self._trim()
         head, tail = (bytes(b).decode("utf-8", "ignore") for b in (self._head, self._tail))
         if self._cut:
@@ -110,7 +110,7 @@ class CellClient(NotebookClient):
             iopub_timeout=2,
             record_timing=False,
             coalesce_streams=False,
-            on_cell_executed=self._replied,
+            on_cell_executed=self._record_reply,
         )
         self.log = log
         self.kc: Any = client
@@ -122,7 +122,7 @@ class CellClient(NotebookClient):
     async def run(self, source: str, keep: int, asked: tuple[str, ...] = ()) -> None:
         """Executes *source*; afterwards `transcript`, `error` and `line` hold the result.
 
-        A kernel that supports it then reports the values of *asked*; see `answered`.
+        A kernel that supports it then reports the values of *asked*; see `receive_reply`.
         """
         self.transcript, self.reply, self._shown = Transcript(keep), {}, []
         self.kc.asked = asked
@@ -134,33 +134,33 @@ class CellClient(NotebookClient):
         await asyncio.get_running_loop().create_future()
 
     async def ask(self, names: tuple[str, ...]) -> AskReply:
-        """The reply about *names* of a kernel that supports the request."""
+        """Returns the reply about *names* of a kernel that supports the request."""
         self.sent = self.kc.ask(names)
-        return await self.answered(names)
+        return await self.receive_reply(names)
 
     async def call(self, request: str) -> str | None:
-        """The reply to *request* of a kernel that has loaded `grader.wire.trial`."""
+        """Returns the reply to *request* of a kernel that has loaded `grader.wire.trial`."""
         return ask.reply_text(await self.reply_to(self.kc.call(request), "said"))
 
     async def reply_to(self, sent: str, kind: str) -> object:
-        """The content of the shell message of that kind that answers the request *sent*."""
+        """Returns the content of the shell message of that kind that answers the request *sent*."""
         while True:
             message = await self.kc.shell_channel.get_msg()
             if message["parent_header"].get("msg_id") == sent and message["msg_type"] == kind:
                 return message["content"]
 
-    def answered_already(self, names: tuple[str, ...]) -> AskReply | None:
-        """The reply about *names* if it has arrived or arrives within a moment, else None."""
-        self.kc.glance(_SOON_SECONDS)
-        message = self.kc.shell_channel.take("said", self.sent)
-        return None if message is None else ask.parse(names, message["content"])
+    def poll_reply(self, names: tuple[str, ...]) -> AskReply | None:
+        """Returns the reply about *names* if it arrives within 20 ms, else None."""
+        self.kc.poll(_SOON_SECONDS)
+        message = self.kc.shell_channel.take_reply("said", self.sent)
+        return None if message is None else ask.parse_values(names, message["content"])
 
-    async def answered(self, names: tuple[str, ...]) -> AskReply:
-        """The reply about *names* that the last request asked the kernel to send."""
-        self.kc.hush()
-        return ask.parse(names, await self.reply_to(self.sent, "said"))
+    async def receive_reply(self, names: tuple[str, ...]) -> AskReply:
+        """Returns the reply about *names* that the last request asked the kernel to send."""
+        self.kc.drop_output()
+        return ask.parse_values(names, await self.reply_to(self.sent, "said"))
 
-    def _replied(self, execute_reply: Any, **_: Any) -> None:
+    def _record_reply(self, execute_reply: Any, **_: Any) -> None:
         self.sent = str(execute_reply["parent_header"].get("msg_id"))
         content = execute_reply.get("content")
         self.reply = content if isinstance(content, dict) else {}
@@ -180,10 +180,10 @@ class CellClient(NotebookClient):
             case "execute_result" | "display_data" if isinstance(content.get("data"), dict):
                 self.transcript.add(content["data"].get("text/plain"))
                 self.transcript.add("\n")
-        self.transcript.skip(content.get("cut"))
-        self._note(msg["msg_type"], content)
+        self.transcript.count_cut(content.get("cut"))
+        self._record_output(msg["msg_type"], content)
 
-    def _note(self, kind: str, content: dict[str, Any]) -> None:
+    def _record_output(self, kind: str, content: dict[str, Any]) -> None:
         if len(self._shown) >= _MOST_SHOWN:
             return
         match kind:
@@ -198,7 +198,7 @@ class CellClient(NotebookClient):
                 self._shown.append(("result", text[:_LONGEST_SHOWN]))
 
     @property
-    def shown(self) -> tuple[tuple[str, ...], ...]:
+    def shown_outputs(self) -> tuple[tuple[str, ...], ...]:
         """The outputs of the cell, in the form of `CellResult.shown`."""
         failed = self.reply.get("status") == "error"
         return (*self._shown, ("error",)) if failed else tuple(self._shown)
@@ -229,6 +229,6 @@ class CellClient(NotebookClient):
 
 
 def one_line(text: str) -> str:
-    """The first 300 characters of *text*, without line breaks and terminal codes."""
+    """Returns the first 300 characters of *text*, without line breaks and terminal codes."""
     text = _TERMINAL_CODES.sub("", text[:2_000].encode("utf-8", "replace").decode())
     return " ".join(text.split())[:300]

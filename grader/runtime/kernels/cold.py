@@ -18,13 +18,13 @@ from jupyter_client.asynchronous.client import AsyncKernelClient
 from jupyter_client.connect import write_connection_file
 
 from grader.runtime.kernels import ask, scratch
-from grader.runtime.kernels.base import AskReply, Terms
-from grader.runtime.kernels.client import CellClient, unpack
-from grader.runtime.kernels.contention import MACHINE, Usage, oom_kills, usage
-from grader.runtime.kernels.session import tidying
-from grader.runtime.sandbox import Place
+from grader.runtime.kernels.base import AskReply, KernelOptions
+from grader.runtime.kernels.client import CellClient, unpack_part
+from grader.runtime.kernels.contention import MACHINE, Usage, count_oom_kills, read_usage
+from grader.runtime.kernels.session import log_errors
+from grader.runtime.sandbox import ScratchFolder
 from grader.runtime.worker import limits
-from grader.runtime.worker.limits import limit, seed_all
+from grader.runtime.worker.limits import seed_all, set_limits
 
 _LARGEST_FRAME = 64_000_000
 _OPTIONS = ("--HistoryManager.enabled=False", "--IPKernelApp.quiet=True")
@@ -34,18 +34,18 @@ class ColdKernel:
     """One kernel process, from the start of its interpreter to its end."""
 
     prefetches = False
-    lost = False
+    is_lost = False
 
-    def __init__(self, terms: Terms):
-        self._terms = terms
-        self._oom_kills = oom_kills()
+    def __init__(self, options: KernelOptions):
+        self._options = options
+        self._oom_kills = count_oom_kills()
         self._process: subprocess.Popen[bytes] | None = None
-        self.home = scratch.make()
+        self.home = scratch.make_folder()
         self.about: Mapping[str, object] = {}
         try:
             self._connect()
         except BaseException:
-            scratch.remove(self.home)
+            scratch.remove_folder(self.home)
             raise
 
     def _connect(self) -> None:
@@ -59,22 +59,22 @@ class ColdKernel:
         self._connection_file, connection = write_connection_file(
             file,
             key=key,
-            **scratch.transport(self.home),  # type: ignore[arg-type]
+            **scratch.transport_options(self.home),  # type: ignore[arg-type]
         )
         self._client = AsyncKernelClient(context=context)
         self._client.load_connection_info(connection)
-        self._client.session.unpack = unpack
+        self._client.session.unpack = unpack_part
         self.cells = CellClient(self._client)
 
     def launch(self) -> None:
         """Starts the process as the leader of a session and process group. Raises OSError."""
-        sandbox, terms = self._terms.sandbox, self._terms
-        settings = {"rlimits": dict(sandbox.rlimits(terms.limits)), "seed": terms.seed}
+        sandbox, options = self._options.sandbox, self._options
+        settings = {"rlimits": dict(sandbox.rlimits(options.limits)), "seed": options.seed}
         command = [sys.executable, "-c", _boot_source(), json.dumps(settings)]
         self._process = subprocess.Popen(  # noqa: S603  # our own command, wrapped by the sandbox
             sandbox.wrap([*command, "-f", self._connection_file, *_OPTIONS], self.home),
             cwd=self.home.work,
-            env=_environment(terms, self.home),
+            env=_environment(options, self.home),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.DEVNULL,
             stderr=subprocess.DEVNULL,
@@ -83,7 +83,7 @@ class ColdKernel:
         )
         self._client.start_channels(stdin=False, hb=False)
 
-    async def started(self) -> None:
+    async def wait_until_ready(self) -> None:
         """Returns once requests are answered and output arrives."""
         while True:
             self._client.kernel_info()
@@ -92,7 +92,9 @@ class ColdKernel:
                 # Output published before our subscription arrives is lost.
                 if await self._client.iopub_channel.socket.poll(500):
                     break
-        self.about = ask.read_about(await self._request(ask.first_question(self._terms.seed)))
+        self.about = ask.read_description(
+            await self._execute_silently(ask.startup_code(self._options.seed))
+        )
 
     async def interrupt(self) -> None:
         """Returns once the kernel has confirmed the interrupt."""
@@ -101,25 +103,25 @@ class ColdKernel:
         await self._client.control_channel.get_msg()
 
     async def ask(self, names: tuple[str, ...]) -> AskReply:
-        """The kernel's reply about *names*, by code executed silently."""
-        return ask.parse(names, await self._request(ask.question(names)))
+        """Returns the kernel's reply about *names*, by code executed silently."""
+        return ask.parse_values(names, await self._execute_silently(ask.question_code(names)))
 
     async def call(self, request: str) -> str | None:
-        """The kernel's reply to *request*."""
-        return ask.reply_text(await self._request(ask.trial_code(request)))
+        """Returns the kernel's reply to *request*."""
+        return ask.reply_text(await self._execute_silently(ask.call_code(request)))
 
-    async def _request(self, code: str) -> object:
-        """The content of the reply to *code*, executed silently."""
+    async def _execute_silently(self, code: str) -> object:
+        """Returns the content of the reply to *code*, executed silently."""
         sent = self._client.execute(
             code, silent=True, store_history=False, user_expressions=ask.EXPRESSIONS
         )
         return await self.cells.reply_to(sent, "execute_reply")
 
-    def changed(self) -> asyncio.Future[None] | None:
-        """None: the process has to be polled."""
+    def exit_future(self) -> asyncio.Future[None] | None:
+        """Returns none: the process has to be polled."""
 
     @property
-    def places(self) -> tuple[Place, ...]:
+    def places(self) -> tuple[ScratchFolder, ...]:
         """Its one folder."""
         return (self.home,)
 
@@ -128,9 +130,9 @@ class ColdKernel:
         """The process id."""
         return self._process.pid if self._process is not None else None
 
-    def usage(self) -> Usage | None:
-        """The processor time of its processes so far."""
-        return usage([self.pid]) if self.pid is not None else None
+    def read_usage(self) -> Usage | None:
+        """Returns the processor time of its processes so far."""
+        return read_usage([self.pid]) if self.pid is not None else None
 
     @property
     def status(self) -> int | None:
@@ -147,20 +149,20 @@ class ColdKernel:
         return dead.si_status if dead.si_code == os.CLD_EXITED else -dead.si_status
 
     @property
-    def hit(self) -> str | None:
+    def exceeded_limit(self) -> str | None:
         """MACHINE if the system killed it for lack of memory; no other limit is watched."""
         killed = sys.platform == "linux" and self.status == -signal.SIGKILL
-        return MACHINE if killed and oom_kills() > self._oom_kills else None
+        return MACHINE if killed and count_oom_kills() > self._oom_kills else None
 
     async def end(self) -> None:
         """Ends the kernel with all its processes and removes its folder."""
-        with tidying():
+        with log_errors():
             self._kill()
-        with tidying():
+        with log_errors():
             self._client.stop_channels()
-        with tidying():
+        with log_errors():
             self._context.destroy(linger=0)
-        scratch.remove(self.home)
+        scratch.remove_folder(self.home)
 
     def _kill(self) -> None:
         """Kills the process group, even if the kernel itself is dead, and reaps the process."""
@@ -176,9 +178,9 @@ class ColdKernel:
         process.wait()
 
 
-async def start(terms: Terms) -> ColdKernel:
+async def start(options: KernelOptions) -> ColdKernel:
     """Starts the process of a new kernel."""
-    kernel = ColdKernel(terms)
+    kernel = ColdKernel(options)
     try:
         kernel.launch()
     except BaseException:
@@ -191,7 +193,7 @@ def _become_ipykernel() -> None:
     """Sets resource limits and seeds, then runs ipykernel; its text is a kernel's command line."""
     settings = json.loads(sys.argv[1])
     os.umask(0o077)
-    limit(settings["rlimits"])
+    set_limits(settings["rlimits"])
     seed_all(settings["seed"])
     sys.argv = ["ipykernel_launcher", *sys.argv[2:]]
     if sys.path[0] == "":  # so that a student's file can't shadow a library
@@ -206,9 +208,9 @@ def _boot_source() -> str:
     return "\n".join((*parts, "_become_ipykernel()"))
 
 
-def _environment(terms: Terms, home: Place) -> dict[str, str]:
-    variables = dict(terms.sandbox.environment(home)) | dict(terms.variables)
-    if terms.device == "cpu":
+def _environment(options: KernelOptions, home: ScratchFolder) -> dict[str, str]:
+    variables = dict(options.sandbox.environment(home)) | dict(options.variables)
+    if options.device == "cpu":
         variables["CUDA_VISIBLE_DEVICES"] = ""
     if sys.platform != "win32":
         # Makes the kernel end by itself when this process is gone; Windows needs a handle.

@@ -38,30 +38,30 @@ class Usage:
     """The waiting time of the grader's thread that drives the kernel."""
 
 
-def usage(
+def read_usage(
     roots: Iterable[int], proc: str = process_tree.PROC, *, cpu_seconds: float | None = None
 ) -> Usage | None:
-    """The usage of *roots* and of all processes below them.
+    """Returns the usage of *roots* and of all processes below them.
 
     *cpu_seconds* is their total processor time, if it is known more exactly than by adding up.
     Returns None on systems without these statistics: macOS, Windows, and a Linux that keeps no
     scheduler statistics.
     """
     cpu, waits = 0.0, {}
-    for pid in process_tree.below(roots, proc):
-        cpu += _cpu(f"{proc}/{pid}/stat")
-        for thread in process_tree.threads(pid, proc):
-            waits[thread] = _wait(f"{proc}/{pid}/task/{thread}/schedstat")
+    for pid in process_tree.list_tree(roots, proc):
+        cpu += _read_cpu_seconds(f"{proc}/{pid}/stat")
+        for thread in process_tree.list_threads(pid, proc):
+            waits[thread] = _read_wait_seconds(f"{proc}/{pid}/task/{thread}/schedstat")
     if not waits or all(each is None for each in waits.values()):
         return None
     known = {thread: each for thread, each in waits.items() if each is not None}
-    own = _wait(f"{proc}/self/task/{threading.get_native_id()}/schedstat")
+    own = _read_wait_seconds(f"{proc}/self/task/{threading.get_native_id()}/schedstat")
     used = cpu if cpu_seconds is None else cpu_seconds
     return Usage(time.monotonic(), used, known, own or 0.0)
 
 
-def kept_waiting(before: Usage, after: Usage) -> float:
-    """Seconds between the two readings for which other work kept the kernel from running.
+def seconds_kept_waiting(before: Usage, after: Usage) -> float:
+    """Returns seconds between the two readings for which other work kept the kernel from running.
 
     This is the longest wait of any of its threads, plus the wait of the grader's own thread, but
     for no longer than the kernel ran or waited: nobody keeps a kernel that sleeps from running. If
@@ -84,7 +84,7 @@ class FairClock:
 
     def __init__(self, seconds: float, look: Callable[[], Usage | None]):
         self.waited = 0.0
-        """Seconds for which the kernel was kept waiting; known after `left` gave 0 or `stop`."""
+        """Seconds of waiting; known once `seconds_left` has returned 0 or `stop` was called."""
         self.contended = False
         """Whether the limit was reached although the kernel did not get that much time."""
         self._look = look
@@ -93,8 +93,8 @@ class FairClock:
         self._before: Usage | None = None
         self._looked = False
 
-    def left(self) -> float:
-        """Seconds until the limit is reached; 0 once it is."""
+    def seconds_left(self) -> float:
+        """Returns seconds until the limit is reached; 0 once it is."""
         now = time.monotonic()
         # Most cells finish before this, so that no usage has to be read for them.
         if not self._looked and now - self._began >= _FIRST_LOOK_SECONDS:
@@ -109,30 +109,30 @@ class FairClock:
         """Takes the last reading, while the kernel still exists."""
         after = self._look() if self._before is not None else None
         if self._before is not None and after is not None:
-            found, most = kept_waiting(self._before, after), (MOST_TIMES - 1) * self._limit
+            found, most = seconds_kept_waiting(self._before, after), (MOST_TIMES - 1) * self._limit
             self.waited, self.contended = min(found, most), found > most
 
 
-def oom_kills() -> int:
+def count_oom_kills() -> int:
     """Processes that the system has killed for lack of memory since boot; 0 if unknown."""
-    for line in _text("/proc/vmstat").splitlines():
+    for line in _read_text("/proc/vmstat").splitlines():
         name, _, value = line.partition(" ")
         if name == "oom_kill" and value.strip().isdigit():
             return int(value)
     return 0
 
 
-def _cpu(path: str) -> float:
-    fields = _text(path).rpartition(")")[2].split()
+def _read_cpu_seconds(path: str) -> float:
+    fields = _read_text(path).rpartition(")")[2].split()
     return sum(map(int, fields[11:15])) / _TICK if len(fields) > 15 else 0.0
 
 
-def _wait(path: str) -> float | None:
-    fields = _text(path).split()
+def _read_wait_seconds(path: str) -> float | None:
+    fields = _read_text(path).split()
     return int(fields[1]) / 1e9 if len(fields) == 3 else None
 
 
-def _text(path: str) -> str:
+def _read_text(path: str) -> str:
     try:
         return Path(path).read_text(encoding="ascii", errors="replace")
     except OSError:

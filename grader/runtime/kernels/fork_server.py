@@ -17,12 +17,12 @@ from typing import Any
 from grader.model import Limits
 from grader.runtime.kernels import scratch
 from grader.runtime.kernels.base import NotStartedError
-from grader.runtime.kernels.forked import ForkedKernel, readable
-from grader.runtime.sandbox import Place, Sandbox
-from grader.runtime.sandbox.probing import on_path
+from grader.runtime.kernels.forked import ForkedKernel, is_readable
+from grader.runtime.sandbox import Sandbox, ScratchFolder
+from grader.runtime.sandbox.probing import package_path_variables
 from grader.runtime.worker import ipc, view
-from grader.runtime.worker.limits import raise_files
-from grader.runtime.worker.plan import Start
+from grader.runtime.worker.limits import raise_file_limit
+from grader.runtime.worker.plan import KernelStart
 
 START_SECONDS = 60.0
 
@@ -44,8 +44,8 @@ class LaunchSpec:
     imports: tuple[str, ...]
     variables: tuple[tuple[str, str], ...] = ()
 
-    def serves(self, other: LaunchSpec) -> bool:
-        """Whether a fork server with this spec can fork kernels for the *other* one."""
+    def can_serve(self, other: LaunchSpec) -> bool:
+        """Returns whether a fork server with this spec can fork kernels for the *other* one."""
         more_imports = set(other.imports) <= set(self.imports)
         return more_imports and replace(self, imports=other.imports) == other
 
@@ -59,8 +59,8 @@ class ForkServer:
         self._warm_up = warm_up
         self._plan = spec.sandbox.plan(spec.device, loopback=spec.loopback)
         # Without a view, a kernel that runs as another user has to reach its folder in this one.
-        passable = self._plan["view"] is None and spec.sandbox.uid(0) is not None
-        self._home = scratch.make_shared(passable=passable)
+        passable = self._plan["view"] is None and spec.sandbox.uid_of(0) is not None
+        self._home = scratch.make_shared_folder(passable=passable)
         self._lock = threading.Lock()
         self._names = itertools.count()
         try:
@@ -71,8 +71,8 @@ class ForkServer:
             raise
 
     def _start(self) -> tuple[subprocess.Popen[bytes], socket.socket]:
-        raise_files()
-        ours, theirs = ipc.pair()
+        raise_file_limit()
+        ours, theirs = ipc.make_pair()
         folder = self._home.root / "parent"
         folder.mkdir(mode=0o700)
         seen = Path(view.PLACES) / "parent" if self._plan["view"] is not None else folder
@@ -90,9 +90,11 @@ class ForkServer:
         script = folder / "settings.json"
         script.write_text(json.dumps(settings), encoding="utf-8")
         command = [sys.executable, "-P", "-m", "grader.runtime.worker.fork_server", str(script)]
-        environment = dict(self._spec.sandbox.environment(self._spec.sandbox.inner(self._home)))
+        environment = dict(
+            self._spec.sandbox.environment(self._spec.sandbox.inner_folder(self._home))
+        )
         environment |= dict(self._spec.variables)
-        for name, value in on_path().items():
+        for name, value in package_path_variables().items():
             environment.setdefault(name, value)
         # Large pages halve the time of a fork.
         environment.setdefault("GLIBC_TUNABLES", "glibc.malloc.hugetlb=1")
@@ -116,9 +118,9 @@ class ForkServer:
         return process, ours
 
     def _wait_until_up(self) -> None:
-        if not readable(self._line, START_SECONDS):
+        if not is_readable(self._line, START_SECONDS):
             raise NotStartedError(f"the fork server did not start within {START_SECONDS:g} s")
-        message, _ = ipc.hear(self._line)
+        message, _ = ipc.receive_message(self._line)
         if message is None or message.get("is") != "up":
             why = message.get("what") if message else f"exit status {self._process.wait()}"
             raise NotStartedError(f"the fork server exited at startup ({why})")
@@ -127,10 +129,10 @@ class ForkServer:
         self.about = message["about"]
 
     @property
-    def alive(self) -> bool:
+    def is_alive(self) -> bool:
         """Whether it can fork and its folder has not been removed by another program."""
         # It sends nothing after startup, so a readable line means that it has exited.
-        running = self._process.poll() is None and not readable(self._line, 0)
+        running = self._process.poll() is None and not is_readable(self._line, 0)
         return running and self._home.root.is_dir()
 
     def fork(self, limits: Limits) -> ForkedKernel:
@@ -140,18 +142,18 @@ class ForkServer:
         """
         spec = self._spec
         name = str(next(self._names))
-        home = Place(self._home.root / name)
+        home = ScratchFolder(self._home.root / name)
         slot = next(_slots)
-        uid = spec.sandbox.uid(slot)
-        inner = spec.sandbox.inner(home)
+        uid = spec.sandbox.uid_of(slot)
+        inner = spec.sandbox.inner_folder(home)
         environment = dict(spec.sandbox.environment(inner)) | dict(spec.variables)
         if spec.device == "cpu":
             environment["CUDA_VISIBLE_DEVICES"] = ""
         with contextlib.ExitStack() as theirs, contextlib.ExitStack() as made:
-            made.callback(scratch.remove, home)
-            scratch.furnish(home, parts=self._plan["view"] is None)
-            group = spec.sandbox.group(home.root.parent.name + "-" + name, limits)
-            entrances = group.descriptors() if group is not None else []
+            made.callback(scratch.remove_folder, home)
+            scratch.make_kernel_folder(home, parts=self._plan["view"] is None)
+            group = spec.sandbox.make_group(home.root.parent.name + "-" + name, limits)
+            entrances = group.open_process_files() if group is not None else []
             for file in entrances:
                 theirs.callback(os.close, file)
             if group is not None:
@@ -159,11 +161,11 @@ class ForkServer:
                 if not entrances:  # a group that no process can enter limits none
                     raise NotStartedError("the kernel's control group could not be opened")
             lines, files = [], []
-            for pair in (ipc.pair(), socket.socketpair()):
+            for pair in (ipc.make_pair(), socket.socketpair()):
                 lines.append(made.enter_context(pair[0]))
                 files.append(theirs.enter_context(pair[1]).fileno())
             files += entrances
-            start = Start(
+            start = KernelStart(
                 name=name,
                 root=str(inner.root),
                 uid=uid,
@@ -176,13 +178,13 @@ class ForkServer:
             )
             try:
                 with self._lock:
-                    ipc.say(self._line, {"start": start}, files)
+                    ipc.send_message(self._line, {"start": start}, files)
             except OSError as error:
                 raise NotStartedError("the fork server has exited") from error
             made.pop_all()  # from here on they belong to the kernel
         return ForkedKernel(home, inner, lines[0], lines[1], self.about, group)
 
-    def forget(self) -> None:
+    def close_inherited(self) -> None:
         """Closes the descriptors that a forked process has inherited from its parent."""
         self._line.close()
 
@@ -195,4 +197,4 @@ class ForkServer:
             except subprocess.TimeoutExpired:
                 self._process.kill()
                 self._process.wait()
-        scratch.remove(self._home)
+        scratch.remove_folder(self._home)

@@ -13,9 +13,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from grader.runtime.kernels import scratch as place
-from grader.runtime.kernels.contention import MACHINE, oom_kills
-from grader.runtime.sandbox import Group, Place
+from grader.runtime.kernels import scratch
+from grader.runtime.kernels.contention import MACHINE, count_oom_kills
+from grader.runtime.sandbox import Group, ScratchFolder
 from grader.runtime.worker import ipc
 
 ENDING_SECONDS = 60.0
@@ -26,8 +26,8 @@ ENDING_SECONDS = 60.0
 class ForkedKernel:
     """A forked kernel: its folder, its key, and the line to its supervisor."""
 
-    place: Place
-    inner: Place
+    place: ScratchFolder
+    inner: ScratchFolder
     line: socket.socket
     wire: socket.socket
     """The wire between the kernel and the grader."""
@@ -36,7 +36,7 @@ class ForkedKernel:
     group: Group | None = None
     status: int | None = None
     """The exit status, negative for a signal; None while it runs."""
-    hit: str | None = None
+    exceeded_limit: str | None = None
     """The limit for which the supervisor ended it."""
     failed: str | None = None
     """Why it did not start."""
@@ -44,42 +44,42 @@ class ForkedKernel:
     key: bytes = b""
     """The key that signs messages between kernel and grader; known once the kernel is ready."""
     interrupted: int = 0
-    lost: bool = False
+    is_lost: bool = False
     """Whether the supervisor is gone without a report, which no notebook can cause."""
-    _itself: list[int] = field(default_factory=list)
+    _pidfds: list[int] = field(default_factory=list)
     """Descriptors of the process and of its supervisor, once it is ready."""
-    _oom_kills: int = field(default_factory=oom_kills)
+    _oom_kills: int = field(default_factory=count_oom_kills)
     """The machine's count of out-of-memory kills when this kernel was forked."""
 
     @property
     def pid(self) -> int | None:
         """The process id as the grader sees it; None before the kernel is ready."""
-        return _pid_behind(self._itself[0]) if self._itself else None
+        return _pid_of(self._pidfds[0]) if self._pidfds else None
 
     @property
     def roots(self) -> list[int]:
         """Ids of kernel and supervisor, from which all the submission's processes descend."""
-        return [pid for file in self._itself if (pid := _pid_behind(file)) is not None]
+        return [pid for file in self._pidfds if (pid := _pid_of(file)) is not None]
 
-    def listen(self) -> None:
+    def read_messages(self) -> None:
         """Reads the supervisor's messages without waiting."""
-        while self.status is None and not self.lost and readable(self.line, 0):
-            message, files = ipc.hear(self.line)
+        while self.status is None and not self.is_lost and is_readable(self.line, 0):
+            message, files = ipc.receive_message(self.line)
             if message is None:
-                self._lose_supervisor()
+                self._record_lost_supervisor()
                 return
-            self._itself += files
-            self._take(message)
+            self._pidfds += files
+            self._handle_message(message)
 
-    def _lose_supervisor(self) -> None:
+    def _record_lost_supervisor(self) -> None:
         """Records that the supervisor is gone: the machine or its group's limit has ended it."""
-        self.hit = self.group.limit_exceeded() if self.group is not None else None
-        if self.hit is None:
-            self.lost = True
+        self.exceeded_limit = self.group.find_exceeded_limit() if self.group is not None else None
+        if self.exceeded_limit is None:
+            self.is_lost = True
         else:
             self.status = -signal.SIGKILL
 
-    def _take(self, message: dict[str, Any]) -> None:
+    def _handle_message(self, message: dict[str, Any]) -> None:
         match message.get("is"):
             case "ready":
                 self.ready, self.key = True, str(message.get("key")).encode()
@@ -89,31 +89,35 @@ class ForkedKernel:
                 self.failed, self.status = str(message.get("what")), 1
             case "ended":
                 self.status = int(message.get("status", 1))
-                self.hit = message.get("hit")
-                if self.hit is None and self.status == -signal.SIGKILL:
-                    self.hit = self._killed_for()
+                self.exceeded_limit = message.get("hit")
+                if self.exceeded_limit is None and self.status == -signal.SIGKILL:
+                    self.exceeded_limit = self._find_kill_reason()
 
-    def _killed_for(self) -> str | None:
-        """The limit for which the system may have killed it; None if there is none."""
-        hit = self.group.limit_exceeded() if self.group is not None else None
-        return hit or (MACHINE if oom_kills() > self._oom_kills else None)
+    def _find_kill_reason(self) -> str | None:
+        """Returns the limit for which the system may have killed it; None if there is none."""
+        hit = self.group.find_exceeded_limit() if self.group is not None else None
+        return hit or (MACHINE if count_oom_kills() > self._oom_kills else None)
 
-    def limit_exceeded(self) -> str | None:
-        """The limit for which the kernel or one of its processes was ended; None if none."""
-        found = self.group.limit_exceeded() if self.hit is None and self.group is not None else None
-        return found if found in ("memory", MACHINE) else self.hit
+    def find_exceeded_limit(self) -> str | None:
+        """Returns the limit for which one of the kernel's processes was ended; None if none was."""
+        found = (
+            self.group.find_exceeded_limit()
+            if self.exceeded_limit is None and self.group is not None
+            else None
+        )
+        return found if found in ("memory", MACHINE) else self.exceeded_limit
 
     def interrupt(self) -> None:
         """Asks the supervisor to interrupt the kernel; `interrupted` counts completed ones."""
         with contextlib.suppress(OSError):
-            ipc.say(self.line, {"do": "interrupt"})
+            ipc.send_message(self.line, {"do": "interrupt"})
 
     def signal_exit(self) -> None:
         """Signals all processes of the submission to end, without waiting."""
         with contextlib.suppress(OSError):
             self.line.shutdown(socket.SHUT_WR)
 
-    def forget(self) -> None:
+    def close_inherited(self) -> None:
         """Closes the descriptors that a forked process has inherited from its parent."""
         self.line.close()
         self.wire.close()
@@ -123,23 +127,23 @@ class ForkedKernel:
         # The supervisor ends with its namespace or after all processes that it adopted; this
         # closes the other end of the line, whatever else may have died before.
         end = time.monotonic() + ENDING_SECONDS
-        while time.monotonic() < end and readable(self.line, end - time.monotonic()):
-            message, files = ipc.hear(self.line)
-            self._itself += files  # of one that became ready after we stopped listening
+        while time.monotonic() < end and is_readable(self.line, end - time.monotonic()):
+            message, files = ipc.receive_message(self.line)
+            self._pidfds += files  # of one that became ready after we stopped listening
             if message is None:
                 break
         self.line.close()
-        while self._itself:
-            os.close(self._itself.pop())
+        while self._pidfds:
+            os.close(self._pidfds.pop())
         self.wire.close()
         if self.group is not None:
             self.group.kill()
             self.group.remove()
-        place.remove(self.place)
+        scratch.remove_folder(self.place)
 
 
-def _pid_behind(file: int) -> int | None:
-    """The id of the process behind the pidfd *file*; None if it is gone or hidden."""
+def _pid_of(file: int) -> int | None:
+    """Returns the id of the process behind the pidfd *file*; None if it is gone or hidden."""
     with contextlib.suppress(OSError, ValueError, IndexError):
         about = Path(f"/proc/self/fdinfo/{file}").read_text()
         pid = int(about.partition("\nPid:")[2].split()[0])
@@ -147,8 +151,8 @@ def _pid_behind(file: int) -> int | None:
     return None
 
 
-def readable(line: socket.socket, seconds: float) -> bool:
-    """Whether *line* has something to read, now or within *seconds*."""
+def is_readable(line: socket.socket, seconds: float) -> bool:
+    """Returns whether *line* has something to read, now or within *seconds*."""
     poll = select.poll()
     poll.register(line, select.POLLIN)
     return bool(poll.poll(max(seconds, 0) * 1000))

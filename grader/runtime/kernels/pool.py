@@ -42,7 +42,7 @@ def _start_server(spec: LaunchSpec, *, warm_up: bool) -> ForkServer:
 
 
 @dataclass(eq=False)
-class _Member:
+class _PooledServer:
     """A fork server with its kernels that are not reaped yet."""
 
     spec: LaunchSpec
@@ -70,7 +70,7 @@ class KernelPool:
         self._ended: queue.Queue[ForkedKernel] = queue.Queue(_MOST_ENDED)
         self._reaper: threading.Thread | None = None
         self._swept = False
-        self._members: set[_Member] = set()
+        self._members: set[_PooledServer] = set()
         self._starting: dict[LaunchSpec, threading.Lock] = {}
         self._lock = threading.RLock()
         self._timer: threading.Timer | None = None
@@ -86,13 +86,13 @@ class KernelPool:
         """The kernels that wait for a notebook."""
         return [kernel for member in self._members for kernel in member.spares.values()]
 
-    def forget_all(self) -> None:
+    def reset_after_fork(self) -> None:
         """Resets the pool in a forked process, since all its kernels belong to the original."""
         _others.append(self._members)  # kept, since their destructors would end them
         for member in self._members:
-            member.server.forget()
+            member.server.close_inherited()
             for kernel in member.spares.values():
-                kernel.forget()
+                kernel.close_inherited()
         self._reset()
 
     def take(self, spec: LaunchSpec, limits: Limits, *, spare: bool = False) -> ForkedKernel:
@@ -101,7 +101,7 @@ class KernelPool:
         A fork server that is started for a *spare* runs what is slow the first time. Raises
         NotStartedError or OSError.
         """
-        member = self._member(spec, warm_up=spare)
+        member = self._find_or_start(spec, warm_up=spare)
         kernel = self._take_spare(member, limits)
         if kernel is None:
             with self._lock:
@@ -113,41 +113,41 @@ class KernelPool:
                     member.spares[limits] = member.fork(limits)
         return kernel
 
-    def _take_spare(self, member: _Member, limits: Limits) -> ForkedKernel | None:
+    def _take_spare(self, member: _PooledServer, limits: Limits) -> ForkedKernel | None:
         """Returns a living spare with these limits; None if there is none."""
         with self._lock:
             kernel = member.spares.pop(limits, None)
         if kernel is None:
             return None
-        kernel.listen()
-        if kernel.status is None and not kernel.lost:
+        kernel.read_messages()
+        if kernel.status is None and not kernel.is_lost:
             return kernel
         self.end(kernel)
         return None
 
-    def _member(self, spec: LaunchSpec, *, warm_up: bool) -> _Member:
+    def _find_or_start(self, spec: LaunchSpec, *, warm_up: bool) -> _PooledServer:
         """Returns the member for *spec*, which may have imported more; starts one if needed."""
         with self._lock:
             swept, self._swept = self._swept, True
             starting = self._starting.setdefault(spec, threading.Lock())
         if not swept:
-            scratch.sweep()
+            scratch.remove_abandoned()
         with starting:
-            member = self._living_member(spec)
+            member = self._find_living(spec)
             if member is None:
-                member = _Member(spec, _start_server(spec, warm_up=warm_up))
+                member = _PooledServer(spec, _start_server(spec, warm_up=warm_up))
                 with self._lock:
                     self._members.add(member)
                 self._check_idle_later()
             return member
 
-    def _living_member(self, spec: LaunchSpec) -> _Member | None:
+    def _find_living(self, spec: LaunchSpec) -> _PooledServer | None:
         with self._lock:
-            fitting = [m for m in self._members if not m.retired and m.spec.serves(spec)]
+            fitting = [m for m in self._members if not m.retired and m.spec.can_serve(spec)]
             for member in fitting:
                 member.used = time.monotonic()
         for member in fitting:
-            if member.server.alive:
+            if member.server.is_alive:
                 return member
             self._retire(member)
         return None
@@ -172,7 +172,7 @@ class KernelPool:
         if self._members:
             self._check_idle_later()
 
-    def _retire(self, member: _Member) -> None:
+    def _retire(self, member: _PooledServer) -> None:
         """Stops using a fork server, and ends it after its last kernel.
 
         Its kernels would end with it.
@@ -184,7 +184,7 @@ class KernelPool:
             self.end(kernel)
         self._end_server(member)
 
-    def _end_server(self, member: _Member) -> None:
+    def _end_server(self, member: _PooledServer) -> None:
         """Ends a retired fork server if it has no kernel left."""
         with self._lock:
             if not member.retired or member.kernels or member not in self._members:
@@ -223,7 +223,7 @@ class KernelPool:
             finally:
                 self._ended.task_done()
 
-    def settle(self) -> None:
+    def wait_until_reaped(self) -> None:
         """Returns once all processes and folders of ended kernels are gone."""
         self._ended.join()
 
@@ -235,7 +235,7 @@ class KernelPool:
             self._timer.cancel()
         for member in list(self._members):
             self._retire(member)
-        self.settle()
+        self.wait_until_reaped()
         with self._lock:  # those with a kernel that was taken and never returned
             left, self._members = self._members, set()
         for member in left:
@@ -248,7 +248,7 @@ _others: list[object] = []
 
 def _reset_after_fork() -> None:
     for pool in list(_pools):
-        pool.forget_all()
+        pool.reset_after_fork()
 
 
 if hasattr(os, "register_at_fork"):

@@ -9,12 +9,12 @@ from typing import Protocol
 from grader.runtime.kernels.base import AskReply
 from grader.runtime.kernels.client import CellClient
 from grader.runtime.kernels.contention import Usage
-from grader.runtime.sandbox import Place
+from grader.runtime.sandbox import ScratchFolder
 
 Names = tuple[str, ...]
 
 
-class Kernel(Protocol):
+class KernelProcess(Protocol):
     """One kernel process, started cold or forked, and its communication."""
 
     cells: CellClient
@@ -23,26 +23,26 @@ class Kernel(Protocol):
     about: Mapping[str, object]
 
     @property
-    def places(self) -> tuple[Place, ...]:
+    def places(self) -> tuple[ScratchFolder, ...]:
         """The kernel's folder, once for each path that leads to it."""
 
-    async def started(self) -> None:
+    async def wait_until_ready(self) -> None:
         """Returns once requests are answered and output arrives; may never return."""
 
     async def interrupt(self) -> None:
         """Returns once the running code was interrupted; may never return."""
 
     async def ask(self, names: Names) -> AskReply:
-        """The kernel's reply about *names*; may never return."""
+        """Returns the kernel's reply about *names*; may never return."""
 
     async def call(self, request: str) -> str | None:
-        """The reply of `grader.wire.trial.answer` to *request*; None if it is not text."""
+        """Returns the reply of `grader.wire.trial.answer` to *request*; None if it is not text."""
 
-    def changed(self) -> asyncio.Future[None] | None:
-        """A future that is done when the process may have ended; None if it must be polled."""
+    def exit_future(self) -> asyncio.Future[None] | None:
+        """Returns a future that is done when the process may have ended; None: poll `status`."""
 
-    def usage(self) -> Usage | None:
-        """The processor time of its processes so far; None if unknown."""
+    def read_usage(self) -> Usage | None:
+        """Returns the processor time of its processes so far; None if unknown."""
 
     @property
     def pid(self) -> int | None:
@@ -53,11 +53,11 @@ class Kernel(Protocol):
         """The exit status, negative for a signal; None while the process runs."""
 
     @property
-    def hit(self) -> str | None:
+    def exceeded_limit(self) -> str | None:
         """The limit for which the kernel was ended; None if none."""
 
     @property
-    def lost(self) -> bool:
+    def is_lost(self) -> bool:
         """Whether the kernel was lost through no fault of the notebook."""
 
     async def end(self) -> None:

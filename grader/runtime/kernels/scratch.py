@@ -12,7 +12,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
-from grader.runtime.sandbox import Place
+from grader.runtime.sandbox import ScratchFolder
 
 if sys.platform == "win32":
     fcntl = None
@@ -37,19 +37,19 @@ _BY_DESCRIPTOR = {
 } <= os.supports_dir_fd and os.scandir in os.supports_fd
 
 
-def make() -> Place:
+def make_folder() -> ScratchFolder:
     """Creates a folder with its parts that no other user can enter."""
-    place = make_shared()
-    for folder in place.parts:
+    place = make_shared_folder()
+    for folder in place.subfolders:
         folder.mkdir(mode=0o700)
     return place
 
 
-def make_shared(*, passable: bool = False) -> Place:
+def make_shared_folder(*, passable: bool = False) -> ScratchFolder:
     """Creates a folder that a fork server shares with its kernels and no other user can list.
 
     If *passable*, other users may pass through it to folders below that belong to them. It stays
-    locked as long as this process lives and has not removed it; see `sweep`.
+    locked as long as this process lives and has not removed it; see `remove_abandoned`.
     """
     root = tempfile.mkdtemp(prefix=_PREFIX)
     closed = passable and not all(p.stat().st_mode & 0o001 for p in Path(root).parents)
@@ -62,27 +62,27 @@ def make_shared(*, passable: bool = False) -> Place:
         _locks[root] = lock
     if passable:
         Path(root).chmod(0o711)
-    return Place(Path(root))
+    return ScratchFolder(Path(root))
 
 
-def furnish(place: Place, *, parts: bool) -> None:
+def make_kernel_folder(place: ScratchFolder, *, parts: bool) -> None:
     """Creates the folder of one kernel in an existing one, empty or with all its parts."""
     place.root.mkdir(mode=0o700)
-    for folder in place.parts if parts else ():
+    for folder in place.subfolders if parts else ():
         folder.mkdir(mode=0o700)
 
 
-def sweep() -> None:
+def remove_abandoned() -> None:
     """Removes the folders that killed graders have left behind. Never raises."""
     if fcntl is None:
         return
     with contextlib.suppress(OSError), os.scandir(tempfile.gettempdir()) as entries:
         for entry in entries:
             if entry.name.startswith(_PREFIX) and entry.is_dir(follow_symlinks=False):
-                _sweep(Path(entry.path), entry.stat(follow_symlinks=False))
+                _remove_if_abandoned(Path(entry.path), entry.stat(follow_symlinks=False))
 
 
-def _sweep(root: Path, about: os.stat_result) -> None:
+def _remove_if_abandoned(root: Path, about: os.stat_result) -> None:
     # A folder that is just being created may not be locked yet.
     if about.st_uid != os.getuid() or time.time() - about.st_mtime < _FRESH_SECONDS:
         return
@@ -94,11 +94,11 @@ def _sweep(root: Path, about: os.stat_result) -> None:
             return  # its grader is alive
         finally:
             os.close(lock)
-        remove(Place(root))
+        remove_folder(ScratchFolder(root))
 
 
-def transport(place: Place) -> dict[str, str]:
-    """How kernel and grader connect: by sockets in the folder, or by TCP on other systems."""
+def transport_options(place: ScratchFolder) -> dict[str, str]:
+    """Returns Jupyter's transport and address: sockets in the folder, or TCP on Windows."""
     if _has_sockets():
         return {"transport": "ipc", "ip": str(place.wire / "k")}
     return {"transport": "tcp", "ip": "127.0.0.1"}
@@ -108,7 +108,7 @@ def _has_sockets() -> bool:
     return sys.platform != "win32"
 
 
-def remove(place: Place) -> None:
+def remove_folder(place: ScratchFolder) -> None:
     """Removes the folder, even if processes are still changing it.
 
     Never raises: anything that can't be removed stays. Touches nothing outside, since it follows no
@@ -122,24 +122,24 @@ def remove(place: Place) -> None:
             shutil.rmtree(place.root, ignore_errors=True)
         return
     with contextlib.suppress(OSError):
-        with _opened(str(place.root)) as root:
-            _empty(root)
+        with _open_folder(str(place.root)) as root:
+            _empty_folder(root)
         place.root.rmdir()
 
 
-def hidden(text: str, place: Place) -> str:
-    """*text* without the folder's name, which differs each time and means nothing to students."""
+def hide_folder(text: str, place: ScratchFolder) -> str:
+    """Returns *text* without the folder's name, which means nothing to students."""
     work = str(place.work)
     return text.replace(work + os.sep, "").replace(work, ".").replace(str(place.root), "~")
 
 
 @contextlib.contextmanager
-def _opened(name: str, parent: int | None = None) -> Iterator[int]:
+def _open_folder(name: str, parent: int | None = None) -> Iterator[int]:
     """Opens the folder *name* for reading and writing. Raises OSError."""
     try:
         folder = os.open(name, os.O_RDONLY | _FOLDER, dir_fd=parent)
     except PermissionError:
-        _permit(name, parent)
+        _restore_permission(name, parent)
         folder = os.open(name, os.O_RDONLY | _FOLDER, dir_fd=parent)
     try:
         os.fchmod(folder, 0o700)
@@ -148,7 +148,7 @@ def _opened(name: str, parent: int | None = None) -> Iterator[int]:
         os.close(folder)
 
 
-def _permit(name: str, parent: int | None) -> None:
+def _restore_permission(name: str, parent: int | None) -> None:
     """Restores the permission to open a folder that forbids it."""
     if os.chmod in os.supports_follow_symlinks:
         os.chmod(name, 0o700, dir_fd=parent, follow_symlinks=False)
@@ -161,7 +161,7 @@ def _permit(name: str, parent: int | None) -> None:
             os.close(held)
 
 
-def _empty(root: int) -> None:
+def _empty_folder(root: int) -> None:
     """Removes the contents of the folder *root* as long as that makes progress.
 
     Subfolders are first moved up into the root, so that neither the length of a path nor the
@@ -175,11 +175,11 @@ def _empty(root: int) -> None:
         with os.scandir(root) as entries:
             for entry in entries:
                 with contextlib.suppress(OSError):
-                    _take(entry, root, root, names, end)
+                    _remove_entry(entry, root, root, names, end)
                     moving = True
 
 
-def _take(
+def _remove_entry(
     entry: os.DirEntry[str], parent: int, root: int, names: Iterator[str], end: float
 ) -> None:
     """Removes *entry* of *parent*, or moves it up. Raises OSError if it can't."""
@@ -188,12 +188,12 @@ def _take(
     if not entry.is_dir(follow_symlinks=False):
         os.unlink(entry.name, dir_fd=parent)
         return
-    with _opened(entry.name, parent) as folder:
+    with _open_folder(entry.name, parent) as folder:
         if parent != root:
             os.rename(entry.name, next(names), src_dir_fd=parent, dst_dir_fd=root)
             return
         with os.scandir(folder) as inner:
             for each in inner:
                 with contextlib.suppress(OSError):
-                    _take(each, folder, root, names, end)
+                    _remove_entry(each, folder, root, names, end)
     os.rmdir(entry.name, dir_fd=parent)

@@ -16,15 +16,15 @@ from grader.runtime.kernels.base import (
     AskReply,
     CallResult,
     CellResult,
+    KernelOptions,
     LostError,
     NotStartedError,
     StoppedError,
-    Terms,
 )
-from grader.runtime.kernels.causes import died, plain, words
+from grader.runtime.kernels.causes import describe_end, describe_error, describe_status
 from grader.runtime.kernels.client import CellClient, log
 from grader.runtime.kernels.contention import BUSY, MACHINE, NO_MEMORY, FairClock
-from grader.runtime.kernels.process import Kernel, Names
+from grader.runtime.kernels.process import KernelProcess, Names
 
 START_SECONDS = 60.0
 GRACE_SECONDS = 1.5
@@ -38,16 +38,20 @@ T = TypeVar("T")
 class KernelSession:
     """A Session over whatever kernels *start* makes."""
 
-    def __init__(self, terms: Terms, start: Callable[[Terms], Coroutine[Any, Any, Kernel]]) -> None:
-        self._terms = terms
+    def __init__(
+        self,
+        options: KernelOptions,
+        start: Callable[[KernelOptions], Coroutine[Any, Any, KernelProcess]],
+    ) -> None:
+        self._options = options
         self._make = start
-        self._kernel: Kernel | None = None
+        self._kernel: KernelProcess | None = None
         self._about: Mapping[str, object] = {}
         self._prefetched: tuple[str, ...] = ()
         # One event loop per session, so that threads never share one.
         self._loop = asyncio.SelectorEventLoop()
         try:
-            self._await(self._start())
+            self._await(self._start_kernel())
         except BaseException:
             self.close()
             raise
@@ -64,30 +68,30 @@ class KernelSession:
 
     def run(self, source: str, *, seconds: float, keep: int, then_ask: Names = ()) -> CellResult:
         """Runs one cell; see `Session.run`."""
-        return self._await(self._run(source, seconds, keep, then_ask))
+        return self._await(self._run_cell(source, seconds, keep, then_ask))
 
     def ask(self, names: Names, *, seconds: float) -> AskReply:
-        """The kernel's reply about *names*; see `Session.ask`."""
+        """Returns the kernel's reply about *names*; see `Session.ask`."""
         if names and names == self._prefetched and self._kernel is not None:
-            said = self._kernel.cells.answered_already(names)
+            said = self._kernel.cells.poll_reply(names)
             if said is not None:  # usually it came with the end of the cell
                 self._prefetched = ()
                 return said
-        return self._await(self._ask(names, seconds))
+        return self._await(self._read_names(names, seconds))
 
     def call(self, request: str, *, seconds: float) -> CallResult:
         """Makes one call of a student's function; see `Session.call`."""
-        return self._await(self._call(request, seconds))
+        return self._await(self._make_call(request, seconds))
 
     def restart(self) -> None:
         """Replaces the kernel with a new one."""
-        self._await(self._end())
-        self._await(self._start())
+        self._await(self._end_kernel())
+        self._await(self._start_kernel())
 
     def close(self) -> None:
         """Ends the kernel with all its processes, and removes its folder."""
         try:
-            self._await(self._end())
+            self._await(self._end_kernel())
         finally:
             self._loop.close()
 
@@ -96,28 +100,28 @@ class KernelSession:
 
     # -- starting and ending
 
-    async def _start(self) -> None:
+    async def _start_kernel(self) -> None:
         try:
-            self._kernel = kernel = await self._make(self._terms)
-            await self._within(kernel.started(), START_SECONDS)
+            self._kernel = kernel = await self._make(self._options)
+            await self._wait_for(kernel.wait_until_ready(), START_SECONDS)
             self._about = kernel.about
         except (NotStartedError, OSError, RuntimeError, ValueError, zmq.ZMQError) as error:
             log.warning("a kernel did not start", exc_info=True)
-            await self._end()
-            raise NotStartedError(plain(error)) from error
+            await self._end_kernel()
+            raise NotStartedError(describe_error(error)) from error
 
-    async def _within(self, coroutine: Coroutine[Any, Any, T], seconds: float) -> T:
-        """The result of *coroutine*. Raises RuntimeError if the kernel dies or time runs out."""
+    async def _wait_for(self, coroutine: Coroutine[Any, Any, T], seconds: float) -> T:
+        """Returns the result of *coroutine*. Raises RuntimeError if the kernel dies or is late."""
         task = asyncio.create_task(coroutine)
-        if await self._settled(task, self._clock(seconds)):
+        if await self._wait_until_done(task, self._start_clock(seconds)):
             return task.result()
         status = self._status()
         task.cancel()
         if status is None:
             raise RuntimeError(f"the kernel did not answer within {seconds:g} s")
-        raise RuntimeError(f"the kernel exited at startup ({words(status)})")
+        raise RuntimeError(f"the kernel exited at startup ({describe_status(status)})")
 
-    async def _end(self) -> None:
+    async def _end_kernel(self) -> None:
         kernel, self._kernel = self._kernel, None
         self._prefetched = ()  # a kernel that has ended sends nothing more
         if kernel is None:
@@ -130,34 +134,34 @@ class KernelSession:
 
     # -- asking and running
 
-    def _living(self) -> Kernel:
+    def _require_kernel(self) -> KernelProcess:
         if self._kernel is None:
             raise RuntimeError("the kernel has ended; restart it first")
         return self._kernel
 
     def _status(self) -> int | None:
-        """The exit status of the kernel; None while it runs."""
+        """Returns the exit status of the kernel; None while it runs."""
         return self._kernel.status if self._kernel else 0
 
-    def _clock(self, seconds: float) -> FairClock:
-        """A limit on time for the kernel as it is now."""
+    def _start_clock(self, seconds: float) -> FairClock:
+        """Returns a limit on time for the kernel as it is now."""
         kernel = self._kernel
-        return FairClock(seconds, kernel.usage if kernel is not None else lambda: None)
+        return FairClock(seconds, kernel.read_usage if kernel is not None else lambda: None)
 
-    async def _settled(self, task: asyncio.Task[Any], clock: FairClock) -> bool:
-        """Whether *task* is done; False as soon as time is up or the kernel is dead."""
+    async def _wait_until_done(self, task: asyncio.Task[Any], clock: FairClock) -> bool:
+        """Returns whether *task* is done; False as soon as time is up or the kernel is dead."""
         while not task.done():
-            left = clock.left()
+            left = clock.seconds_left()
             if left <= 0:
                 # What has arrived while this thread waited for a processor is in time.
                 await asyncio.wait({task}, timeout=_LOOK_SECONDS)
                 return task.done()
-            changed = self._kernel.changed() if self._kernel else None
+            changed = self._kernel.exit_future() if self._kernel else None
             both = {task, changed} if changed is not None else {task}
             await asyncio.wait(
                 both, timeout=min(left, _LOOK_SECONDS), return_when=asyncio.FIRST_COMPLETED
             )
-            if self._terms.stop():
+            if self._options.stop():
                 raise StoppedError
             if not task.done() and self._status() is not None:
                 # Its last messages may still be on the way.
@@ -165,129 +169,140 @@ class KernelSession:
                 return task.done()
         return True
 
-    async def _run(self, source: str, seconds: float, keep: int, asked: Names) -> CellResult:
-        kernel = self._living()
+    async def _run_cell(self, source: str, seconds: float, keep: int, asked: Names) -> CellResult:
+        kernel = self._require_kernel()
         loop = asyncio.get_running_loop()
         began = loop.time()
         self._prefetched = asked = asked if kernel.prefetches else ()
         task = asyncio.create_task(kernel.cells.run(source, keep, asked))
-        clock = self._clock(seconds)
-        done = await self._settled(task, clock)
+        clock = self._start_clock(seconds)
+        done = await self._wait_until_done(task, clock)
         clock.stop()
         late = not done and self._status() is None
         if late:
-            done = await self._interrupted(task)
+            done = await self._interrupt(task)
         took = loop.time() - began
-        if not done and kernel.lost:
-            await self._end()
+        if not done and kernel.is_lost:
+            await self._end_kernel()
             raise LostError("the kernel was ended from outside")
-        if late and kernel.hit in ("memory", MACHINE):
+        if late and kernel.exceeded_limit in ("memory", MACHINE):
             # For example, a process pool that waits forever for a worker that was killed.
-            outcome, error = died(None, kernel.hit)
+            outcome, error = describe_end(None, kernel.exceeded_limit)
         elif late:
             outcome, error = Outcome.TIMEOUT, None
         elif done:
-            outcome, error = _ended(task, kernel.cells)
+            outcome, error = _cell_outcome(task, kernel.cells)
         else:
-            outcome, error = died(self._status(), kernel.hit)
+            outcome, error = describe_end(self._status(), kernel.exceeded_limit)
         alive = done and task.exception() is None and self._status() is None
-        disturbed = _disturbed(kernel, clock, late=late, failed=not alive or error is not None)
+        disturbed = _describe_disturbance(
+            kernel, clock, late=late, failed=not alive or error is not None
+        )
         output, line = kernel.cells.transcript.text(), kernel.cells.line
         if not alive:
-            await self._end()
+            await self._end_kernel()
         return CellResult(
             outcome=outcome,
             seconds=round(took, 3),
             alive=alive,
-            error=error and _hidden(error, kernel),
+            error=error and _hide_folders(error, kernel),
             line=None if late else line,
-            output=_hidden(output, kernel),
+            output=_hide_folders(output, kernel),
             waited=round(clock.waited, 3),
             disturbed=disturbed,
-            shown=kernel.cells.shown,
+            shown=kernel.cells.shown_outputs,
         )
 
-    async def _interrupted(self, task: asyncio.Task[Any]) -> bool:
+    async def _interrupt(self, task: asyncio.Task[Any]) -> bool:
         """Interrupts *task*; returns whether it stopped within the grace period."""
-        kernel = self._living()
+        kernel = self._require_kernel()
 
-        async def stopped() -> None:
+        async def interrupt_and_wait() -> None:
             # Without waiting for the reply, the interrupt could hit the next cell.
             await kernel.interrupt()
             await asyncio.wait({task})
 
-        return await self._settled(asyncio.create_task(stopped()), self._clock(GRACE_SECONDS))
+        return await self._wait_until_done(
+            asyncio.create_task(interrupt_and_wait()), self._start_clock(GRACE_SECONDS)
+        )
 
-    async def _ask(self, names: Names, seconds: float) -> AskReply:
+    async def _read_names(self, names: Names, seconds: float) -> AskReply:
         kernel = self._kernel
         if kernel is None:
             return AskReply(alive=False)
         prefetched, self._prefetched = self._prefetched, ()
         task = asyncio.create_task(
-            kernel.cells.answered(names) if names and names == prefetched else kernel.ask(names)
+            kernel.cells.receive_reply(names)
+            if names and names == prefetched
+            else kernel.ask(names)
         )
-        clock = self._clock(seconds)
-        done = await self._settled(task, clock)
+        clock = self._start_clock(seconds)
+        done = await self._wait_until_done(task, clock)
         late = not done and self._status() is None
         if late:
-            done = await self._interrupted(task)
+            done = await self._interrupt(task)
         if done and task.exception() is None:
             return task.result()
-        disturbed = _disturbed(kernel, clock, late=late, failed=True)
-        lost = kernel.lost
-        await self._end()
+        disturbed = _describe_disturbance(kernel, clock, late=late, failed=True)
+        lost = kernel.is_lost
+        await self._end_kernel()
         if lost:
             raise LostError("the kernel was ended from outside")
         return AskReply(garbled=frozenset(names), alive=False, late=late, disturbed=disturbed)
 
-    async def _call(self, request: str, seconds: float) -> CallResult:
-        kernel = self._living()
+    async def _make_call(self, request: str, seconds: float) -> CallResult:
+        kernel = self._require_kernel()
         self._prefetched = ()
         loop = asyncio.get_running_loop()
         began = loop.time()
         task = asyncio.create_task(kernel.call(request))
-        clock = self._clock(seconds)
-        done = await self._settled(task, clock)
+        clock = self._start_clock(seconds)
+        done = await self._wait_until_done(task, clock)
         clock.stop()
         took = loop.time() - began
         late = not done and self._status() is None
         if late:
-            done = await self._interrupted(task)
+            done = await self._interrupt(task)
         alive = done and task.exception() is None
-        waited, disturbed = clock.waited, _disturbed(kernel, clock, late=late, failed=not alive)
+        waited, disturbed = (
+            clock.waited,
+            _describe_disturbance(kernel, clock, late=late, failed=not alive),
+        )
         said = task.result() if alive else None
         result = CallResult(
             said=said, seconds=took, late=late, alive=alive, waited=waited, disturbed=disturbed
         )
         if alive:
             return result
-        if not done and kernel.lost:
-            await self._end()
+        if not done and kernel.is_lost:
+            await self._end_kernel()
             raise LostError("the kernel was ended from outside")
         outcome, error = Outcome.TIMEOUT, None
         if done:
             outcome, error = Outcome.CRASHED, "made the kernel send messages that can't be read"
-        elif not late or kernel.hit is not None:
-            outcome, error = died(self._status(), kernel.hit)
-        await self._end()
+        elif not late or kernel.exceeded_limit is not None:
+            outcome, error = describe_end(self._status(), kernel.exceeded_limit)
+        await self._end_kernel()
         return replace(result, error=error, outcome=outcome)
 
 
-def _disturbed(kernel: Kernel, clock: FairClock, *, late: bool, failed: bool) -> str:
-    """How the machine interfered with a kernel that was *late* or *failed*; empty if not."""
-    if (late or failed) and kernel.hit == MACHINE:
+def _describe_disturbance(
+    kernel: KernelProcess, clock: FairClock, *, late: bool, failed: bool
+) -> str:
+    """Returns how the machine interfered with a *late* or *failed* kernel; empty if not."""
+    if (late or failed) and kernel.exceeded_limit == MACHINE:
         return NO_MEMORY
     return BUSY if late and clock.contended else ""
 
 
-def _hidden(text: str, kernel: Kernel) -> str:
+def _hide_folders(text: str, kernel: KernelProcess) -> str:
     for each in kernel.places:
-        text = scratch.hidden(text, each)
+        text = scratch.hide_folder(text, each)
     return text
 
 
 @contextlib.contextmanager
-def tidying() -> Iterator[None]:
+def log_errors() -> Iterator[None]:
     """Logs any exception raised inside: a failed cleanup must not lose a notebook's results."""
     try:
         yield
@@ -295,8 +310,8 @@ def tidying() -> Iterator[None]:
         log.exception("cleaning up after a kernel failed")
 
 
-def _ended(task: asyncio.Task[Any], cells: CellClient) -> tuple[Outcome, str | None]:
-    """The outcome of a finished cell, and its exception if it raised one."""
+def _cell_outcome(task: asyncio.Task[Any], cells: CellClient) -> tuple[Outcome, str | None]:
+    """Returns the outcome of a finished cell, and its exception if it raised one."""
     if task.exception() is not None:
         return Outcome.CRASHED, "made the kernel send messages that can't be read"
     error = cells.error

@@ -5,15 +5,15 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 
-from grader.runtime.kernels.base import AskReply, Terms
+from grader.runtime.kernels.base import AskReply, KernelOptions
 from grader.runtime.kernels.channels import Channels
 from grader.runtime.kernels.client import CellClient
-from grader.runtime.kernels.contention import Usage, usage
+from grader.runtime.kernels.contention import Usage, read_usage
 from grader.runtime.kernels.fork_server import LaunchSpec
 from grader.runtime.kernels.forked import ForkedKernel
 from grader.runtime.kernels.pool import kernel_pool
-from grader.runtime.kernels.session import tidying
-from grader.runtime.sandbox import Place
+from grader.runtime.kernels.session import log_errors
+from grader.runtime.sandbox import ScratchFolder
 
 
 class WarmKernel:
@@ -28,18 +28,18 @@ class WarmKernel:
         self.cells = CellClient()
         self._loop = asyncio.get_running_loop()
         self._news: asyncio.Future[None] = self._loop.create_future()
-        self._loop.add_reader(forked.line, self._hear)
-        self._hear()
+        self._loop.add_reader(forked.line, self._read_messages)
+        self._read_messages()
 
-    def _hear(self) -> None:
-        self._forked.listen()
+    def _read_messages(self) -> None:
+        self._forked.read_messages()
         if self.status is not None:
             self._loop.remove_reader(self._forked.line)
         news, self._news = self._news, self._loop.create_future()
         if not news.done():
             news.set_result(None)
 
-    async def started(self) -> None:
+    async def wait_until_ready(self) -> None:
         """Returns once the kernel listens for requests."""
         while not self._forked.ready:
             if self._forked.failed:
@@ -56,19 +56,19 @@ class WarmKernel:
             await asyncio.shield(self._news)
 
     async def ask(self, names: tuple[str, ...]) -> AskReply:
-        """The kernel's reply about *names*."""
+        """Returns the kernel's reply about *names*."""
         return await self.cells.ask(names)
 
     async def call(self, request: str) -> str | None:
-        """The kernel's reply to *request*."""
+        """Returns the kernel's reply to *request*."""
         return await self.cells.call(request)
 
-    def changed(self) -> asyncio.Future[None]:
-        """A future that is done when the supervisor sends a message."""
+    def exit_future(self) -> asyncio.Future[None]:
+        """Returns a future that is done when the supervisor sends a message."""
         return self._news
 
     @property
-    def places(self) -> tuple[Place, ...]:
+    def places(self) -> tuple[ScratchFolder, ...]:
         """The kernel's folder, by its path outside and by its path inside the sandbox."""
         return (self._forked.place, self._forked.inner)
 
@@ -77,48 +77,48 @@ class WarmKernel:
         """The process id outside of its namespace."""
         return self._forked.pid
 
-    def usage(self) -> Usage | None:
-        """The processor time of its processes so far."""
+    def read_usage(self) -> Usage | None:
+        """Returns the processor time of its processes so far."""
         group = self._forked.group
-        return usage(self._forked.roots, cpu_seconds=group.cpu_seconds() if group else None)
+        return read_usage(self._forked.roots, cpu_seconds=group.cpu_seconds() if group else None)
 
     @property
     def status(self) -> int | None:
         """How the process ended; None while it runs."""
-        return 1 if self._forked.lost else self._forked.status
+        return 1 if self._forked.is_lost else self._forked.status
 
     @property
-    def hit(self) -> str | None:
+    def exceeded_limit(self) -> str | None:
         """The limit for which the supervisor, or the system, ended one of its processes."""
-        return self._forked.limit_exceeded()
+        return self._forked.find_exceeded_limit()
 
     @property
-    def lost(self) -> bool:
+    def is_lost(self) -> bool:
         """Whether the supervisor is gone, which no notebook can cause."""
-        return self._forked.lost
+        return self._forked.is_lost
 
     async def end(self) -> None:
         """Ends it with all its processes, and removes its folder."""
-        with tidying():
+        with log_errors():
             self._loop.remove_reader(self._forked.line)
-        with tidying():
+        with log_errors():
             if self._channels is not None:
                 self._channels.close()
-        with tidying():
+        with log_errors():
             kernel_pool.end(self._forked)
 
 
-async def start(terms: Terms) -> WarmKernel:
+async def start(options: KernelOptions) -> WarmKernel:
     """Takes a kernel from the pool. Raises NotStartedError."""
     spec = LaunchSpec(
-        sandbox=terms.sandbox,
-        device=terms.device,
-        loopback=terms.loopback,
-        seed=terms.seed,
-        imports=terms.imports,
-        variables=terms.variables,
+        sandbox=options.sandbox,
+        device=options.device,
+        loopback=options.loopback,
+        seed=options.seed,
+        imports=options.imports,
+        variables=options.variables,
     )
-    forked = kernel_pool.take(spec, terms.limits, spare=terms.more_follow)
+    forked = kernel_pool.take(spec, options.limits, spare=options.more_follow)
     try:
         return WarmKernel(forked)
     except BaseException:

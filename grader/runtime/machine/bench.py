@@ -47,7 +47,7 @@ class Bench:
         emit: Callable[[str, object], None],
         timer: Callable[[Callable[[], object], int], float] = seconds_per_call,
     ):
-        """*timer* returns the mean time of a number of calls on the device, in seconds."""
+        """Returns *timer* returns the mean time of a number of calls on the device, in seconds."""
         self.assignment = assignment
         self.emit = emit
         self.timer = timer

@@ -22,7 +22,7 @@ import grader
 from grader.errors import SetupError
 from grader.runtime.machine import figures
 from grader.runtime.machine.bench import Assignment
-from grader.runtime.machine.counters import uncounted
+from grader.runtime.machine.counters import find_counter_error
 from grader.runtime.machine.hardware import read_hardware, read_software
 from grader.runtime.machine.records import Figure, Gpu, Hardware, LeftOut, MachineProfile
 
@@ -65,20 +65,20 @@ def calibrate(
     hardware = read_hardware()
     software = read_software()
     results = _Results()
-    assignments = plan(settings, hardware)
+    assignments = plan_assignments(settings, hardware)
     if not assignments[-1].torch:
         software = replace(software, torch=None)
         results.left_out += [
             LeftOut(what=what, why=why, fix="pip install torch")
             for what, why in figures.WITHOUT_TORCH.items()
         ]
-    why = uncounted("instructions")
+    why = find_counter_error("instructions")
     if why is not None:
         results.left_out.append(LeftOut(what="instructions", why=why.what, fix=why.fix or ""))
     seconds = _QUICK_SECONDS if settings.quick else _FULL_SECONDS
     for assignment in assignments:
         left = seconds - (time.perf_counter() - started)
-        _run(replace(assignment, seconds=max(left, 0.0)), results, on_figure)
+        _run_worker(replace(assignment, seconds=max(left, 0.0)), results, on_figure)
     if not results.figures:
         raise SetupError(
             f"nothing could be measured: {results.left_out[-1].why}",
@@ -97,7 +97,7 @@ def calibrate(
     )
 
 
-def plan(settings: Settings, hardware: Hardware) -> list[Assignment]:
+def plan_assignments(settings: Settings, hardware: Hardware) -> list[Assignment]:
     """Returns an assignment for each worker, in order."""
     has_torch = find_spec("torch") is not None if settings.torch is None else settings.torch
     base = Assignment(
@@ -134,7 +134,9 @@ def array_bytes(hardware: Hardware, quick: bool) -> int:
     return max(size >> 16, 1) << 16
 
 
-def _run(assignment: Assignment, results: _Results, on_figure: Callable[[Figure], None]) -> None:
+def _run_worker(
+    assignment: Assignment, results: _Results, on_figure: Callable[[Figure], None]
+) -> None:
     """Runs one worker and adds what it reports to *results*."""
     with (
         tempfile.TemporaryDirectory(prefix="grader-") as folder,
@@ -154,13 +156,13 @@ def _run(assignment: Assignment, results: _Results, on_figure: Callable[[Figure]
         watchdog.start()
         try:
             is_done = False
-            for what, data in _events(worker, assignment):
+            for what, data in _iter_events(worker, assignment):
                 is_done = is_done or what == "done"
-                _add(what, data, assignment, results)
+                _add_event(what, data, assignment, results)
                 if what == "figure":
                     on_figure(results.figures[-1])
             if not is_done:
-                _add("failed", _last_words(worker, stderr), assignment, results)
+                _add_event("failed", _last_printed_line(worker, stderr), assignment, results)
         finally:
             watchdog.cancel()
             _kill(worker)
@@ -175,7 +177,9 @@ def _kill(worker: subprocess.Popen[str]) -> None:
     worker.kill()
 
 
-def _events(worker: subprocess.Popen[str], assignment: Assignment) -> Iterator[tuple[str, Any]]:
+def _iter_events(
+    worker: subprocess.Popen[str], assignment: Assignment
+) -> Iterator[tuple[str, Any]]:
     if worker.stdin is None or worker.stdout is None:
         return
     with contextlib.suppress(BrokenPipeError):
@@ -186,7 +190,7 @@ def _events(worker: subprocess.Popen[str], assignment: Assignment) -> Iterator[t
         yield what, data
 
 
-def _add(what: str, data: Any, assignment: Assignment, results: _Results) -> None:
+def _add_event(what: str, data: Any, assignment: Assignment, results: _Results) -> None:
     """Adds an event to *results*. Raises SetupError if a requested GPU can't be measured."""
     match what:
         case "figure":
@@ -206,7 +210,7 @@ def _add(what: str, data: Any, assignment: Assignment, results: _Results) -> Non
             results.left_out.append(LeftOut(what=what, why=why))
 
 
-def _last_words(worker: subprocess.Popen[str], stderr: IO[bytes]) -> str:
+def _last_printed_line(worker: subprocess.Popen[str], stderr: IO[bytes]) -> str:
     """Returns the last line that a worker printed before it failed."""
     with contextlib.suppress(subprocess.TimeoutExpired):
         worker.wait(10)

@@ -1,7 +1,7 @@
-"""What the processor and the system count of a process, read from outside of it (Linux).
+"""Counts events of another process, such as its instructions (Linux only).
 
-`perf_event_open(2)` attaches to the threads that a process has, and to all threads and processes
-that will come of them. The process knows nothing of it, and can neither stop nor change it.
+`perf_event_open(2)` attaches to the threads of a process, and to all threads and processes that
+they will start. The process can neither notice it nor stop or change it.
 """
 
 from __future__ import annotations
@@ -19,13 +19,14 @@ from functools import cache
 from pathlib import Path
 
 from grader.errors import SetupError
+from grader.runtime.worker.process_tree import list_threads
 
 _HARDWARE, _SOFTWARE = 0, 1
 _INSTRUCTIONS, _PAGE_FAULTS = 1, 2
-# Of user space alone: what the system does for a process differs from kernel to kernel.
+# In user space only: what the system does for a process differs between its versions.
 _DISABLED, _INHERIT, _EXCLUDE_KERNEL, _EXCLUDE_HYPERVISOR = 1 << 0, 1 << 1, 1 << 5, 1 << 6
 _TIMES = 3
-"""A reading is the count, and the nanoseconds that it was wanted and was there."""
+"""Makes a reading contain the count, and the nanoseconds enabled and running."""
 _ENABLE, _DISABLE = 0x2400, 0x2401
 _CLOSE_ON_EXEC = 1 << 3
 _ATTRIBUTE_BYTES = 64
@@ -34,12 +35,12 @@ _SYSCALLS = {"x86_64": 298, "aarch64": 241, "riscv64": 241, "ppc64le": 319, "s39
 _DEVICES = Path("/sys/bus/event_source/devices")
 _PARANOID = Path("/proc/sys/kernel/perf_event_paranoid")
 _SHARED = 0.98
-"""The least share of its time that a counter must have been there for."""
+"""The least share of the enabled time for which a counter must have run."""
 
 
 @dataclass(frozen=True, slots=True)
-class Event:
-    """Something that is counted."""
+class CounterEvent:
+    """An event that the processor or the system counts."""
 
     name: str
     words: str
@@ -51,59 +52,59 @@ class Event:
 EVENTS = {
     each.name: each
     for each in (
-        Event(
+        CounterEvent(
             "instructions",
             "instructions in user space",
             _HARDWARE,
             _INSTRUCTIONS,
             _EXCLUDE_KERNEL | _EXCLUDE_HYPERVISOR,
         ),
-        Event("page_faults", "page faults", _SOFTWARE, _PAGE_FAULTS, _EXCLUDE_KERNEL),
+        CounterEvent("page_faults", "page faults", _SOFTWARE, _PAGE_FAULTS, _EXCLUDE_KERNEL),
     )
 }
-"""What a measurement may go by, by its name there."""
+"""The events that a measurement can compare, by name."""
 
 
-class UncountedError(SetupError):
-    """This machine, or this user of it, can't count that."""
+class CounterError(SetupError):
+    """This machine can't count an event, or does not allow this user to."""
 
 
 class Counter:
-    """One event in a process, its threads, and all that will come of them, from now on.
+    """Counts one event in a process, its threads, and all that they will start.
 
-    Counts between `start` and `stop`; each adds to what was counted before. Raises UncountedError
-    when the system refuses, and when the process is gone.
+    Counts between `start` and `stop`, and adds to the earlier count. Raises CounterError if the
+    system refuses or the process has ended.
     """
 
     def __init__(self, event: str, pid: int):
         self._event = EVENTS[event]
         self._files: list[int] = []
         try:
-            for thread in _threads(pid):
-                for kind in _kinds(self._event, _DEVICES):
-                    self._files.append(_opened(self._event, kind, thread))
+            for thread in _list_threads(pid):
+                for kind in _core_types(self._event, _DEVICES):
+                    self._files.append(_open_counter(self._event, kind, thread))
         except BaseException:
             self.close()
             raise
 
     def start(self) -> None:
-        """Counts from here."""
-        self._tell(_ENABLE)
+        """Starts counting."""
+        self._control(_ENABLE)
 
     def stop(self) -> None:
-        """Counts no more."""
-        self._tell(_DISABLE)
+        """Stops counting."""
+        self._control(_DISABLE)
 
     def read(self) -> int:
-        """All that was counted. Raises UncountedError when something was missed."""
+        """Returns the count so far. Raises CounterError if some of it was missed."""
         total = wanted = there = 0
         for file in self._files:
             count, enabled, running = struct.unpack("QQQ", os.read(file, 24))
             total, wanted, there = total + count, wanted + enabled, there + running
         # On processors with two kinds of cores each has a counter, and a thread runs on one.
-        kinds = len(_kinds(self._event, _DEVICES))
+        kinds = len(_core_types(self._event, _DEVICES))
         if there * kinds < _SHARED * wanted:
-            raise UncountedError(
+            raise CounterError(
                 f"another program used the counter of {self._event.words} for part of the time",
                 fix="end other programs that use counters, such as perf, and the NMI watchdog "
                 "(sysctl kernel.nmi_watchdog=0)",
@@ -111,11 +112,11 @@ class Counter:
         return total
 
     def close(self) -> None:
-        """Lets go of the process."""
+        """Detaches from the process."""
         while self._files:
             os.close(self._files.pop())
 
-    def _tell(self, request: int) -> None:
+    def _control(self, request: int) -> None:
         import fcntl
 
         for file in self._files:
@@ -123,8 +124,8 @@ class Counter:
 
 
 @contextmanager
-def counting(event: str, pid: int) -> Iterator[Counter]:
-    """A Counter, for as long as it is needed. Raises UncountedError."""
+def open_counter(event: str, pid: int) -> Iterator[Counter]:
+    """Yields a Counter, for as long as it is needed. Raises CounterError."""
     counter = Counter(event, pid)
     try:
         yield counter
@@ -133,13 +134,13 @@ def counting(event: str, pid: int) -> Iterator[Counter]:
 
 
 @cache
-def uncounted(event: str) -> SetupError | None:
-    """Why this process can't count *event* here, and what would help; None when it can.
+def find_counter_error(event: str) -> SetupError | None:
+    """Returns why *event* can't be counted on this machine, and a fix; None if it can.
 
-    It is tried on this process itself: a counter that opens and stays at zero is none.
+    Counts it in this process, since some machines offer a counter that stays at zero.
     """
     try:
-        with counting(event, os.getpid()) as counter:
+        with open_counter(event, os.getpid()) as counter:
             counter.start()
             touched = bytearray(1 << 22)
             touched[:: 1 << 12] = b"x" * (1 << 10)
@@ -149,7 +150,7 @@ def uncounted(event: str) -> SetupError | None:
     except SetupError as error:
         return error
     what = EVENTS[event].words
-    return UncountedError(f"the counter of {what} stays at zero here", fix=_OTHER_MACHINE)
+    return CounterError(f"the counter of {what} stays at zero here", fix=_OTHER_MACHINE)
 
 
 _OTHER_MACHINE = (
@@ -158,23 +159,22 @@ _OTHER_MACHINE = (
 )
 
 
-def _threads(pid: int) -> list[int]:
-    try:
-        return [int(entry) for entry in os.listdir(f"/proc/{pid}/task")]  # noqa: PTH208
-    except OSError:
-        if sys.platform != "linux":
-            raise UncountedError(
-                f"{platform.system()} can't count this from outside of a process",
-                fix="grade these parts on Linux",
-            ) from None
-        raise UncountedError("the process to count in has ended") from None
+def _list_threads(pid: int) -> list[int]:
+    if sys.platform != "linux":
+        raise CounterError(
+            f"{platform.system()} can't count this from outside of a process",
+            fix="grade these parts on Linux",
+        )
+    found = list_threads(pid)
+    if not found:
+        raise CounterError("the process to count in has ended")
+    return found
 
 
-def _kinds(event: Event, devices: Path) -> tuple[int, ...]:
-    """What stands in the upper half of the event's number: one for each kind of cores.
+def _core_types(event: CounterEvent, devices: Path) -> tuple[int, ...]:
+    """Returns the number of each type of cores, for the upper half of an event's number.
 
-    Where all cores are alike that is nothing. Elsewhere each kind is a device that says which
-    processors are of it.
+    If all cores are alike, that is only 0. Otherwise each type is a device in *devices*.
     """
     if event.kind != _HARDWARE:
         return (0,)
@@ -184,10 +184,10 @@ def _kinds(event: Event, devices: Path) -> tuple[int, ...]:
     return tuple(found) if len(found) > 1 else (0,)
 
 
-def _opened(event: Event, kind: int, thread: int) -> int:
+def _open_counter(event: CounterEvent, kind: int, thread: int) -> int:
     number = _SYSCALLS.get(platform.machine())
-    if number is None or sys.platform != "linux":
-        raise UncountedError(
+    if number is None:
+        raise CounterError(
             f"{event.words} are not counted on {platform.system()} {platform.machine()}",
             fix=_OTHER_MACHINE,
         )
@@ -206,33 +206,33 @@ def _opened(event: Event, kind: int, thread: int) -> int:
     minus = ctypes.c_int(-1)
     file = int(libc.syscall(number, asked, thread, minus, minus, ctypes.c_ulong(_CLOSE_ON_EXEC)))
     if file < 0:
-        raise _refusal(event, ctypes.get_errno())
+        raise _refusal_error(event, ctypes.get_errno())
     return file
 
 
-def _refusal(event: Event, number: int) -> UncountedError:
-    """What `perf_event_open` says no with, in words."""
+def _refusal_error(event: CounterEvent, number: int) -> CounterError:
+    """Returns the error for an errno of `perf_event_open`."""
     what = event.words
     if number in (errno.EACCES, errno.EPERM):
         try:
             level = _PARANOID.read_text().strip()
         except OSError:
             level = "unknown"
-        return UncountedError(
+        return CounterError(
             f"this user may not count {what} (kernel.perf_event_paranoid is {level})",
             fix="run sysctl kernel.perf_event_paranoid=1, or grade as root, or give the container "
             "CAP_PERFMON and a seccomp profile that allows perf_event_open",
         )
     if number in (errno.ENOENT, errno.EOPNOTSUPP, errno.ENODEV):
-        return UncountedError(
+        return CounterError(
             f"the processor can't count {what} here, as in most virtual machines",
             fix=_OTHER_MACHINE,
         )
     if number == errno.ESRCH:
-        return UncountedError("the process to count in has ended")
+        return CounterError("the process to count in has ended")
     if number == errno.ENOSYS:
-        return UncountedError(
+        return CounterError(
             f"the system's build or security policy does not allow counting {what}",
             fix=_OTHER_MACHINE,
         )
-    return UncountedError(f"{what} can't be counted: {os.strerror(number)}", fix=_OTHER_MACHINE)
+    return CounterError(f"{what} can't be counted: {os.strerror(number)}", fix=_OTHER_MACHINE)

@@ -119,7 +119,7 @@ def _measure_calls(bench: Bench) -> None:
                 pass
             between = time.perf_counter()
             for _ in range(calls):
-                _nothing()
+                _do_nothing()
             seconds = (time.perf_counter() - between) - (between - start)
             if seconds > 0:  # otherwise, another program had the CPU during the empty loop
                 return seconds / calls
@@ -144,7 +144,7 @@ def _measure_calls(bench: Bench) -> None:
             )
 
 
-def _nothing() -> None:
+def _do_nothing() -> None:
     pass
 
 
@@ -169,7 +169,7 @@ def _measure_products(
                 f"matmul.{dtype}",
                 product.run,
                 amount=product.operations,
-                threads=_threads(bench),
+                threads=_thread_count(bench),
                 working_set=3 * product.size**2 * product.element_bytes,
                 how=f"Product of two random {product.size} x {product.size} matrices by {library}, "
                 f"the best of the sizes {', '.join(map(str, tried))}; 2n^3 operations.",
@@ -302,13 +302,13 @@ def _measure_memory(bench: Bench, works: _Memory) -> None:
             f"memory.{kind}",
             work,
             amount=moved * size,
-            threads=_threads(bench),
+            threads=_thread_count(bench),
             working_set=moved * size,
             how=f"{how}; float32 arrays of {format_bytes(size)}.",
         )
 
 
-def _threads(bench: Bench) -> int | None:
+def _thread_count(bench: Bench) -> int | None:
     return bench.assignment.threads if bench.assignment.device == "cpu" else None
 
 

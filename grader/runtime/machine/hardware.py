@@ -21,12 +21,12 @@ _LONGEST = 200
 def read_hardware() -> Hardware:
     """Returns the machine as the system describes it, without measuring anything."""
     return Hardware(
-        cpu=(_cpu_name() or platform.processor() or platform.machine())[:_LONGEST],
+        cpu=(_read_cpu_name() or platform.processor() or platform.machine())[:_LONGEST],
         architecture=platform.machine(),
         logical_cpus=os.cpu_count() or 1,
         usable_cpus=usable_cpus(),
-        caches=tuple(caches()),
-        memory_bytes=_memory("MemTotal"),
+        caches=tuple(iter_caches()),
+        memory_bytes=_read_memory("MemTotal"),
         available_bytes=available_bytes(),
         load=os.getloadavg()[0] if hasattr(os, "getloadavg") else None,
     )
@@ -39,8 +39,8 @@ def read_software() -> Software:
         kernel=platform.release(),
         python=f"{platform.python_implementation()} {platform.python_version()}",
         grader=__version__,
-        numpy=_version("numpy"),
-        torch=_version("torch"),
+        numpy=_package_version("numpy"),
+        torch=_package_version("torch"),
     )
 
 
@@ -50,7 +50,7 @@ def usable_cpus() -> int:
         count = len(os.sched_getaffinity(0))
     else:
         count = os.cpu_count() or 1
-    quota = (_text(_GROUPS / "cpu.max") or "").split()
+    quota = (_read_text(_GROUPS / "cpu.max") or "").split()
     if len(quota) == 2 and all(part.isdecimal() for part in quota):
         count = min(count, max(1, round(int(quota[0]) / max(1, int(quota[1])))))
     return max(1, count)
@@ -58,26 +58,31 @@ def usable_cpus() -> int:
 
 def available_bytes() -> int | None:
     """Returns the memory available without swapping, within the cgroup's limit; None if unknown."""
-    free = _memory("MemAvailable")
-    limit, used = _text(_GROUPS / "memory.max"), _text(_GROUPS / "memory.current")
+    free = _read_memory("MemAvailable")
+    limit, used = _read_text(_GROUPS / "memory.max"), _read_text(_GROUPS / "memory.current")
     if limit and used and limit.isdecimal() and used.isdecimal():
         left = max(0, int(limit) - int(used))
         free = left if free is None else min(free, left)
     return free
 
 
-def caches() -> Iterator[Cache]:
+def iter_caches() -> Iterator[Cache]:
     """Yields the data caches that the usable CPUs share, from level 1 on."""
     if sys.platform == "darwin":
-        yield from _caches_of_a_mac()
+        yield from _iter_mac_caches()
         return
     mine = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else {0}
     found: dict[int, dict[str, int]] = {}
     for cpu in sorted(mine):
         for folder in (_CPUS / f"cpu{cpu}/cache").glob("index[0-9]*"):
-            words, size = _text(folder / "level"), _size(_text(folder / "size"))
-            if words and words.isdecimal() and size and _text(folder / "type") != "Instruction":
-                shared = _text(folder / "shared_cpu_list") or str(cpu)
+            words, size = _read_text(folder / "level"), _parse_size(_read_text(folder / "size"))
+            if (
+                words
+                and words.isdecimal()
+                and size
+                and _read_text(folder / "type") != "Instruction"
+            ):
+                shared = _read_text(folder / "shared_cpu_list") or str(cpu)
                 found.setdefault(int(words), {})[shared] = size
     for level in sorted(found):
         sizes = found[level].values()
@@ -85,21 +90,21 @@ def caches() -> Iterator[Cache]:
         yield Cache(level=level, size=max(sizes), instances=len(sizes))
 
 
-def _size(text: str | None) -> int:
+def _parse_size(text: str | None) -> int:
     """Returns the bytes of a size as /sys writes it, such as `32K`; 0 if it is missing."""
     match = re.fullmatch(r"(\d{1,12})([KMG]?)", text or "", re.ASCII)
     return int(match[1]) << {"": 0, "K": 10, "M": 20, "G": 30}[match[2]] if match else 0
 
 
-def _caches_of_a_mac() -> Iterator[Cache]:
+def _iter_mac_caches() -> Iterator[Cache]:
     cpus = usable_cpus()
     for level, name in ((1, "hw.l1dcachesize"), (2, "hw.l2cachesize"), (3, "hw.l3cachesize")):
-        size = _sysctl(name)
+        size = _read_sysctl(name)
         if size:
             yield Cache(level=level, size=size, instances=cpus if level == 1 else 1)
 
 
-def _sysctl(name: str) -> int:
+def _read_sysctl(name: str) -> int:
     import subprocess
 
     try:
@@ -115,21 +120,25 @@ def _sysctl(name: str) -> int:
     return int(done.stdout) if done.stdout.strip().isdecimal() else 0
 
 
-def _cpu_name() -> str | None:
-    match = re.search(r"^model name\s*:\s*(.+)$", _text(Path("/proc/cpuinfo")) or "", re.MULTILINE)
+def _read_cpu_name() -> str | None:
+    match = re.search(
+        r"^model name\s*:\s*(.+)$", _read_text(Path("/proc/cpuinfo")) or "", re.MULTILINE
+    )
     return match[1].strip() if match else None
 
 
-def _memory(name: str) -> int | None:
-    match = re.search(rf"^{name}:\s+(\d+) kB", _text(Path("/proc/meminfo")) or "", re.MULTILINE)
+def _read_memory(name: str) -> int | None:
+    match = re.search(
+        rf"^{name}:\s+(\d+) kB", _read_text(Path("/proc/meminfo")) or "", re.MULTILINE
+    )
     if match:
         return int(match[1]) * 1024
     if name == "MemTotal" and sys.platform == "darwin":
-        return _sysctl("hw.memsize") or None
+        return _read_sysctl("hw.memsize") or None
     return None
 
 
-def _text(path: Path) -> str | None:
+def _read_text(path: Path) -> str | None:
     """Returns the contents of one of the system's files; None if it can't be read."""
     try:
         return path.read_text(encoding="utf-8", errors="replace").strip()
@@ -137,7 +146,7 @@ def _text(path: Path) -> str | None:
         return None
 
 
-def _version(package: str) -> str | None:
+def _package_version(package: str) -> str | None:
     try:
         return version(package)
     except PackageNotFoundError:

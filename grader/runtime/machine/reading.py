@@ -21,7 +21,7 @@ _NAMES = {str: "text", bool: "true or false", int: "a whole number", float: "a n
 T = TypeVar("T")
 
 
-class _Wrong(ValueError):  # noqa: N818 - never leaves this module
+class _InvalidProfileError(ValueError):
     """A defect of the profile, with its place in the file."""
 
 
@@ -51,11 +51,13 @@ def from_json(text: str, *, where: str | None = None) -> MachineProfile:
     """
     try:
         data = _parse(text)
-        profile = _record(MachineProfile, data, "")
+        profile = _read_record(MachineProfile, data, "")
         contents = {name: value for name, value in data.items() if name not in {"schema", "id"}}
         if data.get("id") != _digest(contents):
-            raise _Wrong(f"its contents do not match its id '{str(data.get('id'))[:60]}'")
-    except _Wrong as error:
+            raise _InvalidProfileError(
+                f"its contents do not match its id '{str(data.get('id'))[:60]}'"
+            )
+    except _InvalidProfileError as error:
         raise SetupError(str(error), where=where, fix=_FIX) from None
     return profile
 
@@ -69,15 +71,21 @@ def _digest(contents: dict[str, Any]) -> str:
 
 def _parse(text: str) -> dict[str, Any]:
     if len(text) > MAX_BYTES:
-        raise _Wrong(f"this is not a machine profile: it has more than {MAX_BYTES:,} bytes")
+        raise _InvalidProfileError(
+            f"this is not a machine profile: it has more than {MAX_BYTES:,} bytes"
+        )
     try:
         data = json.loads(text, parse_constant=_refuse_constant)
     except (ValueError, RecursionError) as error:
-        raise _Wrong(f"this is not a machine profile: it is not JSON ({error})") from None
+        raise _InvalidProfileError(
+            f"this is not a machine profile: it is not JSON ({error})"
+        ) from None
     if not isinstance(data, dict) or "schema" not in data:
-        raise _Wrong("this is not a machine profile: it has no 'schema'")
+        raise _InvalidProfileError("this is not a machine profile: it has no 'schema'")
     if data["schema"] != SCHEMA:
-        raise _Wrong(f"schema is '{str(data['schema'])[:60]}', but must be '{SCHEMA}'")
+        raise _InvalidProfileError(
+            f"schema is '{str(data['schema'])[:60]}', but must be '{SCHEMA}'"
+        )
     return data
 
 
@@ -85,52 +93,56 @@ def _refuse_constant(name: str) -> float:
     raise ValueError(f"{name} is not a number")
 
 
-def _record(kind: type[T], data: object, place: str) -> T:
+def _read_record(kind: type[T], data: object, place: str) -> T:
     """Returns *data* as the dataclass *kind*."""
     if not isinstance(data, Mapping):
-        raise _Wrong(f"{_at(place)}expected an object")
+        raise _InvalidProfileError(f"{_place_prefix(place)}expected an object")
     hints = get_type_hints(kind)
     inner = f"{place}." if place else ""
     values = {}
     for field in dataclasses.fields(kind):  # type: ignore[arg-type]
         if field.name in data:
-            values[field.name] = _value(hints[field.name], data[field.name], inner + field.name)
+            values[field.name] = _read_value(
+                hints[field.name], data[field.name], inner + field.name
+            )
         elif field.default is dataclasses.MISSING:
-            raise _Wrong(f"{_at(place)}'{field.name}' is missing")
+            raise _InvalidProfileError(f"{_place_prefix(place)}'{field.name}' is missing")
     try:
         return kind(**values)
     except ValueError as error:
-        raise _Wrong(f"{_at(place)}{error}") from None
+        raise _InvalidProfileError(f"{_place_prefix(place)}{error}") from None
 
 
-def _value(hint: Any, data: object, place: str) -> object:
+def _read_value(hint: Any, data: object, place: str) -> object:
     """Returns *data* as *hint* requires; whole numbers may stand for floats."""
     if get_origin(hint) in (Union, types.UnionType):
         if data is None:
             return None
-        return _value(next(arg for arg in get_args(hint) if arg is not type(None)), data, place)
+        return _read_value(
+            next(arg for arg in get_args(hint) if arg is not type(None)), data, place
+        )
     if get_origin(hint) is tuple:
         if not isinstance(data, list):
-            raise _Wrong(f"{_at(place)}expected a list")
+            raise _InvalidProfileError(f"{_place_prefix(place)}expected a list")
         item = get_args(hint)[0]
-        return tuple(_value(item, one, f"{place}[{index}]") for index, one in enumerate(data))
+        return tuple(_read_value(item, one, f"{place}[{index}]") for index, one in enumerate(data))
     if dataclasses.is_dataclass(hint):
-        return _record(hint, data, place)  # type: ignore[arg-type]
+        return _read_record(hint, data, place)  # type: ignore[arg-type]
     wanted = (int, float) if hint is float else hint
     if not isinstance(data, wanted) or (isinstance(data, bool) and hint is not bool):
-        raise _Wrong(f"{_at(place)}expected {_NAMES[hint]}")
-    return _finite(data, place) if hint is float else data
+        raise _InvalidProfileError(f"{_place_prefix(place)}expected {_NAMES[hint]}")
+    return _read_float(data, place) if hint is float else data
 
 
-def _finite(data: float, place: str) -> float:
+def _read_float(data: float, place: str) -> float:
     try:
         value = float(data)
     except OverflowError:
         value = math.inf
     if not math.isfinite(value):
-        raise _Wrong(f"{_at(place)}the number is too large")
+        raise _InvalidProfileError(f"{_place_prefix(place)}the number is too large")
     return value
 
 
-def _at(place: str) -> str:
+def _place_prefix(place: str) -> str:
     return f"{place}: " if place else ""

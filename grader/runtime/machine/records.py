@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-SCHEMA = "systems-grader/runtime/machine/v1"
+SCHEMA = "systems-grader/machine/v1"
 DEVICES = ("cpu", "cuda")
 
 

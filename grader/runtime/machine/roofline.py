@@ -72,7 +72,7 @@ def peak_rate(
     figures = [f for f in profile.figures if f.device == device and f.name in names]
     if not figures:
         raise SetupError(f"the profile has no peak rate for {dtype} on {device}", fix=_FIX)
-    return max(_reach([f for f in figures if f.name == name], threads) for name in names)
+    return max(_reachable_rate([f for f in figures if f.name == name], threads) for name in names)
 
 
 def peak_bandwidth(profile: MachineProfile, threads: int = 1, *, device: str = "cpu") -> float:
@@ -85,11 +85,12 @@ def peak_bandwidth(profile: MachineProfile, threads: int = 1, *, device: str = "
         raise SetupError(f"the profile has no memory bandwidth of {device}", fix=_FIX)
     names = {f.name for f in figures}
     return max(
-        _reach([f for f in figures if f.name == name], threads, shared=True) for name in names
+        _reachable_rate([f for f in figures if f.name == name], threads, shared=True)
+        for name in names
     )
 
 
-def _reach(figures: list[Figure], threads: int, *, shared: bool = False) -> float:
+def _reachable_rate(figures: list[Figure], threads: int, *, shared: bool = False) -> float:
     """Returns the most that *threads* threads can reach, by the figures of one name.
 
     The rate of one thread times *threads* is always a bound. The rate of a team is a tighter one

@@ -3,10 +3,10 @@
 from grader.runtime.sandbox.base import (
     THREADS,
     WANTED,
-    Chosen,
     Layer,
-    Place,
     Sandbox,
+    SandboxChoice,
+    ScratchFolder,
     choose,
     sandboxes,
 )
@@ -16,12 +16,12 @@ from grader.runtime.sandbox.linux import LinuxSandbox
 __all__ = [
     "THREADS",
     "WANTED",
-    "Chosen",
     "Group",
     "Layer",
     "LinuxSandbox",
-    "Place",
     "Sandbox",
+    "SandboxChoice",
+    "ScratchFolder",
     "choose",
     "sandboxes",
 ]

@@ -14,7 +14,7 @@ from grader.errors import SetupError
 from grader.model import Limits
 from grader.registry import Registry
 from grader.runtime.sandbox.cgroups import Group
-from grader.runtime.worker.plan import Plan
+from grader.runtime.worker.plan import SandboxPlan
 
 # The layers that `required` insists on, and what they provide.
 WANTED: Mapping[str, str] = {
@@ -62,7 +62,7 @@ class Layer:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ScratchFolder:
     """The private folder of one kernel, removed after the kernel ends."""
 
     root: Path
@@ -83,7 +83,7 @@ class Place:
         return self.root / "tmp"
 
     @property
-    def parts(self) -> tuple[Path, ...]:
+    def subfolders(self) -> tuple[Path, ...]:
         """All its subfolders."""
         return (self.home, self.work, self.temporary, self.wire)
 
@@ -107,7 +107,7 @@ class Sandbox:
         Here: the layers that exist on every system, and all layers in WANTED as missing.
         """
         limited = sys.platform != "win32"
-        watched = f" and removed afterwards; {WATCHED}" if self.bounded else " and removed"
+        watched = f" and removed afterwards; {WATCHED}" if self.has_disk_quota else " and removed"
         return (
             Layer("environment", True, "no variable of the grader's environment is inherited"),
             Layer("scratch", True, f"home, working and temporary folders are private{watched}"),
@@ -115,7 +115,7 @@ class Sandbox:
             *(Layer(name, False, f"not available: {what}") for name, what in WANTED.items()),
         )
 
-    def wrap(self, command: Sequence[str], place: Place) -> list[str]:
+    def wrap(self, command: Sequence[str], place: ScratchFolder) -> list[str]:
         """Returns the command that starts *command* inside the sandbox.
 
         Inside, open files must be inherited, and the interpreter and the folder *place* must be at
@@ -124,27 +124,29 @@ class Sandbox:
         del place
         return list(command)
 
-    def plan(self, device: str = "cpu", *, loopback: bool = False) -> Plan:
-        """The restrictions that a fork server and its kernels apply to themselves; here none."""
+    def plan(self, device: str = "cpu", *, loopback: bool = False) -> SandboxPlan:
+        """Returns the restrictions that a fork server and its kernels apply; here none."""
         del device, loopback
-        return Plan(namespaces=[], view=None, fence=None, filter=None, drop=False, loopback=False)
+        return SandboxPlan(
+            namespaces=[], view=None, fence=None, filter=None, drop=False, loopback=False
+        )
 
-    def uid(self, slot: int) -> int | None:
-        """The user id of the kernel in *slot*; None if it runs as the grader's user."""
+    def uid_of(self, slot: int) -> int | None:
+        """Returns the user id of the kernel in *slot*; None if it runs as the grader's user."""
         del slot
         return None
 
-    def inner(self, place: Place) -> Place:
+    def inner_folder(self, place: ScratchFolder) -> ScratchFolder:
         """Returns *place* by the path at which the kernel sees it."""
         return place
 
-    def group(self, name: str, limits: Limits) -> Group | None:
-        """A control group with the limits for one kernel; None if the supervisor counts instead."""
+    def make_group(self, name: str, limits: Limits) -> Group | None:
+        """Returns a control group with *limits*; None if the kernel's supervisor counts instead."""
         del name, limits
         return None
 
     @property
-    def bounded(self) -> bool:
+    def has_disk_quota(self) -> bool:
         """Whether the total size of a kernel's files is limited; here a supervisor measures it."""
         return sys.platform == "linux"
 
@@ -166,7 +168,7 @@ class Sandbox:
             found["RLIMIT_DATA"] = limits.memory_bytes
         return found
 
-    def environment(self, place: Place) -> Mapping[str, str]:
+    def environment(self, place: ScratchFolder) -> Mapping[str, str]:
         """Returns the kernel's complete environment; nothing else is inherited."""
         kept = {name: os.environ[name] for name in _KEPT if name in os.environ}
         if site.ENABLE_USER_SITE:  # a new HOME would hide packages installed with --user
@@ -175,7 +177,7 @@ class Sandbox:
             **kept,
             **dict.fromkeys(_THREAD_VARIABLES, str(THREADS)),
             "PATH": os.pathsep.join((str(Path(sys.executable).parent), os.defpath)),
-            **_folders(place),
+            **_folder_variables(place),
             "IPYTHONDIR": str(place.home / ".ipython"),
             "LANG": "C.UTF-8",
             "TZ": "UTC",
@@ -185,8 +187,8 @@ class Sandbox:
         }
 
 
-def _folders(place: Place) -> dict[str, str]:
-    """The environment variables of this system for the home and temporary folders."""
+def _folder_variables(place: ScratchFolder) -> dict[str, str]:
+    """Returns the environment variables of this system for the home and temporary folders."""
     home, temporary = str(place.home), str(place.temporary)
     if sys.platform == "win32":
         return {"USERPROFILE": home, "APPDATA": home, "TEMP": temporary, "TMP": temporary}
@@ -198,7 +200,7 @@ sandboxes.add("off")(Sandbox())
 
 
 @dataclass(frozen=True, slots=True)
-class Chosen:
+class SandboxChoice:
     """A sandbox, and the mode by which it was chosen."""
 
     mode: str
@@ -208,7 +210,7 @@ class Chosen:
     @property
     def warning(self) -> str | None:
         """What student code can do here because layers are missing; None if none is."""
-        missing = [layer for layer in WANTED if layer not in _present(self.sandbox)]
+        missing = [layer for layer in WANTED if layer not in _present_layers(self.sandbox)]
         if not missing:
             return None
         if len(missing) == len(WANTED):
@@ -222,13 +224,8 @@ class Chosen:
             "what that means and how to enable them"
         )
 
-    @property
-    def bounded(self) -> bool:
-        """Whether the size of the scratch folder is limited."""
-        return self.sandbox.bounded
-
     def describe(self) -> dict[str, object]:
-        """The entry for the evidence: present and missing layers."""
+        """Returns the entry for the evidence: present and missing layers."""
         layers = self.sandbox.layers()
         return {
             "mode": self.mode,
@@ -238,15 +235,15 @@ class Chosen:
         }
 
 
-def choose(mode: str) -> Chosen:
-    """The sandbox for *mode*: `off`, `auto` (the strongest available), `required`, or a name.
+def choose(mode: str) -> SandboxChoice:
+    """Returns the sandbox for *mode*: `off`, `auto` (the strongest), `required`, or a name.
 
     `required` insists on every layer in WANTED, `required:files,network` on those two. Raises
     SetupError if no sandbox on this machine has them.
     """
     word, _, listed = mode.partition(":")
     if word not in ("auto", "required") or (listed and word == "auto"):
-        return Chosen(mode, mode, sandboxes.find(mode))
+        return SandboxChoice(mode, mode, sandboxes.find(mode))
     name = max(sandboxes, key=lambda name: _strength(sandboxes.find(name)))
     sandbox = sandboxes.find(name)
     layers = {layer.name: layer for layer in sandbox.layers()}
@@ -263,14 +260,14 @@ def choose(mode: str) -> Chosen:
             "no sandbox on this machine has all the requested layers; missing: " + whys,
             fix="`grader doctor` says how to enable them; --sandbox auto uses what is available",
         )
-    return Chosen(mode, name, sandbox)
+    return SandboxChoice(mode, name, sandbox)
 
 
 def _strength(sandbox: Sandbox) -> tuple[int, int]:
-    """The number of WANTED layers, then of all; no number of others makes up for one of those."""
-    present = _present(sandbox)
+    """Returns the number of present layers in WANTED, then of all, as a key to compare."""
+    present = _present_layers(sandbox)
     return len(present & WANTED.keys()), len(present)
 
 
-def _present(sandbox: Sandbox) -> set[str]:
+def _present_layers(sandbox: Sandbox) -> set[str]:
     return {layer.name for layer in sandbox.layers() if layer.present}

@@ -14,12 +14,11 @@ from pathlib import Path
 from grader.errors import SetupError
 from grader.files import PACKAGE
 from grader.model import Limits
-from grader.runtime.sandbox import cgroups
-from grader.runtime.sandbox import filter as system_calls
-from grader.runtime.sandbox.base import GIB, WATCHED, Layer, Place, Sandbox, sandboxes
-from grader.runtime.sandbox.probing import surveyed
+from grader.runtime.sandbox import cgroups, seccomp_filter
+from grader.runtime.sandbox.base import GIB, WATCHED, Layer, Sandbox, ScratchFolder, sandboxes
+from grader.runtime.sandbox.probing import probe_features
 from grader.runtime.worker import view
-from grader.runtime.worker.plan import Fence, Plan, View
+from grader.runtime.worker.plan import FileView, LandlockRules, SandboxPlan
 
 SLOTS = 512
 FIRST_UID = 0x7000_0000
@@ -48,35 +47,37 @@ class LinuxSandbox(Sandbox):
     """All layers that this machine offers, the same for every kernel."""
 
     def layers(self) -> tuple[Layer, ...]:
-        """Every layer; each is tested once per process."""
-        grouped = cgroups.find() is not None
+        """Returns every layer; each is tested once per process."""
+        grouped = cgroups.find_tree() is not None
         detail = (
             _GROUPED[cgroups.shares_processors()]
             if grouped
-            else (f"not available: {cgroups.missing()}; each kernel's supervisor counts instead")
+            else (
+                f"not available: {cgroups.missing_reason()}; the supervisor of each kernel counts"
+            )
         )
         group = Layer("cgroup", grouped, detail)
-        return (*_layers(_survey(), root=os.geteuid() == 0), group)
+        return (*_list_layers(_probe_features(), root=os.geteuid() == 0), group)
 
-    def plan(self, device: str = "cpu", *, loopback: bool = False) -> Plan:
-        """A plan with every layer that works here.
+    def plan(self, device: str = "cpu", *, loopback: bool = False) -> SandboxPlan:
+        """Returns a plan with every layer that works here.
 
         It has a *loopback* only in a network namespace; without one, it would be the machine's.
         """
-        found = _survey()
+        found = _probe_features()
         loopback = loopback and _has(found, "net")
         # Without a pid namespace, a view would have no /proc by which to end processes.
-        spaces = [n for n in _NAMESPACES if _has(found, n) and (n != "mount" or _viewed(found))]
+        spaces = [n for n in _NAMESPACES if _has(found, n) and (n != "mount" or _has_view(found))]
         if _has(found, "user"):
             spaces.insert(0, "user")
-        seen = _view(device, proc=_has(found, "proc") and "pid" in spaces)
+        seen = _make_view(device, proc=_has(found, "proc") and "pid" in spaces)
         apart = "mount" in spaces
-        fenced = _fence(seen, apart) if _has(found, "fence") else None
+        fenced = _make_landlock_rules(seen, apart) if _has(found, "fence") else None
         program: str | None = None
         if _has(found, "filter"):
-            beside = fenced is not None and not apart and self.uid(0) is None
-            program = _program(device, network=loopback, apart=apart, beside=beside)
-        return Plan(
+            beside = fenced is not None and not apart and self.uid_of(0) is None
+            program = _compile_filter(device, network=loopback, apart=apart, beside=beside)
+        return SandboxPlan(
             namespaces=spaces,
             view=seen if apart else None,
             fence=fenced,
@@ -85,75 +86,75 @@ class LinuxSandbox(Sandbox):
             loopback=loopback,
         )
 
-    def uid(self, slot: int) -> int | None:
-        """An otherwise unused user id if the grader runs as root; None otherwise."""
-        found = _survey()
-        if os.geteuid() != 0 or not (_has(found, "switch") or _viewed(found)):
+    def uid_of(self, slot: int) -> int | None:
+        """Returns an otherwise unused user id if the grader runs as root; None otherwise."""
+        found = _probe_features()
+        if os.geteuid() != 0 or not (_has(found, "switch") or _has_view(found)):
             return None
         # In a view, the few ids that it maps are enough, since no other user's files are in it.
-        block = 0 if _viewed(found) else os.getpid() % _BLOCKS
+        block = 0 if _has_view(found) else os.getpid() % _BLOCKS
         return FIRST_UID + block * SLOTS + slot % SLOTS
 
-    def inner(self, place: Place) -> Place:
-        """If there is a view, *place* at a path that is the same for all kernels."""
-        return Place(Path(view.ROOT)) if _viewed(_survey()) else place
+    def inner_folder(self, place: ScratchFolder) -> ScratchFolder:
+        """Returns *place* as a kernel sees it: with a view, at the same path for all kernels."""
+        return ScratchFolder(Path(view.ROOT)) if _has_view(_probe_features()) else place
 
-    def group(self, name: str, limits: Limits) -> cgroups.Group | None:
-        """A control group for one kernel, if this process may create groups.
+    def make_group(self, name: str, limits: Limits) -> cgroups.Group | None:
+        """Returns a control group for one kernel, if this process may create groups.
 
         Raises OSError if the kernel refuses one: the evidence already lists this layer.
         """
-        tree = _tree()
+        tree = _find_tree()
         if tree is None:
             return None
-        made = tree.group(name, memory_bytes=limits.memory_bytes, processes=limits.processes)
+        made = tree.make_group(name, memory_bytes=limits.memory_bytes, processes=limits.processes)
         if made is None:
             raise OSError(errno.EAGAIN, "its control group could not be created")
         return made
 
     def rlimits(self, limits: Limits, device: str = "cpu") -> Mapping[str, int]:
-        """The usual limits, and the number of processes if it is counted per kernel."""
+        """Returns the usual limits, and the number of processes if it is counted per kernel."""
         found = dict(super().rlimits(limits, device))
-        if _viewed(_survey()):
+        if _has_view(_probe_features()):
             found["RLIMIT_FSIZE"] = GIB  # the limit on all files together is smaller
-        if _has(_survey(), "user") or self.uid(0) is not None:
+        if _has(_probe_features(), "user") or self.uid_of(0) is not None:
             found["RLIMIT_NPROC"] = limits.processes
         return found
 
 
 @cache
-def _survey() -> Mapping[str, str | None]:
-    """Why each feature is missing, by name; None if it is available. Raises SetupError."""
-    seen = _view("cpu", proc=True)
+def _probe_features() -> Mapping[str, str | None]:
+    """Returns why each feature is missing, by name; None if it is available. Raises SetupError."""
+    seen = _make_view("cpu", proc=True)
     asked = {
         "view": seen,
         "uid": FIRST_UID,
         "needs": [os.__file__, *filter(os.path.exists, set(seen["read"]) - set(_SETTINGS))],
-        "filter": _program("cpu"),
+        "filter": _compile_filter("cpu"),
     }
-    return surveyed(asked)
+    return probe_features(asked)
 
 
 def _has(found: Mapping[str, str | None], layer: str) -> bool:
     return layer in found and found[layer] is None
 
 
-def _viewed(found: Mapping[str, str | None]) -> bool:
-    """Whether kernels get a separate file system."""
+def _has_view(found: Mapping[str, str | None]) -> bool:
+    """Returns whether kernels get a separate file system."""
     return _has(found, "mount") and _has(found, "pid")
 
 
 @cache
-def _tree() -> cgroups.Tree | None:
-    """Where groups can be created, after removing those that killed graders have left."""
-    tree = cgroups.find()
+def _find_tree() -> cgroups.GroupTree | None:
+    """Returns where groups can be created, after removing those that killed graders have left."""
+    tree = cgroups.find_tree()
     if tree is not None:
-        tree.sweep()
+        tree.remove_abandoned()
     return tree
 
 
 @cache
-def _program(
+def _compile_filter(
     device: str,
     *,
     network: bool = False,
@@ -162,18 +163,18 @@ def _program(
 ) -> str | None:
     from grader.runtime.worker import landlock
 
-    cut = not beside or "truncation" in landlock.covered(landlock.abi())
+    cut = not beside or "truncation" in landlock.covered_operations(landlock.abi_version())
     try:
-        program = system_calls.program(
+        rules = seccomp_filter.filter_rules(
             device=device, network=network, apart=apart, beside=beside, cut=cut
         )
-        return base64.b64encode(program).decode()
+        return base64.b64encode(seccomp_filter.compile_rules(rules)).decode()
     except (SetupError, OSError):  # including a library that knows the call but not the action
         return None
 
 
-def _view(device: str, *, proc: bool) -> View:
-    """The interpreter, its packages and the system files they need, but nothing of the grader."""
+def _make_view(device: str, *, proc: bool) -> FileView:
+    """Returns a view of the interpreter, its packages and system files, without the grader."""
     packages = (sysconfig.get_path("purelib"), sysconfig.get_path("platlib"))
     # Where this package is, and where an installer puts its bank beside an editable one.
     ours = {str(PACKAGE), *(f"{folder}/grader" for folder in packages)}
@@ -182,8 +183,12 @@ def _view(device: str, *, proc: bool) -> View:
     devices = [*_DEVICES, *(sorted(map(str, Path("/dev").glob("nvidia*"))) if gpu else ())]
     me = os.getuid()
     users = range(FIRST_UID, FIRST_UID + SLOTS) if os.geteuid() == 0 else range(me, me + 1)
-    return View(
-        read=list(_outermost([*_SYSTEM, *_interpreter(), *_SETTINGS, *(["/sys"] if gpu else [])])),
+    return FileView(
+        read=list(
+            _iter_outermost(
+                [*_SYSTEM, *_iter_interpreter_folders(), *_SETTINGS, *(["/sys"] if gpu else [])]
+            )
+        ),
         hide=sorted(ours),
         devices=devices,
         texts={
@@ -197,8 +202,8 @@ def _view(device: str, *, proc: bool) -> View:
     )
 
 
-def _interpreter() -> Iterable[str]:
-    """The folders of Python and its packages, and the targets of links to them."""
+def _iter_interpreter_folders() -> Iterable[str]:
+    """Yields the folders of Python and its packages, and the targets of links to them."""
     folders = {sys.prefix, sys.base_prefix, sys.exec_prefix, *sysconfig.get_paths().values()}
     import site
 
@@ -213,8 +218,8 @@ def _interpreter() -> Iterable[str]:
     yield str(Path(os.path.realpath(sys.executable)).parent.parent)
 
 
-def _outermost(paths: Iterable[str]) -> Iterable[str]:
-    """*paths* without duplicates and without paths inside others."""
+def _iter_outermost(paths: Iterable[str]) -> Iterable[str]:
+    """Returns *paths* without duplicates and without paths inside others."""
     kept: list[str] = []
     for path in sorted(dict.fromkeys(paths)):
         if os.path.islink(path) or not any(path.startswith(k + "/") for k in kept):  # noqa: PTH114
@@ -222,17 +227,17 @@ def _outermost(paths: Iterable[str]) -> Iterable[str]:
     return kept
 
 
-def _fence(seen: View, has_view: bool) -> Fence:
-    """Landlock rules that allow the whole view; without a view, what it would contain."""
+def _make_landlock_rules(seen: FileView, has_view: bool) -> LandlockRules:
+    """Returns rules that allow the whole view; without a view, what it would contain."""
     if has_view:
         # The view shows only readable folders, so that only writing needs to be restricted.
         write = [view.ROOT, "/dev/shm", "/tmp", "/var/tmp"]  # noqa: S108
-        return Fence(read=["/"], names=[], write=write, devices=seen["devices"])
-    from grader.runtime.worker.landlock import below
+        return LandlockRules(read=["/"], names=[], write=write, devices=seen["devices"])
+    from grader.runtime.worker.landlock import list_allowed_paths
 
-    parts = {folder: below(folder, seen["hide"]) for folder in seen["read"]}
+    parts = {folder: list_allowed_paths(folder, seen["hide"]) for folder in seen["read"]}
     read = [path for paths in parts.values() for path in paths]
-    return Fence(
+    return LandlockRules(
         names=[f for f, paths in parts.items() if paths not in ([], [os.path.realpath(f)])],
         read=[*read, *_ABOUT_ITSELF, *("/etc/passwd", "/etc/group", "/etc/nsswitch.conf")],
         write=[],
@@ -240,22 +245,22 @@ def _fence(seen: View, has_view: bool) -> Fence:
     )
 
 
-def _layers(found: Mapping[str, str | None], *, root: bool) -> tuple[Layer, ...]:
-    def why(*names: str) -> str:
+def _list_layers(found: Mapping[str, str | None], *, root: bool) -> tuple[Layer, ...]:
+    def reason_of(*names: str) -> str:
         return next((found[n] or "" for n in names if found.get(n)), "it could not be tested")
 
-    def either(name: str, there: str, *ways: tuple[str, str], fix: str = "") -> Layer:
-        """A layer that is present if any of the *ways* works."""
+    def layer_of(name: str, there: str, *ways: tuple[str, str], fix: str = "") -> Layer:
+        """Returns a layer that is present if any of the *ways* works."""
         for way, how in ways:
             if _has(found, way):
                 return Layer(name, True, f"{there}: {how}")
-        return Layer(name, False, f"not available: {why(*(way for way, _ in ways))}", fix)
+        return Layer(name, False, f"not available: {reason_of(*(way for way, _ in ways))}", fix)
 
-    spaces = _how_to_get_namespaces(root)
+    spaces = _namespace_fix(root)
     fenced = _has(found, "fence")
     return (
         Layer("environment", True, "no variable of the grader's environment is inherited"),
-        either(
+        layer_of(
             "scratch", "home, working and temporary folders are private",
             ("mount", "in memory, of bounded size"),
         ) if _has(found, "mount") else Layer(
@@ -263,49 +268,49 @@ def _layers(found: Mapping[str, str | None], *, root: bool) -> tuple[Layer, ...]
             f"home, working and temporary folders are private and removed afterwards; {WATCHED}",
         ),
         Layer("rlimits", True, "CPU time, memory, file size and open files are limited"),
-        either(
+        layer_of(
             "user", "runs as a user who owns nothing else",
             *((("switch", "another user id"), ("mount", "another user id")) if root else ()),
             ("user", "a user namespace"),
             fix=spaces,
         ),
-        either(
+        layer_of(
             "files", "only the interpreter, its packages and the scratch folder can be seen",
             ("mount", "a mount namespace"),
             ("fence", "Landlock, which can't hide names, sizes and times"), fix=spaces,
         ),
-        either(
+        layer_of(
             "metadata", "modes, owners and times of files outside can't be changed",
             ("mount", "a read-only view"),
             *((("switch", "they belong to another user"),) if root else ()),
             *((("filter", "seccomp; modes and times can't be changed at all"),) if fenced else ()),
             fix=_LIBSECCOMP if _has(found, "fence") and not _has(found, "filter") else spaces,
         ),
-        either(
+        layer_of(
             "network", "nothing can be reached",
             ("net", "an empty network namespace"),
             # Seccomp refuses internet sockets; only Landlock refuses sockets of other processes.
             *((("signals", "seccomp and Landlock"),) if _has(found, "filter") else ()), fix=spaces,
         ),
-        either(
+        layer_of(
             "processes", "no other process can be seen, signaled or left behind",
             ("pid", "a pid namespace"), ("signals", "Landlock"), fix=spaces,
         ),
-        either("ipc", "no shared memory with others", ("ipc", "an ipc namespace"), fix=spaces),
-        either("hostname", "a neutral host name", ("uts", "a uts namespace"), fix=spaces),
-        either(
+        layer_of("ipc", "no shared memory with others", ("ipc", "an ipc namespace"), fix=spaces),
+        layer_of("hostname", "a neutral host name", ("uts", "a uts namespace"), fix=spaces),
+        layer_of(
             "landlock", "files and signals are refused a second time",
             ("fence", "Landlock"), fix="boot a Linux kernel with Landlock enabled",
         ),
-        either(
+        layer_of(
             "system-calls", "calls that notebooks do not need are refused",
             ("filter", "seccomp"), fix=_LIBSECCOMP,
         ),
-        either("privileges", "no capabilities, and no way to gain any", ("drop", "no_new_privs")),
+        layer_of("privileges", "no capabilities, and no way to gain any", ("drop", "no_new_privs")),
     )  # fmt: skip
 
 
-def _how_to_get_namespaces(root: bool) -> str:
+def _namespace_fix(root: bool) -> str:
     if root:
         return "run the container with --cap-add SYS_ADMIN, or run outside of a container"
     for name, fine in (

@@ -26,33 +26,35 @@ _FIX = f"run `{{command}}` to see the error; {_OFF}"
 _FIX_LATE = f"try again when the machine is less busy; {_OFF}"
 
 
-def surveyed(asked: Mapping[str, object]) -> Mapping[str, str | None]:
-    """Why each of the *asked* features is missing; None if it is available.
+def probe_features(asked: Mapping[str, object]) -> Mapping[str, str | None]:
+    """Returns why each of the *asked* features is missing; None if it is available.
 
     Raises SetupError if that can't be determined.
     """
     data = json.dumps(asked).encode()
     for seconds in SECONDS:
         try:
-            return _said(data, seconds)
+            return _run_probe(data, seconds)
         except subprocess.TimeoutExpired:
             continue
         except subprocess.CalledProcessError as error:
-            raise _untried(f"{_how(error.returncode)}{_end(error.stderr)}", _FIX) from error
+            raise _probe_error(
+                f"{_describe_status(error.returncode)}{_last_line(error.stderr)}", _FIX
+            ) from error
         except (OSError, ValueError) as error:
-            raise _untried(str(error) or type(error).__name__, _FIX) from error
-    raise _untried(f"it took longer than {SECONDS[-1]:g} s", _FIX_LATE)
+            raise _probe_error(str(error) or type(error).__name__, _FIX) from error
+    raise _probe_error(f"it took longer than {SECONDS[-1]:g} s", _FIX_LATE)
 
 
-def on_path() -> dict[str, str]:
-    """Environment with which a new interpreter finds this package if it is not installed."""
+def package_path_variables() -> dict[str, str]:
+    """Returns variables with which a new interpreter finds this package if not installed."""
     root = str(PACKAGE.parent)
     return {"PYTHONPATH": root} if root in map(os.path.abspath, sys.path) else {}
 
 
-def _said(data: bytes, seconds: float) -> Mapping[str, str | None]:
-    environment = {**os.environ, **on_path()}
-    if "PYTHONPATH" in os.environ and on_path():
+def _run_probe(data: bytes, seconds: float) -> Mapping[str, str | None]:
+    environment = {**os.environ, **package_path_variables()}
+    if "PYTHONPATH" in os.environ and package_path_variables():
         environment["PYTHONPATH"] += os.pathsep + os.environ["PYTHONPATH"]
     done = subprocess.run(  # noqa: S603
         _command(), input=data, capture_output=True, timeout=seconds, check=True, env=environment
@@ -67,7 +69,7 @@ def _command() -> list[str]:
     return [sys.executable, "-P", "-m", MODULE]
 
 
-def _untried(why: str, fix: str) -> SetupError:
+def _probe_error(why: str, fix: str) -> SetupError:
     return SetupError(
         f"the sandbox layers could not be tested: {why}",
         where=MODULE,
@@ -75,12 +77,12 @@ def _untried(why: str, fix: str) -> SetupError:
     )
 
 
-def _how(status: int) -> str:
+def _describe_status(status: int) -> str:
     return f"exit status {status}" if status >= 0 else f"signal {-status}"
 
 
-def _end(printed: bytes | None) -> str:
-    """The last printed line, which holds Python's error message."""
+def _last_line(printed: bytes | None) -> str:
+    """Returns the last printed line, which holds Python's error message."""
     lines = (printed or b"").decode("utf-8", "replace").split("\n")
     last = next((line.strip() for line in reversed(lines) if line.strip()), "")
     return f", {last[-_END:]}" if last else ""

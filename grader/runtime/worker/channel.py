@@ -59,7 +59,7 @@ def pack_message(key: bytes, kind: str, to: str, content: object) -> bytes:
     return b"".join((_SIZES.pack(len(head), len(body)), tag, head, body))
 
 
-class Unpacking:
+class MessageReader:
     """Splits arriving bytes into messages; holds at most one message that is not too long.
 
     *room* returns how many bytes the content of a message may have, given its kind and request; if
@@ -87,7 +87,7 @@ class Unpacking:
             data = data[gone:]
         self._held += data
 
-    def messages(self) -> Iterator[Message]:
+    def iter_messages(self) -> Iterator[Message]:
         """Yields the complete messages; ignores forged and garbled ones.
 
         Raises BrokenWireError if a length is impossible.
@@ -96,12 +96,12 @@ class Unpacking:
             if self._skipped is not None:
                 skipped, self._skipped = self._skipped, None
                 yield skipped
-            begun = self._begun = self._begun or self._front()
+            begun = self._begun = self._begun or self._read_front()
             if begun is None:
                 return
             about, room, start, end = begun
             if about is None or end - start > room:
-                self._skip(begun)
+                self._skip_content(begun)
                 continue
             if len(self._held) < end:
                 return
@@ -112,9 +112,9 @@ class Unpacking:
             if _compare(tag, _digest(self._key, said, "sha256")):
                 body = said[start - _FRONT :]
                 crowded = self._room is not None and is_crowded(body, MOST_MARKS)
-                yield from _message(about, None if crowded else body, len(body))
+                yield from _parse_message(about, None if crowded else body, len(body))
 
-    def _front(self) -> tuple[tuple[str, str] | None, int, int, int] | None:
+    def _read_front(self) -> tuple[tuple[str, str] | None, int, int, int] | None:
         """Returns the message that begins; None until its head is complete."""
         if len(self._held) < _FRONT:
             return None
@@ -124,13 +124,13 @@ class Unpacking:
         start = _FRONT + head_size
         if len(self._held) < start:
             return None
-        about = _about(bytes(self._held[_FRONT:start]))
+        about = _parse_head(bytes(self._held[_FRONT:start]))
         room = self._longest
         if self._room is not None and about is not None:
             room = self._room(*about)
         return about, room, start, start + size
 
-    def _skip(self, begun: tuple[tuple[str, str] | None, int, int, int]) -> None:
+    def _skip_content(self, begun: tuple[tuple[str, str] | None, int, int, int]) -> None:
         # Its signature can't be checked without reading it, so it is only counted.
         about, room, start, end = begun
         here = min(len(self._held), end)
@@ -141,7 +141,7 @@ class Unpacking:
             self._skipped = Message(*about, None, end - start)
 
 
-def _about(head: bytes) -> tuple[str, str] | None:
+def _parse_head(head: bytes) -> tuple[str, str] | None:
     """Returns the kind and the request of a message; None if the head is malformed."""
     try:
         about = _decode(head.decode())
@@ -151,7 +151,7 @@ def _about(head: bytes) -> tuple[str, str] | None:
     return (kind, to) if isinstance(kind, str) and isinstance(to, str) else None
 
 
-def _message(about: tuple[str, str], body: bytes | None, size: int) -> Iterator[Message]:
+def _parse_message(about: tuple[str, str], body: bytes | None, size: int) -> Iterator[Message]:
     try:
         content = None if body is None else _decode(body.decode())
     except (ValueError, RecursionError, MemoryError):
@@ -164,7 +164,7 @@ _NO_MARKS = bytes(set(range(256)) - set(b'"[{,:'))
 
 
 def is_crowded(text: bytes, most: int) -> bool:
-    """Whether JSON has more than *most* brackets, commas and colons outside of its strings.
+    """Returns whether JSON has more than *most* brackets, commas and colons outside of its strings.
 
     Every value except the first follows one. A value of two bytes takes a hundred when decoded, so
     this is checked before decoding.

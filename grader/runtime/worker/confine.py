@@ -7,8 +7,8 @@ import os
 from pathlib import Path
 
 from grader.runtime.worker import landlock, seccomp, syscalls
-from grader.runtime.worker.limits import FILES, limit
-from grader.runtime.worker.plan import Plan, Start
+from grader.runtime.worker.limits import FILES, set_limits
+from grader.runtime.worker.plan import KernelStart, SandboxPlan
 
 _FLAGS = {
     "user": syscalls.CLONE_NEWUSER,
@@ -20,12 +20,12 @@ _FLAGS = {
 }
 
 
-def flags(plan: Plan, *without: str) -> int:
+def namespace_flags(plan: SandboxPlan, *without: str) -> int:
     """Returns the namespaces of *plan* except those in *without*, as `unshare` takes them."""
     return sum(_FLAGS[name] for name in plan["namespaces"] if name not in without)
 
 
-def new_user() -> None:
+def enter_user_namespace() -> None:
     """Enters a user namespace in which this process keeps its ids and no other ids exist."""
     uid, gid = os.getuid(), os.getgid()
     syscalls.unshare(syscalls.CLONE_NEWUSER)
@@ -34,7 +34,7 @@ def new_user() -> None:
     Path("/proc/self/gid_map").write_text(f"{gid} {gid} 1")
 
 
-def become(uid: int) -> None:
+def switch_user(uid: int) -> None:
     """Becomes another user without other groups; only root can."""
     os.setgroups([])
     os.setresgid(uid, uid, uid)
@@ -42,18 +42,18 @@ def become(uid: int) -> None:
     syscalls.prctl(syscalls.PR_SET_DUMPABLE, 1)  # or its own files in /proc belong to root
 
 
-def confine(plan: Plan, start: Start) -> None:
+def confine(plan: SandboxPlan, start: KernelStart) -> None:
     """Applies the restrictions of *plan*, except the limit on open files; see `limit_files`.
 
     Raises OSError, with the layer in its text.
     """
     if start["uid"] is not None:
         if plan["drop"] and "user" not in plan["namespaces"]:
-            syscalls.bound_capabilities()  # which another user may not, without a new namespace
-        become(start["uid"])
+            syscalls.drop_bounding_set()  # which another user may not, without a new namespace
+        switch_user(start["uid"])
     if "user" in plan["namespaces"] and os.path.isdir("/proc/self"):  # noqa: PTH112
-        new_user()
-    limit({name: most for name, most in start["rlimits"].items() if name != FILES})
+        enter_user_namespace()
+    set_limits({name: most for name, most in start["rlimits"].items() if name != FILES})
     if plan["drop"]:
         syscalls.keep_capabilities()
         syscalls.prctl(syscalls.PR_SET_NO_NEW_PRIVS, 1)
@@ -67,9 +67,9 @@ def confine(plan: Plan, start: Start) -> None:
             network=plan["loopback"],
         )
     if plan["filter"] is not None:
-        seccomp.load(base64.b64decode(plan["filter"]))
+        seccomp.load_filter(base64.b64decode(plan["filter"]))
 
 
-def limit_files(start: Start) -> None:
+def limit_files(start: KernelStart) -> None:
     """Sets the limit on open files, the last limit: it also counts files that are being sent."""
-    limit({name: most for name, most in start["rlimits"].items() if name == FILES})
+    set_limits({name: most for name, most in start["rlimits"].items() if name == FILES})

@@ -45,13 +45,13 @@ class DiskQuota:
         self._device = os.stat(self._root).st_dev  # noqa: PTH116
         self._most_entries = max(limit // _LARGEST_ENTRY, 1000)
         self._room = limit
-        self._before = self._free()
+        self._before = self._free_bytes()
         self._next = self._soonest = 0.0
 
-    def exceeded(self, pids: Callable[[], Iterable[int]]) -> bool:
-        """Whether more is used than allowed. *pids* returns the processes of the submission."""
+    def is_exceeded(self, pids: Callable[[], Iterable[int]]) -> bool:
+        """Returns whether the limit is exceeded; *pids* returns the submission's processes."""
         try:
-            now, free = time.monotonic(), self._free()
+            now, free = time.monotonic(), self._free_bytes()
         except FileNotFoundError:
             self.gone = True
             return False
@@ -60,8 +60,8 @@ class DiskQuota:
             return False
         self._before = free
         # Twice, because a file that is moved meanwhile may be counted twice.
-        used = self._used(pids)
-        over = used > self._limit and self._used(pids) > self._limit
+        used = self._used_bytes(pids)
+        over = used > self._limit and self._used_bytes(pids) > self._limit
         if over and not os.path.lexists(self._root):
             self.gone = True
             return False
@@ -71,19 +71,21 @@ class DiskQuota:
         self._next = now + max(_LOOK_SECONDS, _SHARE * took)
         return over
 
-    def _free(self) -> int:
+    def _free_bytes(self) -> int:
         about = os.statvfs(self._root)
         return about.f_bfree * about.f_frsize
 
-    def _used(self, pids: Callable[[], Iterable[int]]) -> float:
-        """Bytes on disk; infinite if the notebook prevents counting."""
+    def _used_bytes(self, pids: Callable[[], Iterable[int]]) -> float:
+        """Returns bytes on disk; infinite if the notebook prevents counting."""
         # Listed with the rights of this process. A thread can have its own table of open files.
-        threads = [f"/proc/{pid}/task/{t}" for pid in pids() for t in process_tree.threads(pid)]
+        threads = [
+            f"/proc/{pid}/task/{t}" for pid in pids() for t in process_tree.list_threads(pid)
+        ]
         with _as_user(self._uid):
-            named = self._named()
-            return named if named > self._limit else named + self._nameless(threads)
+            named = self._bytes_in_folder()
+            return named if named > self._limit else named + self._bytes_of_removed_files(threads)
 
-    def _named(self) -> float:
+    def _bytes_in_folder(self) -> float:
         total = entries = 0
         linked: set[int] = set()
         with contextlib.ExitStack() as stack:
@@ -100,7 +102,7 @@ class DiskQuota:
                         continue
                     stack.callback(os.close, deeper)
                     opened, base, path = opened + 1, deeper, "."
-                for entry, about in _entries(base, path, self._root):
+                for entry, about in _iter_entries(base, path, self._root):
                     entries += 1
                     if stat.S_ISDIR(about.st_mode):
                         waiting.append((base, f"{path}/{entry}"))
@@ -113,21 +115,21 @@ class DiskQuota:
                     return math.inf
         return total
 
-    def _nameless(self, threads: Iterable[str]) -> int:
-        """Bytes of removed files that a thread, given by its folder, has open or mapped."""
+    def _bytes_of_removed_files(self, threads: Iterable[str]) -> int:
+        """Returns bytes of removed files that a thread, given by its folder, has open or mapped."""
         found: dict[int, int] = {}
         for thread in threads:
             with contextlib.suppress(OSError):
                 for name in os.listdir(f"{thread}/fd"):  # noqa: PTH208
                     with contextlib.suppress(OSError):
                         about = os.stat(f"{thread}/fd/{name}")  # noqa: PTH116
-                        if self._is_nameless(about):
+                        if self._is_removed_file(about):
                             found[about.st_ino] = 512 * about.st_blocks
-            for inode, size in _mapped(thread, self._root):
+            for inode, size in _iter_mapped_files(thread, self._root):
                 found.setdefault(inode, size)
         return sum(found.values())
 
-    def _is_nameless(self, about: os.stat_result) -> bool:
+    def _is_removed_file(self, about: os.stat_result) -> bool:
         mine = about.st_dev == self._device and about.st_nlink == 0
         return mine and stat.S_ISREG(about.st_mode)
 
@@ -175,7 +177,7 @@ def _is_within(descriptor: int, root: str) -> bool:
     return path == root or path.startswith(root + "/")
 
 
-def _entries(base: int, path: str, root: str) -> Iterator[tuple[str, os.stat_result]]:
+def _iter_entries(base: int, path: str, root: str) -> Iterator[tuple[str, os.stat_result]]:
     folder = _open_folder(path, base, root)
     if folder is None:
         return
@@ -188,7 +190,7 @@ def _entries(base: int, path: str, root: str) -> Iterator[tuple[str, os.stat_res
         os.close(folder)
 
 
-def _mapped(thread: str, root: str) -> Iterator[tuple[int, int]]:
+def _iter_mapped_files(thread: str, root: str) -> Iterator[tuple[int, int]]:
     """Yields the inode and size, in bytes, of removed files that a thread has mapped."""
     inside = os.fsencode(root) + b"/"
     with contextlib.suppress(OSError), open(f"{thread}/maps", "rb") as file:  # noqa: PTH123

@@ -17,8 +17,8 @@ from collections.abc import Callable
 from typing import Any
 
 from grader.runtime.worker import landlock, seccomp, syscalls, view
-from grader.runtime.worker.confine import become, new_user
-from grader.runtime.worker.plan import View
+from grader.runtime.worker.confine import enter_user_namespace, switch_user
+from grader.runtime.worker.plan import FileView
 
 _TEXT = 300
 
@@ -27,48 +27,48 @@ def main() -> None:
     """Tests every requested layer, and prints the results."""
     asked = json.load(sys.stdin)
     with tempfile.TemporaryDirectory(prefix="grader-") as folder:
-        found = {name: _tried(attempt) for name, attempt in _attempts(asked, folder).items()}
+        found = {name: _try_in_child(attempt) for name, attempt in _attempts(asked, folder).items()}
     json.dump(found, sys.stdout)
 
 
 def _attempts(asked: dict[str, Any], folder: str) -> dict[str, Callable[[], None]]:
-    def alone(flag: int) -> Callable[[], None]:
-        return lambda: _apart(flag)
+    def unshare_alone(flag: int) -> Callable[[], None]:
+        return lambda: _unshare(flag)
 
-    def enclosed(*, proc: bool) -> None:
-        _apart(syscalls.CLONE_NEWNS | syscalls.CLONE_NEWPID)
-        seen: View = asked["view"]
+    def try_view(*, proc: bool) -> None:
+        _unshare(syscalls.CLONE_NEWNS | syscalls.CLONE_NEWPID)
+        seen: FileView = asked["view"]
         seen["proc"] = proc
-        _in_child(lambda: view.enclose(seen, folder))
+        _check_in_child(lambda: view.enter_view(seen, folder))
 
-    def another() -> None:
-        become(asked["uid"])
+    def try_switch() -> None:
+        switch_user(asked["uid"])
         for path in asked["needs"]:
             os.close(os.open(path, os.O_RDONLY))
 
-    def nested() -> None:
-        _apart(syscalls.CLONE_NEWNS)
+    def try_user_namespace() -> None:
+        _unshare(syscalls.CLONE_NEWNS)
         if os.geteuid() == 0:
-            become(asked["uid"])
-        new_user()
+            switch_user(asked["uid"])
+        enter_user_namespace()
 
     return {
-        "mount": lambda: enclosed(proc=False),
-        "proc": lambda: enclosed(proc=True),
-        "pid": lambda: _in_child(lambda: None, alone(syscalls.CLONE_NEWPID)),
-        "net": alone(syscalls.CLONE_NEWNET),
-        "ipc": alone(syscalls.CLONE_NEWIPC),
-        "uts": alone(syscalls.CLONE_NEWUTS),
-        "user": nested,
-        "switch": another,
-        "drop": _drop,
-        "filter": lambda: _filter(asked["filter"]),
-        "fence": lambda: _fence(folder),
-        "signals": lambda: _signals(folder),
+        "mount": lambda: try_view(proc=False),
+        "proc": lambda: try_view(proc=True),
+        "pid": lambda: _check_in_child(lambda: None, unshare_alone(syscalls.CLONE_NEWPID)),
+        "net": unshare_alone(syscalls.CLONE_NEWNET),
+        "ipc": unshare_alone(syscalls.CLONE_NEWIPC),
+        "uts": unshare_alone(syscalls.CLONE_NEWUTS),
+        "user": try_user_namespace,
+        "switch": try_switch,
+        "drop": _drop_privileges,
+        "filter": lambda: _check_filter(asked["filter"]),
+        "fence": lambda: _check_landlock(folder),
+        "signals": lambda: _check_signals(folder),
     }
 
 
-def _tried(attempt: Callable[[], None]) -> str | None:
+def _try_in_child(attempt: Callable[[], None]) -> str | None:
     """Runs *attempt* in a new process; returns why it failed, or None if it succeeded."""
     here, there = os.pipe()
     pid = os.fork()
@@ -91,28 +91,28 @@ def _tried(attempt: Callable[[], None]) -> str | None:
     return said.decode("utf-8", "replace") or "the process that tested it was killed"
 
 
-def _apart(flag: int) -> None:
+def _unshare(flag: int) -> None:
     if os.geteuid() != 0:
-        new_user()
+        enter_user_namespace()
     syscalls.unshare(flag)
 
 
-def _in_child(attempt: Callable[[], None], before: Callable[[], None] = lambda: None) -> None:
+def _check_in_child(attempt: Callable[[], None], before: Callable[[], None] = lambda: None) -> None:
     before()
-    why = _tried(attempt)
+    why = _try_in_child(attempt)
     if why is not None:
         raise OSError(why)
 
 
-def _drop() -> None:
+def _drop_privileges() -> None:
     syscalls.keep_capabilities()
     syscalls.prctl(syscalls.PR_SET_NO_NEW_PRIVS, 1)
 
 
-def _filter(program: str | None) -> None:
+def _check_filter(program: str | None) -> None:
     if program is None:
         raise OSError("libseccomp is not installed")
-    seccomp.load(base64.b64decode(program))
+    seccomp.load_filter(base64.b64decode(program))
     try:
         syscalls.unshare(syscalls.CLONE_NEWUSER)
     except OSError:
@@ -120,8 +120,8 @@ def _filter(program: str | None) -> None:
     raise OSError("the filter was loaded but refuses nothing")
 
 
-def _fence(folder: str) -> None:
-    if landlock.abi() == 0:
+def _check_landlock(folder: str) -> None:
+    if landlock.abi_version() == 0:
         raise OSError("this kernel has no Landlock, or it is not enabled")
     landlock.restrict(read=[folder], write=[], devices=[], network=False)
     try:
@@ -131,7 +131,7 @@ def _fence(folder: str) -> None:
     raise OSError("the restriction was accepted but has no effect")
 
 
-def _signals(folder: str) -> None:
+def _check_signals(folder: str) -> None:
     here, there = socket.socketpair()
     with here, there:
         done = landlock.restrict(read=[folder], write=[], devices=[], network=False)

@@ -25,9 +25,9 @@ from pathlib import Path
 from typing import Any
 
 from grader.runtime.worker import ipc, kernel, supervisor, syscalls, view, warm_up
-from grader.runtime.worker.confine import flags, new_user
-from grader.runtime.worker.limits import raise_files
-from grader.runtime.worker.plan import Plan, Start
+from grader.runtime.worker.confine import enter_user_namespace, namespace_flags
+from grader.runtime.worker.limits import raise_file_limit
+from grader.runtime.worker.plan import KernelStart, SandboxPlan
 from grader.runtime.worker.watch import report
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
@@ -42,25 +42,25 @@ def main() -> None:
     line = socket.socket(fileno=settings["line"])
     # Imported modules stay: collecting garbage meanwhile would take a fifth of the time.
     gc.disable()
-    plan: Plan = settings["plan"]
-    raise_files()
+    plan: SandboxPlan = settings["plan"]
+    raise_file_limit()
     try:
         os.umask(0o077)
         os.chdir("/")
-        if flags(plan):
+        if namespace_flags(plan):
             _enter_namespaces(plan, line)
         _serve(plan, settings, line)
     except Exception as error:  # noqa: BLE001  # reported, since nobody sees what is printed here
         with contextlib.suppress(OSError):
-            ipc.say(line, {"is": "failed", "what": ipc.failure(error)})
+            ipc.send_message(line, {"is": "failed", "what": ipc.format_failure(error)})
         os._exit(1)
 
 
-def _enter_namespaces(plan: Plan, line: socket.socket) -> None:
+def _enter_namespaces(plan: SandboxPlan, line: socket.socket) -> None:
     """Enters new namespaces; returns only in the process that continues."""
     if "user" in plan["namespaces"] and os.geteuid() != 0:
-        new_user()
-    syscalls.unshare(flags(plan, "user"))
+        enter_user_namespace()
+    syscalls.unshare(namespace_flags(plan, "user"))
     if "pid" not in plan["namespaces"]:
         return
     # Only a child is in the new pid namespace. When it ends, all processes there end.
@@ -72,16 +72,16 @@ def _enter_namespaces(plan: Plan, line: socket.socket) -> None:
     syscalls.prctl(syscalls.PR_SET_PDEATHSIG, signal.SIGKILL)
 
 
-def _serve(plan: Plan, settings: dict[str, Any], line: socket.socket) -> None:
+def _serve(plan: SandboxPlan, settings: dict[str, Any], line: socket.socket) -> None:
     # Held open, because there may be no /proc in the view.
     itself = os.open("/proc/self", _FOLDER)
     if plan["view"] is not None:
-        view.enclose(plan["view"], settings["places"])
-    kernel.prepare(settings["folder"])
+        view.enter_view(plan["view"], settings["places"])
+    kernel.create_kernel(settings["folder"])
     # Some packages need a folder to write to when they are imported.
     os.environ["HOME"] = os.environ["TMPDIR"] = settings["folder"]
     for name in settings["imports"]:
-        _import(name)
+        _import_module(name)
     warm_up.defer_dynamo()
     if settings["warm_up"]:
         warm_up.run_operators(settings["device"])
@@ -98,8 +98,8 @@ def _serve(plan: Plan, settings: dict[str, Any], line: socket.socket) -> None:
     tasks = os.open("task", os.O_RDONLY | os.O_DIRECTORY, dir_fd=itself)
     threads = len(os.listdir(tasks))  # noqa: PTH208  # by descriptor
     os.close(tasks)
-    ipc.say(line, {"is": "up", "threads": threads, "about": _about()})
-    _ForkLoop(plan, line, itself, kernel.run).run()
+    ipc.send_message(line, {"is": "up", "threads": threads, "about": _describe_environment()})
+    _ForkLoop(plan, line, itself, kernel.run_kernel).run()
     _remove_folders(view.PLACES if plan["view"] is not None else settings["places"])
     os._exit(0)
 
@@ -116,7 +116,7 @@ def _remove_folders(places: str) -> None:
             shutil.rmtree(entry, ignore_errors=True)
 
 
-def _import(name: str) -> None:
+def _import_module(name: str) -> None:
     before = set(sys.modules)
     try:
         importlib.import_module(name)
@@ -125,7 +125,7 @@ def _import(name: str) -> None:
             del sys.modules[half]
 
 
-def _about() -> dict[str, object]:
+def _describe_environment() -> dict[str, object]:
     """Returns interpreter, platform and packages, which are the same in every kernel."""
     packages = {}
     for name in ("ipykernel", "ipython", "numpy", "torch"):
@@ -141,7 +141,9 @@ def _about() -> dict[str, object]:
 class _ForkLoop:
     """Forks a supervisor, which forks a kernel, for every start that the grader requests."""
 
-    def __init__(self, plan: Plan, line: socket.socket, itself: int, kernel: supervisor.Kernel):
+    def __init__(
+        self, plan: SandboxPlan, line: socket.socket, itself: int, kernel: supervisor.KernelFunction
+    ):
         self._plan = plan
         self._kernel = kernel
         self._line = line
@@ -168,14 +170,14 @@ class _ForkLoop:
             if self._wake in sources or more_children:
                 more_children = _reap_children()
             if self._line.fileno() in sources:
-                message, files = ipc.hear(self._line)
+                message, files = ipc.receive_message(self._line)
                 if message is None:
                     return
-                self._start(message["start"], files)
+                self._fork_supervisor(message["start"], files)
                 for file in files:
                     os.close(file)
 
-    def _start(self, start: Start, files: list[int]) -> None:
+    def _fork_supervisor(self, start: KernelStart, files: list[int]) -> None:
         """Forks a supervisor; an error concerns only this kernel and is reported on its line."""
         try:
             if self._own_namespace >= 0:

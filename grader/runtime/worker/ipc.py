@@ -20,20 +20,22 @@ _TEXT = 400
 _TRACE = 2_000
 
 
-def pair() -> tuple[socket.socket, socket.socket]:
-    """The two ends of a new line."""
+def make_pair() -> tuple[socket.socket, socket.socket]:
+    """Returns the two ends of a new line."""
     return socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
 
 
-def say(line: socket.socket, message: Mapping[str, Any], files: Sequence[int] = ()) -> None:
+def send_message(
+    line: socket.socket, message: Mapping[str, Any], files: Sequence[int] = ()
+) -> None:
     """Sends *message* with open files. Raises OSError if the other end is closed."""
     data = json.dumps(message).encode()
     extra = [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", files))] if files else []
     line.sendmsg([data], extra, socket.MSG_NOSIGNAL)
 
 
-def hear(line: socket.socket) -> tuple[dict[str, Any] | None, list[int]]:
-    """The next message and its files; None if the other end is closed."""
+def receive_message(line: socket.socket) -> tuple[dict[str, Any] | None, list[int]]:
+    """Returns the next message and its files; None if the other end is closed."""
     room = socket.CMSG_SPACE(_MOST_FILES * 4)
     try:
         data, extra, _, _ = line.recvmsg(_LONGEST, room, socket.MSG_CMSG_CLOEXEC)
@@ -52,8 +54,8 @@ def hear(line: socket.socket) -> tuple[dict[str, Any] | None, list[int]]:
     return json.loads(data), files
 
 
-def failure(error: BaseException) -> str:
-    """A report of an exception: a line with its type and message, then where it was raised.
+def format_failure(error: BaseException) -> str:
+    """Returns a report of an exception: a line with its type and message, then where it was raised.
 
     Students may see the first line; the rest is for the log.
     """

@@ -28,9 +28,9 @@ from ipykernel.ipkernel import IPythonKernel
 from ipykernel.kernelapp import IPKernelApp
 from traitlets.config import Config
 
-from grader.runtime.worker.channel import Message, Unpacking
+from grader.runtime.worker.channel import Message, MessageReader
 from grader.runtime.worker.limits import seed_all
-from grader.runtime.worker.plan import Start
+from grader.runtime.worker.plan import KernelStart
 from grader.runtime.worker.shell import GradedShell
 from grader.runtime.worker.streams import Publisher, Stream, WireSession
 from grader.wire import probe, trial
@@ -54,7 +54,7 @@ class GradedKernel(IPythonKernel):
         super().__init__(**kwargs)
         # Cells that await look up the thread in which signals arrive here.
         self.shell_channel_thread = SimpleNamespace(parent_thread=threading.main_thread())
-        self.later = WireSession(key=b"", username="student")
+        self.unattached_session = WireSession(key=b"", username="student")
         """Gets its id after the fork."""
         self._streams: list[Stream] = []
         self._publisher: Any = None
@@ -78,32 +78,32 @@ class GradedKernel(IPythonKernel):
             add_callback=loop.call_soon_threadsafe, call_later=loop.call_later, asyncio_loop=loop
         )
         requests = _Requests(wire, key, loop)
-        while (request := await requests.next()) is not None:
-            await self._serve(request)
+        while (request := await requests.receive()) is not None:
+            await self._serve_request(request)
             if os.getpid() != self._pid:
                 os._exit(0)  # a child process of a cell, which must not serve requests
 
-    async def _serve(self, request: Message) -> None:
+    async def _serve_request(self, request: Message) -> None:
         header = {"msg_id": request.to, "msg_type": f"{request.kind}_request", "session": ""}
         parent = {"header": header, "msg_id": request.to, "metadata": {}, "content": {}}
         self.set_parent([], parent, channel="shell")
         content = request.content or {}
         if request.kind == "execute":
-            reply = _interrupted()
-            with self._interruptible():
+            reply = _interrupted_reply()
+            with self._allow_interrupt():
                 reply = await self._execute(str(content["code"]), silent=bool(content["silent"]))
             ended = ("status", {"execution_state": "idle"})
-            self._publisher.answer(request.to, (("execute_reply", reply), ended))
+            self._publisher.send_replies(request.to, (("execute_reply", reply), ended))
         if content.get("asked") or content.get("call"):
             said = ""
-            with self._interruptible():
-                said = self._said(content)
-            self._publisher.answer(request.to, [("said", {"said": said})])
+            with self._allow_interrupt():
+                said = self._reply_text(content)
+            self._publisher.send_replies(request.to, [("said", {"said": said})])
 
     @contextlib.contextmanager
-    def _interruptible(self) -> Iterator[None]:
+    def _allow_interrupt(self) -> Iterator[None]:
         """Lets an interrupt end the block, and nothing else."""
-        signal.signal(signal.SIGINT, self._publisher.interrupted)
+        signal.signal(signal.SIGINT, self._publisher.handle_interrupt)
         try:
             yield
         except KeyboardInterrupt:
@@ -119,23 +119,23 @@ class GradedKernel(IPythonKernel):
         try:
             if not silent:
                 self.execution_count += 1
-            result = await self._run(code, silent)
+            result = await self._run_cell(code, silent)
         finally:
             self._restore_input()
             for stream in self._streams:
-                stream.end()
+                stream.send_rest()
         error = result.error_before_exec or result.error_in_exec
         if result.success and not getattr(shell, "_last_traceback_during_displayhook", False):
             return {"status": "ok"}
         reply: dict[str, Any] = {
             "status": "error",
             "ename": type(error).__name__,
-            "evalue": _text(error),
+            "evalue": _error_text(error),
             "traceback": [str(line) for line in shell._last_traceback or []],
         }
         return reply if shell.failed_line is None else {**reply, "line": shell.failed_line}
 
-    async def _run(self, code: str, silent: bool) -> Any:
+    async def _run_cell(self, code: str, silent: bool) -> Any:
         """Runs a cell with IPython; a cell that awaits runs in the event loop of the kernel."""
         shell: Any = self.shell
         try:
@@ -157,7 +157,7 @@ class GradedKernel(IPythonKernel):
                     shell.events.trigger("post_run_cell", result)
         return result
 
-    def _said(self, content: dict[str, Any]) -> str:
+    def _reply_text(self, content: dict[str, Any]) -> str:
         """Returns the values of names, or the result of a call."""
         shell: Any = self.shell
         try:
@@ -175,19 +175,19 @@ class _Requests:
         wire.setblocking(False)
         self._wire = wire
         self._loop = loop
-        self._unpacking = Unpacking(key, _LONGEST_REQUEST)
+        self._unpacking = MessageReader(key, _LONGEST_REQUEST)
         self._arrived: asyncio.Future[None] = loop.create_future()
-        loop.add_reader(wire, self._note)
+        loop.add_reader(wire, self._mark_arrived)
 
-    def _note(self) -> None:
+    def _mark_arrived(self) -> None:
         self._loop.remove_reader(self._wire)
         if not self._arrived.done():
             self._arrived.set_result(None)
 
-    async def next(self) -> Message | None:
+    async def receive(self) -> Message | None:
         """Returns the next request; None when the wire is closed."""
         while True:
-            for message in self._unpacking.messages():
+            for message in self._unpacking.iter_messages():
                 return message
             await self._arrived
             self._arrived = self._loop.create_future()
@@ -200,21 +200,21 @@ class _Requests:
             if data == b"":
                 return None
             self._unpacking.add(data or b"")
-            self._loop.add_reader(self._wire, self._note)
+            self._loop.add_reader(self._wire, self._mark_arrived)
 
 
-def _text(error: BaseException) -> str:
+def _error_text(error: BaseException) -> str:
     try:
         return str(error)[:_LONGEST_TEXT]
     except Exception:  # noqa: BLE001  # a student's exception class may raise anything
         return ""
 
 
-def _interrupted() -> dict[str, Any]:
+def _interrupted_reply() -> dict[str, Any]:
     return {"status": "error", "ename": "KeyboardInterrupt", "evalue": ""}
 
 
-def prepare(folder: str) -> None:
+def create_kernel(folder: str) -> None:
     """Creates the kernel and its shell; *folder* is for files that they must write."""
     os.environ["IPYTHONDIR"] = folder
     config = Config()
@@ -250,7 +250,7 @@ def _warm_up(shell: Any) -> None:
     shell.user_ns |= dict.fromkeys(("_", "__", "___"), "")
 
 
-def run(start: Start, tell: int, sockets: Sequence[int]) -> None:
+def run_kernel(start: KernelStart, tell: int, sockets: Sequence[int]) -> None:
     """Serves requests on the wire in *sockets* until the process is ended.
 
     Writes "+" and the kernel's key to *tell* when it is ready.
@@ -264,7 +264,7 @@ def run(start: Start, tell: int, sockets: Sequence[int]) -> None:
     places = [n for n, path in enumerate(sys.path) if path.endswith("-packages")]
     sys.path.insert(min(places, default=len(sys.path)), "")
     seed_all(start["seed"])
-    session = kernel.later
+    session = kernel.unattached_session
     session.session = uuid.uuid4().hex
     session.pid = os.getpid()
     # Created after the fork, so that no kernel finds another's key in inherited memory.
@@ -272,7 +272,7 @@ def run(start: Start, tell: int, sockets: Sequence[int]) -> None:
     session.key = key
     wire = socket.socket(fileno=sockets[0])
     publisher = Publisher(os.dup(wire.fileno()), key)
-    caught = _redirect(start["root"])
+    caught = _redirect_output(start["root"])
     streams = [Stream(n, publisher, caught) for n in ("stdout", "stderr")]
     sys.stdout, sys.stderr = streams
     signal.signal(signal.SIGINT, signal.SIG_IGN)
@@ -284,7 +284,7 @@ def run(start: Start, tell: int, sockets: Sequence[int]) -> None:
     loop.run_until_complete(kernel.serve(wire, key))
 
 
-def _redirect(root: str) -> int:
+def _redirect_output(root: str) -> int:
     """Redirects the descriptors 1 and 2 to a file, so that what C code prints is collected."""
     path = Path(root, "tmp", ".printed")
     file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_APPEND | os.O_EXCL, 0o600)

@@ -66,7 +66,7 @@ class _PathBeneath(ctypes.Structure):
     _fields_ = (("allowed", ctypes.c_uint64), ("parent", ctypes.c_int32))
 
 
-def abi() -> int:
+def abi_version() -> int:
     """Returns the version of Landlock in this Linux kernel; 0 if there is none."""
     try:
         return syscalls.syscall(_CREATE_RULESET, None, 0, _ASK_VERSION)
@@ -74,7 +74,7 @@ def abi() -> int:
         return 0
 
 
-def absent() -> str:
+def missing_reason() -> str:
     """Returns why there is no Landlock; empty if there is."""
     try:
         syscalls.syscall(_CREATE_RULESET, None, 0, _ASK_VERSION)
@@ -86,8 +86,8 @@ def absent() -> str:
     return ""
 
 
-def covered(version: int, *, network: bool = False) -> tuple[str, ...]:
-    """Returns what `restrict` refuses if `abi` returns *version*.
+def covered_operations(version: int, *, network: bool = False) -> tuple[str, ...]:
+    """Returns what `restrict` refuses if `abi_version` returns *version*.
 
     Among files, truncation, tcp, abstract-sockets, signals, unix-sockets and udp.
     """
@@ -108,38 +108,40 @@ def restrict(
     Below *read*, files can be read and executed; below *write* also created, changed, moved and
     removed, except devices; *devices* can be read, written and controlled; below *names*, folders
     can only be listed. A path can be a single file; missing paths are skipped. Returns what is
-    refused from now on, as in `covered`. Raises OSError.
+    refused from now on, as in `covered_operations`. Raises OSError.
     """
-    version = abi()
+    version = abi_version()
     if not version:
-        raise OSError(errno.EOPNOTSUPP, f"landlock: {absent()}")
+        raise OSError(errno.EOPNOTSUPP, f"landlock: {missing_reason()}")
     allowed = ((read, _READ), (write, _WRITE), (devices, _DEVICE), (names, _READ_DIR))
-    ruleset, version = _create(version, network=network)
+    ruleset, version = _create_ruleset(version, network=network)
     try:
         for paths, rights in allowed:
             for path in paths:
-                _allow(ruleset, path, rights & _known(_FILES, version))
+                _add_rule(ruleset, path, rights & _rights_of_version(_FILES, version))
         syscalls.prctl(syscalls.PR_SET_NO_NEW_PRIVS, 1)
-        _do("entering", _RESTRICT_SELF, ruleset)
+        _call_landlock("entering", _RESTRICT_SELF, ruleset)
     finally:
         os.close(ruleset)
-    return covered(version, network=network)
+    return covered_operations(version, network=network)
 
 
-def below(folder: str, without: Sequence[str]) -> list[str]:
+def list_allowed_paths(folder: str, without: Sequence[str]) -> list[str]:
     """Returns the paths to allow so that everything below *folder* is allowed except *without*.
 
     Rules can only allow, so a folder with an exception is allowed child by child, and can't be
     listed itself: also pass it to `restrict` as *names*. Links are left out, since their targets
     have their own paths.
     """
-    return list(_below(os.path.realpath(folder), {os.path.realpath(path) for path in without}))
+    return list(
+        _iter_allowed_paths(os.path.realpath(folder), {os.path.realpath(path) for path in without})
+    )
 
 
-def _below(path: str, without: set[str]) -> Iterable[str]:
-    if any(_within(path, hole) for hole in without):
+def _iter_allowed_paths(path: str, without: set[str]) -> Iterable[str]:
+    if any(_is_within(path, hole) for hole in without):
         return
-    if not any(_within(hole, path) for hole in without):
+    if not any(_is_within(hole, path) for hole in without):
         yield path
         return
     try:
@@ -148,35 +150,38 @@ def _below(path: str, without: set[str]) -> Iterable[str]:
     except OSError:
         return  # an unlisted folder may contain the exception
     for child in found:
-        yield from _below(child, without)
+        yield from _iter_allowed_paths(child, without)
 
 
-def _within(path: str, folder: str) -> bool:
+def _is_within(path: str, folder: str) -> bool:
     return os.path.commonpath((path, folder)) == folder
 
 
-def _known(table: dict[int, int], version: int) -> int:
+def _rights_of_version(table: dict[int, int], version: int) -> int:
     return sum(bits for first, bits in table.items() if first <= version)
 
 
-def _create(version: int, *, network: bool) -> tuple[int, int]:
+def _create_ruleset(version: int, *, network: bool) -> tuple[int, int]:
     """Creates a ruleset that refuses all that *version* can; returns it and the version in effect.
 
     Some distributions report a newer version than they support; then an older one is used.
     """
     while True:
-        scopes, ports = _known(_SCOPES, version), 0 if network else _known(_NETWORK, version)
-        wanted = _Ruleset(_known(_FILES, version), ports, scopes)
+        scopes, ports = (
+            _rights_of_version(_SCOPES, version),
+            0 if network else _rights_of_version(_NETWORK, version),
+        )
+        wanted = _Ruleset(_rights_of_version(_FILES, version), ports, scopes)
         what = ctypes.byref(wanted), ctypes.sizeof(wanted)
         try:
-            return _do("making the rules", _CREATE_RULESET, *what), version
+            return _call_landlock("making the rules", _CREATE_RULESET, *what), version
         except OSError as error:
             if version == 1 or error.errno not in (errno.EINVAL, errno.E2BIG):
                 raise
         version -= 1
 
 
-def _allow(ruleset: int, path: str, rights: int) -> None:
+def _add_rule(ruleset: int, path: str, rights: int) -> None:
     try:
         place = os.open(path, os.O_PATH | os.O_CLOEXEC)
     except (FileNotFoundError, NotADirectoryError, PermissionError):
@@ -186,12 +191,14 @@ def _allow(ruleset: int, path: str, rights: int) -> None:
             rights &= _ON_A_FILE
         if rights:
             rule = _PathBeneath(rights, place)
-            _do(f"allowing {path}", _ADD_RULE, ruleset, _PATH_BENEATH, ctypes.byref(rule))
+            _call_landlock(
+                f"allowing {path}", _ADD_RULE, ruleset, _PATH_BENEATH, ctypes.byref(rule)
+            )
     finally:
         os.close(place)
 
 
-def _do(what: str, number: int, *arguments: object) -> int:
+def _call_landlock(what: str, number: int, *arguments: object) -> int:
     try:
         return syscalls.syscall(number, *arguments, 0)
     except OSError as error:

@@ -17,7 +17,7 @@ FILES = "RLIMIT_NOFILE"
 _SLACK_SECONDS = 5
 
 
-def limit(rlimits: Mapping[str, int]) -> None:
+def set_limits(rlimits: Mapping[str, int]) -> None:
     """Sets the resource limits that the system supports on this process."""
     if sys.platform == "win32":
         return
@@ -33,7 +33,7 @@ def limit(rlimits: Mapping[str, int]) -> None:
         resource.setrlimit(kind, (min(wanted, most), most))
 
 
-def raise_files() -> None:
+def raise_file_limit() -> None:
     """Raises the limit on open files of this process as far as allowed.
 
     Linux compares this limit with the number of a user's files that are being sent between
@@ -83,11 +83,11 @@ class _SeedOnImport:
         for finder in others:
             spec = finder.find_spec(name, path, target)
             if spec is not None and spec.loader is not None:
-                self._after(spec.loader, name)
+                self._seed_after_loading(spec.loader, name)
                 return spec
         return None
 
-    def _after(self, loader: Any, name: str) -> None:
+    def _seed_after_loading(self, loader: Any, name: str) -> None:
         load = loader.exec_module
 
         def exec_module(module: Any) -> None:

@@ -20,22 +20,22 @@ _OF_OPEN_FILE = b"OFDLCK"
 Pids = Collection[int] | None
 
 
-def over(pids: Callable[[], Pids], root: str = "/proc", device: str | None = None) -> bool:
-    """Whether the processes that *pids* returns have more than `MOST` locks.
+def exceeds_limit(pids: Callable[[], Pids], root: str = "/proc", device: str | None = None) -> bool:
+    """Returns whether the processes that *pids* returns have more than `MOST` locks.
 
     If it returns None, all processes except this one count. A lock of an open file description has
     no process: it counts if the file is on *device*, as returned by `device_of`, which must be a
     file system of the submission's own.
     """
-    lines = _lines(root)
+    lines = _read_lines(root)
     if len(lines) <= MOST:
         return False
     them, me = pids(), os.getpid()
     own = None if them is None else frozenset(them)
-    return sum(_is_theirs(line.split(), own, me, device) for line in lines) > MOST
+    return sum(_is_counted(line.split(), own, me, device) for line in lines) > MOST
 
 
-def _lines(root: str) -> list[bytes]:
+def _read_lines(root: str) -> list[bytes]:
     """Returns the start of the list; empty if it is not shown."""
     found: list[bytes] = []
     try:
@@ -48,8 +48,10 @@ def _lines(root: str) -> list[bytes]:
     return found
 
 
-def _is_theirs(words: list[bytes], own: frozenset[int] | None, me: int, device: str | None) -> bool:
-    """Whether a line such as `7: POSIX  ADVISORY  WRITE 4711 fd:00:2477915 0 0` counts."""
+def _is_counted(
+    words: list[bytes], own: frozenset[int] | None, me: int, device: str | None
+) -> bool:
+    """Returns whether a line such as `7: POSIX  ADVISORY  WRITE 4711 fd:00:2477915 0 0` counts."""
     at = 2 if words[1:2] == [b"->"] else 1  # a lock that waits for another
     if len(words) < at + 5:
         return False

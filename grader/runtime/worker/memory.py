@@ -11,30 +11,30 @@ _PAUSE_SECONDS = 0.02
 _OWN = (b"VmRSS", b"VmSwap", b"VmPTE", b"HugetlbPages")
 
 
-def over(
+def exceeds_limit(
     limit: int,
     *,
     pids: Iterable[int] | None = None,
     scratch: Iterable[str] = (),
     root: str = "/proc",
 ) -> bool:
-    """Whether more than *limit* bytes are in use; see `used` for the other arguments.
+    """Returns whether more than *limit* bytes are in use; see `used_bytes` for the other arguments.
 
     Measures quickly, and if that is too much, twice exactly: a process that is about to start
     another program is seen twice for a moment.
     """
     folders = list(scratch)
     known = None if pids is None else list(pids)
-    if used(pids=known, scratch=folders, root=root) <= limit:
+    if used_bytes(pids=known, scratch=folders, root=root) <= limit:
         return False
     for _ in range(2):
         time.sleep(_PAUSE_SECONDS)
-        if used(pids=known, scratch=folders, root=root, exact=True) <= limit:
+        if used_bytes(pids=known, scratch=folders, root=root, exact=True) <= limit:
             return False
     return True
 
 
-def used(
+def used_bytes(
     *,
     pids: Iterable[int] | None = None,
     scratch: Iterable[str] = (),
@@ -48,15 +48,15 @@ def used(
     instead of microseconds.
     """
     total = shared = 0
-    for pid in _others(root) if pids is None else pids:
-        own, in_files = _exact(root, pid) if exact else (_quick(root, pid), 0)
+    for pid in _list_processes(root) if pids is None else pids:
+        own, in_files = _measure_bytes(root, pid) if exact else (_estimate_bytes(root, pid), 0)
         total += own
         shared += in_files
     # Pages of files in scratch are also in the processes that map them.
-    return total + max(_filled(scratch), shared)
+    return total + max(_bytes_in_folders(scratch), shared)
 
 
-def _others(root: str) -> list[int]:
+def _list_processes(root: str) -> list[int]:
     try:
         pids = [int(name) for name in os.listdir(root) if name.isdigit()]  # noqa: PTH208
     except OSError:
@@ -64,16 +64,16 @@ def _others(root: str) -> list[int]:
     return [pid for pid in pids if pid != os.getpid()]
 
 
-def _quick(root: str, pid: int) -> int:
-    status = _amounts(f"{root}/{_counted_thread(root, pid)}/status")
+def _estimate_bytes(root: str, pid: int) -> int:
+    status = _read_amounts(f"{root}/{_counted_thread(root, pid)}/status")
     return sum(status.get(name, 0) for name in _OWN)
 
 
-def _exact(root: str, pid: int) -> tuple[int, int]:
+def _measure_bytes(root: str, pid: int) -> tuple[int, int]:
     """Returns a process's own memory with its share of shared memory, and its share of files."""
     thread = _counted_thread(root, pid)
-    own = _amounts(f"{root}/{thread}/status")
-    shares = _amounts(f"{root}/{thread}/smaps_rollup")
+    own = _read_amounts(f"{root}/{thread}/status")
+    shares = _read_amounts(f"{root}/{thread}/smaps_rollup")
     if b"Pss" not in shares:  # it has just ended or can't be read: all of its memory counts
         return sum(own.get(name, 0) for name in _OWN), 0
     tables = own.get(b"VmPTE", 0) + own.get(b"HugetlbPages", 0)
@@ -83,17 +83,17 @@ def _exact(root: str, pid: int) -> tuple[int, int]:
 
 def _counted_thread(root: str, pid: int) -> int:
     """Returns a thread that shows the memory; the first can end and leave the others running."""
-    if b"VmRSS" in _amounts(f"{root}/{pid}/status"):
+    if b"VmRSS" in _read_amounts(f"{root}/{pid}/status"):
         return pid
     try:
         threads = [int(name) for name in os.listdir(f"{root}/{pid}/task")]  # noqa: PTH208
     except OSError:
         return pid
     # A thread has a folder in /proc although it is not listed.
-    return next((t for t in threads if b"VmRSS" in _amounts(f"{root}/{t}/status")), pid)
+    return next((t for t in threads if b"VmRSS" in _read_amounts(f"{root}/{t}/status")), pid)
 
 
-def _amounts(path: str) -> dict[bytes, int]:
+def _read_amounts(path: str) -> dict[bytes, int]:
     """Returns the lines of a file that give an amount in kB, in bytes."""
     try:
         with open(path, "rb", buffering=0) as file:  # noqa: PTH123
@@ -104,7 +104,7 @@ def _amounts(path: str) -> dict[bytes, int]:
     return {words[0][:-1]: 1024 * int(words[1]) for words in lines if len(words) == 3}
 
 
-def _filled(folders: Iterable[str]) -> int:
+def _bytes_in_folders(folders: Iterable[str]) -> int:
     """Returns the bytes in folders, each file system counted once."""
     found = {}
     for folder in folders:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TypedDict
 
 
-class View(TypedDict):
+class FileView(TypedDict):
     """The visible file system, which contains only what is listed."""
 
     read: list[str]
@@ -19,7 +19,7 @@ class View(TypedDict):
     """Whether to mount a new /proc; otherwise there is none."""
 
 
-class Fence(TypedDict):
+class LandlockRules(TypedDict):
     """The Landlock rules: what they allow."""
 
     read: list[str]
@@ -29,13 +29,13 @@ class Fence(TypedDict):
     devices: list[str]
 
 
-class Plan(TypedDict):
+class SandboxPlan(TypedDict):
     """The layers to apply; None or an empty value applies nothing."""
 
     namespaces: list[str]
     """Names among user, mount, pid, net, ipc and uts."""
-    view: View | None
-    fence: Fence | None
+    view: FileView | None
+    fence: LandlockRules | None
     filter: str | None
     """The seccomp program, in base64."""
     drop: bool
@@ -43,7 +43,7 @@ class Plan(TypedDict):
     loopback: bool
 
 
-class Start(TypedDict):
+class KernelStart(TypedDict):
     """The settings of one kernel to start."""
 
     name: str

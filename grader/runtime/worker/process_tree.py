@@ -16,7 +16,7 @@ _UNUSED_UID = 1 << 24
 """Distance from a student's user id to one that nobody has."""
 
 
-def end_all(namespace: bool, uid: int | None = None) -> None:
+def end_processes(namespace: bool, uid: int | None = None) -> None:
     """Ends every process of the submission; returns when they are gone, or after 20 seconds.
 
     *uid* is their user id if it is not this process's.
@@ -24,7 +24,7 @@ def end_all(namespace: bool, uid: int | None = None) -> None:
     end = time.monotonic() + _ENDING_SECONDS
     if not namespace:
         if uid is not None:
-            _end_user(uid)
+            _end_processes_of_user(uid)
         _end_descendants(end)
         return
     while time.monotonic() < end:
@@ -39,7 +39,7 @@ def end_all(namespace: bool, uid: int | None = None) -> None:
             time.sleep(0.005)
 
 
-def _end_user(uid: int) -> None:
+def _end_processes_of_user(uid: int) -> None:
     """Ends all processes of a user at once, so that none can start another before its turn.
 
     This process becomes that user for a moment, with a real user id that nobody has, so that
@@ -66,13 +66,13 @@ def _end_descendants(end: float) -> None:
     """
     before: list[int] = []
     while time.monotonic() < end:
-        found = _children(PROC, os.getpid())[0]
+        found = _list_children(PROC, os.getpid())[0]
         _kill(found)
         if found == before:  # they are slow to end, and others below them may go on
-            _kill(descendants()[0])
+            _kill(list_descendants()[0])
             time.sleep(_PAUSE_SECONDS)
         before = found
-        if _reap(len(found) + 1):
+        if _reap_children(len(found) + 1):
             return
 
 
@@ -82,7 +82,7 @@ def _kill(pids: Iterable[int]) -> None:
             os.kill(pid, signal.SIGKILL)
 
 
-def _reap(most: int) -> bool:
+def _reap_children(most: int) -> bool:
     """Reaps at most *most* exited children; returns whether no child is left."""
     try:
         for _ in range(most):
@@ -93,7 +93,7 @@ def _reap(most: int) -> bool:
     return False
 
 
-def descendants(proc: str = PROC) -> tuple[list[int], int]:
+def list_descendants(proc: str = PROC) -> tuple[list[int], int]:
     """Returns all processes below this one, parents first, and their number of threads.
 
     Processes have the ids that *proc* shows, which differ from ours if it is the machine's.
@@ -103,21 +103,21 @@ def descendants(proc: str = PROC) -> tuple[list[int], int]:
     with contextlib.suppress(OSError):
         found.append(int(os.readlink(f"{proc}/self")))  # noqa: PTH115
     for pid in found:
-        children, more = _children(proc, pid)
+        children, more = _list_children(proc, pid)
         found += children
         threads += more
     return found[1:], threads - 1
 
 
-def below(roots: Iterable[int], proc: str = PROC) -> list[int]:
+def list_tree(roots: Iterable[int], proc: str = PROC) -> list[int]:
     """Returns *roots* and all processes below them, by the ids that *proc* shows."""
     found = list(dict.fromkeys(roots))
     for pid in found:
-        found += [child for child in _children(proc, pid)[0] if child not in found]
+        found += [child for child in _list_children(proc, pid)[0] if child not in found]
     return found
 
 
-def threads(pid: int, proc: str = PROC) -> list[int]:
+def list_threads(pid: int, proc: str = PROC) -> list[int]:
     """Returns the ids of the threads of a process; empty if it has ended."""
     try:
         return [int(name) for name in os.listdir(f"{proc}/{pid}/task")]  # noqa: PTH208
@@ -125,7 +125,7 @@ def threads(pid: int, proc: str = PROC) -> list[int]:
         return []
 
 
-def _children(proc: str, pid: int) -> tuple[list[int], int]:
+def _list_children(proc: str, pid: int) -> tuple[list[int], int]:
     """Returns the children of all threads of a process, and its number of threads."""
     found: list[int] = []
     threads = 0

@@ -22,7 +22,7 @@ class _Program(ctypes.Structure):
     _fields_ = (("length", ctypes.c_ushort), ("filter", ctypes.c_void_p))
 
 
-def load(program: bytes) -> None:
+def load_filter(program: bytes) -> None:
     """Applies the filter to every thread and every future child of this process, for good.
 
     Sets no_new_privs too. Raises OSError if the kernel refuses the filter.

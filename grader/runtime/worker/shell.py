@@ -40,21 +40,21 @@ class GradedShell(ZMQInteractiveShell):
         """
         before, after = self._transformed
         if raw_cell != before:
-            plain = not self._customised() and _is_python(raw_cell)
-            after = self._alone(raw_cell) if plain else super().transform_cell(raw_cell)
+            plain = not self._has_custom_transformers() and _is_python(raw_cell)
+            after = self._transform_line(raw_cell) if plain else super().transform_cell(raw_cell)
             self._transformed = (raw_cell, after)
         return after
 
-    def _alone(self, text: str) -> str:
+    def _transform_line(self, text: str) -> str:
         """Transforms a cell of one line: a magic without its sign, or quit without parentheses."""
         if len(text.splitlines()) != 1:
-            return _with_end(text)
+            return _with_newline(text)
         manager: Any = self.prefilter_manager
         with self.builtin_trap:
             return str(manager.prefilter_lines(text.rstrip("\n"))) + "\n"
 
-    def _customised(self) -> bool:
-        """Whether a transformer was added."""
+    def _has_custom_transformers(self) -> bool:
+        """Returns whether a transformer was added."""
         manager = self.input_transformer_manager
         lists = (manager.cleanup_transforms, manager.line_transforms, manager.token_transformers)
         usual = self._usual = self._usual or tuple(map(tuple, lists))
@@ -63,7 +63,7 @@ class GradedShell(ZMQInteractiveShell):
     _usual: tuple[tuple[Any, ...], ...] = ()
 
     def should_run_async(self, raw_cell: str, **about: Any) -> bool:
-        """Whether a cell awaits outside of any function."""
+        """Returns whether a cell awaits outside of any function."""
         return bool(_AWAITS.search(raw_cell)) and bool(super().should_run_async(raw_cell, **about))
 
     def system_piped(self, cmd: str) -> None:
@@ -82,7 +82,7 @@ class GradedShell(ZMQInteractiveShell):
             process_group=0,
         )
         try:
-            _copy(process)
+            _print_output(process)
             process.wait()
         except BaseException:  # an interrupt, above all
             if process.returncode is None:  # otherwise the id may belong to another process
@@ -115,25 +115,25 @@ class GradedShell(ZMQInteractiveShell):
     def showtraceback(self, *args: Any, **options: Any) -> None:
         """Records where a cell raised, without formatting the traceback, which is slow."""
         if options.get("running_compiled_code"):
-            self._note(sys.exc_info()[1])
+            self._record_error(sys.exc_info()[1])
         else:
             super().showtraceback(*args, **options)
 
     def showsyntaxerror(self, *args: Any, **options: Any) -> None:
         """Records the line of a syntax error."""
         del args, options
-        self._note(sys.exc_info()[1])
+        self._record_error(sys.exc_info()[1])
 
     def _format_exception_for_storage(self, exception: BaseException, *_: Any, **__: Any) -> Any:
         """Returns the entry of an exception in the history, without its traceback."""
         return {"ename": type(exception).__name__, "evalue": str(exception), "traceback": []}
 
-    def _note(self, error: BaseException | None) -> None:
+    def _record_error(self, error: BaseException | None) -> None:
         self._last_traceback: list[str] = []
-        self.failed_line = _line_of(error)
+        self.failed_line = _cell_line_of(error)
 
 
-def _copy(process: subprocess.Popen[bytes]) -> None:
+def _print_output(process: subprocess.Popen[bytes]) -> None:
     """Prints the output of *process* until all holders of its pipe have closed it."""
     decode = codecs.getincrementaldecoder("utf-8")("replace").decode
     source = process.stdout.fileno()  # type: ignore[union-attr]
@@ -143,16 +143,16 @@ def _copy(process: subprocess.Popen[bytes]) -> None:
     sys.stdout.write(decode(b"", True))
 
 
-def _with_end(text: str) -> str:
+def _with_newline(text: str) -> str:
     return text if text.endswith("\n") else text + "\n"
 
 
 def _is_python(text: str) -> bool:
-    """Whether *text* is Python that IPython would not change."""
+    """Returns whether *text* is Python that IPython would not change."""
     if _PROMPTED.search(text):
         return False
     try:
-        with _unwarned():
+        with _suppress_warnings():
             ast.parse(text)
     except (SyntaxError, ValueError, MemoryError, RecursionError):
         return False
@@ -160,7 +160,7 @@ def _is_python(text: str) -> bool:
 
 
 @contextlib.contextmanager
-def _unwarned() -> Iterator[None]:
+def _suppress_warnings() -> Iterator[None]:
     """Suppresses warnings, which are shown when the cell is compiled.
 
     `warnings.catch_warnings` would make Python show warnings again that it has shown before.
@@ -174,17 +174,17 @@ def _unwarned() -> Iterator[None]:
         filters.remove(ignored)
 
 
-def _line_of(error: BaseException | None) -> int | None:
+def _cell_line_of(error: BaseException | None) -> int | None:
     """Returns the line of the outermost cell frame in the traceback of *error*."""
     trace = error.__traceback__ if error is not None else None
     while trace is not None:
-        if _is_cell(trace.tb_frame.f_code.co_filename):
+        if _is_cell_file(trace.tb_frame.f_code.co_filename):
             return trace.tb_lineno
         trace = trace.tb_next
-    if isinstance(error, SyntaxError) and _is_cell(error.filename):
+    if isinstance(error, SyntaxError) and _is_cell_file(error.filename):
         return error.lineno
     return None
 
 
-def _is_cell(file: object) -> bool:
+def _is_cell_file(file: object) -> bool:
     return isinstance(file, str) and file.startswith("<ipython-input-")

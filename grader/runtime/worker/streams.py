@@ -43,11 +43,11 @@ class Publisher:
         self._unsent = bytearray()
         self._sending = self._interrupt = False
 
-    def fresh(self) -> None:
+    def start_cell(self) -> None:
         """Resets the counters for a new cell."""
         self._spent = self._dropped = 0
 
-    def say(self, kind: str, to: str, content: object, *, last: bool = False) -> None:
+    def send_message(self, kind: str, to: str, content: object, *, last: bool = False) -> None:
         """Sends a message, unless this is a child process of the kernel.
 
         Beyond the cell's limit, the message is shortened; if that does not fit either, it is only
@@ -58,15 +58,15 @@ class Publisher:
         message = pack_message(self._key, kind, to, content)
         if kind != "status" and self._spent + len(message) > MOST_BYTES:
             size = len(message)
-            message = pack_message(self._key, kind, to, _shortened(content, size))
-            room = MOST_BYTES + (RESERVE if last or _decides(kind, content) else 0)
+            message = pack_message(self._key, kind, to, _shorten(content, size))
+            room = MOST_BYTES + (RESERVE if last or _affects_marks(kind, content) else 0)
             if self._spent + len(message) > room:
                 self._dropped += size
                 return
         self._spent += len(message)
         self._send(message)
 
-    def answer(self, to: str, answers: Iterable[tuple[str, object]]) -> None:
+    def send_replies(self, to: str, answers: Iterable[tuple[str, object]]) -> None:
         """Sends the replies to a request, all at once."""
         if os.getpid() != self._pid:
             return
@@ -97,7 +97,7 @@ class Publisher:
             self._interrupt = False
             raise KeyboardInterrupt
 
-    def interrupted(self, *_: object) -> None:
+    def handle_interrupt(self, *_: object) -> None:
         """Handles SIGINT: raises KeyboardInterrupt, if needed after the current message is sent."""
         if self._sending:
             self._interrupt = True
@@ -111,16 +111,16 @@ class Publisher:
             os.close(wire)
 
     def fileno(self) -> int:
-        """The descriptor of the wire."""
+        """Returns the descriptor of the wire."""
         return self._wire
 
 
-def _decides(kind: str, content: Any) -> bool:
-    """Whether a mark can depend on the message: a value, or text on stderr."""
+def _affects_marks(kind: str, content: Any) -> bool:
+    """Returns whether a mark can depend on the message: a value, or text on stderr."""
     return kind == "execute_result" or (kind == "stream" and content.get("name") == "stderr")
 
 
-def _shortened(content: Any, size: int) -> dict[str, Any]:
+def _shorten(content: Any, size: int) -> dict[str, Any]:
     """Returns a stand-in for *content* of *size* bytes: some of its text, and how much was cut.
 
     Of printed text the end, since its start has been sent; of a displayed value the start.
@@ -159,7 +159,7 @@ class WireSession(Session):
             about = extract_header(parent) if parent else {}
             message = {"msg_type": msg_or_type, "parent_header": about, "content": content}
         to = message.get("parent_header") or {}
-        stream.say(str(message["msg_type"]), str(to.get("msg_id", "")), message["content"])
+        stream.send_message(str(message["msg_type"]), str(to.get("msg_id", "")), message["content"])
         return message
 
 
@@ -177,9 +177,9 @@ class Stream(io.TextIOBase):
         self._read = 0
         self._lock = threading.RLock()
         self._pid = os.getpid()
-        self._begin()
+        self._reset()
 
-    def _begin(self) -> None:
+    def _reset(self) -> None:
         self._parts: list[str] = []
         self._size = 0
         self._tail: deque[str] = deque()
@@ -193,8 +193,8 @@ class Stream(io.TextIOBase):
         with self._lock:
             self.flush()
             self.parent_header = parent.get("header", {})
-            self._begin()
-            self._publisher.fresh()
+            self._reset()
+            self._publisher.start_cell()
             if self._read:
                 os.ftruncate(self._caught, 0)
                 self._read = 0
@@ -213,12 +213,12 @@ class Stream(io.TextIOBase):
                 self._parts.append(kept)
                 self._size += len(kept)
             if len(kept) < len(text):
-                self._overflow(text[len(kept) :])
+                self._keep_tail(text[len(kept) :])
             if self._size > _CHUNK or time.monotonic() - self._sent > _PAUSE_SECONDS:
                 self._send()
         return len(text)
 
-    def _overflow(self, text: str) -> None:
+    def _keep_tail(self, text: str) -> None:
         if len(text) > MOST_PRINTED:
             self._cut += len(text) - MOST_PRINTED
             text = text[-MOST_PRINTED:]
@@ -234,11 +234,11 @@ class Stream(io.TextIOBase):
         if os.getpid() != self._pid:
             return
         with self._lock:
-            self._gather()
+            self._collect_c_output()
             if self._parts:  # a count alone is not sent, or flushing would use up the limit
                 self._send()
 
-    def _gather(self) -> None:
+    def _collect_c_output(self) -> None:
         """Adds what was written to the descriptors 1 and 2 since the last time."""
         if self._caught < 0:
             return
@@ -250,10 +250,10 @@ class Stream(io.TextIOBase):
             self._read = size
             self.write(data.decode("utf-8", "replace"))
 
-    def end(self) -> None:
+    def send_rest(self) -> None:
         """Sends the rest, including the end of output that was too long."""
         with self._lock:
-            self._gather()
+            self._collect_c_output()
             self._parts += self._tail
             self._tail.clear()
             self._tail_size = 0
@@ -269,10 +269,10 @@ class Stream(io.TextIOBase):
         if self._cut:
             content["cut"], self._cut = self._cut, 0
         to = self.parent_header.get("msg_id", "")
-        self._publisher.say("stream", str(to), content, last=last)
+        self._publisher.send_message("stream", str(to), content, last=last)
 
     def fileno(self) -> int:
-        """A descriptor whose output is also collected."""
+        """Returns a descriptor whose output is also collected."""
         return 1 if self.name == "stdout" else 2
 
     def isatty(self) -> bool:

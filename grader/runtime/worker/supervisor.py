@@ -17,11 +17,11 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from grader.runtime.worker import ipc, process_tree, syscalls, view
-from grader.runtime.worker.confine import confine, flags, limit_files
-from grader.runtime.worker.plan import Plan, Start
-from grader.runtime.worker.watch import HERE, Watch, proc_of, report
+from grader.runtime.worker.confine import confine, limit_files, namespace_flags
+from grader.runtime.worker.plan import KernelStart, SandboxPlan
+from grader.runtime.worker.watch import HERE, Watchdog, proc_folder, report
 
-Kernel = Callable[[Start, int, Sequence[int]], None]
+KernelFunction = Callable[[KernelStart, int, Sequence[int]], None]
 """Called with its start, a descriptor to write its key to when it is ready, and its wire."""
 
 _NICE = 5
@@ -35,15 +35,20 @@ _KEPT_TO_LOOK = 1 << syscalls.CAP_SETGID | 1 << syscalls.CAP_SETUID
 
 
 def serve(
-    plan: Plan, start: Start, line: socket.socket, files: Sequence[int], kernel: Kernel, proc: int
+    plan: SandboxPlan,
+    start: KernelStart,
+    line: socket.socket,
+    files: Sequence[int],
+    kernel: KernelFunction,
+    proc: int,
 ) -> None:
     """Starts *kernel* in the sandbox, and serves *line* until the kernel is to end.
 
     Never returns. *files* are the wire, then open `cgroup.procs` files. *proc* is an open /proc
     that shows this process, since there may be none in its view.
     """
-    with _until_all_ended(plan, start, line):
-        if proc_of(plan) == HERE:
+    with _exit_when_all_ended(plan, start, line):
+        if proc_folder(plan) == HERE:
             os.fchdir(proc)  # the view has no /proc that shows what has to be counted
         wire, *groups = files
         _isolate(plan, start, groups)
@@ -55,11 +60,13 @@ def serve(
             os.close(file)
         syscalls.prctl(syscalls.PR_SET_DUMPABLE, 0)
         _drop_rights(plan, start)
-        Watch(plan, start, line, pid, ready).run()
+        Watchdog(plan, start, line, pid, ready).run()
 
 
 @contextlib.contextmanager
-def _until_all_ended(plan: Plan, start: Start, line: socket.socket) -> Iterator[None]:
+def _exit_when_all_ended(
+    plan: SandboxPlan, start: KernelStart, line: socket.socket
+) -> Iterator[None]:
     """Exits after the block, once every process of the submission has ended."""
     status = 1
     try:
@@ -67,13 +74,13 @@ def _until_all_ended(plan: Plan, start: Start, line: socket.socket) -> Iterator[
         yield
         status = 0
     except BaseException as error:  # noqa: BLE001  # reported: nobody sees what is printed here
-        report(line, {"is": "failed", "what": ipc.failure(error)})
+        report(line, {"is": "failed", "what": ipc.format_failure(error)})
     finally:
-        process_tree.end_all("pid" in plan["namespaces"], start["uid"])
+        process_tree.end_processes("pid" in plan["namespaces"], start["uid"])
         os._exit(status)
 
 
-def _drop_rights(plan: Plan, start: Start) -> None:
+def _drop_rights(plan: SandboxPlan, start: KernelStart) -> None:
     """Drops all capabilities of the supervisor except those that it needs."""
     if plan["drop"]:
         looks = plan["view"] is None or start["memory_bytes"] is not None
@@ -81,15 +88,15 @@ def _drop_rights(plan: Plan, start: Start) -> None:
         syscalls.keep_capabilities(_KEPT | (0 if known else _KEPT_TO_LOOK))
 
 
-def _isolate(plan: Plan, start: Start, groups: Sequence[int]) -> None:
+def _isolate(plan: SandboxPlan, start: KernelStart, groups: Sequence[int]) -> None:
     for file in groups:
         os.write(file, b"0")
-    own = flags(plan, "user", "pid")
+    own = namespace_flags(plan, "user", "pid")
     if own:
         syscalls.unshare(own)
     if plan["view"] is not None:
         proc = plan["view"]["proc"]
-        view.furnish(start["uid"], start["scratch_bytes"], proc=proc)
+        view.mount_kernel_folder(start["uid"], start["scratch_bytes"], proc=proc)
     elif start["uid"] is not None:
         for name in ("", "home", "work", "tmp"):
             os.chown(os.path.join(start["root"], name), start["uid"], start["uid"])  # noqa: PTH118
@@ -97,12 +104,14 @@ def _isolate(plan: Plan, start: Start, groups: Sequence[int]) -> None:
         with contextlib.suppress(OSError):
             view.set_host_name()
     if plan["loopback"] and "net" in plan["namespaces"]:
-        syscalls.loopback_up()
+        syscalls.bring_up_loopback()
     if "pid" not in plan["namespaces"]:
         syscalls.prctl(syscalls.PR_SET_CHILD_SUBREAPER, 1)
 
 
-def _become_kernel(plan: Plan, start: Start, files: Sequence[int], kernel: Kernel) -> None:
+def _become_kernel(
+    plan: SandboxPlan, start: KernelStart, files: Sequence[int], kernel: KernelFunction
+) -> None:
     """Runs *kernel* in this process, and never returns.
 
     Of all open files only *files* are left, numbered from 3: one to write the key to as soon as
@@ -126,7 +135,7 @@ def _become_kernel(plan: Plan, start: Start, files: Sequence[int], kernel: Kerne
         kernel(start, tell, sockets)
     except BaseException as error:  # noqa: BLE001
         with contextlib.suppress(OSError):
-            os.write(tell, b"!" + ipc.failure(error).encode("utf-8", "replace"))
+            os.write(tell, b"!" + ipc.format_failure(error).encode("utf-8", "replace"))
             _wait_until_read(tell)
     finally:
         os._exit(1)

@@ -46,14 +46,14 @@ CAP_SYS_PTRACE = 19
 
 
 @cache
-def libc() -> ctypes.CDLL:
+def load_libc() -> ctypes.CDLL:
     """Returns the C library of this process."""
     return ctypes.CDLL(None, use_errno=True)
 
 
-def call(name: str, *arguments: Any) -> int:
+def call_libc(name: str, *arguments: Any) -> int:
     """Calls the C function *name*; raises OSError with its name if the result is negative."""
-    result: int = getattr(libc(), name)(*arguments)
+    result: int = getattr(load_libc(), name)(*arguments)
     if result < 0:
         number = ctypes.get_errno()
         raise OSError(number, f"{name}: {os.strerror(number)}")
@@ -63,69 +63,69 @@ def call(name: str, *arguments: Any) -> int:
 def syscall(number: int, *arguments: Any) -> int:
     """Makes a system call by number."""
     whole = [ctypes.c_long(a) if isinstance(a, int) else a for a in arguments]
-    return call("syscall", ctypes.c_long(number), *whole)
+    return call_libc("syscall", ctypes.c_long(number), *whole)
 
 
 def prctl(option: int, *arguments: int) -> int:
     """Changes an attribute of this process."""
     longs = (ctypes.c_ulong(a) for a in (*arguments, 0, 0, 0, 0)[:4])
-    return call("prctl", ctypes.c_int(option), *longs)
+    return call_libc("prctl", ctypes.c_int(option), *longs)
 
 
 def unshare(flags: int) -> None:
     """Moves this process into new namespaces."""
-    call("unshare", ctypes.c_int(flags))
+    call_libc("unshare", ctypes.c_int(flags))
 
 
 def setns(descriptor: int, kind: int) -> None:
     """Moves this process, or for CLONE_NEWPID its future children, into an open namespace."""
-    call("setns", ctypes.c_int(descriptor), ctypes.c_int(kind))
+    call_libc("setns", ctypes.c_int(descriptor), ctypes.c_int(kind))
 
 
 def mount(source: str, target: str, kind: str = "", flags: int = 0, data: str = "") -> None:
     """Mounts a file system."""
     texts = [os.fsencode(text) or None for text in (source, target, kind, data)]
     try:
-        call("mount", *texts[:3], ctypes.c_ulong(flags), texts[3])
+        call_libc("mount", *texts[:3], ctypes.c_ulong(flags), texts[3])
     except OSError as error:
         raise OSError(error.errno, f"mounting {target}: {os.strerror(error.errno or 0)}") from None
 
 
 def unmount(target: str) -> None:
     """Detaches a mount, even if it is in use."""
-    call("umount2", os.fsencode(target), ctypes.c_int(MNT_DETACH))
+    call_libc("umount2", os.fsencode(target), ctypes.c_int(MNT_DETACH))
 
 
-def pivot(root: str) -> None:
+def pivot_root(root: str) -> None:
     """Makes the mount point *root* the root of this process, and detaches the old root."""
     os.chdir(root)
     # Both arguments may be the same folder: the old root then lies on top of the new one.
-    call("pivot_root", b".", b".")
-    call("umount2", b".", ctypes.c_int(MNT_DETACH))
+    call_libc("pivot_root", b".", b".")
+    call_libc("umount2", b".", ctypes.c_int(MNT_DETACH))
     os.chdir("/")
 
 
 def keep_capabilities(kept: int = 0) -> None:
     """Drops all capabilities except those in the mask *kept*, for good."""
-    bound_capabilities(kept)
-    libc().prctl(PR_CAP_AMBIENT, ctypes.c_ulong(PR_CAP_AMBIENT_CLEAR_ALL), 0, 0, 0)
+    drop_bounding_set(kept)
+    load_libc().prctl(PR_CAP_AMBIENT, ctypes.c_ulong(PR_CAP_AMBIENT_CLEAR_ALL), 0, 0, 0)
     header = struct.pack("Ii", _CAPABILITY_VERSION_3, 0)
     found = ctypes.create_string_buffer(24)
-    call("capget", header, found)
+    call_libc("capget", header, found)
     _, low, _, _, high, _ = struct.unpack("IIIIII", found.raw)
     low, high = low & kept, high & kept >> 32
-    call("capset", header, struct.pack("IIIIII", low, low, 0, high, high, 0))
+    call_libc("capset", header, struct.pack("IIIIII", low, low, 0, high, high, 0))
 
 
-def bound_capabilities(kept: int = 0) -> None:
+def drop_bounding_set(kept: int = 0) -> None:
     """Prevents gaining capabilities that are not in the mask *kept*."""
     # Unknown capabilities, and dropping without the right to, are refused, which does no harm.
     for number in range(_LAST_CAPABILITY + 1):
         if not kept & (1 << number):
-            libc().prctl(PR_CAPBSET_DROP, ctypes.c_ulong(number), 0, 0, 0)
+            load_libc().prctl(PR_CAPBSET_DROP, ctypes.c_ulong(number), 0, 0, 0)
 
 
-def loopback_up() -> None:
+def bring_up_loopback() -> None:
     """Brings up the loopback interface of this network namespace."""
     import fcntl
     import socket

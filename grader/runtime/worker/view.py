@@ -7,7 +7,7 @@ import stat
 from pathlib import Path
 
 from grader.runtime.worker import syscalls
-from grader.runtime.worker.plan import View
+from grader.runtime.worker.plan import FileView
 
 PLACES = "/places"
 """Where the fork server sees the folders that the grader shares with its kernels."""
@@ -19,7 +19,7 @@ _NEW = "/tmp"  # noqa: S108  # covered by a mount that only this process sees
 _PARTS = ("home", "work", "tmp", "shm")
 
 
-def enclose(view: View, places: str) -> None:
+def enter_view(view: FileView, places: str) -> None:
     """Restricts this process, and all that it forks, to *view* and the folder *places*.
 
     Needs a new mount namespace, and shows /proc only in a new pid namespace. Raises OSError.
@@ -28,20 +28,20 @@ def enclose(view: View, places: str) -> None:
     os.umask(0o022)  # a kernel that runs as another user must be able to read the view
     # Held open, because the new root may cover them.
     held = os.open(places, os.O_PATH | os.O_DIRECTORY)
-    sources = {path: os.open(path, os.O_PATH | os.O_NOFOLLOW) for path in _existing(view)}
+    sources = {path: os.open(path, os.O_PATH | os.O_NOFOLLOW) for path in _existing_paths(view)}
     syscalls.mount(
         "view", _NEW, "tmpfs", syscalls.MS_NOSUID | syscalls.MS_NODEV, "mode=755,size=4m"
     )
     for path, descriptor in sources.items():
-        _show(path, descriptor, device=path in view["devices"])
-    _make_up(view)
+        _show_path(path, descriptor, device=path in view["devices"])
+    _create_contents(view)
     _bind(f"/proc/self/fd/{held}", _NEW + PLACES, read_only=False)
     for descriptor in (held, *sources.values()):
         os.close(descriptor)
     if view["proc"]:
         # Now: Linux allows it only while another complete /proc is visible.
-        fresh_proc(_NEW)
-    syscalls.pivot(_NEW)
+        mount_proc(_NEW)
+    syscalls.pivot_root(_NEW)
     flags = (
         syscalls.MS_REMOUNT
         | syscalls.MS_BIND
@@ -52,7 +52,7 @@ def enclose(view: View, places: str) -> None:
     syscalls.mount("", "/", flags=flags)
 
 
-def _make_up(view: View) -> None:
+def _create_contents(view: FileView) -> None:
     """Creates the parts of the view that are not mounted: small files, empty folders, links."""
     for path, text in view["texts"].items():
         target = Path(_NEW + path)
@@ -71,11 +71,11 @@ def _make_up(view: View) -> None:
         Path(f"{_NEW}/dev/{link}").symlink_to(goal)
 
 
-def _existing(view: View) -> list[str]:
+def _existing_paths(view: FileView) -> list[str]:
     return [path for path in (*view["read"], *view["devices"]) if os.path.lexists(path)]
 
 
-def _show(path: str, descriptor: int, *, device: bool) -> None:
+def _show_path(path: str, descriptor: int, *, device: bool) -> None:
     kind = os.fstat(descriptor).st_mode
     if stat.S_ISLNK(kind):
         target = Path(_NEW + path)
@@ -113,13 +113,13 @@ def _remount(target: str, flags: int) -> None:
     syscalls.mount("", target, flags=flags)
 
 
-def fresh_proc(root: str = "") -> None:
+def mount_proc(root: str = "") -> None:
     """Mounts a /proc of this pid namespace. Raises OSError if a container forbids it."""
     flags = syscalls.MS_NOSUID | syscalls.MS_NODEV | syscalls.MS_NOEXEC
     syscalls.mount("proc", root + "/proc", "proc", flags)
 
 
-def furnish(owner: int | None, size: int, *, proc: bool) -> None:
+def mount_kernel_folder(owner: int | None, size: int, *, proc: bool) -> None:
     """Creates the folder of one kernel, in memory and of at most *size* bytes; hides all others.
 
     Needs a new mount namespace, copied from that of an enclosed fork server. Raises OSError.
@@ -134,13 +134,13 @@ def furnish(owner: int | None, size: int, *, proc: bool) -> None:
         for name in ("", *_PARTS):
             os.chown(f"{ROOT}/{name}", who, who)
     for name in ("/tmp", "/var/tmp"):  # noqa: S108
-        _open_up(name)
+        _mount_temporary_folder(name)
     syscalls.unmount(PLACES)
     if proc:
-        fresh_proc()
+        mount_proc()
 
 
-def _open_up(folder: str) -> None:
+def _mount_temporary_folder(folder: str) -> None:
     """Makes *folder* the kernel's temporary folder, with what the view shows in it."""
     if os.path.islink(folder):  # noqa: PTH114  # it leads to the kernel's temporary folder already
         return
@@ -154,4 +154,4 @@ def _open_up(folder: str) -> None:
 
 def set_host_name() -> None:
     """Sets a neutral host name."""
-    syscalls.call("sethostname", HOST.encode(), len(HOST))
+    syscalls.call_libc("sethostname", HOST.encode(), len(HOST))

@@ -58,12 +58,12 @@ def run_operators(device: str) -> None:
     if device != "cpu" or "torch" not in sys.modules:
         return
     try:
-        _run(sys.modules["torch"])
+        _run_examples(sys.modules["torch"])
     except Exception:  # noqa: BLE001  # another version of torch: only the start is slower
         return
 
 
-def _run(torch: Any) -> None:
+def _run_examples(torch: Any) -> None:
     nn, functional = torch.nn, torch.nn.functional
     model = nn.Sequential(nn.Linear(8, 8), nn.GELU(), nn.LayerNorm(8), nn.Linear(8, 4))
     labels = torch.zeros(4, dtype=torch.long)

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 
 from grader.runtime.worker import ipc, locks, memory, process_tree
 from grader.runtime.worker.disk_quota import DiskQuota
-from grader.runtime.worker.plan import Plan, Start
+from grader.runtime.worker.plan import KernelStart, SandboxPlan
 
 HERE = "."
 """The /proc of a supervisor without one in its view, which is its working folder."""
@@ -24,10 +24,12 @@ _REAPED = 5000
 """Reaped at a time, since children may end faster than they are reaped."""
 
 
-class Watch:
+class Watchdog:
     """Watches one kernel from its start to its end."""
 
-    def __init__(self, plan: Plan, start: Start, line: socket.socket, pid: int, ready: int):
+    def __init__(
+        self, plan: SandboxPlan, start: KernelStart, line: socket.socket, pid: int, ready: int
+    ):
         self._start = start
         self._namespace = "pid" in plan["namespaces"] and _has_proc(plan)
         self._own_files = plan["view"] is not None
@@ -36,7 +38,7 @@ class Watch:
         if not self._own_files:
             self._quota = DiskQuota(start["root"], start["scratch_bytes"], start["uid"])
         self._next = self._next_locks = time.monotonic() + _LOOK_SECONDS
-        self._proc = proc_of(plan)
+        self._proc = proc_folder(plan)
         self._line = line
         self._ready: int | None = ready
         self._pid = pid
@@ -51,7 +53,7 @@ class Watch:
     def run(self) -> None:
         """Returns when the kernel has ended or has to end."""
         while True:
-            status = self._reap()
+            status = self._reap_children()
             if status is not None:
                 report(self._line, {"is": "ended", "status": status})
                 return
@@ -66,7 +68,7 @@ class Watch:
                 return
             hit = None
             if self._ready is None and self._is_due():  # before, no code of the student's runs
-                hit = self._limit_exceeded()
+                hit = self._find_exceeded_limit()
             if self._quota is not None and self._quota.gone:
                 return  # without a report: not the kernel's doing, so the notebook runs again
             if hit is not None:
@@ -74,14 +76,14 @@ class Watch:
                 return
 
     def _is_due(self) -> bool:
-        """Whether it is time to look; also under load, or a kernel could prevent it."""
+        """Returns whether it is time to look; also under load, or a kernel could prevent it."""
         now = time.monotonic()
         if now < self._next:
             return False
         self._next = now + _LOOK_SECONDS
         return True
 
-    def _reap(self) -> int | None:
+    def _reap_children(self) -> int | None:
         """Reaps exited children; returns the status of the kernel if it has ended."""
         with contextlib.suppress(ChildProcessError):
             for which in itertools.chain(itertools.repeat(-1, _REAPED), [self._pid]):
@@ -94,7 +96,7 @@ class Watch:
 
     def _serve_line(self) -> bool:
         """Returns whether the grader wants the kernel to go on."""
-        message, _ = ipc.hear(self._line)
+        message, _ = ipc.receive_message(self._line)
         if message is None or message.get("do") != "interrupt":
             return False
         with contextlib.suppress(ProcessLookupError):
@@ -102,40 +104,39 @@ class Watch:
         report(self._line, {"is": "interrupted"})
         return True
 
-    def _limit_exceeded(self) -> str | None:
-        """The limit that the submission exceeds; None if none."""
-        if self._quota is not None and self._quota.exceeded(self._processes):
+    def _find_exceeded_limit(self) -> str | None:
+        """Returns the limit that the submission exceeds; None if none."""
+        if self._quota is not None and self._quota.is_exceeded(self._list_processes):
             return "files"
         if time.monotonic() >= self._next_locks and self._has_too_many_locks():
             return "locks"
         if not self._counts:
             return None
         start = self._start
-        mine, threads = (None, 0) if self._namespace else self._tree()
+        mine, threads = (None, 0) if self._namespace else process_tree.list_descendants(self._proc)
         if start["processes"] and threads > start["processes"]:
             return "processes"
         scratch = (start["root"],) if self._own_files else ()
         limit = start["memory_bytes"]
-        if limit is not None and memory.over(limit, pids=mine, scratch=scratch, root=self._proc):
+        if limit is not None and memory.exceeds_limit(
+            limit, pids=mine, scratch=scratch, root=self._proc
+        ):
             return "memory"
         return None
 
     def _has_too_many_locks(self) -> bool:
-        """Whether the submission exceeds the limit on locks, which no control group counts."""
+        """Returns whether the submission has too many locks, which no control group counts."""
         began = time.monotonic()
         device = locks.device_of(self._start["root"]) if self._own_files else None
-        pids = (lambda: None) if self._namespace else self._processes
-        found = locks.over(pids, self._proc, device)
+        pids = (lambda: None) if self._namespace else self._list_processes
+        found = locks.exceeds_limit(pids, self._proc, device)
         now = time.monotonic()
         self._next_locks = now + max(_LOOK_SECONDS, _SHARE * (now - began))
         return found
 
-    def _processes(self) -> list[int]:
-        return self._tree()[0]
-
-    def _tree(self) -> tuple[list[int], int]:
-        """The processes of the submission, and their number of threads."""
-        return process_tree.descendants(self._proc)
+    def _list_processes(self) -> list[int]:
+        """Returns the processes of the submission."""
+        return process_tree.list_descendants(self._proc)[0]
 
 
 def report_ready(line: socket.socket, ready: int, pid: int) -> None:
@@ -161,13 +162,13 @@ def report_ready(line: socket.socket, ready: int, pid: int) -> None:
 def report(line: socket.socket, message: dict[str, object], files: Sequence[int] = ()) -> None:
     """Sends *message* to the grader if it still listens."""
     with contextlib.suppress(OSError):
-        ipc.say(line, message, files)
+        ipc.send_message(line, message, files)
 
 
-def _has_proc(plan: Plan) -> bool:
+def _has_proc(plan: SandboxPlan) -> bool:
     return plan["view"] is not None and plan["view"]["proc"]
 
 
-def proc_of(plan: Plan) -> str:
-    """Where a supervisor sees the processes of its submission."""
+def proc_folder(plan: SandboxPlan) -> str:
+    """Returns where a supervisor sees the processes of its submission."""
     return HERE if "pid" in plan["namespaces"] and not _has_proc(plan) else process_tree.PROC

@@ -13,7 +13,7 @@ from pathlib import Path
 from grader.model import Evidence, Job, Limits, Outcome, Submission
 from grader.notebook import Cell, write
 from grader.runtime.execute import execute
-from grader.runtime.sandbox import Chosen
+from grader.runtime.sandbox import SandboxChoice
 
 _LIMITS = Limits(cell_seconds=20, notebook_seconds=60, scratch_bytes=20_000_000)
 _SECRET = "GRADER_DOCTOR_SECRET"  # noqa: S105  # a name
@@ -155,7 +155,7 @@ class Tried:
     fix: str
 
 
-def try_layers(chosen: Chosen) -> tuple[Tried, ...]:
+def try_layers(chosen: SandboxChoice) -> tuple[Tried, ...]:
     """Attacks every layer of the sandbox, present or not, with one notebook."""
     layers = chosen.sandbox.layers()
     with _targets() as targets:
@@ -228,7 +228,7 @@ def _ipc() -> str:
     return str(path.readlink()) if path.is_symlink() else ""
 
 
-def _run(chosen: Chosen, targets: Mapping[str, object]) -> Evidence:
+def _run(chosen: SandboxChoice, targets: Mapping[str, object]) -> Evidence:
     setup = "import os, socket, time\n" + "\n".join(f"{k} = {v!r}" for k, v in targets.items())
     said = "\nprint('GOT:', '; '.join(map(str, got)) or 'nothing')"
     sources = [setup, *(source + said for source in _ATTEMPTS.values())]

@@ -21,5 +21,5 @@ for said in (text, text * 9, "", "correct", {"points": 100}, [text], None, "e30=
 from IPython import get_ipython
 
 kernel = get_ipython().kernel
-kernel._said = lambda *_: {"said": text}
+kernel._reply_text = lambda *_: {"said": text}
 kernel._asked = list(ANSWERS) * 1000

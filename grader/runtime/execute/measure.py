@@ -5,12 +5,10 @@ from __future__ import annotations
 import base64
 import inspect
 import json
-import logging
 import math
-import secrets
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from functools import cache
 
 from grader.errors import SetupError
@@ -18,14 +16,14 @@ from grader.kinds import ratios
 from grader.kinds.hidden.analysis import NotAnalyzedError, definitions
 from grader.model import Answer, Outcome, Race, Raw, Trial
 from grader.runtime.execute import agreement, counts
-from grader.runtime.execute.trials import read_said
-from grader.runtime.kernels import CallResult, NotStartedError, Session, Terms
+from grader.runtime.execute.calls import read_reply
+from grader.runtime.execute.counts import InconclusiveError
+from grader.runtime.execute.sessions import Start, open_session
+from grader.runtime.kernels import CallResult, KernelOptions, NotStartedError, Session
 from grader.runtime.machine import MachineProfile, roofline_seconds
 from grader.runtime.sandbox import THREADS
 from grader.wire import inputs
 from grader.wire.values import read
-
-log = logging.getLogger("grader.runtime.execute")
 
 ATTEMPTS = 3
 """Measurements made in one run as long as none gives a clear result."""
@@ -43,8 +41,6 @@ _OVERTIME_SECONDS = 5.0
 _NOTEBOOK_SECONDS = 60.0
 """For all cells of a notebook, if the definitions alone are not enough."""
 
-_START = Callable[[Terms], Session]
-
 
 class _FailedError(Exception):
     """The student's code failed; the message says how."""
@@ -54,39 +50,35 @@ class _LateError(Exception):
     """A run of the student's code took too long."""
 
 
-class _UnmadeError(Exception):
-    """The grader failed; the message says how."""
-
-
-def race_answer(
+def measure_answer(
     trial: Trial,
     answer: Answer,
     code: Sequence[str],
-    start: _START,
-    terms: Terms,
+    start: Start,
+    options: KernelOptions,
     profile: MachineProfile | None = None,
     *,
     alone: bool = False,
 ) -> Answer:
-    """*answer* with its measurement, made in new kernels; *code* holds the notebook's code cells.
+    """Returns *answer* with a measurement in new kernels; *code* holds the notebook's code cells.
 
     If the *profile* of this machine is given, adds the lower bound on the time. *alone* says that
     no other notebook of the batch runs at the same time: a person decides if the result is still
     unclear.
     """
     race = trial.race
-    if race is None or answer.raw is None or not (race.alone or _returns(answer.raw)):
+    if race is None or answer.raw is None or not (race.alone or _has_returned(answer.raw)):
         return answer
-    found: Raw = counts.uncountable(race)
-    for cells in () if found else _ways(trial, race, code):
+    found: Raw = counts.describe_missing_counter(race)
+    for cells in () if found else _iter_definitions(trial, race, code):
         for _ in range(ATTEMPTS):
-            found = _once(trial, race, cells, start, terms)
-            if _clear(race, found):
+            found = _measure_once(trial, race, cells, start, options)
+            if _is_clear(race, found):
                 break
         if "failed" not in found and not found.get("wrong"):
             break
     if profile is not None and "rounds" in found:
-        found = {**found, "floor": _floor(race, profile)}
+        found = {**found, "floor": _roofline_bound(race, profile)}
     if alone:
         found = {**found, ratios.UNDISTURBED: True}
     raw: dict[str, object]
@@ -97,25 +89,25 @@ def race_answer(
     return Answer(name=answer.name, raw=raw)
 
 
-def why_unclear(trial: Trial, answer: Answer) -> str | None:
-    """Why to measure again with nothing else running; None if that would not help."""
+def reason_to_repeat(trial: Trial, answer: Answer) -> str | None:
+    """Returns why to measure again with nothing else running; None if that would not help."""
     race, found = trial.race, (answer.raw or {}).get("race")
     if race is None or not isinstance(found, dict) or "uncounted" in found or "disturbed" in found:
         return None
-    if _clear(race, found):
+    if _is_clear(race, found):
         return None
     return f"{ATTEMPTS} measurements of {trial.name} did not give a clear result"
 
 
-def _returns(raw: Raw) -> bool:
-    """Whether any call of the function returned a value; an untouched one is not measured."""
+def _has_returned(raw: Raw) -> bool:
+    """Returns whether any call returned a value; a function left unwritten is not measured."""
     calls = raw.get("calls")
     said = (call.get("v") for call in calls) if isinstance(calls, list) else ()
     return any(isinstance(value, dict) and value.get("t") != "none" for value in said)
 
 
-def _ways(trial: Trial, race: Race, code: Sequence[str]) -> Iterator[Sequence[str]]:
-    """Sources that define the function in a new kernel, in the order in which to try them.
+def _iter_definitions(trial: Trial, race: Race, code: Sequence[str]) -> Iterator[Sequence[str]]:
+    """Yields sources that define the function in a new kernel, in the order in which to try them.
 
     First its definition with everything it uses; then the whole notebook, since another cell may
     change something that the definition depends on.
@@ -130,13 +122,15 @@ def _ways(trial: Trial, race: Race, code: Sequence[str]) -> Iterator[Sequence[st
     yield code
 
 
-def _once(trial: Trial, race: Race, cells: Sequence[str], start: _START, terms: Terms) -> Raw:
+def _measure_once(
+    trial: Trial, race: Race, cells: Sequence[str], start: Start, options: KernelOptions
+) -> Raw:
     try:
-        with _kernel(start, terms) as clean:
-            return _Race(trial, race, clean).all(cells, start, terms)
+        with open_session(start, options) as clean:
+            return _Measurement(trial, race, clean).measure(cells, start, options)
     except NotStartedError as error:
         return {"unmade": f"no kernel could be started ({error})"}
-    except _UnmadeError as error:
+    except InconclusiveError as error:
         return {"unmade": str(error)}
     except _FailedError as error:
         return {"failed": str(error)}
@@ -144,19 +138,7 @@ def _once(trial: Trial, race: Race, cells: Sequence[str], start: _START, terms: 
         return {"late": trial.seconds}
 
 
-@contextmanager
-def _kernel(start: _START, terms: Terms) -> Iterator[Session]:
-    session = start(terms)
-    try:
-        yield session
-    finally:
-        try:
-            session.close()
-        except Exception as error:  # noqa: BLE001  # a failed cleanup must not lose a measurement
-            log.warning("a kernel could not be closed: %s", error)
-
-
-class _Race:
+class _Measurement:
     """One measurement."""
 
     def __init__(self, trial: Trial, race: Race, clean: Session):
@@ -166,30 +148,30 @@ class _Race:
         self._end = time.monotonic() + race.seconds
         self._cut_short = False
 
-    def all(self, cells: Sequence[str], start: _START, terms: Terms) -> Raw:
-        """The measurement: seconds of each round, and whether the results agreed."""
+    def measure(self, cells: Sequence[str], start: Start, options: KernelOptions) -> Raw:
+        """Returns the measurement: seconds of each round, and whether the results agreed."""
         if "def measure(" in self._race.setup:
-            return {"counted": [_number(self.ask(self._clean, "count")[0]) for _ in range(3)]}
+            return {"counted": [_read_count(self.ask(self._clean, "count")[0]) for _ in range(3)]}
         if self._race.by != "time":
-            with _kernel(start, terms) as mine:
-                return counts.compare(self._race, self._trial.name, self, mine, cells)
-        self._baseline(WARM_UP)
+            with open_session(start, options) as mine:
+                return counts.compare_counts(self._race, self._trial.name, self, mine, cells)
+        self._time_baseline(WARM_UP)
         idle = [self.ask(self._clean, "idle")[1] for _ in range(_IDLE_ROUNDS)]
-        found: dict[str, object] = {"idle": idle, "alone": self._baseline(BEFORE)}
+        found: dict[str, object] = {"idle": idle, "alone": self._time_baseline(BEFORE)}
         if self._race.alone:
-            return {**found, "rounds": [[one] for one in self._more()]}
-        with _kernel(start, terms) as mine:
+            return {**found, "rounds": [[one] for one in self._time_until_known()]}
+        with open_session(start, options) as mine:
             self.define(mine, cells)
-            found |= self._rounds(mine, found)
-        return {**found, "after": self._baseline(BEFORE)}
+            found |= self._time_rounds(mine, found)
+        return {**found, "after": self._time_baseline(BEFORE)}
 
-    def _baseline(self, count: int) -> list[float]:
-        return [self._run(self._clean, "", _new_seed())[1] for _ in range(count)]
+    def _time_baseline(self, count: int) -> list[float]:
+        return [self._time_run(self._clean, "", counts.new_seed())[1] for _ in range(count)]
 
-    def _more(self) -> list[float]:
+    def _time_until_known(self) -> list[float]:
         seconds: list[float] = []
         while len(seconds) < self._race.rounds and time.monotonic() < self._end:
-            seconds += self._baseline(1)
+            seconds += self._time_baseline(1)
             if len(seconds) >= FEWEST:
                 known = ratios.estimate(seconds)
                 if known.high - known.low <= 2 * NEAR * known.middle:
@@ -209,91 +191,91 @@ class _Race:
             ran = mine.run(cell, seconds=max(seconds, 0.1), keep=0)
             fine = ran.outcome is Outcome.FINISHED and ran.error is None
             if ran.disturbed:
-                raise _UnmadeError(f"the code {ran.disturbed}")
+                raise InconclusiveError(f"the code {ran.disturbed}")
             self._cut_short |= ran.outcome is Outcome.TIMEOUT
             if not ran.alive or not (fine or len(cells) > 1):
                 raise _FailedError("the code could not be run by itself")
 
-    def _rounds(self, mine: Session, before: Raw) -> dict[str, object]:
+    def _time_rounds(self, mine: Session, before: Raw) -> dict[str, object]:
         """Times of student and baseline in alternating runs, and how their results differed."""
         rounds: list[list[float]] = []
         for number in range(WARM_UP + self._race.rounds):
-            seed = _new_seed()  # inputs that nobody has seen before
+            seed = counts.new_seed()  # inputs that nobody has seen before
             if number % 2:
-                ours = self._run(self._clean, "", seed)
-                theirs = self._run(mine, self._trial.name, seed)
+                ours = self._time_run(self._clean, "", seed)
+                theirs = self._time_run(mine, self._trial.name, seed)
             else:
-                theirs = self._run(mine, self._trial.name, seed)
-                ours = self._run(self._clean, "", seed)
+                theirs = self._time_run(mine, self._trial.name, seed)
+                ours = self._time_run(self._clean, "", seed)
             if number >= WARM_UP:
                 rounds.append([theirs[1], ours[1]])
-            if wrong := self.differ(mine, theirs[0], ours[0]):
+            if wrong := self.find_difference(mine, theirs[0], ours[0]):
                 return {"rounds": rounds or [[theirs[1], ours[1]]], "wrong": wrong}
-            enough = len(rounds) >= FEWEST and self._enough({**before, "rounds": rounds})
+            enough = len(rounds) >= FEWEST and self._is_decided({**before, "rounds": rounds})
             if enough or (len(rounds) >= FEWEST // 2 and time.monotonic() > self._end):
                 break
         return {"rounds": rounds, "wrong": 0}
 
-    def _enough(self, found: Raw) -> bool:
-        """Whether further rounds are not worth their time, as every mark is clearly decided.
+    def _is_decided(self, found: Raw) -> bool:
+        """Returns whether every mark is clearly decided, so that no more rounds are needed.
 
         Being slow needs more evidence than being fast, since a busy machine makes nothing faster.
         """
         ratio = ratios.ratio(found)
         return all(ratio.low >= mark or FAR * ratio.high < mark for mark in self._race.marks)
 
-    def _run(self, session: Session, name: str, seed: int) -> tuple[object, float]:
-        """The digest of the result on new inputs, and the seconds it took."""
+    def _time_run(self, session: Session, name: str, seed: int) -> tuple[object, float]:
+        """Returns the digest of the result on new inputs, and the seconds it took."""
         return self.ask(session, "run", name, seed)
 
-    def differ(self, mine: Session, promised: object, known: object) -> str | None:
-        """What differs between the two runs of a round: "inputs", "result", or None.
+    def find_difference(self, mine: Session, promised: object, known: object) -> str | None:
+        """Returns what differs between the two runs of a round: "inputs", "result", or None.
 
         *promised* is the reply of the student's run when the clock stopped, *known* the baseline's.
         """
-        if not agreement.same_inputs(promised, known):
+        if not agreement.inputs_match(promised, known):
             return "inputs"
         theirs, _ = self.ask(mine, "show")
         ours, _ = self.ask(self._clean, "show")
         if ours == {"t": "none"}:
-            raise _UnmadeError("the baseline returns nothing to compare")
+            raise InconclusiveError("the baseline returns nothing to compare")
         try:
-            return None if agreement.same_result(promised, theirs, ours) else "result"
+            return None if agreement.results_match(promised, theirs, ours) else "result"
         except agreement.UnreadableError:
-            raise _UnmadeError("the baseline's result could not be read") from None
+            raise InconclusiveError("the baseline's result could not be read") from None
 
     def ask(
         self, session: Session, step: str, name: str = "", seed: int | None = None
     ) -> tuple[object, float]:
-        """The reply, and the seconds from the request to the reply."""
+        """Returns the reply, and the seconds from the request to the reply."""
         asked = {
             "name": name,
             "round": step,
             "driver": self._race.setup,
-            "tools": [*self._trial.tools, _marks()],
-            "seed": _new_seed() if seed is None else seed,
+            "tools": [*self._trial.tools, _inputs_source()],
+            "seed": counts.new_seed() if seed is None else seed,
             "backward": self._race.backward,
         }
         request = base64.b64encode(json.dumps(asked).encode()).decode()
         called = session.call(request, seconds=self._trial.seconds + _OVERTIME_SECONDS)
-        found = read_said(called.said)
+        found = read_reply(called.said)
         if called.late and session is not self._clean:
             raise _LateError
         if called.disturbed:
-            raise _UnmadeError(f"a run {called.disturbed}")
-        why = self._trouble(called, found["is"])
+            raise InconclusiveError(f"a run {called.disturbed}")
+        why = self._failure_of(called, found["is"])
         if why is None:
             return found["v"], round(called.seconds, 6)
         if session is self._clean:
-            raise _UnmadeError(f"the baseline: {why}")
+            raise InconclusiveError(f"the baseline: {why}")
         if self._cut_short:  # what the function needs may be what took too long
-            raise _UnmadeError("running the notebook again took too long")
-        if found["is"] == "unfit" and agreement.may_fit(self.ask(self._clean, "show")[0]):
-            raise _UnmadeError("the result is too large")
+            raise InconclusiveError("running the notebook again took too long")
+        if found["is"] == "unfit" and agreement.may_exceed_limit(self.ask(self._clean, "show")[0]):
+            raise InconclusiveError("the result is too large")
         raise _FailedError(why)
 
-    def _trouble(self, called: CallResult, outcome: object) -> str | None:
-        """What went wrong in a run; None when it returned something."""
+    def _failure_of(self, called: CallResult, outcome: object) -> str | None:
+        """Returns what went wrong in a run; None when it returned something."""
         if called.late:
             return f"one run took longer than {self._trial.seconds:g} s"
         if not called.alive:
@@ -304,27 +286,23 @@ class _Race:
 
 
 @cache
-def _marks() -> str:
-    """The source of `mark_of`."""
+def _inputs_source() -> str:
+    """Returns the source of `mark_of`."""
     return inspect.getsource(inputs)
 
 
-def _number(raw: object) -> float:
+def _read_count(raw: object) -> float:
     try:
         value = read(raw)
     except ValueError:
         value = None
     if not isinstance(value, float) or not math.isfinite(value):
-        raise _UnmadeError("the count is not a number")
+        raise InconclusiveError("the count is not a number")
     return value
 
 
-def _new_seed() -> int:
-    return secrets.randbelow(2**31)
-
-
-def _floor(race: Race, profile: MachineProfile) -> float:
-    """The machine's roofline bound in seconds; 0 if its profile lacks the figures."""
+def _roofline_bound(race: Race, profile: MachineProfile) -> float:
+    """Returns the machine's roofline bound in seconds; 0 if its profile lacks the figures."""
     try:
         return roofline_seconds(
             profile,
@@ -337,8 +315,8 @@ def _floor(race: Race, profile: MachineProfile) -> float:
         return 0.0
 
 
-def _clear(race: Race, found: Raw) -> bool:
-    """Whether *found* shows on which side of every mark the ratio lies."""
+def _is_clear(race: Race, found: Raw) -> bool:
+    """Returns whether *found* shows on which side of every mark the ratio lies."""
     if race.alone:
         return True
     if "late" in found:

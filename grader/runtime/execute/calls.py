@@ -12,7 +12,7 @@ from grader.kinds.hidden.cases import watch_request
 from grader.kinds.hidden.source import FAILED_BEFORE, UNDEFINED
 from grader.model import Answer, Call, Outcome, Raw, Trial
 from grader.runtime.kernels import CallResult, Session
-from grader.runtime.kernels.ask import UNREADABLE, decode
+from grader.runtime.kernels.ask import UNREADABLE, check_string, decode_json
 from grader.wire.trial import MAX_DEPTH, MAX_ITEMS, TOO_MUCH
 
 MOST_DEATHS = 8
@@ -27,42 +27,42 @@ _WHAT = 300
 # Depth of the JSON of a value: each level is an object in a list, or in a pair in a dict.
 _DEEPEST = 4 * MAX_DEPTH
 _MOST_PIECES = 12 * MAX_ITEMS
-# A piece follows at most a bracket, a comma and a colon; JSON with more is not decode.
+# A piece follows at most a bracket, a comma and a colon; JSON with more is not decoded.
 _MOST_MARKS = 3 * _MOST_PIECES
 _LARGEST = 2**53
 
 
-class Kernels(Protocol):
+class NotebookKernels(Protocol):
     """The parts of a notebook's run that calls need."""
 
-    def left(self) -> float:
-        """Seconds left for calls."""
+    def seconds_left(self) -> float:
+        """Returns the seconds left for calls."""
 
-    def revived(self) -> bool:
-        """Whether there is a kernel that has run the whole notebook; starts one if possible."""
+    def revive_kernel(self) -> bool:
+        """Returns whether a kernel has run the whole notebook; starts one if needed."""
 
-    def account(self, trial: Trial, called: CallResult) -> None:
-        """Records how other work on the machine interfered with a call; called after every call."""
+    def record_contention(self, step: CallResult, what: str, name: str) -> None:
+        """Records how other work interfered with a call of *name*; called after every call."""
 
-    def died(self) -> None:
+    def record_death(self) -> None:
         """Records that a call has ended the kernel."""
 
 
-def call_answer(
+def add_call_results(
     trial: Trial,
     answer: Answer,
     code: Sequence[str],
     session: Session,
-    kernels: Kernels,
+    kernels: NotebookKernels,
     *,
     deferred: str = "",
 ) -> Answer:
-    """*answer* with its raw value replaced by the results of all calls of *trial*.
+    """Returns *answer* with its raw value replaced by the results of all calls of *trial*.
 
     *code* holds the sources of the notebook's code cells. If *deferred* names a missing device or
     package, the function is not called and the answer waits for it.
     """
-    source, unseen = _source(trial, code)
+    source, unseen = _find_source(trial, code)
     if answer.raw is None and (source or unseen) and deferred in trial.needs:
         # Its cell may have stopped for lack of the package, so the name may be undefined.
         answer = Answer(name=answer.name, raw={"t": "object"})
@@ -76,12 +76,12 @@ def call_answer(
         raw |= {"deferred": deferred, "calls": []}
     elif answer.raw.get("t") == "object":
         again = "" if unseen or not trial.as_read else functions_of(source)
-        raw["calls"] = _Calls(trial, session, kernels, again).all()
+        raw["calls"] = _Calls(trial, session, kernels, again).make_all()
     return Answer(name=answer.name, raw=raw)
 
 
-def _source(trial: Trial, code: Sequence[str]) -> tuple[str, str]:
-    """The source of the function and an empty string; or an empty source, and the reason."""
+def _find_source(trial: Trial, code: Sequence[str]) -> tuple[str, str]:
+    """Returns the function's source and ""; or "" and why the source can't be found."""
     try:
         source = definitions(code, trial.name)
         if trial.as_read:
@@ -94,7 +94,7 @@ def _source(trial: Trial, code: Sequence[str]) -> tuple[str, str]:
 class _Calls:
     """The calls of one function."""
 
-    def __init__(self, trial: Trial, session: Session, kernels: Kernels, source: str):
+    def __init__(self, trial: Trial, session: Session, kernels: NotebookKernels, source: str):
         self._trial = trial
         self._source = source
         self._has_source = not source
@@ -104,50 +104,51 @@ class _Calls:
         self._failed: set[str] = set()
         self._room = MOST_SAID
 
-    def all(self) -> list[Raw]:
-        """The result of each call, with the call's digest."""
+    def make_all(self) -> list[Raw]:
+        """Returns the result of each call, with the call's digest."""
         calls = zip(self._trial.digests, self._trial.calls, strict=True)
-        return [{"call": digest, **self._outcome(call)} for digest, call in calls]
+        return [{"call": digest, **self._call_unless_failed(call)} for digest, call in calls]
 
-    def _outcome(self, call: Call) -> Raw:
+    def _call_unless_failed(self, call: Call) -> Raw:
         if call.group in self._failed:
             return {"is": "unmade", "what": FAILED_BEFORE}
-        outcome = self._made(call)
+        outcome = self._make_call(call)
         if outcome["is"] in ("late", "died"):
             self._failed.add(call.group)
         return outcome
 
-    def _made(self, call: Call) -> Raw:
+    def _make_call(self, call: Call) -> Raw:
         if self._late >= MOST_LATE:
             return {"is": "unmade", "what": f"{MOST_LATE} calls took too long"}
-        if self._kernels.left() <= 0:
+        if self._kernels.seconds_left() <= 0:
             return {"is": "unmade", "what": "the time for all calls was used up"}
-        if not self._kernels.revived():
+        if not self._kernels.revive_kernel():
             return {"is": "unmade", "what": "the kernel died too many times"}
-        if not self._has_source and not self._defined():
+        if not self._has_source and not self._define_function():
             return {"is": "unmade", "what": UNDEFINED}
         called = self._session.call(
-            _request(self._trial, call), seconds=self._trial.seconds + _OVERHEAD_SECONDS
+            _encode_request(self._trial, call), seconds=self._trial.seconds + _OVERHEAD_SECONDS
         )
-        self._kernels.account(self._trial, called)
+        name = self._trial.name
+        self._kernels.record_contention(called, f"a call of {name}", name)
         if not called.alive:
-            self._died()
-        return self._told(called)
+            self._record_death()
+        return self._read_result(called)
 
-    def _defined(self) -> bool:
+    def _define_function(self) -> bool:
         """Runs the source in a new kernel; returns whether it defined the function."""
         seconds = self._trial.seconds + _OVERHEAD_SECONDS
         ran = self._session.run(self._source, seconds=seconds, keep=0)
         if not ran.alive:
-            self._died()
+            self._record_death()
         self._has_source = ran.alive and ran.outcome is Outcome.FINISHED and ran.error is None
         return self._has_source
 
-    def _died(self) -> None:
-        self._kernels.died()
+    def _record_death(self) -> None:
+        self._kernels.record_death()
         self._has_source = not self._source
 
-    def _told(self, called: CallResult) -> Raw:
+    def _read_result(self, called: CallResult) -> Raw:
         seconds = {"seconds": round(called.seconds, 4)}
         if called.late or called.outcome is Outcome.TIMEOUT:
             self._late += 1
@@ -157,7 +158,7 @@ class _Calls:
         self._room -= len(called.said or "")
         if self._room < 0 or called.said is None:  # None for a reply too long for the wire
             return {"is": "unfit", "type": "", "what": TOO_MUCH, **seconds}
-        found = read_said(called.said)
+        found = read_reply(called.said)
         took = called.seconds - called.waited
         if found["is"] == "returned" and took > self._trial.seconds + _OVERHEAD_SECONDS:
             self._late += 1
@@ -165,7 +166,7 @@ class _Calls:
         return {**found, **seconds}
 
 
-def _request(trial: Trial, call: Call) -> str:
+def _encode_request(trial: Trial, call: Call) -> str:
     asked: dict[str, object] = {
         "name": trial.name,
         "driver": trial.driver,
@@ -179,16 +180,16 @@ def _request(trial: Trial, call: Call) -> str:
     return base64.b64encode(json.dumps(asked).encode()).decode()
 
 
-def read_said(said: str | None) -> dict[str, object]:
-    """The reply *said* reduced to its valid fields; values are decode later, when judged.
+def read_reply(said: str | None) -> dict[str, object]:
+    """Returns the reply *said* reduced to its valid fields; values are decoded later, when judged.
 
     The result can always be written as JSON and read back.
     """
     try:
-        found: Any = decode(said or "", _MOST_MARKS)
+        found: Any = decode_json(said or "", _MOST_MARKS)
         kind = found["is"]
         checked = {"is": kind, **{k: check(found[k]) for k, check in _FORMS[kind].items()}}
-        for name, check in _PERHAPS.items():
+        for name, check in _OPTIONAL.items():
             if name in found:
                 checked[name] = check(found[name])
     except (*UNREADABLE, KeyError, TypeError):
@@ -196,13 +197,11 @@ def read_said(said: str | None) -> dict[str, object]:
     return checked
 
 
-def _text(value: object) -> str:
-    if not isinstance(value, str) or len(value) > _WHAT:
-        raise ValueError
-    return value.encode("utf-8", "replace").decode().replace("\0", "�")
+def _check_text(value: object) -> str:
+    return check_string(value, _WHAT)
 
 
-def _value(value: object) -> object:
+def _check_value(value: object) -> object:
     if not isinstance(value, dict) or not isinstance(value.get("t"), str):
         raise ValueError
     waiting: list[tuple[object, int]] = [(value, 0)]
@@ -221,26 +220,30 @@ def _value(value: object) -> object:
     return value
 
 
-def _names(value: object) -> list[str]:
+def _check_names(value: object) -> list[str]:
     if not isinstance(value, list) or len(value) > 100:
         raise ValueError
-    return [_text(name) for name in value]
+    return [_check_text(name) for name in value]
 
 
-def _line(value: object) -> int:
+def _check_line(value: object) -> int:
     if type(value) is not int or not 0 < value < 1_000_000:
         raise ValueError
     return value
 
 
 _Check = Callable[[object], object]
-_RAISED: Mapping[str, _Check] = {"type": _text, "what": _text}
+_RAISED: Mapping[str, _Check] = {"type": _check_text, "what": _check_text}
 _FORMS: Mapping[str, Mapping[str, _Check]] = {
-    "returned": {"v": _value},
+    "returned": {"v": _check_value},
     "raised": _RAISED,
     "unfit": _RAISED,
     "late": {},
 }
-_PERHAPS: Mapping[str, _Check] = {
-    "changed": _names, "line": _line, "above": _names, "used": _names, "reached": _names,
-}  # fmt: skip
+_OPTIONAL: Mapping[str, _Check] = {
+    "changed": _check_names,
+    "line": _check_line,
+    "above": _check_names,
+    "used": _check_names,
+    "reached": _check_names,
+}

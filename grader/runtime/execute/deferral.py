@@ -14,15 +14,15 @@ from grader.model import Answer, CellRun, Trial, packages
 from grader.model.evidence import WAITS
 
 
-def waits_for(trial: Trial, device: str) -> str:
-    """The device or package that *trial* has to wait for; empty if it can run here."""
+def missing_requirement(trial: Trial, device: str) -> str:
+    """Returns the device or package that *trial* has to wait for; empty if it can run here."""
     if trial.device not in ("cpu", device):
         return trial.device
     return next(iter(packages.missing(trial.needs)), "")
 
 
 def stand_in_code(trials: Iterable[Trial]) -> Sequence[str]:
-    """Sources to run before the first cell so that importing a missing package does not raise."""
+    """Returns sources that make imports of missing packages succeed; run them first."""
     names = dict.fromkeys(name for trial in trials for name in packages.missing(trial.needs))
     modules = sorted(packages.PACKAGES[name].module for name in names)
     return [_STANDS_IN.format(modules=modules)] if modules else []
@@ -38,12 +38,12 @@ def defer_missing(answers: Mapping[str, Answer], cells: Iterable[CellRun]) -> di
     lacking = next(iter(packages.missing(named)), "")
     if not lacking:
         return dict(answers)
-    return {name: _deferred_answer(answer, lacking) for name, answer in answers.items()}
+    return {name: _defer_answer(answer, lacking) for name, answer in answers.items()}
 
 
 def defer_measurement(trial: Trial, answer: Answer, device: str) -> Answer:
-    """*answer*, marked as deferred if its measurement waits for a missing device or package."""
-    package = waits_for(trial, device)
+    """Returns *answer*, marked as deferred if its measurement needs something missing here."""
+    package = missing_requirement(trial, device)
     if not package or answer.raw is None or trial.race is None or not trial.race.alone:
         return answer
     raw = {"t": "measured", "value": answer.raw, "race": {}, "deferred": package}
@@ -54,7 +54,7 @@ def defer_measurement(trial: Trial, answer: Answer, device: str) -> Answer:
 _LACKED = re.compile(r"(?:ModuleNotFoundError: No module named '|MissingPackageError: )(\w+)")
 
 
-def _deferred_answer(answer: Answer, package: str) -> Answer:
+def _defer_answer(answer: Answer, package: str) -> Answer:
     is_missing = answer.raw is None or answer.raw.get("type") == _NOTHING
     if not is_missing:
         return answer

@@ -16,7 +16,7 @@ from types import ModuleType
 from typing import Any
 
 from grader.errors import SetupError
-from grader.runtime.sandbox.calls import ABSENT, ALLOWED, IGNORED, NOT_FENCED, REFUSED
+from grader.runtime.sandbox.system_calls import ALLOWED, IGNORED, NOT_FENCED, REFUSED
 
 _LOW = 0xFFFF_FFFF
 """The kernel reads only these bits of most arguments; comparing all bits could be evaded."""
@@ -65,44 +65,16 @@ _S_IFMT, _S_IFREG, _S_IFIFO, _S_IFSOCK, _S_IFCHR, _S_IFBLK = (
     *(0o170000, 0o100000, 0o010000, 0o140000, 0o020000, 0o060000),
 )
 
-__all__ = [
-    "ABSENT",
-    "ALLOWED",
-    "IGNORED",
-    "REFUSED",
-    "compiled",
-    "program",
-    "rules",
-]
-
 Rule = tuple[int, str, tuple[Any, ...]]
 """An action, the name of a call, and what its arguments must be."""
 
 
-@cache
-def program(
-    *,
-    network: bool = False,
-    device: str = "cpu",
-    apart: bool = True,
-    beside: bool = False,
-    cut: bool = True,
-) -> bytes:
-    """The filter for this machine's processor, as a BPF program for the kernel.
+def compile_rules(wanted: Sequence[Rule], *, architecture: str = "NATIVE") -> bytes:
+    """Returns *wanted* as a BPF program for the kernel.
 
-    *network* allows internet sockets, for a process in a separate network; *device* "cuda" allows
-    the calls of its driver; *apart* says that the process has a separate file system. *beside* says
-    that only Landlock separates the process from others of the same user: modes and times of files
-    can't be changed. *cut* allows truncating files by path. Raises SetupError if libseccomp is
-    missing.
+    Leaves out calls unknown to this libseccomp or to *architecture*.
     """
-    wanted = rules(network=network, device=device, apart=apart, beside=beside, cut=cut)
-    return compiled(wanted)
-
-
-def compiled(wanted: Sequence[Rule], *, architecture: str = "NATIVE") -> bytes:
-    """Compiles *wanted*, leaving out names unknown to this libseccomp or this processor."""
-    seccomp = _library()
+    seccomp = _load_libseccomp()
     found = seccomp.SyscallFilter(seccomp.ERRNO(errno.ENOSYS))
     # 32-bit and x32 calls have other numbers; using one is an attempt to evade the filter.
     found.set_attr(seccomp.Attr.ACT_BADARCH, seccomp.KILL_PROCESS)
@@ -123,7 +95,7 @@ def compiled(wanted: Sequence[Rule], *, architecture: str = "NATIVE") -> bytes:
         return file.read()
 
 
-def rules(
+def filter_rules(
     *,
     network: bool = False,
     device: str = "cpu",
@@ -131,8 +103,15 @@ def rules(
     beside: bool = False,
     cut: bool = True,
 ) -> list[Rule]:
-    """All rules that allow or refuse a call by name, for libseccomp."""
-    seccomp = _library()
+    """Returns all rules that allow or refuse a call by name, for libseccomp.
+
+    *network* allows internet sockets, for a process in a separate network; *device* "cuda" allows
+    the calls of its driver; *apart* says that the process has a separate file system. *beside* says
+    that only Landlock separates the process from others of the same user: modes and times of files
+    can't be changed. *cut* allows truncating files by path. Raises SetupError if libseccomp is
+    missing.
+    """
+    seccomp = _load_libseccomp()
     allow, refuse = seccomp.ALLOW, seccomp.ERRNO(errno.EPERM)
     cuda = device == "cuda"
     elsewhere = {} if cut else {"truncate": refuse}
@@ -145,25 +124,29 @@ def rules(
     if cuda:
         found += [(allow, name, ()) for name in ("memfd_create", "mmap", "mlockall", "munlockall")]
     else:
-        found += _mappings()
-    found += _new_processes()
-    found += _other_processes(beside=beside)
-    found += [(allow, "fcntl", (_low(1, number),)) for number in _FCNTLS]
-    found += [(refuse, "fcntl", (_low(1, number),)) for number in _LEASES]
-    found += _sockets(network, apart)
-    found += _ioctls(network, cuda)
+        found += _mapping_rules()
+    found += _new_process_rules()
+    found += _other_process_rules(beside=beside)
+    found += [(allow, "fcntl", (_low_bits_equal(1, number),)) for number in _FCNTLS]
+    found += [(refuse, "fcntl", (_low_bits_equal(1, number),)) for number in _LEASES]
+    found += _socket_rules(network, apart)
+    found += _ioctl_rules(network, cuda)
     # A process that is not dumpable would hide its open files from the supervisor.
     hiding = () if apart else (_PR_SET_DUMPABLE,)
-    found += [(allow, "prctl", (_low(0, number),)) for number in _PRCTLS if number not in hiding]
-    found += [(refuse, "prctl", (_low(0, number),)) for number in hiding]
+    found += [
+        (allow, "prctl", (_low_bits_equal(0, number),))
+        for number in _PRCTLS
+        if number not in hiding
+    ]
+    found += [(refuse, "prctl", (_low_bits_equal(0, number),)) for number in hiding]
     # The default personality, and the value that only queries it.
-    found += [(allow, "personality", (_low(0, number),)) for number in (0, _LOW)]
-    found += _nodes()
+    found += [(allow, "personality", (_low_bits_equal(0, number),)) for number in (0, _LOW)]
+    found += _node_rules()
     return found
 
 
 @cache
-def _library() -> ModuleType:
+def _load_libseccomp() -> ModuleType:
     fix = (
         "install it (Debian and Ubuntu: apt install libseccomp2; Fedora: dnf install libseccomp; "
         "Alpine: apk add libseccomp)"
@@ -183,51 +166,51 @@ def _library() -> ModuleType:
     return found
 
 
-def _low(argument: int, value: int, mask: int = _LOW) -> Any:
-    """A condition: the argument, masked by *mask*, equals *value*."""
-    seccomp = _library()
+def _low_bits_equal(argument: int, value: int, mask: int = _LOW) -> Any:
+    """Returns a condition: the argument, masked by *mask*, equals *value*."""
+    seccomp = _load_libseccomp()
     return seccomp.Arg(argument, seccomp.MASKED_EQ, mask, value)
 
 
-def _mappings() -> Iterator[Rule]:
+def _mapping_rules() -> Iterator[Rule]:
     """Allows private mappings and mappings of files, but not shared anonymous memory.
 
     Pages of the latter can outlive their mapping, and then no process's memory count shows them.
     """
-    seccomp = _library()
+    seccomp = _load_libseccomp()
     both = _MAP_SHARED | _MAP_ANONYMOUS
-    yield seccomp.ALLOW, "mmap", (_low(3, 0, _MAP_SHARED),)
-    yield seccomp.ALLOW, "mmap", (_low(3, _MAP_SHARED, both),)
-    yield seccomp.ERRNO(errno.EPERM), "mmap", (_low(3, both, both),)
+    yield seccomp.ALLOW, "mmap", (_low_bits_equal(3, 0, _MAP_SHARED),)
+    yield seccomp.ALLOW, "mmap", (_low_bits_equal(3, _MAP_SHARED, both),)
+    yield seccomp.ERRNO(errno.EPERM), "mmap", (_low_bits_equal(3, both, both),)
 
 
-def _new_processes() -> Iterator[Rule]:
+def _new_process_rules() -> Iterator[Rule]:
     """Allows new processes and threads, but not in new namespaces."""
-    seccomp = _library()
-    yield seccomp.ALLOW, "clone", (_low(0, 0, sum(_NEW_NAMESPACES)),)
+    seccomp = _load_libseccomp()
+    yield seccomp.ALLOW, "clone", (_low_bits_equal(0, 0, sum(_NEW_NAMESPACES)),)
     for flag in _NEW_NAMESPACES:
-        yield seccomp.ERRNO(errno.EPERM), "clone", (_low(0, flag, flag),)
+        yield seccomp.ERRNO(errno.EPERM), "clone", (_low_bits_equal(0, flag, flag),)
 
 
-def _other_processes(*, beside: bool) -> Iterator[Rule]:
+def _other_process_rules(*, beside: bool) -> Iterator[Rule]:
     """Allows changing limits and priorities of the caller only, since the supervisor has its uid.
 
     Setting a scheduler names a thread by its id, which every thread of zmq does. So *beside* other
     processes of the same user, only the default scheduler can be set, and only the calling thread
     can change its CPU affinity.
     """
-    seccomp = _library()
+    seccomp = _load_libseccomp()
     equal, other, refuse = seccomp.EQ, seccomp.NE, seccomp.ERRNO(errno.EPERM)
     for name in ("prlimit64", "sched_setattr"):
         yield seccomp.ALLOW, name, (seccomp.Arg(0, equal, 0),)
         yield refuse, name, (seccomp.Arg(0, other, 0),)
     if beside:
-        yield seccomp.ALLOW, "sched_setaffinity", (_low(0, 0),)
+        yield seccomp.ALLOW, "sched_setaffinity", (_low_bits_equal(0, 0),)
         for bit in (1 << shift for shift in range(32)):
-            yield refuse, "sched_setaffinity", (_low(0, bit, bit),)
-        yield seccomp.ALLOW, "sched_setscheduler", (_low(1, _SCHED_OTHER),)
+            yield refuse, "sched_setaffinity", (_low_bits_equal(0, bit, bit),)
+        yield seccomp.ALLOW, "sched_setscheduler", (_low_bits_equal(1, _SCHED_OTHER),)
         for number in _SCHEDULERS:
-            yield refuse, "sched_setscheduler", (_low(1, number),)
+            yield refuse, "sched_setscheduler", (_low_bits_equal(1, number),)
     else:
         yield seccomp.ALLOW, "sched_setaffinity", ()
         yield seccomp.ALLOW, "sched_setscheduler", ()
@@ -237,7 +220,7 @@ def _other_processes(*, beside: bool) -> Iterator[Rule]:
     yield refuse, "setpriority", (seccomp.Arg(0, equal, 0), seccomp.Arg(1, other, 0))
 
 
-def _sockets(network: bool, apart: bool) -> Iterator[Rule]:
+def _socket_rules(network: bool, apart: bool) -> Iterator[Rule]:
     """Allows sockets between processes; with *network*, also TCP and UDP sockets.
 
     Unless the file system is *apart*, sockets in it belong to other programs, such as the user's
@@ -245,7 +228,7 @@ def _sockets(network: bool, apart: bool) -> Iterator[Rule]:
 
     *network* also allows netlink to list network interfaces, which torch's gloo does first.
     """
-    seccomp = _library()
+    seccomp = _load_libseccomp()
     equal, refuse = seccomp.EQ, seccomp.ERRNO(errno.EPERM)
     unix = seccomp.Arg(0, equal, _AF_UNIX)
     fenced = not apart and not network
@@ -256,15 +239,15 @@ def _sockets(network: bool, apart: bool) -> Iterator[Rule]:
             continue
         for kind in range(16):
             how = seccomp.ALLOW if kind in _CONNECTED else refuse
-            yield how, name, (unix, _low(1, kind, 0x0F))
+            yield how, name, (unix, _low_bits_equal(1, kind, 0x0F))
     yield refuse, "socketpair", (seccomp.Arg(0, seccomp.NE, _AF_UNIX),)
     families = _NETWORK if network else {}
     for family, kinds in families.items():
         for kind, protocol in kinds:
-            wanted = (seccomp.Arg(0, equal, family), _low(1, kind, 0x0F))
+            wanted = (seccomp.Arg(0, equal, family), _low_bits_equal(1, kind, 0x0F))
             yield seccomp.ALLOW, "socket", (*wanted, seccomp.Arg(2, equal, protocol))
         for kind in set(range(16)) - {kind for kind, _ in kinds}:
-            yield refuse, "socket", (seccomp.Arg(0, equal, family), _low(1, kind, 0x0F))
+            yield refuse, "socket", (seccomp.Arg(0, equal, family), _low_bits_equal(1, kind, 0x0F))
     for family in set(range(_FAMILIES)) - {_AF_UNIX, *families}:
         # zmq looks for network interfaces, and aborts the process on any other error.
         how = seccomp.ERRNO(errno.EOPNOTSUPP) if family == _AF_NETLINK else refuse
@@ -272,23 +255,23 @@ def _sockets(network: bool, apart: bool) -> Iterator[Rule]:
     yield refuse, "socket", (seccomp.Arg(0, seccomp.GE, _FAMILIES),)
 
 
-def _ioctls(network: bool, cuda: bool) -> Iterator[Rule]:
+def _ioctl_rules(network: bool, cuda: bool) -> Iterator[Rule]:
     """Allows ioctls for terminals and any descriptor; with *cuda*, also all of a driver."""
-    seccomp = _library()
+    seccomp = _load_libseccomp()
     for number in (*_IOCTLS, *(_NETWORK_IOCTLS if network and not cuda else ())):
-        yield seccomp.ALLOW, "ioctl", (_low(1, number),)
+        yield seccomp.ALLOW, "ioctl", (_low_bits_equal(1, number),)
     for number in (_TIOCSTI, _TIOCLINUX):
-        yield seccomp.ERRNO(errno.EPERM), "ioctl", (_low(1, number),)
+        yield seccomp.ERRNO(errno.EPERM), "ioctl", (_low_bits_equal(1, number),)
     # "The second byte is not a terminal's" means that at least one of its eight bits differs.
     for bit in (1 << shift for shift in range(8, 16)) if cuda else ():
-        yield seccomp.ALLOW, "ioctl", (_low(1, ~(_TERMINAL << 8) & bit, bit),)
+        yield seccomp.ALLOW, "ioctl", (_low_bits_equal(1, ~(_TERMINAL << 8) & bit, bit),)
 
 
-def _nodes() -> Iterator[Rule]:
+def _node_rules() -> Iterator[Rule]:
     """Allows creating named pipes, sockets and files, but no devices."""
-    seccomp = _library()
+    seccomp = _load_libseccomp()
     for name, place in (("mknod", 1), ("mknodat", 2)):
         for kind in (0, _S_IFREG, _S_IFIFO, _S_IFSOCK):
-            yield seccomp.ALLOW, name, (_low(place, kind, _S_IFMT),)
+            yield seccomp.ALLOW, name, (_low_bits_equal(place, kind, _S_IFMT),)
         for kind in (_S_IFCHR, _S_IFBLK):
-            yield seccomp.ERRNO(errno.EPERM), name, (_low(place, kind, _S_IFMT),)
+            yield seccomp.ERRNO(errno.EPERM), name, (_low_bits_equal(place, kind, _S_IFMT),)
