@@ -30,7 +30,7 @@ from synthetic import forty_parts, students
 
 from grader.bank.folders import Bank
 from grader.gradebook import Gradebook
-from grader.grading.manual import waiting
+from grader.grading.manual import list_waiting
 from grader.grading.results import write_results
 from grader.grading.score import score
 from grader.model import Release
@@ -107,7 +107,7 @@ def _queries(out: Path, some: str, clock: Clock) -> None:
         with clock("one student's history"):
             book.history(some)
     with clock("what needs manual grading"):
-        waiting(out)
+        list_waiting(out)
 
 
 def _score(book: Gradebook, release: Release) -> None:

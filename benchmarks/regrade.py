@@ -29,7 +29,7 @@ import machine
 from grader.bank.folders import Bank
 from grader.draw import paper
 from grader.gradebook import Gradebook
-from grader.grading.kept_marks import regrade, settle
+from grader.grading.kept_marks import regrade, score_safely
 from grader.kinds import kinds
 from grader.kinds.attempts import CodeKey
 from grader.model import Answer, Evidence, Grade, Outcome, Paper, Release, Student, Submission
@@ -94,7 +94,7 @@ def measure(book: Gradebook, release: Release, correct: str) -> list[dict[str, o
     def anew(papers: Papers) -> Iterator[Grade | None]:
         for student, sha256 in work:
             found = book.evidence(sha256)
-            yield settle(papers.of(student), found) if found else None
+            yield score_safely(papers.of(student), found) if found else None
 
     def again(papers: Papers) -> Iterator[Grade | None]:
         return (grade for _, grade in regrade(book, papers, work))

@@ -11,7 +11,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from grader import __version__
-from grader.check.run import Checked, digest_of_code, load
+from grader.check.run import CheckResult, digest_of_code, load_notebook
 from grader.errors import Location, SetupError
 from grader.files import write_whole
 
@@ -23,7 +23,7 @@ Receipt = Mapping[str, object]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Compared:
+class ReceiptComparison:
     """The comparison of a receipt with a notebook."""
 
     code: str
@@ -42,8 +42,8 @@ class Compared:
         return self.intact and self.same_file
 
 
-def receipt(checked: Checked, name: str, now: datetime) -> Receipt:
-    """The receipt of *checked*, a file called *name*.
+def make_receipt(checked: CheckResult, name: str, now: datetime) -> Receipt:
+    """Returns the receipt of *checked*, a file called *name*.
 
     It does not prove when or by whom the file was handed in: anyone who has the file can make one.
     """
@@ -62,14 +62,14 @@ def receipt(checked: Checked, name: str, now: datetime) -> Receipt:
         "student": checked.about.student or None,
         **({"version": checked.about.version} if checked.about.version else {}),
         "ready": checked.ready,
-        "answers": answers(checked),
+        "answers": answers_data(checked),
         "stopped": list(checked.trouble),
     }
-    return {**made, "code": code_of(made)}
+    return {**made, "code": receipt_code(made)}
 
 
-def answers(checked: Checked) -> list[dict[str, object]]:
-    """All answers as they were read, as plain data."""
+def answers_data(checked: CheckResult) -> list[dict[str, object]]:
+    """Returns all answers as they were read, as plain data."""
     return [
         {
             "name": line.name,
@@ -84,8 +84,8 @@ def answers(checked: Checked) -> list[dict[str, object]]:
     ]
 
 
-def code_of(made: Receipt) -> str:
-    """The code of a receipt: twelve letters and digits from a hash of its other fields.
+def receipt_code(made: Receipt) -> str:
+    """Returns the code of a receipt: twelve letters and digits from a hash of its other fields.
 
     >>> code_of({"time": "2026-01-01T00:00:00Z"})
     'W5JY-JNYL-WE3Y'
@@ -104,23 +104,23 @@ def write_receipt(made: Receipt, path: Path) -> None:
     write_whole(path, text.encode("utf-8", "backslashreplace"))
 
 
-def compare(receipt_path: Path, notebook: Path) -> Compared:
+def compare_receipt(receipt_path: Path, notebook: Path) -> ReceiptComparison:
     """Compares the receipt with the notebook without running it; raises SetupError or
     SubmissionError if one can't be read."""
-    made = _load(receipt_path)
-    data, read = load(notebook)
+    made = _load_receipt(receipt_path)
+    data, read = load_notebook(notebook)
     about = made.get("notebook")
     about = about if isinstance(about, dict) else {}
-    return Compared(
+    return ReceiptComparison(
         code=str(made.get("code")),
         time=str(made.get("time")),
-        intact=made.get("code") == code_of(made),
+        intact=made.get("code") == receipt_code(made),
         same_file=about.get("sha256") == hashlib.sha256(data).hexdigest(),
         same_code=about.get("code_sha256") == digest_of_code(read),
     )
 
 
-def _load(path: Path) -> Receipt:
+def _load_receipt(path: Path) -> Receipt:
     where, fix = Location(str(path)), "give the file that --receipt wrote"
     try:
         with path.open("rb") as file:

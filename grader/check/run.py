@@ -22,7 +22,7 @@ LONGEST = 240
 """Maximum characters of an answer that are shown."""
 
 
-class Found(StrEnum):
+class AnswerStatus(StrEnum):
     """The status of one answer."""
 
     READ = "ok"
@@ -34,11 +34,11 @@ class Found(StrEnum):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Line:
+class AnswerLine:
     """The result of the check for one answer."""
 
     name: str
-    found: Found
+    found: AnswerStatus
     text: str
     """Such as "read as 28 GB", or why it can't be read."""
     how: str = ""
@@ -49,11 +49,11 @@ class Line:
     @property
     def passes(self) -> bool:
         """Whether the answer was read and all its visible examples pass."""
-        return self.found is Found.READ and not any(tried.fault for tried in self.tried)
+        return self.found is AnswerStatus.READ and not any(tried.fault for tried in self.tried)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Stopped:
+class StoppedCell:
     """A code cell that did not run to its end."""
 
     number: int
@@ -70,16 +70,16 @@ class Stopped:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Checked:
+class CheckResult:
     """The result of the check of one notebook."""
 
-    lines: tuple[Line, ...]
+    lines: tuple[AnswerLine, ...]
     trouble: tuple[str, ...]
     """Messages about cells that raised an exception or ran too long."""
     sha256: str
     seconds: float
     note: str | None = None
-    stopped: tuple[Stopped, ...] = ()
+    stopped: tuple[StoppedCell, ...] = ()
     """The cells that `trouble` describes."""
     about: About = field(default_factory=About)
     """How the notebook identifies itself."""
@@ -91,7 +91,7 @@ class Checked:
     @property
     def complete(self) -> bool:
         """Whether every answer is there and readable."""
-        return all(line.found is Found.READ for line in self.lines) and bool(self.lines)
+        return all(line.found is AnswerStatus.READ for line in self.lines) and bool(self.lines)
 
     @property
     def ready(self) -> bool:
@@ -99,12 +99,12 @@ class Checked:
         return self.complete and all(line.passes for line in self.lines)
 
 
-def check(path: Path, limits: Limits) -> Checked:
+def check(path: Path, limits: Limits) -> CheckResult:
     """Checks the notebook at *path*. Runs its code on this machine without a sandbox.
 
     Raises SetupError if the file can't be read, and SubmissionError if it is not an exam notebook.
     """
-    data, notebook = load(path)
+    data, notebook = load_notebook(path)
     known = read_description(notebook)
     if not known.sheets:
         raise SubmissionError(
@@ -112,11 +112,12 @@ def check(path: Path, limits: Limits) -> Checked:
             where=Location(str(path)),
             fix="check that it is the notebook of your exam",
         )
-    evidence = _run(data, path, known.sheets, limits)
+    evidence = _execute_notebook(data, path, known.sheets, limits)
     stopped = tuple(_failed_cells(evidence, notebook))
-    return Checked(
+    return CheckResult(
         lines=tuple(
-            line_of(name, sheet, evidence.answers.get(name)) for name, sheet in known.sheets.items()
+            answer_line(name, sheet, evidence.answers.get(name))
+            for name, sheet in known.sheets.items()
         ),
         trouble=tuple(one.said for one in stopped),
         sha256=evidence.submission_sha256,
@@ -129,8 +130,8 @@ def check(path: Path, limits: Limits) -> Checked:
     )
 
 
-def load(path: Path) -> tuple[bytes, Notebook]:
-    """The bytes of a notebook's file and its cells.
+def load_notebook(path: Path) -> tuple[bytes, Notebook]:
+    """Returns the bytes of a notebook's file and its cells.
 
     Raises SetupError or SubmissionError, with the file's name.
     """
@@ -146,7 +147,7 @@ def load(path: Path) -> tuple[bytes, Notebook]:
 
 
 def digest_of_code(notebook: Notebook) -> str:
-    """SHA-256 of the code cells in order, independent of line endings."""
+    """Returns SHA-256 of the code cells in order, independent of line endings."""
     digest = hashlib.sha256()
     for cell in notebook.cells:
         source = "\n".join(cell.source.splitlines()).strip()
@@ -155,23 +156,25 @@ def digest_of_code(notebook: Notebook) -> str:
     return digest.hexdigest()
 
 
-def _run(data: bytes, path: Path, sheets: Mapping[str, Sheet | None], limits: Limits) -> Evidence:
+def _execute_notebook(
+    data: bytes, path: Path, sheets: Mapping[str, Sheet | None], limits: Limits
+) -> Evidence:
     submission = Submission(student="you", path=str(path), sha256=hashlib.sha256(data).hexdigest())
-    trials = tuple(_trials(sheets))
+    trials = tuple(_example_trials(sheets))
     names = tuple(sheets)
     job = Job(submission=submission, names=names, trials=trials, limits=limits, sandbox="off")
     return execute(job, data)
 
 
-def _kind(sheet: Sheet | None) -> Kind | None:
+def _kind_of(sheet: Sheet | None) -> Kind | None:
     name = str(sheet.get("kind")) if sheet else ""
     return kinds.find(name) if name in kinds else None
 
 
-def _trials(sheets: Mapping[str, Sheet | None]) -> Iterator[Trial]:
-    """The trials of functions, which run the visible examples only."""
+def _example_trials(sheets: Mapping[str, Sheet | None]) -> Iterator[Trial]:
+    """Yields the trials of functions, which run the visible examples only."""
     for name, sheet in sheets.items():
-        kind = _kind(sheet)
+        kind = _kind_of(sheet)
         if kind is None or sheet is None:
             continue
         try:
@@ -182,45 +185,49 @@ def _trials(sheets: Mapping[str, Sheet | None]) -> Iterator[Trial]:
             yield found
 
 
-def line_of(name: str, sheet: Sheet | None, answer: Answer | None) -> Line:
-    """The result for one answer; *sheet* is the notebook's description of how to read it."""
+def answer_line(name: str, sheet: Sheet | None, answer: Answer | None) -> AnswerLine:
+    """Returns the result for one answer; *sheet* is the notebook's description of how to read
+    it."""
     how = str(sheet.get("how") or "") if sheet else ""
-    kind = _kind(sheet)
+    kind = _kind_of(sheet)
     if answer is None or answer.raw is None or answer.never_ran:
         why = answer.absent if answer and answer.absent else f"no cell sets {name}"
         waits = (answer.waits_for,) if answer and answer.never_ran else ()
-        for package in (packages.absent(_imports(kind, sheet)) or waits)[:1]:
+        for package in (packages.absent(_imported_modules(kind, sheet)) or waits)[:1]:
             how = f"install {package} (pip install {package}), then check again"
-        return Line(name=name, found=Found.MISSING, text=why, how=how)
+        return AnswerLine(name=name, found=AnswerStatus.MISSING, text=why, how=how)
     if kind is None or sheet is None:
-        return _unknown(name, answer.raw, how)
+        return _undescribed_line(name, answer.raw, how)
     try:
-        return _read(name, kind, sheet, answer.raw)
+        return _read_answer(name, kind, sheet, answer.raw)
     except Unreadable as reason:
-        found = Found.EMPTY if reason.blank else Found.UNREADABLE
-        return Line(name=name, found=found, text=reason.sentence, how=how)
+        found = AnswerStatus.EMPTY if reason.blank else AnswerStatus.UNREADABLE
+        return AnswerLine(name=name, found=found, text=reason.sentence, how=how)
     except (KeyError, TypeError, ValueError):
         # The notebook's own description of the answer was edited; grading does not use it.
-        return _unknown(name, answer.raw, how)
+        return _undescribed_line(name, answer.raw, how)
 
 
-def _imports(kind: Kind | None, sheet: Sheet | None) -> tuple[str, ...]:
-    """The modules that the starter code of the answer imports, never those a student added."""
+def _imported_modules(kind: Kind | None, sheet: Sheet | None) -> tuple[str, ...]:
+    """Returns the modules that the starter code of the answer imports, never those a student
+    added."""
     try:
         return modules_needed(kind.from_sheet(sheet)) if kind and sheet else ()
     except (KeyError, TypeError, ValueError):
         return ()  # the notebook's own description of the answer was edited
 
 
-def _unknown(name: str, raw: Raw, how: str) -> Line:
-    """The result for an answer if it is unknown how to read it."""
+def _undescribed_line(name: str, raw: Raw, how: str) -> AnswerLine:
+    """Returns the result for an answer if it is unknown how to read it."""
     if _is_blank(raw):
-        return Line(name=name, found=Found.EMPTY, text="Nothing was filled in.", how=how)
-    return Line(name=name, found=Found.READ, text="there is an answer", how=how)
+        return AnswerLine(
+            name=name, found=AnswerStatus.EMPTY, text="Nothing was filled in.", how=how
+        )
+    return AnswerLine(name=name, found=AnswerStatus.READ, text="there is an answer", how=how)
 
 
 def _is_blank(raw: object) -> bool:
-    """Whether *raw* contains only placeholders, at any depth."""
+    """Returns whether *raw* contains only placeholders, at any depth."""
     if isinstance(raw, list):
         return bool(raw) and all(_is_blank(item) for item in raw)
     if not isinstance(raw, Mapping):
@@ -233,7 +240,7 @@ def _is_blank(raw: object) -> bool:
     return raw.get("t") == "ellipsis" or _is_blank(value)
 
 
-def _read(name: str, kind: Kind, sheet: Sheet, raw: Raw) -> Line:
+def _read_answer(name: str, kind: Kind, sheet: Sheet, raw: Raw) -> AnswerLine:
     key = kind.from_sheet(sheet)
     value = kind.read(raw, key)
     lacks = missing_parts(value)
@@ -243,28 +250,28 @@ def _read(name: str, kind: Kind, sheet: Sheet, raw: Raw) -> Line:
         passed = sum(not one.fault for one in tried)
         said += f", {passed} of {len(tried)} visible examples pass"
     said = said if len(said) <= LONGEST else said[: LONGEST - 1] + "…"
-    return Line(
+    return AnswerLine(
         name=name,
-        found=Found.PARTLY if lacks else Found.READ,
+        found=AnswerStatus.PARTLY if lacks else AnswerStatus.READ,
         text=f"{lacks}; read as {said}" if lacks else f"read as {said}",
         how=str(sheet.get("how") or ""),
         tried=tried,
     )
 
 
-def _failed_cells(evidence: Evidence, notebook: Notebook) -> Iterator[Stopped]:
+def _failed_cells(evidence: Evidence, notebook: Notebook) -> Iterator[StoppedCell]:
     for number, cell in enumerate(evidence.cells, start=1):
         if cell.failed:
-            yield Stopped(
+            yield StoppedCell(
                 number=number,
                 index=cell.index,
                 line=cell.line,
                 error=cell.trouble,
-                source=_source(notebook, cell),
+                source=_source_line(notebook, cell),
                 said=cell.describe_trouble(number),
             )
 
 
-def _source(notebook: Notebook, run: CellRun) -> str:
+def _source_line(notebook: Notebook, run: CellRun) -> str:
     lines = notebook.cells[run.index].source.splitlines()
     return lines[run.line - 1].strip() if run.line and run.line <= len(lines) else ""

@@ -11,9 +11,9 @@ from typing import TextIO
 import click
 
 from grader import __version__
-from grader.cli.crash import report_crash, say, watch_threads
+from grader.cli.crash import print_message, report_crash, watch_threads
 from grader.cli.lazy import LazyGroup
-from grader.cli.options import examples, one_screen
+from grader.cli.options import error_lines, examples
 from grader.errors import GraderError, SpecErrors
 
 # The help texts are here so that `grader --help` does not have to load the commands.
@@ -85,15 +85,15 @@ def main(arguments: list[str] | None = None) -> None:
 
         take()
     try:
-        sys.exit(_run(arguments))
+        sys.exit(_run_command(arguments))
     except click.ClickException as error:
         error.show()
         sys.exit(2)
     except (click.Abort, KeyboardInterrupt):
-        say("stopped; finished work is kept")
+        print_message("stopped; finished work is kept")
         sys.exit(130)
     except GraderError as error:
-        say(_screen(error))
+        print_message(_error_text(error))
         sys.exit(2)
     except OSError as error:
         sys.exit(_report_os_error(error, given))
@@ -102,7 +102,7 @@ def main(arguments: list[str] | None = None) -> None:
         sys.exit(2)
 
 
-def _run(arguments: list[str] | None) -> int:
+def _run_command(arguments: list[str] | None) -> int:
     """Runs the command and returns its exit status."""
     try:
         code = grader.main(args=arguments, prog_name="grader", standalone_mode=False)
@@ -111,7 +111,7 @@ def _run(arguments: list[str] | None) -> int:
     except SystemExit as error:
         if "_GRADER_COMPLETE" in os.environ:  # click exits after a completion
             return int(error.code or 0)
-        if _is_gone(sys.stdout):  # click exits when a pipe is broken
+        if _is_closed(sys.stdout):  # click exits when a pipe is broken
             raise BrokenPipeError from error
         raise RuntimeError("something called exit(), or an internal pipe broke") from error
     sys.stdout.flush()  # a full disk or a closed pipe may show only here
@@ -120,7 +120,7 @@ def _run(arguments: list[str] | None) -> int:
 
 def _report_os_error(error: OSError, given: list[str]) -> int:
     """Reports *error* and returns the exit status."""
-    if _is_gone(sys.stdout):
+    if _is_closed(sys.stdout):
         # A reader such as `| head` has closed the pipe; Python would fail to flush the rest.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         if isinstance(error, BrokenPipeError):
@@ -132,15 +132,15 @@ def _report_os_error(error: OSError, given: list[str]) -> int:
         with contextlib.suppress(OSError, ValueError):  # flushing the rest would fail again
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     where = f"{error.filename}: " if error.filename else ""
-    say(
+    print_message(
         f"{where}{(error.strerror or str(error)).lower()}\n  fix: check the path, its "
         "permissions, and the free disk space"
     )
     return 2
 
 
-def _is_gone(stream: TextIO) -> bool:
-    """Whether the reading end of *stream* is closed."""
+def _is_closed(stream: TextIO) -> bool:
+    """Returns whether the reading end of *stream* is closed."""
     import select
 
     try:
@@ -151,8 +151,8 @@ def _is_gone(stream: TextIO) -> bool:
         return False
 
 
-def _screen(error: GraderError) -> str:
-    """The error as text that fits on one screen."""
+def _error_text(error: GraderError) -> str:
+    """Returns the error as text that fits on one screen."""
     if isinstance(error, SpecErrors):
-        return one_screen(error.errors)
+        return error_lines(error.errors)
     return str(error)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import click
 
-from grader.cli.options import bank_option, examples, json_option, print_json, table, warn
+from grader.cli.options import bank_option, examples, json_option, print_errors, print_json, table
 from grader.words import counted, points
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ def list_command(family: str | None, sets: bool, banks: tuple[str, ...], as_json
         print_json([_head_data(head) for head in heads])
     else:
         click.echo(_problem_table(heads))
-    return _report(errors)
+    return _print_errors(errors)
 
 
 def _head_data(head: Head) -> dict[str, object]:
@@ -91,14 +91,14 @@ def _list_sets(banks: tuple[str, ...], *, as_json: bool) -> int:
     else:
         rows = [(e.id, str(sum(s.choose for s in e.slots)), e.title) for e in exams]
         click.echo(table(("set", "problems", "title"), rows, right=(1,)))
-    return _report(errors)
+    return _print_errors(errors)
 
 
-def _report(errors: Sequence[SpecError]) -> int:
+def _print_errors(errors: Sequence[SpecError]) -> int:
     """Prints *errors*, and returns the exit status."""
     if not errors:
         return 0
-    warn(f"{counted(len(errors), 'error')}; not listed:", errors)
+    print_errors(f"{counted(len(errors), 'error')}; not listed:", errors)
     return 1
 
 
@@ -161,13 +161,13 @@ def coverage_command(missing: bool, banks: tuple[str, ...], as_json: bool) -> in
     if as_json:
         print_json(found.as_data())
     else:
-        _show_coverage(found, missing=missing)
+        _print_coverage(found, missing=missing)
     if found.errors:
-        warn(f"{counted(len(found.errors), 'error')}; not counted:", found.errors)
+        print_errors(f"{counted(len(found.errors), 'error')}; not counted:", found.errors)
     return 1 if found.unknown or found.errors else 0
 
 
-def _show_coverage(found: Coverage, *, missing: bool) -> None:
+def _print_coverage(found: Coverage, *, missing: bool) -> None:
     by_family = [
         (family, str(have), str(total), f"{have / total:.0%}")
         for family, (have, total) in sorted(found.by_family().items())

@@ -68,7 +68,7 @@ def command(out: Path, device: str, quick: bool, as_json: bool) -> None:
     if as_json:
         click.echo(text, nl=False)
     else:
-        _print(profile)
+        _print_profile(profile)
     click.echo(f"wrote profile {profile.id} to {out} in {profile.seconds:.0f} s", err=as_json)
 
 
@@ -89,7 +89,7 @@ def _check_overwrite(out: Path) -> None:
         ) from None
 
 
-def _print(profile: MachineProfile) -> None:
+def _print_profile(profile: MachineProfile) -> None:
     from rich.console import Console
 
     from grader.cli.profile_table import lines_of, notes_of, table_of

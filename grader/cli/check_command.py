@@ -10,7 +10,7 @@ import click
 from grader.cli.options import cell_seconds_option, examples, json_option, print_json
 
 if TYPE_CHECKING:
-    from grader.check.run import Checked
+    from grader.check.run import CheckResult
 
 
 @click.command(
@@ -60,17 +60,17 @@ def command(
     if verify_receipt is not None:
         if receipt is not None:
             raise click.UsageError("use either --receipt or --verify-receipt, not both")
-        return _verify(verify_receipt, notebook, as_json=as_json)
+        return _verify_receipt(verify_receipt, notebook, as_json=as_json)
     checked = check(notebook, Limits(cell_seconds=cell_seconds))
-    made = _receipt(checked, notebook, receipt)
+    made = _make_receipt(checked, notebook, receipt)
     if as_json:
-        print_json(_data(checked, made))
+        print_json(_check_data(checked, made))
     elif github:
-        _on_github(checked, notebook)
+        _print_for_github(checked, notebook)
     else:
-        from grader.cli.check_screen import colours, report
+        from grader.cli.check_screen import color_setting, report
 
-        click.echo(report(checked), color=colours())
+        click.echo(report(checked), color=color_setting())
     if receipt is not None and not as_json:
         click.echo(
             f"Wrote receipt {made['code']} to {receipt}. Keep it with your copy of the notebook."
@@ -78,19 +78,19 @@ def command(
     return 0 if checked.ready else 1
 
 
-def _receipt(checked: Checked, notebook: Path, path: Path | None) -> dict[str, object]:
+def _make_receipt(checked: CheckResult, notebook: Path, path: Path | None) -> dict[str, object]:
     from datetime import UTC, datetime
 
-    from grader.check.receipts import receipt, write_receipt
+    from grader.check.receipts import make_receipt, write_receipt
 
-    made = dict(receipt(checked, notebook.name, datetime.now(UTC)))
+    made = dict(make_receipt(checked, notebook.name, datetime.now(UTC)))
     if path is not None:
         write_receipt(made, path)
     return made
 
 
-def _data(checked: Checked, made: dict[str, object]) -> dict[str, object]:
-    """The output of --json."""
+def _check_data(checked: CheckResult, made: dict[str, object]) -> dict[str, object]:
+    """Returns the output of --json."""
     names = ("ready", "set", "release", "student", "answers")
     return {
         **{name: made[name] for name in names},
@@ -105,10 +105,10 @@ def _data(checked: Checked, made: dict[str, object]) -> dict[str, object]:
     }
 
 
-def _verify(receipt: Path, notebook: Path, *, as_json: bool) -> int:
-    from grader.check.receipts import compare
+def _verify_receipt(receipt: Path, notebook: Path, *, as_json: bool) -> int:
+    from grader.check.receipts import compare_receipt
 
-    found = compare(receipt, notebook)
+    found = compare_receipt(receipt, notebook)
     if as_json:
         print_json(
             {
@@ -139,7 +139,7 @@ def _verify(receipt: Path, notebook: Path, *, as_json: bool) -> int:
     return 0 if found.holds else 1
 
 
-def _on_github(checked: Checked, notebook: Path) -> None:
+def _print_for_github(checked: CheckResult, notebook: Path) -> None:
     """Prints the report, guarded against workflow commands in it, and then the annotations."""
     import os
     import secrets

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 Names = Callable[[click.Context], Iterable[str]]
 
 
-class Named(click.types.StringParamType):
+class CompletedText(click.types.StringParamType):
     """Text that the shell completes from *names*, or with files if no name matches.
 
     If *names* returns a mapping, zsh and fish show its values beside the names.
@@ -32,8 +32,8 @@ class Named(click.types.StringParamType):
     def shell_complete(
         self, ctx: click.Context, param: click.Parameter, incomplete: str
     ) -> list[CompletionItem]:
-        """The names that begin with *incomplete*; none after an error, which the command reports
-        when it runs."""
+        """Returns the names that begin with *incomplete*; none after an error, which the command
+        reports when it runs."""
         from click.shell_completion import CompletionItem
 
         del param
@@ -48,21 +48,21 @@ class Named(click.types.StringParamType):
         return [CompletionItem(name, help=titles.get(name)) for name in fitting]
 
 
-def _bank(ctx: click.Context) -> BankIndex:
+def _bank_index(ctx: click.Context) -> BankIndex:
     from grader.bank.index import BankIndex
 
     return BankIndex.open(ctx.params.get("banks") or ())
 
 
-def _prefixes(ctx: click.Context) -> Iterable[str]:
-    """The families of the bank that `grader new` writes to, each followed by a slash."""
+def _family_prefixes(ctx: click.Context) -> Iterable[str]:
+    """Returns the families of the bank that `grader new` writes to, each followed by a slash."""
     from grader.bank.index import BankIndex
 
     return (f"{family}/" for family in BankIndex((ctx.params.get("into") or Path(),)).families)
 
 
-def _students(_ctx: click.Context) -> Iterable[str]:
-    """The students of the first release, results folder or roster on the command line.
+def _student_ids(_ctx: click.Context) -> Iterable[str]:
+    """Returns the students of the first release, results folder or roster on the command line.
 
     Reads the line itself, since click does not see arguments while an option lacks its value.
     """
@@ -82,12 +82,12 @@ def _students(_ctx: click.Context) -> Iterable[str]:
     return []
 
 
-_PROBLEM = Named(lambda ctx: tuple(_bank(ctx).paths), files=True)
-_STUDENT = Named(_students)
-_TYPES: Mapping[str, Named] = {
-    "exam": Named(lambda ctx: tuple(_bank(ctx).set_paths), files=True),
-    "family": Named(lambda ctx: _bank(ctx).families),
-    "new_problem": Named(_prefixes),
+_PROBLEM = CompletedText(lambda ctx: tuple(_bank_index(ctx).paths), files=True)
+_STUDENT = CompletedText(_student_ids)
+_TYPES: Mapping[str, CompletedText] = {
+    "exam": CompletedText(lambda ctx: tuple(_bank_index(ctx).set_paths), files=True),
+    "family": CompletedText(lambda ctx: _bank_index(ctx).families),
+    "new_problem": CompletedText(_family_prefixes),
     "problem": _PROBLEM,
     "problems": _PROBLEM,
     "student": _STUDENT,

@@ -21,13 +21,13 @@ def report_crash(error: BaseException, arguments: Sequence[str]) -> None:
 
     Never raises: if the file can't be written, the message says so.
     """
-    what = f"unexpected {type(error).__name__}{_place(error)}"
+    what = f"unexpected {type(error).__name__}{_crash_location(error)}"
     try:
-        path = _write(_report(error, arguments))
+        path = _write_report(_report_text(error, arguments))
     except Exception as why:  # noqa: BLE001 - for example, a full disk
-        say(f"{what}\n  fix: try again; the crash report could not be written: {why}")
+        print_message(f"{what}\n  fix: try again; the crash report could not be written: {why}")
         return
-    say(f"{what}\n  fix: remove private data from {path}, and attach it to a bug report")
+    print_message(f"{what}\n  fix: remove private data from {path}, and attach it to a bug report")
 
 
 def watch_threads(arguments: Sequence[str]) -> None:
@@ -51,7 +51,7 @@ def watch_threads(arguments: Sequence[str]) -> None:
     sys.excepthook = uncaught
 
 
-def say(text: str) -> None:
+def print_message(text: str) -> None:
     """Writes a message to stderr; does nothing if stderr is closed."""
     try:
         click.echo(f"grader: {text}" if "\n" not in text else f"grader:\n{text}", err=True)
@@ -59,8 +59,8 @@ def say(text: str) -> None:
         return
 
 
-def _place(error: BaseException) -> str:
-    """The innermost line of this package in the traceback, such as " at score.py:12"."""
+def _crash_location(error: BaseException) -> str:
+    """Returns the innermost line of this package in the traceback, such as " at score.py:12"."""
     from pathlib import Path
 
     package = Path(__file__).parents[1]
@@ -73,18 +73,18 @@ def _place(error: BaseException) -> str:
     return place
 
 
-def _report(error: BaseException, arguments: Sequence[str]) -> str:
+def _report_text(error: BaseException, arguments: Sequence[str]) -> str:
     import platform
     import traceback
     from pathlib import Path
 
     from grader import __version__
 
-    secrets = [value for value in _secrets(arguments) if value]
+    secrets = [value for value in _secret_values(arguments) if value]
     text = "\n".join(
         [
             f"grader {__version__}, Python {platform.python_version()}, {platform.platform()}",
-            f"command: grader {' '.join(_masked(arguments))}",
+            f"command: grader {' '.join(_mask_secrets(arguments))}",
             "",
             "".join(traceback.format_exception(error)),
         ]
@@ -98,8 +98,8 @@ def _is_secret(option: str) -> bool:
     return option.startswith("--") and _SECRET.search(option) is not None
 
 
-def _secrets(arguments: Sequence[str]) -> Iterator[str]:
-    """The values of options that hold secrets."""
+def _secret_values(arguments: Sequence[str]) -> Iterator[str]:
+    """Yields the values of options that hold secrets."""
     for before, one in zip(["", *arguments], arguments, strict=False):
         name, equals, value = one.partition("=")
         if equals and _is_secret(name):
@@ -108,11 +108,11 @@ def _secrets(arguments: Sequence[str]) -> Iterator[str]:
             yield one
 
 
-def _masked(arguments: Sequence[str]) -> Iterator[str]:
-    """*arguments* with secrets masked, each quoted for a shell."""
+def _mask_secrets(arguments: Sequence[str]) -> Iterator[str]:
+    """Yields *arguments* with secrets masked, each quoted for a shell."""
     import shlex
 
-    hidden = set(_secrets(arguments))
+    hidden = set(_secret_values(arguments))
     for one in arguments:
         name, _, value = one.partition("=")
         if one in hidden:
@@ -123,7 +123,7 @@ def _masked(arguments: Sequence[str]) -> Iterator[str]:
             yield shlex.quote(one)
 
 
-def _write(text: str) -> str:
+def _write_report(text: str) -> str:
     """Writes *text* to a new file that only its owner can read; returns its path."""
     import os
     import tempfile

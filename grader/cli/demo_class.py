@@ -26,7 +26,7 @@ PRIVATE_KEY = "made-up-for-the-demonstration"
 
 
 def students() -> tuple[Student, ...]:
-    """The sample roster."""
+    """Returns the sample roster."""
     return tuple(
         Student(id=n.split()[0].lower(), name=n, email=f"{n.split()[0].lower()}@example.edu")
         for n in NAMES
@@ -34,7 +34,7 @@ def students() -> tuple[Student, ...]:
 
 
 def roster_csv() -> str:
-    """The sample roster as CSV."""
+    """Returns the sample roster as CSV."""
     rows = [f"{s.id},{s.name},{s.email}" for s in students()]
     return "id,name,email\n" + "\n".join(rows) + "\n"
 
@@ -52,11 +52,11 @@ class Sheet:
     dice: random.Random
 
     def notebook(self, answers: Mapping[str, str]) -> bytes:
-        """The notebook with only these answers filled in."""
+        """Returns the notebook with only these answers filled in."""
         return write(self.cells(answers), metadata(self.paper))
 
     def cells(self, answers: Mapping[str, str]) -> tuple[Cell, ...]:
-        """The cells of the notebook with only these answers filled in."""
+        """Returns the cells of the notebook with only these answers filled in."""
         return render(self.paper, self.templates, answers)
 
 
@@ -64,7 +64,7 @@ Habit = Callable[[Sheet], bytes]
 
 
 def submissions(release: Release, templates: tuple[Path, ...]) -> list[tuple[str, str, bytes]]:
-    """File name, description and bytes of every made-up submission; deterministic."""
+    """Returns file name, description and bytes of every made-up submission; deterministic."""
     from grader.draw import paper
 
     made = []
@@ -74,7 +74,7 @@ def submissions(release: Release, templates: tuple[Path, ...]) -> list[tuple[str
         sheet = Sheet(
             paper=mine,
             right=solution(mine),
-            wrong=_mistakes(mine),
+            wrong=_mistake_sources(mine),
             templates=templates,
             dice=random.Random(number),  # noqa: S311 - a demonstration, no secret
         )
@@ -94,19 +94,19 @@ def write_submissions(release: Release, templates: tuple[Path, ...], folder: Pat
     return len(made)
 
 
-def _mistakes(paper: Paper) -> dict[str, list[str]]:
+def _mistake_sources(paper: Paper) -> dict[str, list[str]]:
     wrong: dict[str, list[str]] = {}
     for name, key in paper.named_keys():
         samples = kinds.find(key.part.kind).examples(key)
         named = [s for s in samples if s.mistake is not None]
         others = [s for s in samples if s.share is not None and s.share < 1]
-        sources = [_source(s.raw) for s in named or others]
+        sources = [_python_source(s.raw) for s in named or others]
         wrong[name] = [s for s in sources if s is not None]
     return wrong
 
 
-def _source(raw: Raw) -> str | None:
-    """The Python expression for a recorded value; None if it has none."""
+def _python_source(raw: Raw) -> str | None:
+    """Returns the Python expression for a recorded value; None if it has none."""
     value: object = raw.get("v")
     match raw.get("t"):
         case "int" | "float":
@@ -114,23 +114,28 @@ def _source(raw: Raw) -> str | None:
         case "bool" | "str":
             return repr(value)
         case "list" if isinstance(value, list):
-            return "[" + ", ".join(_source(item) or "..." for item in value) + "]"
+            return "[" + ", ".join(_python_source(item) or "..." for item in value) + "]"
         case "dict" if isinstance(value, list):
-            return "{" + ", ".join(f"{_source(k)}: {_source(v) or '...'}" for k, v in value) + "}"
+            return (
+                "{"
+                + ", ".join(f"{_python_source(k)}: {_python_source(v) or '...'}" for k, v in value)
+                + "}"
+            )
         case _:
             return None
 
 
-def _perfect(sheet: Sheet) -> bytes:
+def _answer_all(sheet: Sheet) -> bytes:
     return sheet.notebook(sheet.right)
 
 
-def _blank(sheet: Sheet) -> bytes:
+def _answer_nothing(sheet: Sheet) -> bytes:
     return sheet.notebook({})
 
 
-def _with_mistakes(share: float) -> Habit:
-    """A student who gets about *share* of the answers wrong, by known mistakes."""
+def _make_mistakes(share: float) -> Habit:
+    """Returns the habit of a student who gets about *share* of the answers wrong, by known
+    mistakes."""
 
     def habit(sheet: Sheet) -> bytes:
         answers = dict(sheet.right)
@@ -142,13 +147,13 @@ def _with_mistakes(share: float) -> Habit:
     return habit
 
 
-def _half_finished(sheet: Sheet) -> bytes:
+def _answer_half(sheet: Sheet) -> bytes:
     names = list(sheet.right)
     return sheet.notebook({n: sheet.right[n] for n in names[: len(names) // 2]})
 
 
-def _scale(factor: float) -> Habit:
-    """A student who has the numbers right and the unit wrong."""
+def _scale_numbers(factor: float) -> Habit:
+    """Returns the habit of a student who has the numbers right and the unit wrong."""
 
     def habit(sheet: Sheet) -> bytes:
         answers = dict(sheet.right)
@@ -160,7 +165,7 @@ def _scale(factor: float) -> Habit:
     return habit
 
 
-def _with_units(sheet: Sheet) -> bytes:
+def _add_units(sheet: Sheet) -> bytes:
     answers = dict(sheet.right)
     for name, key in sheet.paper.named_keys():
         unit = getattr(key.part, "unit", "")
@@ -169,7 +174,7 @@ def _with_units(sheet: Sheet) -> bytes:
     return sheet.notebook(answers)
 
 
-def _numpy(sheet: Sheet) -> bytes:
+def _use_numpy_scalars(sheet: Sheet) -> bytes:
     answers = dict(sheet.right)
     for name, key in sheet.paper.named_keys():
         if key.part.kind == "numeric":
@@ -178,7 +183,7 @@ def _numpy(sheet: Sheet) -> bytes:
     return write((first, *sheet.cells(answers)), metadata(sheet.paper))
 
 
-def _unreadable(sheet: Sheet) -> bytes:
+def _write_unreadable(sheet: Sheet) -> bytes:
     odd = ("float('nan')", "None", "'about 30 GB'", "1 + 2j", "[1, 2, 3]", "'???'")
     answers = dict(sheet.right)
     for number, name in enumerate(list(answers)[::3]):
@@ -186,22 +191,22 @@ def _unreadable(sheet: Sheet) -> bytes:
     return sheet.notebook(answers)
 
 
-def _insert(sheet: Sheet, source: str) -> bytes:
-    """A perfect notebook with the cell *source* inserted in the middle."""
+def _insert_cell(sheet: Sheet, source: str) -> bytes:
+    """Returns a perfect notebook with the cell *source* inserted in the middle."""
     cells = list(sheet.cells(sheet.right))
     cells.insert(len(cells) // 2, Cell(type="code", id="trouble", source=source))
     return write(cells, metadata(sheet.paper))
 
 
-def _raising(sheet: Sheet) -> bytes:
+def _raise_errors(sheet: Sheet) -> bytes:
     answers = dict(sheet.right)
     for name in list(answers)[2::5]:
         answers[name] = f"({answers[name]}) / 0"
     return sheet.notebook(answers)
 
 
-def _endless(sheet: Sheet) -> bytes:
-    return _insert(sheet, "while True:\n    pass")
+def _loop_forever(sheet: Sheet) -> bytes:
+    return _insert_cell(sheet, "while True:\n    pass")
 
 
 _STUBBORN = """\
@@ -214,63 +219,63 @@ while True:
 """
 
 
-def _stubborn(sheet: Sheet) -> bytes:
-    return _insert(sheet, _STUBBORN)
+def _ignore_interrupts(sheet: Sheet) -> bytes:
+    return _insert_cell(sheet, _STUBBORN)
 
 
-def _dying(sheet: Sheet) -> bytes:
-    return _insert(sheet, "import os\nos.abort()")
+def _abort_kernel(sheet: Sheet) -> bytes:
+    return _insert_cell(sheet, "import os\nos.abort()")
 
 
-def _delete(sheet: Sheet) -> bytes:
+def _delete_cells(sheet: Sheet) -> bytes:
     cells = [c for n, c in enumerate(sheet.cells(sheet.right)) if n % 4 != 2]
     return write(cells, metadata(sheet.paper))
 
 
-def _shuffle(sheet: Sheet) -> bytes:
+def _shuffle_cells(sheet: Sheet) -> bytes:
     cells = list(sheet.cells(sheet.right))
     sheet.dice.shuffle(cells)
     again = [replace(c, id=f"copy-{n}") for n, c in enumerate(cells[:4])]
     return write((*cells, *again), {})
 
 
-def _not_a_notebook(_: Sheet) -> bytes:
+def _hand_in_pdf(_: Sheet) -> bytes:
     return b"%PDF-1.7\n% my answers, scanned\n"
 
 
-def _noisy(sheet: Sheet) -> bytes:
-    return _insert(sheet, "for i in range(200_000):\n    print('step', i)")
+def _print_much(sheet: Sheet) -> bytes:
+    return _insert_cell(sheet, "for i in range(200_000):\n    print('step', i)")
 
 
 HABITS: tuple[tuple[str, Habit], ...] = (
-    ("perfect", _perfect),
-    ("a few mistakes", _with_mistakes(0.12)),
-    ("some mistakes", _with_mistakes(0.3)),
-    ("many mistakes", _with_mistakes(0.55)),
-    ("blank", _blank),
-    ("half finished", _half_finished),
-    ("GiB for GB", _scale(1e9 / 2**30)),
-    ("never-ending cell", _endless),
-    ("raising cells", _raising),
-    ("a few mistakes", _with_mistakes(0.15)),
-    ("answers with units", _with_units),
-    ("deleted cells", _delete),
-    ("shuffled and duplicated cells", _shuffle),
-    ("not a notebook", _not_a_notebook),
-    ("some mistakes", _with_mistakes(0.25)),
-    ("unreadable answers", _unreadable),
-    ("numpy scalars", _numpy),
-    ("bits for bytes", _scale(8)),
-    ("a cell that ignores interrupts", _stubborn),
-    ("many mistakes", _with_mistakes(0.45)),
-    ("a kernel that dies", _dying),
-    ("a few mistakes", _with_mistakes(0.1)),
-    ("some mistakes", _with_mistakes(0.35)),
-    ("200,000 lines of output", _noisy),
-    ("some mistakes", _with_mistakes(0.2)),
-    ("almost everything wrong", _with_mistakes(0.85)),
-    ("a few mistakes", _with_mistakes(0.08)),
-    ("some mistakes", _with_mistakes(0.3)),
-    ("many mistakes", _with_mistakes(0.6)),
-    ("perfect", _perfect),
+    ("perfect", _answer_all),
+    ("a few mistakes", _make_mistakes(0.12)),
+    ("some mistakes", _make_mistakes(0.3)),
+    ("many mistakes", _make_mistakes(0.55)),
+    ("blank", _answer_nothing),
+    ("half finished", _answer_half),
+    ("GiB for GB", _scale_numbers(1e9 / 2**30)),
+    ("never-ending cell", _loop_forever),
+    ("raising cells", _raise_errors),
+    ("a few mistakes", _make_mistakes(0.15)),
+    ("answers with units", _add_units),
+    ("deleted cells", _delete_cells),
+    ("shuffled and duplicated cells", _shuffle_cells),
+    ("not a notebook", _hand_in_pdf),
+    ("some mistakes", _make_mistakes(0.25)),
+    ("unreadable answers", _write_unreadable),
+    ("numpy scalars", _use_numpy_scalars),
+    ("bits for bytes", _scale_numbers(8)),
+    ("a cell that ignores interrupts", _ignore_interrupts),
+    ("many mistakes", _make_mistakes(0.45)),
+    ("a kernel that dies", _abort_kernel),
+    ("a few mistakes", _make_mistakes(0.1)),
+    ("some mistakes", _make_mistakes(0.35)),
+    ("200,000 lines of output", _print_much),
+    ("some mistakes", _make_mistakes(0.2)),
+    ("almost everything wrong", _make_mistakes(0.85)),
+    ("a few mistakes", _make_mistakes(0.08)),
+    ("some mistakes", _make_mistakes(0.3)),
+    ("many mistakes", _make_mistakes(0.6)),
+    ("perfect", _answer_all),
 )

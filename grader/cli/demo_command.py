@@ -67,14 +67,14 @@ def command(out: Path, exam: str, jobs: int | None) -> None:
         *(("--jobs", str(jobs)) if jobs else ()),
     )
     run("report", str(results), "--publish")
-    _table(results)
+    _print_table(results)
     first = next(iter(pinned.students))
     click.echo(f"\nThe class report:   {results / 'report' / 'index.html'}")
     click.echo(f"{first}'s feedback:     {results / 'feedback' / f'{first}.html'}")
     click.echo(f"{first}'s notebook:     {release / 'notebooks' / f'{first}.ipynb'}")
 
 
-def _table(results: Path) -> None:
+def _print_table(results: Path) -> None:
     import json
 
     from grader.cli import demo_class

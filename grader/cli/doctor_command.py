@@ -58,7 +58,7 @@ def command(
     Exits 1 if notebooks can't be graded here or, with --attack, if an attack was not stopped.
     """
     if attacked:
-        return _attack(classes, sandbox, quick, as_json)
+        return _run_suite(classes, sandbox, quick, as_json)
     if classes or quick:
         raise click.UsageError("--class and --quick need --attack")
     from grader.cli.doctor_report import examine
@@ -69,32 +69,32 @@ def command(
     else:
         width = max(len(f.what) for f in found)
         for f in found:
-            click.echo(f"{_sign(f.ok)} {f.what.ljust(width)}  {f.seen}")
+            click.echo(f"{_status_word(f.ok)} {f.what.ljust(width)}  {f.seen}")
             if f.fix:
                 click.echo(f"     {' ' * width}  fix: {f.fix}")
     return 1 if any(f.ok is False for f in found) else 0
 
 
-def _sign(ok: bool | None) -> str:
+def _status_word(ok: bool | None) -> str:
     return {True: "ok  ", False: "FAIL", None: "--  "}[ok]
 
 
-def _attack(classes: tuple[str, ...], sandbox: str, quick: bool, as_json: bool) -> int:
-    from grader.security.redteam import Terms, as_data, attack
+def _run_suite(classes: tuple[str, ...], sandbox: str, quick: bool, as_json: bool) -> int:
+    from grader.security.redteam import AttackSettings, report_data, run_attacks
 
     click.echo("Attacking this installation. This takes a minute or two.", err=True)
-    report = attack(Terms(sandbox=sandbox, wanted=classes, slow=not quick))
+    report = run_attacks(AttackSettings(sandbox=sandbox, wanted=classes, slow=not quick))
     if as_json:
-        print_json(as_data(report))
+        print_json(report_data(report))
     else:
-        _print(report)
+        _print_report(report)
     return 0 if report.holds else 1
 
 
-def _print(report: Report) -> None:
+def _print_report(report: Report) -> None:
     width = max(len(row.name) for row in report.rows)
     for row in report.rows:
-        click.echo(f"{_sign(row.held)} {row.name.ljust(width)}  {row.tries}")
+        click.echo(f"{_status_word(row.held)} {row.name.ljust(width)}  {row.tries}")
         if row.held is not True:
             click.echo(f"     {' ' * width}  {row.seen}")
     click.echo(f"layers: {', '.join(report.layers) or 'none'}")

@@ -14,7 +14,7 @@ from importlib.metadata import PackageNotFoundError, version
 
 from grader import __version__
 from grader.errors import SetupError
-from grader.grading.run import cuda_here
+from grader.grading.run import has_cuda
 from grader.integrations.install import chosen_source
 from grader.model import Job, Limits, Outcome, Submission, packages
 from grader.notebook import Cell, write
@@ -22,11 +22,11 @@ from grader.runtime.execute import execute
 from grader.runtime.kernels import USUAL
 from grader.runtime.machine.counters import EVENTS, find_counter_error
 from grader.runtime.sandbox import choose
-from grader.security.redteam.layers import try_layers
+from grader.security.redteam.layers import attack_layers
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Finding:
+class DoctorFinding:
     """One examined item. *ok* is True if it works, False if it is missing or broken, and None if
     it is missing but optional."""
 
@@ -42,60 +42,62 @@ started either."""
 _PACKAGES = ("nbclient", "ipykernel", "jupyter_client", "nbformat", "numpy", "sqlalchemy")
 
 
-def examine(*, kernel: bool = True) -> tuple[Finding, ...]:
+def examine(*, kernel: bool = True) -> tuple[DoctorFinding, ...]:
     """Examines everything that grading needs or can use on this machine."""
-    return tuple(_findings(kernel))
+    return tuple(_iter_findings(kernel))
 
 
-def _findings(kernel: bool) -> Iterator[Finding]:
-    yield Finding(
+def _iter_findings(kernel: bool) -> Iterator[DoctorFinding]:
+    yield DoctorFinding(
         what="grader",
         ok=sys.version_info >= (3, 11),
         seen=f"{__version__} on Python {platform.python_version()}, {platform.system()} "
         f"{platform.machine()}, {os.cpu_count()} CPUs",
     )
-    yield _source()
+    yield _install_source()
     missing = [p for p in _PACKAGES if _version(p) is None]
-    yield Finding(
+    yield DoctorFinding(
         what="packages",
         ok=not missing,
         seen=", ".join(f"{p} {_version(p) or 'missing'}" for p in _PACKAGES),
         fix=f"pip install {' '.join(missing)}" if missing else "",
     )
-    yield from _optional()
-    yield _cuda()
-    yield _warm()
+    yield from _optional_packages()
+    yield _cuda_finding()
+    yield _warm_kernels()
     yield from _counters()
     sandbox = _layers_or_error(kernel)
     yield from sandbox
     free = shutil.disk_usage(tempfile.gettempdir()).free
-    yield Finding(
+    yield DoctorFinding(
         what="scratch space",
         ok=free > 1_000_000_000,
         seen=f"{free / 1e9:.0f} GB free in {tempfile.gettempdir()}",
         fix="" if free > 1_000_000_000 else "free some space, or set TMPDIR",
     )
     if kernel and not any(each.what == _UNTRIED for each in sandbox):
-        yield _kernel()
+        yield _kernel_finding()
 
 
-def _source() -> Finding:
-    """Where a class repository would install the grader from."""
+def _install_source() -> DoctorFinding:
+    """Returns where a class repository would install the grader from."""
     try:
         found = chosen_source("")
     except SetupError as error:
-        return Finding(what="source", ok=None, seen=error.what, fix=error.fix or "")
-    return Finding(what="source", ok=True, seen=found.url + (f"; {found.note}" * bool(found.note)))
+        return DoctorFinding(what="source", ok=None, seen=error.what, fix=error.fix or "")
+    return DoctorFinding(
+        what="source", ok=True, seen=found.url + (f"; {found.note}" * bool(found.note))
+    )
 
 
-def _optional() -> Iterator[Finding]:
+def _optional_packages() -> Iterator[DoctorFinding]:
     for name, one in packages.PACKAGES.items():
         here = one.is_here
         waits = (
             f"not installed: parts that need {one.title} are left open when graded here; no points "
             "are deducted"
         )
-        yield Finding(
+        yield DoctorFinding(
             what=name,
             ok=True if here else None,
             seen=_version(name) or "installed" if here else waits,
@@ -112,16 +114,18 @@ def _version(package: str) -> str | None:
         return None
 
 
-def _cuda() -> Finding:
-    here = cuda_here()
+def _cuda_finding() -> DoctorFinding:
+    here = has_cuda()
     seen = "CUDA device found; `grader grade --device cuda` makes it available to notebooks"
-    return Finding(what="GPU", ok=True if here else None, seen=seen if here else "no CUDA device")
+    return DoctorFinding(
+        what="GPU", ok=True if here else None, seen=seen if here else "no CUDA device"
+    )
 
 
-def _counters() -> Iterator[Finding]:
+def _counters() -> Iterator[DoctorFinding]:
     for name, event in EVENTS.items():
         why = find_counter_error(name)
-        yield Finding(
+        yield DoctorFinding(
             what=f"counter: {name}",
             ok=True if why is None else None,
             seen=f"the grader can count a kernel's {event.words}"
@@ -131,23 +135,24 @@ def _counters() -> Iterator[Finding]:
         )
 
 
-def _layers_or_error(kernel: bool) -> tuple[Finding, ...]:
-    """One finding per sandbox layer, or a single one with the error if they can't be examined."""
+def _layers_or_error(kernel: bool) -> tuple[DoctorFinding, ...]:
+    """Returns one finding per sandbox layer, or a single one with the error if they can't be
+    examined."""
     try:
-        return tuple(_sandbox() if kernel else _layers())
+        return tuple(_tested_layers() if kernel else _listed_layers())
     except SetupError as error:
-        return (Finding(what=_UNTRIED, ok=False, seen=error.what, fix=error.fix or ""),)
+        return (DoctorFinding(what=_UNTRIED, ok=False, seen=error.what, fix=error.fix or ""),)
 
 
-def _layers() -> Iterator[Finding]:
+def _listed_layers() -> Iterator[DoctorFinding]:
     for layer in choose("auto").sandbox.layers():
         ok = True if layer.present else None
-        yield Finding(what=f"sandbox: {layer.name}", ok=ok, seen=layer.detail, fix=layer.fix)
+        yield DoctorFinding(what=f"sandbox: {layer.name}", ok=ok, seen=layer.detail, fix=layer.fix)
 
 
-def _sandbox() -> Iterator[Finding]:
-    """One finding per layer, tested by a notebook that tries to break through it."""
-    for tried in try_layers(choose("auto")):
+def _tested_layers() -> Iterator[DoctorFinding]:
+    """Yields one finding per layer, tested by a notebook that tries to break through it."""
+    for tried in attack_layers(choose("auto")):
         seen, ok = tried.detail, True if tried.present else None
         if tried.present and tried.held is False:
             ok, seen = False, f"does not work here: a notebook got {tried.got}"
@@ -157,12 +162,12 @@ def _sandbox() -> Iterator[Finding]:
             seen = f"{tried.detail} (tested)" if tried.held else tried.detail
         elif tried.held is False:
             seen = f"{tried.detail}; a notebook got {tried.got}"
-        yield Finding(what=f"sandbox: {tried.layer}", ok=ok, seen=seen, fix=tried.fix)
+        yield DoctorFinding(what=f"sandbox: {tried.layer}", ok=ok, seen=seen, fix=tried.fix)
 
 
-def _warm() -> Finding:
+def _warm_kernels() -> DoctorFinding:
     warm = USUAL == "warm"
-    return Finding(
+    return DoctorFinding(
         what="warm kernels",
         ok=True if warm else None,
         seen="forked from a process that has already imported numpy and torch"
@@ -172,7 +177,7 @@ def _warm() -> Finding:
     )
 
 
-def _kernel() -> Finding:
+def _kernel_finding() -> DoctorFinding:
     data = write([Cell(type="code", id="a", source="answer = 6 * 7")], {})
     submission = Submission(student="doctor", path="doctor.ipynb", sha256="0" * 64)
     job = Job(submission=submission, names=("answer",), limits=Limits(cell_seconds=30))
@@ -181,7 +186,7 @@ def _kernel() -> Finding:
     seconds = time.perf_counter() - started
     answer = evidence.answers.get("answer")
     fine = evidence.outcome is Outcome.FINISHED and bool(answer and answer.raw)
-    return Finding(
+    return DoctorFinding(
         what="kernel",
         ok=fine,
         seen=f"a notebook ran in {seconds:.1f} s" if fine else evidence.note or "no answer",

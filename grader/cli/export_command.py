@@ -24,12 +24,12 @@ if TYPE_CHECKING:
     from grader.model.exported import Exported
 
 
-class _Sentences(Mapping[str, str]):
+class _HelpTexts(Mapping[str, str]):
     """The first line of each exporter's docstring, by name."""
 
     def __getitem__(self, name: str) -> str:
         try:
-            return (inspect.getdoc(_exporter(name)) or "").partition("\n")[0]
+            return (inspect.getdoc(_find_exporter(name)) or "").partition("\n")[0]
         except GraderError as error:
             return str(error).partition("\n")[0]
 
@@ -51,22 +51,22 @@ class _Sentences(Mapping[str, str]):
         return [*own, *sorted(set(exporters) - set(own))]
 
 
-class _Formats(LazyGroup):
+class _FormatGroup(LazyGroup):
     """A command for each format."""
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
         """Returns the command of a format; None if it does not exist."""
         if cmd_name not in self._sentences:
             return None
-        command = _command(cmd_name, _exporter(cmd_name))
+        command = _make_command(cmd_name, _find_exporter(cmd_name))
         complete_ids(command)
         return command
 
 
 @click.group(
     "export",
-    cls=_Formats,
-    sentences=_Sentences(),
+    cls=_FormatGroup,
+    sentences=_HelpTexts(),
     package="",
     noun="export format",
     epilog=examples("grader export csv results", "grader export canvas results --help"),
@@ -75,7 +75,7 @@ def command() -> None:
     """Write results or an exam in the format of another system."""
 
 
-def _exporter(name: str) -> type[Exporter[Any]]:
+def _find_exporter(name: str) -> type[Exporter[Any]]:
     """Returns the exporter *name*. Raises SetupError if it can't be loaded."""
     from grader.integrations.base import Exporter, exporters
 
@@ -89,7 +89,7 @@ def _exporter(name: str) -> type[Exporter[Any]]:
     return found
 
 
-def _command(name: str, exporter: type[Exporter[Any]]) -> click.Command:
+def _make_command(name: str, exporter: type[Exporter[Any]]) -> click.Command:
     from grader.integrations.base import QuizExporter, StudentExporter
 
     made = click.Command(name, callback=partial(_export, name, exporter))
@@ -128,20 +128,20 @@ def _option(field: Field[Any], hint: Any) -> click.Option:
     shown = not required and field.default is not None
     return click.Option(
         flags,
-        type=_type(hint, about),
+        type=_parameter_type(hint, about),
         required=required,
-        default=None if required else _plain(field.default),
+        default=None if required else _option_default(field.default),
         show_default=shown,
         metavar=about.metavar,
         help=about.help,
     )
 
 
-def _plain(value: Any) -> Any:
+def _option_default(value: Any) -> Any:
     return value.value if isinstance(value, StrEnum) else value
 
 
-def _type(hint: type, about: Any) -> click.ParamType[Any]:
+def _parameter_type(hint: type, about: Any) -> click.ParamType[Any]:
     if issubclass(hint, StrEnum):
         return click.Choice([one.value for one in hint])
     if hint is Path:
@@ -179,7 +179,7 @@ def _export(
 
     names = [one.name for one in fields(exporter)]
     hints = get_type_hints(exporter)
-    given = {n: _value(values.pop(n), hints[n]) for n in names}
+    given = {n: _to_enum(values.pop(n), hints[n]) for n in names}
     one = exporter(**given)
     if exporter.out is not None:
         out = out or Path(exporter.out.format(results=values.get("results"), name=name))
@@ -191,10 +191,10 @@ def _export(
     for file, text in exported.appended.items():
         append(file, text)
     if out is not None:
-        _print(exported, write_exported(exported, out), out, as_json=as_json)
+        _print_exported(exported, write_exported(exported, out), out, as_json=as_json)
 
 
-def _value(value: Any, hint: Any) -> Any:
+def _to_enum(value: Any, hint: Any) -> Any:
     return hint(value) if isinstance(hint, type) and issubclass(hint, StrEnum) else value
 
 
@@ -227,7 +227,7 @@ def _run_exporter(
     return export_students(exporter, found.results)
 
 
-def _print(exported: Exported, written: list[Path], out: Path, *, as_json: bool) -> None:
+def _print_exported(exported: Exported, written: list[Path], out: Path, *, as_json: bool) -> None:
     """Prints the paths of the files and the notes."""
     if as_json:
         print_json({"files": [str(path) for path in written], "notes": list(exported.notes)})

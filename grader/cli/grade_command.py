@@ -23,7 +23,7 @@ from grader.words import counted
 
 if TYPE_CHECKING:
     from grader.collect import Notice
-    from grader.grading.results import Written
+    from grader.grading.results import WrittenResults
 
 
 @click.command(
@@ -178,7 +178,7 @@ def command(
     from grader.runtime.machine import read_profile
     from grader.runtime.sandbox import choose
 
-    foreign = _foreign(format_, source, release or pack)
+    foreign = _nbgrader_source(format_, source, release or pack)
     exam = Path() if foreign else release_or_pack(release, pack, pack_key_file)
     executors.parse(executor, jobs)  # raises for options that contradict each other
     chosen = choose(sandbox)  # raises for an unknown or missing layer before anything runs
@@ -206,10 +206,10 @@ def command(
 
         if foreign is None:
             run = grade(
-                submissions, exam, out, settings, only=students, started=started, warn=_warn
+                submissions, exam, out, settings, only=students, started=started, warn=_print_note
             )
             more: dict[str, object] = {"missing": list(run.collected.missing)}
-            done = _Done(run.executed, run.kept, run.unsettled, run.notices)
+            done = _RunCounts(run.executed, run.kept, run.unsettled, run.notices)
         else:
             theirs = grade_assignment(
                 submissions,
@@ -221,16 +221,16 @@ def command(
                 started=started,
             )
             more = {"assignment": theirs.assignment.name}
-            done = _Done(theirs.executed, theirs.kept, theirs.unsettled, theirs.notices)
+            done = _RunCounts(theirs.executed, theirs.kept, theirs.unsettled, theirs.notices)
     written = write_results(out, Bank.open(banks))
-    return _tell(done, written, {"results": str(out), **more}, as_json=as_json)
+    return _print_outcome(done, written, {"results": str(out), **more}, as_json=as_json)
 
 
-def _warn(note: str) -> None:
+def _print_note(note: str) -> None:
     click.echo(f"note: {note}.", err=True)
 
 
-class _Done(NamedTuple):
+class _RunCounts(NamedTuple):
     """Counts and notices of a run, for exams and nbgrader assignments alike."""
 
     executed: int
@@ -239,7 +239,9 @@ class _Done(NamedTuple):
     notices: tuple[Notice, ...]
 
 
-def _tell(done: _Done, written: Written, head: dict[str, object], *, as_json: bool) -> int:
+def _print_outcome(
+    done: _RunCounts, written: WrittenResults, head: dict[str, object], *, as_json: bool
+) -> int:
     """Prints the outcome, and returns the exit status."""
     status = 1 if done.unsettled else 0
     if as_json:
@@ -269,9 +271,9 @@ def _tell(done: _Done, written: Written, head: dict[str, object], *, as_json: bo
     return status
 
 
-def _foreign(format_: str, source: Path | None, exam: Path | None) -> Path | None:
-    """The source of an nbgrader assignment, or None for an exam; raises SetupError if the options
-    don't fit together."""
+def _nbgrader_source(format_: str, source: Path | None, exam: Path | None) -> Path | None:
+    """Returns the source of an nbgrader assignment, or None for an exam; raises SetupError if the
+    options don't fit together."""
     from grader.errors import SetupError
 
     if format_ != "nbgrader":

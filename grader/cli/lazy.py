@@ -42,11 +42,11 @@ class LazyGroup(click.Group):
         self._groups = groups or {}
 
     def list_commands(self, ctx: click.Context) -> list[str]:  # noqa: ARG002
-        """The names of the commands, in the order of the help texts."""
+        """Returns the names of the commands, in the order of the help texts."""
         return list(self._sentences)
 
     def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:  # noqa: ARG002
-        """The command, imported from its module; None if it does not exist."""
+        """Returns the command, imported from its module; None if it does not exist."""
         if cmd_name not in self._sentences:
             return None
         name = cmd_name.replace("-", "_")
@@ -56,7 +56,7 @@ class LazyGroup(click.Group):
         return command
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
-        """Completions from the help texts, without loading any module."""
+        """Returns completions from the help texts, without loading any module."""
         from click.shell_completion import CompletionItem
 
         if incomplete.startswith("-"):

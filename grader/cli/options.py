@@ -84,17 +84,17 @@ def sandbox_option(command: F) -> F:
 
 
 def examples(*lines: str) -> str:
-    """The epilog of a command's help, with examples."""
+    """Returns the epilog of a command's help, with examples."""
     return "\b\nExamples:\n" + "\n".join(f"  {line}" for line in lines)
 
 
-def warn(heading: str, errors: Sequence[Exception]) -> None:
+def print_errors(heading: str, errors: Sequence[Exception]) -> None:
     """Writes *errors* to stderr below *heading*, shortened to fit on one screen."""
-    click.echo(f"grader: {heading}\n{one_screen(errors)}", err=True)
+    click.echo(f"grader: {heading}\n{error_lines(errors)}", err=True)
 
 
-def one_screen(errors: Sequence[Exception]) -> str:
-    """The errors, one below the other; at most MOST_ERRORS of them."""
+def error_lines(errors: Sequence[Exception]) -> str:
+    """Returns the errors, one below the other; at most MOST_ERRORS of them."""
     left = len(errors) - MOST_ERRORS
     more = [f"… and {left} more"] if left > 0 else []
     return "\n".join([*map(str, errors[:MOST_ERRORS]), *more])
@@ -108,7 +108,7 @@ def print_json(data: object) -> None:
 def table(
     header: Sequence[str], rows: Iterable[Sequence[str]], *, right: Iterable[int] = ()
 ) -> str:
-    """A plain-text table; the columns with indexes in *right* are right-aligned."""
+    """Returns a plain-text table; the columns with indexes in *right* are right-aligned."""
     # A student's text may contain terminal escape sequences.
     listed = [tuple(shown(cell, _LONGEST) for cell in row) for row in (header, *rows)]
     widths = [max(len(row[i]) for row in listed) for i in range(len(header))]

@@ -29,8 +29,8 @@ _BUSY = 0.5
 """Load per CPU above which the figures are doubtful."""
 
 
-def quantity(value: float, unit: str) -> str:
-    """*value* with three significant digits and an SI prefix.
+def format_quantity(value: float, unit: str) -> str:
+    """Returns *value* with three significant digits and an SI prefix.
 
     >>> quantity(97.94e9, "FLOP/s"), quantity(1.272e-6, "s")
     ('97.9 GFLOP/s', '1.27 µs')
@@ -43,7 +43,7 @@ def quantity(value: float, unit: str) -> str:
 
 
 def lines_of(profile: MachineProfile) -> Iterator[str]:
-    """The machine in a few lines: processor, caches, memory, software, device."""
+    """Yields the machine in a few lines: processor, caches, memory, software, device."""
     hardware, software = profile.hardware, profile.software
     yield shown(f"{hardware.cpu}, {hardware.architecture}")
     yield f"{hardware.usable_cpus} of {hardware.logical_cpus} CPUs usable"
@@ -63,7 +63,7 @@ def lines_of(profile: MachineProfile) -> Iterator[str]:
 
 
 def table_of(profile: MachineProfile) -> Table:
-    """A table of all figures, by section."""
+    """Returns a table of all figures, by section."""
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
 
@@ -71,7 +71,7 @@ def table_of(profile: MachineProfile) -> Table:
     table.add_column("", no_wrap=True)
     for title in ("threads", "median", "95%", "quartiles", "samples"):
         table.add_column(title, justify="right", no_wrap=True)
-    for section, figures in groupby(sorted(profile.figures, key=_place), key=_section):
+    for section, figures in groupby(sorted(profile.figures, key=_sort_key), key=_section):
         table.add_row(section, style="bold")
         for figure in figures:
             table.add_row(*_row(figure))
@@ -80,7 +80,7 @@ def table_of(profile: MachineProfile) -> Table:
 
 
 def notes_of(profile: MachineProfile) -> Iterator[str]:
-    """Notes below the table: how certain the figures are, and which are missing."""
+    """Yields notes below the table: how certain the figures are, and which are missing."""
     wide = sum(not figure.settled for figure in profile.figures)
     if wide:
         yield (
@@ -104,8 +104,8 @@ def _section(figure: Figure) -> str:
     return f"{section} (GPU)" if figure.device == "cuda" else section
 
 
-def _place(figure: Figure) -> tuple[bool, int]:
-    """The sort key of a figure: its section; within one, figures keep their order."""
+def _sort_key(figure: Figure) -> tuple[bool, int]:
+    """Returns the sort key of a figure: its section; within one, figures keep their order."""
     section = _SECTIONS.get(figure.name.partition(".")[0], _OTHERS)
     return figure.device == "cuda", _ORDER.index(section)
 
@@ -116,21 +116,21 @@ def _row(figure: Figure) -> tuple[str, ...]:
     return (
         f"  {name}",
         str(figure.threads or ""),
-        quantity(figure.median, figure.unit),
-        f"{'' if figure.settled else '~'}±{_percent(figure.half_width)}",
-        _percent(figure.spread / figure.median),
+        format_quantity(figure.median, figure.unit),
+        f"{'' if figure.settled else '~'}±{_format_percent(figure.half_width)}",
+        _format_percent(figure.spread / figure.median),
         str(figure.count),
     )
 
 
-def _percent(share: float) -> str:
+def _format_percent(share: float) -> str:
     if share >= 9.995:
         return ">999%"
     return f"{100 * share:.1f}%" if share < 0.0995 else f"{100 * share:.0f}%"
 
 
 def _digits(value: float) -> str:
-    """*value* with three significant digits, without an exponent.
+    """Returns *value* with three significant digits, without an exponent.
 
     >>> _digits(97.94), _digits(100.0), _digits(1.5)
     ('97.9', '100', '1.50')

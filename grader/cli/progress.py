@@ -61,7 +61,7 @@ class Tracker:
         self._since = {name: self._since.get(name, now) for name in names}
         self._workers = max(self._workers, len(self._since))
 
-    def left(self) -> float | None:
+    def remaining_seconds(self) -> float | None:
         """Estimates the seconds that are left; None until there is enough data.
 
         The remaining work is divided among as many workers as were seen, but takes at least as long
@@ -77,34 +77,35 @@ class Tracker:
         return max([work / self._workers, *started])
 
     def _remaining(self, age: float) -> float:
-        """The expected remaining seconds of an item that has run for *age* seconds."""
+        """Returns the expected remaining seconds of an item that has run for *age* seconds."""
         longer = [took - age for took in self._took if took > age]
         return statistics.fmean(longer) if longer else age
 
     def slowest(self) -> list[tuple[str, float]]:
-        """The items that have been running longest, each with its seconds."""
+        """Returns the items that have been running longest, each with its seconds."""
         now = self._clock()
         ages = [(name, now - since) for name, since in list(self._since.items())]
         slow = [one for one in ages if one[1] >= _SLOW_SECONDS]
         return sorted(slow, key=lambda one: -one[1])[:_MOST_NAMED]
 
-    def said(self) -> str:
-        """Such as "about 3 min left; running longest: s004 (2 min)"; may be empty."""
-        left, slow = self.left(), self.slowest()
+    def summary(self) -> str:
+        """Returns a text such as "about 3 min left; running longest: s004 (2 min)"; may be
+        empty."""
+        left, slow = self.remaining_seconds(), self.slowest()
         parts = [] if left is None else [f"about {_duration(left)} left"]
         if slow:
             named = (f"{shown(name, _LONGEST_NAME)} ({_duration(age)})" for name, age in slow)
             parts.append(f"running longest: {', '.join(named)}")
         return "; ".join(parts)
 
-    def line(self) -> str:
-        """The progress as one line for a log."""
+    def log_line(self) -> str:
+        """Returns the progress as one line for a log."""
         head = f"{self._what}: {self.done} of {self._total} done"
-        return "; ".join(filter(None, (head, self.said())))
+        return "; ".join(filter(None, (head, self.summary())))
 
 
 def _duration(seconds: float) -> str:
-    """*seconds* in a rounded form for estimates.
+    """Returns *seconds* in a rounded form for estimates.
 
     >>> [_duration(s) for s in (0.4, 47, 150, 9000)]
     ['1 s', '47 s', '3 min', '2.5 h']
@@ -121,20 +122,20 @@ def progress(what: str, total: int | None) -> Iterator[Tracker]:
     if not total:
         yield tracker
     elif sys.stderr.isatty():
-        with _bar(tracker, what, total):
+        with _show_bar(tracker, what, total):
             yield tracker
     else:
-        with _lines(tracker):
+        with _print_lines(tracker):
             yield tracker
 
 
 @contextmanager
-def _lines(tracker: Tracker) -> Iterator[None]:
+def _print_lines(tracker: Tracker) -> Iterator[None]:
     over = threading.Event()
 
     def write() -> None:
         while not over.wait(EVERY_SECONDS):
-            click.echo(tracker.line(), err=True)
+            click.echo(tracker.log_line(), err=True)
 
     writer = threading.Thread(target=write, name="progress", daemon=True)
     writer.start()
@@ -146,7 +147,7 @@ def _lines(tracker: Tracker) -> Iterator[None]:
 
 
 @contextmanager
-def _bar(tracker: Tracker, what: str, total: int) -> Iterator[None]:
+def _show_bar(tracker: Tracker, what: str, total: int) -> Iterator[None]:
     from rich.console import Console
     from rich.progress import (
         BarColumn,
@@ -159,7 +160,7 @@ def _bar(tracker: Tracker, what: str, total: int) -> Iterator[None]:
 
     class Left(ProgressColumn):
         def render(self, task: Task) -> Text:  # noqa: ARG002
-            return Text(tracker.said())
+            return Text(tracker.summary())
 
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), Left())
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:

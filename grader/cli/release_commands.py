@@ -138,7 +138,7 @@ def render_command(
             private_key=private_key,
             leave_out=leave_out,
         )
-        _print_paper(on_paper, out, as_json=as_json)
+        _print_printed(on_paper, out, as_json=as_json)
         return
     listed += _new_students(students, listed)
     if not listed:
@@ -155,7 +155,7 @@ def render_command(
                 "id": made.release.id,
                 "set": made.release.exam.id,
                 "notebooks": [str(p) for p in written],
-                "versions": _versions(made.release),
+                "versions": _students_by_version(made.release),
                 "notes": list(made.notes),
             }
         )
@@ -163,15 +163,15 @@ def render_command(
     for note in made.notes:
         click.echo(f"note: {note}", err=True)
     click.echo(f"{counted(len(written), 'notebook')} in {out / 'notebooks'}: hand these out.")
-    if shares := _versions(made.release):
+    if shares := _students_by_version(made.release):
         sizes = ", ".join(f"{name} for {len(students)}" for name, students in shares.items())
         click.echo(f"Versions in {out / 'versions'}, without names: {sizes}.")
     click.echo(f"{out / 'release.json'} contains the answers: keep it private.")
 
 
 def _new_students(names: tuple[str, ...], listed: list[Student]) -> list[Student]:
-    """New students with the ids in *names*, without those already *listed*; raises SetupError for
-    an invalid id."""
+    """Returns new students with the ids in *names*, without those already *listed*; raises
+    SetupError for an invalid id."""
     from grader.errors import SetupError
     from grader.model import Student
     from grader.release.roster import id_problem
@@ -188,8 +188,8 @@ def _new_students(names: tuple[str, ...], listed: list[Student]) -> list[Student
     return found
 
 
-def _versions(release: Release) -> dict[str, list[str]]:
-    """The ids of the students that share each version, by its name."""
+def _students_by_version(release: Release) -> dict[str, list[str]]:
+    """Returns the ids of the students that share each version, by its name."""
     found: dict[str, list[str]] = {}
     for student in release.students.values():
         if student.version:
@@ -197,7 +197,7 @@ def _versions(release: Release) -> dict[str, list[str]]:
     return dict(sorted(found.items()))
 
 
-def _print_paper(done: Printed, out: Path, *, as_json: bool) -> None:
+def _print_printed(done: Printed, out: Path, *, as_json: bool) -> None:
     if as_json:
         print_json(
             {

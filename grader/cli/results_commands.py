@@ -13,7 +13,7 @@ from grader.words import counted
 from grader.words import points as worth
 
 if TYPE_CHECKING:
-    from grader.grading.manual import ToRead
+    from grader.grading.manual import AnswerToRead
 
 _SHOWN = 70
 """Characters of an answer in the list."""
@@ -72,16 +72,18 @@ def mark_command(
     is recorded in the audit log: see `grader audit`.
     """
     if table_file is not None or from_file is not None:
-        _tables(results, table_file, from_file, by, banks, as_json=as_json, alone=student is None)
+        _exchange_tables(
+            results, table_file, from_file, by, banks, as_json=as_json, alone=student is None
+        )
     elif student is None:
-        _list(results, as_json)
+        _print_waiting(results, as_json)
     elif points is None and not withdraw:
-        _show(results, student, answer, as_json)
+        _print_answers(results, student, answer, as_json)
     else:
-        _change(results, student, answer, points, why, by, withdraw, banks, as_json)
+        _change_points(results, student, answer, points, why, by, withdraw, banks, as_json)
 
 
-def _tables(
+def _exchange_tables(
     results: Path,
     table_file: Path | None,
     from_file: Path | None,
@@ -120,10 +122,10 @@ def _tables(
         click.echo(f"{counted(count, 'mark')} entered or changed.")
 
 
-def _list(results: Path, as_json: bool) -> None:
-    from grader.grading.manual import waiting
+def _print_waiting(results: Path, as_json: bool) -> None:
+    from grader.grading.manual import list_waiting
 
-    lines = waiting(results)
+    lines = list_waiting(results)
     if as_json:
         print_json(lines)
         return
@@ -131,14 +133,15 @@ def _list(results: Path, as_json: bool) -> None:
         click.echo("No answers need manual grading.")
         return
     rows = [
-        (student, _name_answers([x["answer"] for x in mine]), mine[0]["points"], _cut(text))
+        (student, _name_answers([x["answer"] for x in mine]), mine[0]["points"], _truncate(text))
         for (student, text), mine in _group_lines(lines).items()
     ]
     click.echo(table(("student", "answer", "of", "text"), rows, right=(2,)))
 
 
 def _group_lines(lines: list[dict[str, str]]) -> dict[tuple[str, str], list[dict[str, str]]]:
-    """The lines grouped by student and text, since all lines of an unreadable file are alike."""
+    """Returns the lines grouped by student and text, since all lines of an unreadable file are
+    alike."""
     found: dict[tuple[str, str], list[dict[str, str]]] = {}
     for line in lines:
         found.setdefault((line["student"], line["text"]), []).append(line)
@@ -149,15 +152,15 @@ def _name_answers(answers: list[str]) -> str:
     return answers[0] if len(answers) == 1 else f"{answers[0]} and {len(answers) - 1} more"
 
 
-def _cut(text: str) -> str:
-    """The beginning of *text*; `--student` shows all of it."""
+def _truncate(text: str) -> str:
+    """Returns the beginning of *text*; `--student` shows all of it."""
     return text if len(text) <= _SHOWN else f"{text[: _SHOWN - 1]}…"
 
 
-def _show(results: Path, student: str, answer: str | None, as_json: bool) -> None:
-    from grader.grading.manual import to_read
+def _print_answers(results: Path, student: str, answer: str | None, as_json: bool) -> None:
+    from grader.grading.manual import answers_to_read
 
-    found = to_read(results, student, answer)
+    found = answers_to_read(results, student, answer)
     if as_json:
         print_json([one.as_data() for one in found])
         return
@@ -165,11 +168,11 @@ def _show(results: Path, student: str, answer: str | None, as_json: bool) -> Non
         click.echo(f"No answers of '{student}' need manual grading.")
     for one in found:
         name = f"--student {one.student} --answer {one.answer}"
-        click.echo("\n".join(_lines(one)))
+        click.echo("\n".join(_answer_lines(one)))
         click.echo(f"\ngrader mark {results} {name} --points P --why TEXT\n")
 
 
-def _lines(one: ToRead) -> list[str]:
+def _answer_lines(one: AnswerToRead) -> list[str]:
     from grader.errors import shown
 
     lines = [f"{one.student}, {one.answer}: {worth(one.max_points)} points"]
@@ -183,7 +186,7 @@ def _lines(one: ToRead) -> list[str]:
     return lines
 
 
-def _change(
+def _change_points(
     results: Path,
     student: str,
     answer: str | None,
@@ -296,21 +299,21 @@ def audit_command(results: Path, student: str | None, as_json: bool) -> None:
     Each entry has the time in UTC, the change, who made it, the reason, and the previous value.
     Entries are never changed or removed.
     """
-    from grader.grading.audit import audit
+    from grader.grading.audit import read_audit
 
-    lines = audit(results, student)
+    lines = read_audit(results, student)
     if as_json:
         print_json([asdict(line) for line in lines])
         return
     if not lines:
         click.echo("The audit log has no entries.")
         return
-    rows = [(x.at, x.what, x.who, x.why, _details(x.detail)) for x in lines]
+    rows = [(x.at, x.what, x.who, x.why, _detail_text(x.detail)) for x in lines]
     click.echo(table(("at", "what", "by", "why", "details"), rows))
 
 
-def _details(detail: object) -> str:
-    """The details on one line, with digests shortened to 12 characters."""
+def _detail_text(detail: object) -> str:
+    """Returns the details on one line, with digests shortened to 12 characters."""
     pairs = detail.items() if isinstance(detail, dict) else ()
     return ", ".join(
         f"{name} {str(value)[:12] if name.endswith(('sha256', 'fingerprint')) else value}"

@@ -67,7 +67,7 @@ def command(
     faults = [line for r in checked if not r.skipped for line in (*r.errors, *map(str, r.findings))]
     status = 1 if faults and not unverified else 0
     if not as_json:
-        _say_checked(checked, faults)
+        _print_verification(checked, faults)
     is_refused = bool(status) and not dry_run
     dry_run = dry_run or is_refused
     if faults:
@@ -88,15 +88,15 @@ def command(
                 "faults": faults,
                 "scored": done.scored,
                 "skipped": list(done.skipped),
-                "changes": [_data(d) for d in done.changes],
+                "changes": [_change_data(d) for d in done.changes],
             }
         )
         return status
     rows = [
         (
             d.student,
-            _total(d.before),
-            _total(d.after),
+            _total_text(d.before),
+            _total_text(d.after),
             "; ".join(f"{m.name}: {m.why}" for m in d.marks),
         )
         for d in done.changes
@@ -118,7 +118,7 @@ def command(
     return status
 
 
-def _say_checked(checked: Sequence[Verified], faults: Sequence[str]) -> None:
+def _print_verification(checked: Sequence[Verified], faults: Sequence[str]) -> None:
     for line in faults[:_MOST_FAULTS]:
         click.echo(line, err=True)
     if len(faults) > _MOST_FAULTS:
@@ -132,7 +132,7 @@ def _say_checked(checked: Sequence[Verified], faults: Sequence[str]) -> None:
 _MOST_FAULTS = 6
 
 
-def _data(change: Difference) -> dict[str, object]:
+def _change_data(change: Difference) -> dict[str, object]:
     return {
         "student": change.student,
         "before": change.before.score if change.before else None,
@@ -149,7 +149,7 @@ def _data(change: Difference) -> dict[str, object]:
     }
 
 
-def _total(grade: Grade | None) -> str:
+def _total_text(grade: Grade | None) -> str:
     if grade is None:
         return "-"
     return points(grade.score) + ("" if grade.complete else " +?")

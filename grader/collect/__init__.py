@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Literal
 
 from grader import notebook
-from grader.collect.found import FIX, Budget, Found, sentence
-from grader.collect.names import Notice, Remark, notice, short
+from grader.collect.found import FIX, FileQuota, NotebookFile, error_sentence
+from grader.collect.names import Notice, Remark, display_name, make_notice
 from grader.collect.notices import Notices
-from grader.collect.platforms import check_table
-from grader.collect.readers import entries, read
+from grader.collect.platforms import check_platform
+from grader.collect.readers import iter_entries, read_submission
 from grader.collect.roster import Roster
 from grader.errors import SubmissionError
 from grader.model import Student, Submission
@@ -26,11 +26,11 @@ MAX_ATTEMPTS = 100
 MAX_ATTEMPTS_BYTES = 200_000_000
 """Maximum unpacked size of all attempts of a student together, in bytes."""
 
-Look = Callable[[str, notebook.Notebook], str | None]
+OwnerCheck = Callable[[str, notebook.Notebook], str | None]
 """Called with a student and each of the student's notebooks: raises SubmissionError if it can't be
 the student's, and returns a note for the instructor."""
 
-Fit = Callable[[str, notebook.Notebook], int]
+ExamFit = Callable[[str, notebook.Notebook], int]
 """Called with a student and each of several notebooks: returns how well it fits the exam. The
 newest of those that fit best is graded."""
 
@@ -58,8 +58,8 @@ def collect(
     path: Path,
     known: Mapping[str, Student],
     users: Mapping[str, str] | None = None,
-    look: Look | None = None,
-    fit: Fit | None = None,
+    look: OwnerCheck | None = None,
+    fit: ExamFit | None = None,
 ) -> Collected:
     """Collects the submissions in *path*: a folder, a zip, or one notebook.
 
@@ -75,24 +75,24 @@ def collect(
     roster = Roster(known, users)
     notices = Notices()
     platforms: set[str] = set()
-    found: dict[str, list[Found]] = {}
-    copies: dict[str, list[Found]] = {}
+    found: dict[str, list[NotebookFile]] = {}
+    copies: dict[str, list[NotebookFile]] = {}
     path = Path(path).absolute()
-    budget = Budget(path, roster.find)
-    for entry in entries(path, budget):
+    budget = FileQuota(path, roster.find)
+    for entry in iter_entries(path, budget):
         student = roster.find(entry.name)
         if isinstance(entry, Remark):
             notices.add(student, entry.notice)
             continue
         if student is None:
-            notices.add(None, roster.unknown(entry.name))
+            notices.add(None, roster.unknown_notice(entry.name))
         else:
-            by_name = copies if roster.of_copy(entry.name) else found
+            by_name = copies if roster.is_copy(entry.name) else found
             by_name.setdefault(student, []).append(entry)
         if platform := roster.platform(entry.name):
             platforms.add(platform)
-    check_table(users, platforms)
-    _leave_namesakes(found, roster, notices)
+    check_platform(users, platforms)
+    _drop_namesakes(found, roster, notices)
     _add_copies(found, copies, notices)
     attempts: dict[str, tuple[Submission, ...]] = {}
     for student in dict.fromkeys((*found, *budget.left_out)):
@@ -107,7 +107,7 @@ def collect(
         )
         best = [p for p, fits_so in fits.items() if fits_so == BEST and p not in not_theirs]
         if student in budget.left_out and not best:
-            unseen = left_out(student, path, budget.left_out[student])
+            unseen = unexamined_submission(student, path, budget.left_out[student])
             attempts[student] = (unseen, *attempts[student])
         # It costs nothing if another file is graded, as with the sample in a repository.
         graded = attempts[student][0].path
@@ -115,7 +115,7 @@ def collect(
         for said in not_theirs.values():
             notices.add(student, replace(said, level=level))
         if len(mine) > 1 and graded in fits:
-            notices.add(student, _several(student, mine, attempts[student], not_theirs))
+            notices.add(student, _choice_notice(student, mine, attempts[student], not_theirs))
     order = sorted(attempts)
     return Collected(
         submissions=tuple(attempts[s][0] for s in order),
@@ -125,8 +125,9 @@ def collect(
     )
 
 
-def left_out(student: str, path: Path, why: str) -> Submission:
-    """A placeholder for a student's files in *path* that were not examined; its marks stay open.
+def unexamined_submission(student: str, path: Path, why: str) -> Submission:
+    """Returns a placeholder for a student's files in *path* that were not examined; its marks stay
+    open.
 
     It is used if none of the examined files is the exam.
     """
@@ -134,7 +135,7 @@ def left_out(student: str, path: Path, why: str) -> Submission:
     return Submission(student=student, path=there, sha256=_NOTHING, refusal=f"{why}; {FIX}")
 
 
-def _leave_namesakes(found: dict[str, list[Found]], roster: Roster, notices: Notices) -> None:
+def _drop_namesakes(found: dict[str, list[NotebookFile]], roster: Roster, notices: Notices) -> None:
     """Removes files of several platform users whose names all match the same student.
 
     On some platforms, users choose their names, so the newest file could be somebody else's.
@@ -152,7 +153,7 @@ def _leave_namesakes(found: dict[str, list[Found]], roster: Roster, notices: Not
             several = ", ".join(sorted(numbers[by.platform])[:5])
             text = f"not graded: several {by.platform} users ({several}) have the name of "
             text += f"'{student}'; use --names FILE, or rename the file to STUDENT.ipynb"
-            notices.add(student, notice("warning", entry.name, text))
+            notices.add(student, make_notice("warning", entry.name, text))
             left.add(entry.path)
         found[student] = [entry for entry in files if entry.path not in left]
         if not found[student]:
@@ -160,7 +161,7 @@ def _leave_namesakes(found: dict[str, list[Found]], roster: Roster, notices: Not
 
 
 def _add_copies(
-    found: dict[str, list[Found]], copies: Mapping[str, list[Found]], notices: Notices
+    found: dict[str, list[NotebookFile]], copies: Mapping[str, list[NotebookFile]], notices: Notices
 ) -> None:
     """Adds files named like copies for students who have no other file.
 
@@ -171,15 +172,15 @@ def _add_copies(
             if student in found:
                 text = f"not read: named like a copy of the notebook of '{student}', which is also "
                 text += "here; if this is the one to grade, rename it"
-                notices.add(student, notice("warning", entry.name, text))
+                notices.add(student, make_notice("warning", entry.name, text))
             else:
                 text = f"named like a copy; attributed to '{student}'"
-                notices.add(student, notice("info", entry.name, text))
+                notices.add(student, make_notice("info", entry.name, text))
     found.update({student: mine for student, mine in copies.items() if student not in found})
 
 
-def load(submission: Submission) -> bytes:
-    """The bytes of a collected submission.
+def load_submission(submission: Submission) -> bytes:
+    """Returns the bytes of a collected submission.
 
     Raises SubmissionError if they can't be read, or have changed since it was collected.
     """
@@ -187,9 +188,9 @@ def load(submission: Submission) -> bytes:
         return b""
     name = Path(submission.path).name
     try:
-        data = read(submission.path)
+        data = read_submission(submission.path)
     except (OSError, SubmissionError) as error:
-        reason = error.what if isinstance(error, SubmissionError) else _reason(error)
+        reason = error.what if isinstance(error, SubmissionError) else _os_reason(error)
         raise SubmissionError(
             f"the notebook can no longer be read: {reason}", where=name
         ) from error
@@ -200,11 +201,11 @@ def load(submission: Submission) -> bytes:
 
 def read_attempts(
     student: str,
-    mine: Sequence[Found],
+    mine: Sequence[NotebookFile],
     notices: Notices,
-    look: Look | None = None,
+    look: OwnerCheck | None = None,
     not_theirs: dict[str, Notice] | None = None,
-    fit: Fit | None = None,
+    fit: ExamFit | None = None,
     fits: dict[str, int] | None = None,
 ) -> Iterator[Submission]:
     """Yields the files in *mine* as submissions, in order, and adds a notice for each problem.
@@ -217,25 +218,25 @@ def read_attempts(
     # The first that is not read stands for all that are older, any of which may be the exam.
     unread = [replace(one, refusal=_TOO_MANY) for one in mine[MAX_ATTEMPTS : MAX_ATTEMPTS + 1]]
     for entry in (*mine[:MAX_ATTEMPTS], *unread):
-        seen = _examine(entry, left)
+        seen = _read_contents(entry, left)
         left -= len(seen.data)
         if not _is_theirs(student, seen, look):
-            elsewhere[entry.path] = notice("warning", entry.name, seen.refusal or "")
+            elsewhere[entry.path] = make_notice("warning", entry.name, seen.refusal or "")
         elif said := seen.refusal or seen.trouble:
-            notices.add(student, notice("warning", entry.name, said))
+            notices.add(student, make_notice("warning", entry.name, said))
         if fits is not None:
-            fits[entry.path] = _fit(student, seen, fit)
+            fits[entry.path] = _fit_of(student, seen, fit)
         yield Submission(
             student=student,
             path=entry.path,
             sha256=hashlib.sha256(seen.data).hexdigest(),
-            received=_iso(entry.time),
+            received=_iso_time(entry.time),
             refusal=seen.refusal,
         )
 
 
 @dataclass(slots=True, kw_only=True)
-class _Contents:
+class _FileContents:
     """The contents of a file, as far as it can be read."""
 
     data: bytes = b""
@@ -246,34 +247,34 @@ class _Contents:
     too, no points are deducted."""
 
 
-def _examine(entry: Found, left: int) -> _Contents:
+def _read_contents(entry: NotebookFile, left: int) -> _FileContents:
     """Reads one file if *left* is positive. Never raises, whatever the file contains."""
-    seen = _Contents(refusal=entry.refusal)
+    seen = _FileContents(refusal=entry.refusal)
     if seen.refusal is None and left <= 0:
         most = f"{MAX_ATTEMPTS_BYTES / 1e6:.0f} MB"
         seen.refusal = f"not read: newer attempts already have {most} together"
     if seen.refusal is not None:
         return seen
     try:
-        seen.data = read(entry.path)
+        seen.data = read_submission(entry.path)
         seen.readable = notebook.read(seen.data)
     except SubmissionError as error:
-        seen.refusal = sentence(error)
+        seen.refusal = error_sentence(error)
     except OSError as error:
-        seen.trouble = f"the file can't be opened: {_reason(error)}"
+        seen.trouble = f"the file can't be opened: {_os_reason(error)}"
     except Exception as error:  # noqa: BLE001  # untrusted bytes may trigger anything
         seen.trouble = f"the file can't be read because of an internal error: {_type_name(error)}"
     return seen
 
 
-def _is_theirs(student: str, seen: _Contents, look: Look | None) -> bool:
-    """Whether the notebook can be the student's, according to *look*."""
+def _is_theirs(student: str, seen: _FileContents, look: OwnerCheck | None) -> bool:
+    """Returns whether the notebook can be the student's, according to *look*."""
     if seen.readable is None or look is None:
         return True
     try:
         seen.trouble = look(student, seen.readable)
     except SubmissionError as error:
-        seen.refusal = sentence(error)
+        seen.refusal = error_sentence(error)
         return False
     except Exception as error:  # noqa: BLE001  # as above; identification never affects points
         seen.trouble = (
@@ -282,8 +283,8 @@ def _is_theirs(student: str, seen: _Contents, look: Look | None) -> bool:
     return True
 
 
-def _fit(student: str, seen: _Contents, fit: Fit | None) -> int:
-    """How well the notebook fits the exam, according to *fit*."""
+def _fit_of(student: str, seen: _FileContents, fit: ExamFit | None) -> int:
+    """Returns how well the notebook fits the exam, according to *fit*."""
     if seen.readable is None or fit is None:
         return BEST
     try:
@@ -296,24 +297,24 @@ def _type_name(error: Exception) -> str:
     return type(error).__name__  # its message may contain untrusted bytes, or raise
 
 
-def _reason(error: OSError) -> str:
+def _os_reason(error: OSError) -> str:
     return (error.strerror or "the file no longer exists").lower()
 
 
-def _iso(seconds: float) -> str | None:
+def _iso_time(seconds: float) -> str | None:
     try:
         return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="seconds")
     except (OverflowError, ValueError, OSError):
         return None  # a time before the year 1 or after 9999
 
 
-def _several(
+def _choice_notice(
     student: str,
-    mine: Sequence[Found],
+    mine: Sequence[NotebookFile],
     attempts: Sequence[Submission],
     not_theirs: Container[str],
 ) -> Notice:
-    """A notice that says which of several notebooks is graded, and why."""
+    """Returns a notice that says which of several notebooks is graded, and why."""
     names = {entry.path: entry.name for entry in mine}
     graded = attempts[0].path
     level: Literal["info", "warning"] = "info"
@@ -324,7 +325,7 @@ def _several(
             # Work may be missing: the notebook alone says whether it is the exam.
             level = "warning"
             which = "the newest that belongs to this exam is graded"
-    others = [short(entry.name) for entry in mine if entry.path != graded]
+    others = [display_name(entry.name) for entry in mine if entry.path != graded]
     named = ", ".join(others[:5]) + (", ..." if len(others) > 5 else "")
     text = f"'{student}' handed in {len(mine)} notebooks; {which}, not {named}"
-    return notice(level, names[graded], text)
+    return make_notice(level, names[graded], text)

@@ -12,8 +12,8 @@ from functools import lru_cache
 from pathlib import Path, PurePosixPath
 
 from grader import notebook
-from grader.collect.found import Budget, Found, Thing, foreign, link_error
-from grader.collect.names import is_notebook, is_silent, is_too_long, remark, storable
+from grader.collect.found import Entry, FileQuota, NotebookFile, ignored_file_remark, link_error
+from grader.collect.names import is_ignored, is_notebook, is_too_long, make_remark, storable
 from grader.errors import SetupError, SubmissionError
 
 MEMBER = "//"
@@ -37,25 +37,27 @@ class _Archive:
         self.members = self._zip.infolist()
 
     def read(self, member: str) -> bytes:
-        """The bytes of *member*; raises SubmissionError, or any exception of the library."""
+        """Returns the bytes of *member*; raises SubmissionError, or any exception of the
+        library."""
         with self._lock:
-            return _read(self._zip, self._zip.getinfo(member))
+            return _read_info(self._zip, self._zip.getinfo(member))
 
 
 @lru_cache(maxsize=_ARCHIVES)
-def _archive(path: str, _version: tuple[int, ...]) -> _Archive:
+def _cached_archive(path: str, _version: tuple[int, ...]) -> _Archive:
     return _Archive(path)
 
 
-def _open(path: Path) -> _Archive:
+def _open_archive(path: Path) -> _Archive:
     now = path.stat()
-    return _archive(str(path), (now.st_dev, now.st_ino, now.st_size, now.st_mtime_ns))
+    return _cached_archive(str(path), (now.st_dev, now.st_ino, now.st_size, now.st_mtime_ns))
 
 
-def members(path: Path, budget: Budget) -> Iterator[Thing]:
-    """Everything in the zip at *path*, sorted by name; raises SetupError if it is damaged."""
+def iter_members(path: Path, budget: FileQuota) -> Iterator[Entry]:
+    """Yields everything in the zip at *path*, sorted by name; raises SetupError if it is
+    damaged."""
     try:
-        listed = _open(path).members
+        listed = _open_archive(path).members
     except Exception as error:  # the library raises many kinds of exceptions
         raise SetupError(
             "the zip can't be read", where=str(path), fix="download it or create it again"
@@ -69,51 +71,51 @@ def members(path: Path, budget: Budget) -> Iterator[Thing]:
     # If several entries have the same name, the last one is used, as when a zip is unpacked.
     last = {info.filename: info for info in listed}
     if len(last) < len(listed):
-        yield from _doubles(listed)
+        yield from _duplicate_remarks(listed)
     folders: set[PurePosixPath] = set()
     for filename in sorted(last):
         name = PurePosixPath(storable(filename.replace("\\", "/")))
-        if not name.parts or is_silent(name) or not budget.takes(name):
+        if not name.parts or is_ignored(name) or not budget.admit(name):
             continue
         if is_too_long(name):
             if is_notebook(name):
-                budget.leave_out(name, "the path of a notebook is too long")
-            yield remark("warning", name, "not read: the path is too long")
+                budget.record_unexamined(name, "the path of a notebook is too long")
+            yield make_remark("warning", name, "not read: the path is too long")
             continue
         around = list(name.parents)
         if last[filename].is_dir():
             around.append(name)
         else:
-            yield _member(last[filename], name, path)
+            yield _member_entry(last[filename], name, path)
         # Only these folders matter; keeping all of them could take millions.
         folders.update(folder for folder in around if is_notebook(folder))
     yield from sorted(folders)
 
 
-def _doubles(listed: list[zipfile.ZipInfo]) -> Iterator[Thing]:
+def _duplicate_remarks(listed: list[zipfile.ZipInfo]) -> Iterator[Entry]:
     times = Counter(info.filename for info in listed if not info.is_dir())
     for filename, count in times.items():
         if count > 1:
             name = PurePosixPath(storable(filename.replace("\\", "/")))
             text = f"appears {count} times in the zip; the last one is used"
-            yield remark("warning", name, text)
+            yield make_remark("warning", name, text)
 
 
-def _member(info: zipfile.ZipInfo, name: PurePosixPath, path: Path) -> Thing:
+def _member_entry(info: zipfile.ZipInfo, name: PurePosixPath, path: Path) -> Entry:
     if name.is_absolute() or ".." in name.parts or name.parts[0][1:2] == ":":
-        return remark("warning", name, "not read: the path leads out of the zip")
+        return make_remark("warning", name, "not read: the path leads out of the zip")
     if not is_notebook(name):
-        return foreign(name)
-    return Found(name=name, path=f"{path}{MEMBER}{info.filename}", time=_time(info))
+        return ignored_file_remark(name)
+    return NotebookFile(name=name, path=f"{path}{MEMBER}{info.filename}", time=_member_time(info))
 
 
 def read_member(path: Path, member: str) -> bytes:
-    """The bytes of one member of the zip at *path*.
+    """Returns the bytes of one member of the zip at *path*.
 
     Raises SubmissionError if it can't be unpacked, and OSError if the zip can't be opened.
     """
     try:
-        return _open(path).read(member)
+        return _open_archive(path).read(member)
     except (SubmissionError, OSError):
         raise
     except Exception as error:  # as above
@@ -123,7 +125,7 @@ def read_member(path: Path, member: str) -> bytes:
         ) from error
 
 
-def _read(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> bytes:
+def _read_info(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> bytes:
     if stat.S_ISLNK(info.external_attr >> 16):
         raise link_error()
     if info.flag_bits & _ENCRYPTED:
@@ -144,8 +146,9 @@ def _read(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> bytes:
     return data
 
 
-def _time(info: zipfile.ZipInfo) -> float:
-    """The member's time in seconds since 1970, assuming UTC since a zip has no time zone."""
+def _member_time(info: zipfile.ZipInfo) -> float:
+    """Returns the member's time in seconds since 1970, assuming UTC since a zip has no time
+    zone."""
     try:
         return datetime(*info.date_time, tzinfo=UTC).timestamp()
     except ValueError:

@@ -9,15 +9,15 @@ from pathlib import Path, PurePosixPath
 
 from grader import notebook
 from grader.collect.found import (
-    Budget,
-    Found,
-    Thing,
+    Entry,
+    FileQuota,
+    NotebookFile,
+    error_sentence,
     file_type_error,
-    foreign,
+    ignored_file_remark,
     link_error,
-    sentence,
 )
-from grader.collect.names import is_notebook, is_silent, is_too_long, remark, storable
+from grader.collect.names import is_ignored, is_notebook, is_too_long, make_remark, storable
 
 # A link or pipe that appears at the last moment must not be followed or waited for.
 _FLAGS = (
@@ -28,62 +28,62 @@ _FLAGS = (
 )
 
 
-def walk(root: Path, budget: Budget) -> Iterator[Thing]:
-    """Everything under *root*, folder by folder, sorted by name."""
+def iter_folder(root: Path, budget: FileQuota) -> Iterator[Entry]:
+    """Yields everything under *root*, folder by folder, sorted by name."""
     waiting = [root]
     while waiting:
         folder = waiting.pop()
-        name = _name(folder, root)
+        name = _relative_name(folder, root)
         if folder != root:
             yield name
         if is_too_long(name):
-            budget.leave_out(name / "x", "a folder is nested too deeply")
-            yield remark("warning", name, "not searched: the path is too long or too deep")
+            budget.record_unexamined(name / "x", "a folder is nested too deeply")
+            yield make_remark("warning", name, "not searched: the path is too long or too deep")
             continue
         try:
-            listed = sorted(_scan(folder, root, budget), key=lambda entry: entry.name)
+            listed = sorted(_scan_folder(folder, root, budget), key=lambda entry: entry.name)
         except OSError as error:
             reason = (error.strerror or "it no longer exists").lower()
-            yield remark("warning", name, f"the folder can't be opened: {reason}")
+            yield make_remark("warning", name, f"the folder can't be opened: {reason}")
             continue
         for entry in listed:
             if not entry.is_dir(follow_symlinks=False):
-                yield _file(entry, _name(Path(entry.path), root))
+                yield _file_entry(entry, _relative_name(Path(entry.path), root))
         folders = [Path(e.path) for e in listed if e.is_dir(follow_symlinks=False)]
         waiting += reversed(folders)
 
 
-def _scan(folder: Path, root: Path, budget: Budget) -> Iterator[os.DirEntry[str]]:
+def _scan_folder(folder: Path, root: Path, budget: FileQuota) -> Iterator[os.DirEntry[str]]:
     with os.scandir(folder) as entries:
         for entry in entries:
-            name = _name(Path(entry.path), root)
-            taken = budget.takes(name)
-            if taken and not is_silent(name):
+            name = _relative_name(Path(entry.path), root)
+            taken = budget.admit(name)
+            if taken and not is_ignored(name):
                 yield entry
             if not taken and budget.is_used_up(name.parent):
                 return
 
 
-def _name(path: Path, root: Path) -> PurePosixPath:
+def _relative_name(path: Path, root: Path) -> PurePosixPath:
     return PurePosixPath(storable(path.relative_to(root).as_posix()))
 
 
-def _file(entry: os.DirEntry[str], name: PurePosixPath) -> Thing:
+def _file_entry(entry: os.DirEntry[str], name: PurePosixPath) -> Entry:
     link = entry.is_symlink()
     if storable(entry.path) != entry.path:
-        return remark("warning", name, "the file's name is not UTF-8; rename it")
+        return make_remark("warning", name, "the file's name is not UTF-8; rename it")
     if not is_notebook(name):
-        return foreign(name, link=link)
+        return ignored_file_remark(name, link=link)
     try:
         time = entry.stat(follow_symlinks=False).st_mtime
     except OSError:  # it was removed; reading it will report that
         time = 0.0
-    refusal = sentence(link_error()) if link else None
-    return Found(name=name, path=entry.path, time=time, refusal=refusal)
+    refusal = error_sentence(link_error()) if link else None
+    return NotebookFile(name=name, path=entry.path, time=time, refusal=refusal)
 
 
 def read_file(path: Path) -> bytes:
-    """The bytes of a file.
+    """Returns the bytes of a file.
 
     Raises SubmissionError if it is not a regular file or is larger than a notebook may be, and
     OSError if it can't be opened.

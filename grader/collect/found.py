@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from grader.collect.names import Remark, is_notebook, is_silent, notice, remark
+from grader.collect.names import Remark, is_ignored, is_notebook, make_notice, make_remark
 from grader.errors import SetupError, SubmissionError
 
 MAX_FILES = 200_000
@@ -19,7 +19,7 @@ FIX = "hand in the notebook itself"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
+class NotebookFile:
     """A file with the extension of a notebook."""
 
     name: PurePosixPath
@@ -32,7 +32,7 @@ class Found:
     """Reason not to read it; None if it may be read."""
 
 
-Thing = Found | Remark | PurePosixPath
+Entry = NotebookFile | Remark | PurePosixPath
 """A notebook, a remark about another file, or the path of a folder."""
 
 
@@ -46,19 +46,19 @@ def file_type_error() -> SubmissionError:
     return SubmissionError("this is not a regular file", fix=FIX)
 
 
-def sentence(error: SubmissionError) -> str:
-    """The error's message and fix as one sentence for the student."""
+def error_sentence(error: SubmissionError) -> str:
+    """Returns the error's message and fix as one sentence for the student."""
     return f"{error.what}; {error.fix}" if error.fix else error.what
 
 
-def foreign(name: PurePosixPath, *, link: bool = False) -> Remark:
-    """The remark about a file without the extension of a notebook."""
+def ignored_file_remark(name: PurePosixPath, *, link: bool = False) -> Remark:
+    """Returns the remark about a file without the extension of a notebook."""
     if link:
-        return remark("warning", name, "symbolic link, not followed")
-    return remark("info", name, "ignored: not a notebook")
+        return make_remark("warning", name, "symbolic link, not followed")
+    return make_remark("info", name, "ignored: not a notebook")
 
 
-class Budget:
+class FileQuota:
     """Limits how many files are examined, per student and for unknown owners."""
 
     def __init__(self, root: Path, owner: Callable[[PurePosixPath], str | None]):
@@ -68,7 +68,7 @@ class Budget:
         self.left_out: dict[str, str] = {}
         """Why not all files of a student were examined, by student; shown to the student."""
 
-    def takes(self, name: PurePosixPath) -> bool:
+    def admit(self, name: PurePosixPath) -> bool:
         """Counts *name*, and returns whether to examine it.
 
         Raises SetupError if there are too many files that belong to no student.
@@ -83,37 +83,41 @@ class Budget:
             )
         if whose is None or self._seen[whose] <= MAX_EACH:
             return True
-        self.leave_out(name, f"there are more than {MAX_EACH:,} files; not all were examined")
+        self.record_unexamined(
+            name, f"there are more than {MAX_EACH:,} files; not all were examined"
+        )
         return False
 
-    def leave_out(self, name: PurePosixPath, why: str) -> None:
+    def record_unexamined(self, name: PurePosixPath, why: str) -> None:
         """Records that *name*, which may contain a student's notebook, was not examined."""
         whose = self._owner(name)
         if whose is not None:
             self.left_out.setdefault(whose, why)
 
     def is_used_up(self, folder: PurePosixPath) -> bool:
-        """Whether the limit of the student whose folder this is has been reached."""
+        """Returns whether the limit of the student whose folder this is has been reached."""
         whose = self._owner(folder / "x")
         return whose is not None and self._seen[whose] >= MAX_EACH
 
-    def remarks(self) -> Iterator[Remark]:
-        """A warning for every student whose files were not all examined."""
+    def overflow_remarks(self) -> Iterator[Remark]:
+        """Yields a warning for every student whose files were not all examined."""
         for whose, count in self._seen.items():
             if whose is not None and count > MAX_EACH:
                 text = f"'{whose}' has more than {MAX_EACH:,} files; the rest is ignored"
-                warning = notice("warning", PurePosixPath(whose), text)
+                warning = make_notice("warning", PurePosixPath(whose), text)
                 # A name in the student's folder, so that the remark belongs to the student.
                 yield Remark(name=PurePosixPath(whose, "…"), notice=warning)
 
 
-def hollow(folders: Iterable[PurePosixPath], files: Iterable[PurePosixPath]) -> Iterator[Remark]:
-    """A remark for each folder that is named like a notebook but contains none."""
-    called = [name for name in folders if is_notebook(name) and not is_silent(name)]
+def empty_folder_remarks(
+    folders: Iterable[PurePosixPath], files: Iterable[PurePosixPath]
+) -> Iterator[Remark]:
+    """Yields a remark for each folder that is named like a notebook but contains none."""
+    called = [name for name in folders if is_notebook(name) and not is_ignored(name)]
     if not called:
         return
     holding = {parent for file in files if is_notebook(file) for parent in file.parents}
     for name in called:
         if name not in holding:
             text = "a folder that is named like a notebook but contains no notebook"
-            yield remark("warning", name, text)
+            yield make_remark("warning", name, text)

@@ -39,36 +39,37 @@ class Remark:
     notice: Notice
 
 
-def remark(level: Literal["info", "warning"], name: PurePosixPath, text: str) -> Remark:
-    """A remark with a notice that is safe to print, and the unchanged *name*."""
-    return Remark(name=name, notice=notice(level, name, text))
+def make_remark(level: Literal["info", "warning"], name: PurePosixPath, text: str) -> Remark:
+    """Returns a remark with a notice that is safe to print, and the unchanged *name*."""
+    return Remark(name=name, notice=make_notice(level, name, text))
 
 
-def notice(level: Literal["info", "warning"], name: PurePosixPath, text: str) -> Notice:
-    """A notice that is safe to print, whatever *name* and *text* contain."""
-    return Notice(level=level, path=short(name), text=shown(text, _SAID))
+def make_notice(level: Literal["info", "warning"], name: PurePosixPath, text: str) -> Notice:
+    """Returns a notice that is safe to print, whatever *name* and *text* contain."""
+    return Notice(level=level, path=display_name(name), text=shown(text, _SAID))
 
 
-def short(name: PurePosixPath | str) -> str:
-    """*name* shortened and escaped for display."""
+def display_name(name: PurePosixPath | str) -> str:
+    """Returns *name* shortened and escaped for display."""
     return shown(str(name), _SHOWN)
 
 
 def storable(text: str) -> str:
-    """*text* with characters replaced that UTF-8 or a database can't store."""
+    """Returns *text* with characters replaced that UTF-8 or a database can't store."""
     return text.encode("utf-8", "replace").decode().replace("\0", "?")
 
 
 def is_notebook(name: PurePosixPath) -> bool:
-    """Whether *name* has the extension of a notebook."""
+    """Returns whether *name* has the extension of a notebook."""
     return name.suffix.casefold() == ".ipynb"
 
 
-def is_silent(name: PurePosixPath) -> bool:
-    """Whether *name* is hidden or made by a program, so that it is ignored without a notice."""
+def is_ignored(name: PurePosixPath) -> bool:
+    """Returns whether *name* is hidden or made by a program, so that it is ignored without a
+    notice."""
     return any(part in _SILENT or (part[0] == "." and part != "..") for part in name.parts)
 
 
 def is_too_long(name: PurePosixPath) -> bool:
-    """Whether the path is longer or deeper than any that a person would make."""
+    """Returns whether the path is longer or deeper than any that a person would make."""
     return len(str(name)) > MAX_LENGTH or len(name.parts) > MAX_FOLDERS + 1

@@ -39,7 +39,7 @@ _MOODLE_IN = re.compile(r"_\d+_assignsubmission_")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Handed:
+class PlatformSender:
     """What a file name assigned by a platform says about its sender."""
 
     platform: str
@@ -52,19 +52,23 @@ class Handed:
     """Whether the name is ambiguous: another platform or person may have produced it."""
 
 
-def find_sender(name: PurePosixPath) -> Handed | None:
-    """The sender according to the first part of *name* that a platform assigned; None if none."""
+def find_sender(name: PurePosixPath) -> PlatformSender | None:
+    """Returns the sender according to the first part of *name* that a platform assigned; None if
+    none."""
     return next((said for part in name.parts if (said := parse_sender(part))), None)
 
 
-def parse_sender(part: str) -> Handed | None:
-    """The sender according to the name of a file or folder; None if no platform assigned it."""
+def parse_sender(part: str) -> PlatformSender | None:
+    """Returns the sender according to the name of a file or folder; None if no platform assigned
+    it."""
     if len(part) > _LONGEST:
         return None
     canvas, moodle = _CANVAS.match(part), _MOODLE.match(part)
     if canvas and not moodle:
         late = canvas["late"] is not None
-        return Handed(platform="Canvas", name=canvas["name"], user=canvas["user"], late=late)
+        return PlatformSender(
+            platform="Canvas", name=canvas["name"], user=canvas["user"], late=late
+        )
     if moodle:
         # People choose their own names and file names: with a second number in one of them, a
         # student could make the file look like somebody else's.
@@ -75,11 +79,11 @@ def parse_sender(part: str) -> Handed | None:
         )
         platform = "Canvas" if canvas else "Moodle"
         name, user = (canvas or moodle).group("name", "user")
-        return Handed(platform=platform, name=name, user=user, unsure=unsure)
+        return PlatformSender(platform=platform, name=name, user=user, unsure=unsure)
     return None
 
 
-class People:
+class PlatformPeople:
     """Finds students by what a platform knows about them."""
 
     def __init__(self, known: Mapping[str, Student], users: Mapping[str, str]):
@@ -92,12 +96,12 @@ class People:
         self._platform = users.platform if isinstance(users, Numbers) else ""
         self._names: dict[str, set[str]] = {}
         for student in known.values():
-            for form in _forms(student.name):
+            for form in _name_forms(student.name):
                 self._names.setdefault(form, set()).add(student.id)
 
-    def find(self, who: Handed) -> str | None:
-        """The student's id: by user number, by an id equal to the number or name, or by a unique
-        name; None if there is none."""
+    def find(self, who: PlatformSender) -> str | None:
+        """Returns the student's id: by user number, by an id equal to the number or name, or by a
+        unique name; None if there is none."""
         if who.unsure:
             return None
         if self._is_numbered(who):
@@ -106,22 +110,22 @@ class People:
         for text in (who.user, who.name):
             if text in self._known:
                 return text
-        found = self._names.get(_letters([who.name]), set())
+        found = self._names.get(_letters_only([who.name]), set())
         return next(iter(found)) if len(found) == 1 else None
 
-    def by_name(self, who: Handed) -> bool:
-        """Whether only a name identifies the sender, which users may be able to choose."""
+    def by_name(self, who: PlatformSender) -> bool:
+        """Returns whether only a name identifies the sender, which users may be able to choose."""
         return not (who.unsure or self._is_numbered(who) or who.user in self._known)
 
-    def _is_numbered(self, who: Handed) -> bool:
+    def _is_numbered(self, who: PlatformSender) -> bool:
         return who.user in self._users and self._platform in ("", who.platform)
 
-    def why_not(self, who: Handed) -> str:
-        """Why no student was found, and what to do."""
+    def explain_failure(self, who: PlatformSender) -> str:
+        """Returns why no student was found, and what to do."""
         if who.unsure:
             what = f"ambiguous name: {who.platform}'s '{who.name}' (number {who.user})"
             return f"{what}, or the second number in it; rename the file to STUDENT.ipynb"
-        same = self._names.get(_letters([who.name]), set())
+        same = self._names.get(_letters_only([who.name]), set())
         if len(same) > 1:
             listed = ", ".join(f"'{student}'" for student in sorted(same))
             what = f"{listed} all have the {who.platform} name '{who.name}'"
@@ -130,7 +134,7 @@ class People:
         return f"{what}; use --names FILE, or rename the file to STUDENT.ipynb"
 
 
-def check_table(users: Mapping[str, str] | None, platforms: Collection[str]) -> None:
+def check_platform(users: Mapping[str, str] | None, platforms: Collection[str]) -> None:
     """Raises SetupError if *users* comes from one platform and all submissions from others."""
     own = users.platform if isinstance(users, Numbers) else ""
     if not isinstance(users, Numbers) or not own or not platforms or own in platforms:
@@ -145,17 +149,18 @@ def check_table(users: Mapping[str, str] | None, platforms: Collection[str]) -> 
     )
 
 
-def _letters(words: Iterable[str]) -> str:
+def _letters_only(words: Iterable[str]) -> str:
     text = unicodedata.normalize("NFKC", "".join(words)).casefold()
     return "".join(character for character in text if character.isalnum())
 
 
-def _forms(name: str) -> set[str]:
-    """The forms in which platforms write a name: in order, and with the last words first."""
+def _name_forms(name: str) -> set[str]:
+    """Returns the forms in which platforms write a name: in order, and with the last words
+    first."""
     words = name.replace(",", " , ").split()
     if "," in words:
         at = words.index(",")
         words = [*words[at + 1 :], *words[:at]]
     if not words:
         return set()
-    return {_letters([*words[i:], *words[:i]]) for i in range(len(words))}
+    return {_letters_only([*words[i:], *words[:i]]) for i in range(len(words))}

@@ -6,36 +6,37 @@ import zipfile
 from collections.abc import Iterator
 from pathlib import Path, PurePosixPath
 
-from grader.collect.archive import MEMBER, members, read_member
-from grader.collect.folder import read_file, walk
-from grader.collect.found import Budget, Found, Thing, hollow
+from grader.collect.archive import MEMBER, iter_members, read_member
+from grader.collect.folder import iter_folder, read_file
+from grader.collect.found import Entry, FileQuota, NotebookFile, empty_folder_remarks
 from grader.collect.names import Remark
 from grader.errors import SetupError
 
 
-def entries(path: Path, budget: Budget) -> Iterator[Found | Remark]:
-    """The notebooks in *path* by extension, and remarks on other files; raises SetupError."""
+def iter_entries(path: Path, budget: FileQuota) -> Iterator[NotebookFile | Remark]:
+    """Yields the notebooks in *path* by extension, and remarks on other files; raises
+    SetupError."""
     files: list[PurePosixPath] = []
     folders: list[PurePosixPath] = []
-    for thing in _things(path, budget):
+    for thing in _iter_path(path, budget):
         if isinstance(thing, PurePosixPath):
             folders.append(thing)
             continue
-        if isinstance(thing, Found):
+        if isinstance(thing, NotebookFile):
             files.append(thing.name)
         yield thing
-    yield from hollow(folders, files)
-    yield from budget.remarks()
+    yield from empty_folder_remarks(folders, files)
+    yield from budget.overflow_remarks()
 
 
-def _things(path: Path, budget: Budget) -> Iterator[Thing]:
+def _iter_path(path: Path, budget: FileQuota) -> Iterator[Entry]:
     if path.is_dir():
-        yield from walk(path, budget)
+        yield from iter_folder(path, budget)
     elif path.is_file() and path.suffix.casefold() == ".ipynb":
         file = path.resolve()
-        yield Found(name=PurePosixPath(path.name), path=str(file), time=file.stat().st_mtime)
+        yield NotebookFile(name=PurePosixPath(path.name), path=str(file), time=file.stat().st_mtime)
     elif path.is_file() and zipfile.is_zipfile(path):
-        yield from members(path, budget)
+        yield from iter_members(path, budget)
     elif path.is_file() and path.suffix.casefold() == ".zip":
         fix = "download it or create it again"
         raise SetupError("the zip is damaged or incomplete", where=str(path), fix=fix)
@@ -53,8 +54,8 @@ def _things(path: Path, budget: Budget) -> Iterator[Thing]:
         )
 
 
-def read(path: str) -> bytes:
-    """The bytes of the submission at *path*, as in `Found.path`.
+def read_submission(path: str) -> bytes:
+    """Returns the bytes of the submission at *path*, as in `Found.path`.
 
     Raises SubmissionError for errors that the student can correct, and OSError for others.
     """

@@ -9,8 +9,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import PurePosixPath
 
-from grader.collect.names import Notice, is_notebook, notice, short
-from grader.collect.platforms import Handed, People, parse_sender
+from grader.collect.names import Notice, display_name, is_notebook, make_notice
+from grader.collect.platforms import PlatformPeople, PlatformSender, parse_sender
 from grader.model import Student
 
 _COPY = re.compile(r"^(?:Copy of )*+(.+?)(?: ?\(\d{1,3}\)| - Copy| copy)*+$", re.IGNORECASE)
@@ -31,7 +31,7 @@ class _Owner:
     """The owner of a file, according to the outermost part of its path that identifies one."""
 
     student: str | None
-    by: Handed | None = None
+    by: PlatformSender | None = None
     """The sender, if a platform assigned the name."""
     copy: bool = False
     """Whether the file is named like a copy."""
@@ -48,7 +48,7 @@ class Roster:
     def __init__(self, known: Mapping[str, Student], users: Mapping[str, str] | None = None):
         """*users* maps a platform's user numbers to student ids."""
         self._hints = _HINTS
-        self._people = People(known, users or {})
+        self._people = PlatformPeople(known, users or {})
         self._exact = {unicodedata.normalize("NFC", student): student for student in known}
         # Ids that differ only in case must match exactly.
         self._folded: dict[str, list[str]] = {}
@@ -56,43 +56,44 @@ class Roster:
             self._folded.setdefault(text.casefold(), []).append(student)
 
     def find(self, name: PurePosixPath) -> str | None:
-        """The student whose file this is; None if unknown.
+        """Returns the student whose file this is; None if unknown.
 
         If a platform assigned the name, the student's own part of it is ignored.
         """
         return self._owner(name).student
 
     def platform(self, name: PurePosixPath) -> str | None:
-        """The platform whose name identifies the file's owner; None if there is none."""
+        """Returns the platform whose name identifies the file's owner; None if there is none."""
         by = self._owner(name).by
         return by.platform if by and not by.unsure else None
 
-    def sender(self, name: PurePosixPath) -> Handed | None:
-        """The sender according to a platform; None if no platform assigned the name."""
+    def sender(self, name: PurePosixPath) -> PlatformSender | None:
+        """Returns the sender according to a platform; None if no platform assigned the name."""
         return self._owner(name).by
 
-    def by_name(self, who: Handed) -> bool:
-        """Whether only a name identifies the sender."""
+    def by_name(self, who: PlatformSender) -> bool:
+        """Returns whether only a name identifies the sender."""
         return self._people.by_name(who)
 
-    def of_copy(self, name: PurePosixPath) -> bool:
-        """Whether only a name such as "Copy of ada" or "ada (1)" identifies the student."""
+    def is_copy(self, name: PurePosixPath) -> bool:
+        """Returns whether only a name such as "Copy of ada" or "ada (1)" identifies the student."""
         return self._owner(name).copy
 
     def _owner(self, name: PurePosixPath) -> _Owner:
-        """The owner of the file; outer parts go first, since students may have named inner ones."""
-        for part, text in _parts(name):
-            if owner := self._with_id(text):
+        """Returns the owner of the file; outer parts go first, since students may have named inner
+        ones."""
+        for part, text in _iter_parts(name):
+            if owner := self._owner_with_id(text):
                 return owner
             if by := parse_sender(part):
                 return _Owner(student=self._people.find(by), by=by)
             match = _COPY.match(text) if len(text) <= _LONGEST else None
-            if match and match[1] != text and (owner := self._with_id(match[1])):
+            if match and match[1] != text and (owner := self._owner_with_id(match[1])):
                 return replace(owner, copy=True)
         return _NOTHING
 
-    def _with_id(self, text: str) -> _Owner | None:
-        """The student or candidates with that id; None if there are none."""
+    def _owner_with_id(self, text: str) -> _Owner | None:
+        """Returns the student or candidates with that id; None if there are none."""
         text = unicodedata.normalize("NFC", text)
         if (exact := self._exact.get(text)) is not None:
             return _Owner(student=exact)
@@ -101,21 +102,23 @@ class Roster:
             return _Owner(student=None, among=tuple(alike))
         return _Owner(student=alike[0]) if alike else None
 
-    def _original(self, name: PurePosixPath) -> str | None:
+    def _original_owner(self, name: PurePosixPath) -> str | None:
         if len(name.stem) > _LONGEST:
             return None
         return self.find(PurePosixPath(_SECOND.sub("", name.stem) + name.suffix))
 
-    def unknown(self, name: PurePosixPath) -> Notice:
-        """A notice about a file that belongs to no known student."""
+    def unknown_notice(self, name: PurePosixPath) -> Notice:
+        """Returns a notice about a file that belongs to no known student."""
         owner = self._owner(name)
         if owner.by is not None:
-            return notice("warning", name, self._people.why_not(owner.by))
-        stem = short(name.stem)
+            return make_notice("warning", name, self._people.explain_failure(owner.by))
+        stem = display_name(name.stem)
         text = f"'{stem}' is not on the roster"
         if len(name.parts) > 1:
-            text = f"neither '{stem}' nor its folder '{short(name.parts[-2])}' is on the roster"
-        original = self._original(name)
+            text = (
+                f"neither '{stem}' nor its folder '{display_name(name.parts[-2])}' is on the roster"
+            )
+        original = self._original_owner(name)
         if owner.among:
             listed = " and ".join(f"'{student}'" for student in owner.among)
             text = f"ambiguous name: {listed} differ only in case; rename the file"
@@ -132,11 +135,11 @@ class Roster:
                 if close:
                     text += f"; did you mean '{self._folded[close[0]][0]}'?"
                     break
-        return notice("warning", name, text)
+        return make_notice("warning", name, text)
 
 
-def _parts(name: PurePosixPath) -> Iterator[tuple[str, str]]:
-    """Each part of *name*, and the same without the extension of a notebook."""
+def _iter_parts(name: PurePosixPath) -> Iterator[tuple[str, str]]:
+    """Yields each part of *name*, and the same without the extension of a notebook."""
     for part in name.parts[:-1]:
         path = PurePosixPath(part)
         yield part, path.stem if is_notebook(path) else part

@@ -18,7 +18,7 @@ from grader.gradebook import students as students_table
 from grader.gradebook.derived import Derived
 from grader.gradebook.evidence_files import EvidenceFiles
 from grader.gradebook.faults import GONE
-from grader.gradebook.opening import open_file
+from grader.gradebook.opening import open_gradebook
 from grader.gradebook.plain import to_json
 from grader.gradebook.records import AuditLine, FiledGrade
 from grader.model import Evidence, Grade, Mark, Override, Student, Submission
@@ -31,7 +31,7 @@ def _now() -> str:
     return datetime.now(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
 
 
-def _identity(path: Path) -> tuple[int, int] | None:
+def _file_identity(path: Path) -> tuple[int, int] | None:
     try:
         found = path.stat()
     except OSError:
@@ -52,7 +52,7 @@ class Gradebook:
         self._engine = engine
         self._writer = engine.execution_options(writes=True)
         self._clock = clock
-        self._opened = _identity(folder / FILE)
+        self._opened = _file_identity(folder / FILE)
 
     @classmethod
     def open(
@@ -62,7 +62,7 @@ class Gradebook:
 
         Raises SetupError if there is none, or if this version can't use it.
         """
-        return cls(open_file(folder / FILE, create=create), folder, clock)
+        return cls(open_gradebook(folder / FILE, create=create), folder, clock)
 
     def close(self) -> None:
         """Closes the file."""
@@ -76,7 +76,7 @@ class Gradebook:
         self.close()
 
     @contextmanager
-    def _writing(self) -> Iterator[Connection]:
+    def _write_transaction(self) -> Iterator[Connection]:
         self._require_present()
         with self._writer.begin() as connection:
             self.derived.write(connection)
@@ -88,7 +88,7 @@ class Gradebook:
         SQLite would keep working for a while in a deleted file, whose content would be lost.
         """
         path = self.folder / FILE
-        if _identity(path) != self._opened:
+        if _file_identity(path) != self._opened:
             what, fix = GONE
             raise SetupError(what, where=str(path), fix=fix)
 
@@ -105,7 +105,7 @@ class Gradebook:
         """Stores *value*, which is JSON data, under *name*. Changes are recorded in the audit
         log."""
         t, text = schema.settings, to_json(value)
-        with self._writing() as connection:
+        with self._write_transaction() as connection:
             known = connection.scalar(select(t.c.value).where(t.c.name == name))
             if known == text:
                 return
@@ -113,14 +113,14 @@ class Gradebook:
                 connection.execute(insert(t), {"name": name, "value": text})
             else:
                 connection.execute(update(t).where(t.c.name == name).values(value=text))
-            self._note(connection, "setting changed", by, why, {"name": name, "value": value})
+            self._log_action(connection, "setting changed", by, why, {"name": name, "value": value})
 
     def record(
         self, what: str, *, by: str, why: str = "", detail: Mapping[str, object] | None = None
     ) -> None:
         """Adds an entry to the audit log. The methods of this class add theirs themselves."""
-        with self._writing() as connection:
-            self._note(connection, what, by, why, detail or {})
+        with self._write_transaction() as connection:
+            self._log_action(connection, what, by, why, detail or {})
 
     def audit(self) -> tuple[AuditLine, ...]:
         """Returns all entries of the audit log, oldest first."""
@@ -138,7 +138,7 @@ class Gradebook:
                 for row in connection.execute(query)
             )
 
-    def _note(
+    def _log_action(
         self, connection: Connection, what: str, who: str, why: str, detail: Mapping[str, object]
     ) -> None:
         line = {"what": what, "who": who, "why": why, "detail": to_json(detail)}
@@ -148,16 +148,16 @@ class Gradebook:
 
     def add_students(self, students: Iterable[Student]) -> None:
         """Adds students or updates their names; never removes any."""
-        with self._writing() as connection:
-            added, changed = students_table.put(connection, students)
+        with self._write_transaction() as connection:
+            added, changed = students_table.store_students(connection, students)
             if added or changed:
                 detail = {"added": added, "changed": changed}
-                self._note(connection, "students added", "grader", "", detail)
+                self._log_action(connection, "students added", "grader", "", detail)
 
     def students(self) -> dict[str, Student]:
         """Returns all students by ID, sorted by ID."""
         with self._engine.begin() as connection:
-            return {student.id: student for student in students_table.read(connection)}
+            return {student.id: student for student in students_table.read_students(connection)}
 
     def add_submissions(self, batch: Iterable[Submission]) -> None:
         """Stores every attempt of *batch*, the latest last; all of them, or none.
@@ -165,13 +165,13 @@ class Gradebook:
         A file that is handed in again becomes the latest. Raises SetupError, naming the student, if
         one is unknown.
         """
-        with self._writing() as connection:
-            submissions.put(connection, batch, at=self._clock())
+        with self._write_transaction() as connection:
+            submissions.store_submissions(connection, batch, at=self._clock())
 
     def submissions(self, student: str | None = None) -> tuple[Submission, ...]:
         """Returns every attempt, of one student or of all, the latest last."""
         with self._engine.begin() as connection:
-            return tuple(submissions.read(connection, student))
+            return tuple(submissions.read_submissions(connection, student))
 
     # Evidence
 
@@ -188,10 +188,10 @@ class Gradebook:
             self._require_present()  # a more specific error if the whole folder is gone
             raise
         line |= {"fingerprint": fingerprint, "stored": self._clock()}
-        with self._writing() as connection:
+        with self._write_transaction() as connection:
             connection.execute(insert(schema.evidence), line)
             detail = {name: line[name] for name in ("submission_sha256", "outcome", "fingerprint")}
-            self._note(connection, "submission executed", "grader", "", detail)
+            self._log_action(connection, "submission executed", "grader", "", detail)
         return kept
 
     def evidence(self, submission_sha256: str, fingerprint: str | None = None) -> Evidence | None:
@@ -230,7 +230,7 @@ class Gradebook:
 
     def begin_run(self, why: str, *, by: str = "grader") -> int:
         """Starts a run and returns its number, under which grades are stored."""
-        with self._writing() as connection:
+        with self._write_transaction() as connection:
             return self._begin_run(connection, why, by)
 
     def put_grade(self, grade: Grade, *, run: int) -> bool:
@@ -239,24 +239,24 @@ class Gradebook:
         A grade equal to the current one is not stored again. Raises SetupError if the student is
         not in the gradebook, and GraderError for an unknown run.
         """
-        with self._writing() as connection:
+        with self._write_transaction() as connection:
             self._require_run(connection, run)
             filed = rows.file_grades(connection, [grade], run=run, at=self._clock())
         return filed == 1
 
     def put_grades(self, grades: Iterable[Grade], *, why: str, by: str = "grader") -> int:
         """Stores *grades* under one run, all or none; returns how many were new."""
-        with self._writing() as connection:
+        with self._write_transaction() as connection:
             run = self._begin_run(connection, why, by)
             return rows.file_grades(connection, grades, run=run, at=self._clock())
 
     def withdraw_grade(self, student: str, *, by: str, why: str) -> bool:
         """Withdraws the student's current grade; returns whether there was one. The history is
         kept."""
-        with self._writing() as connection:
+        with self._write_transaction() as connection:
             found = rows.withdraw_grade(connection, student)
             if found:
-                self._note(connection, "grade withdrawn", by, why, {"student": student})
+                self._log_action(connection, "grade withdrawn", by, why, {"student": student})
         return found
 
     def grades(self) -> Iterator[Grade]:
@@ -312,7 +312,7 @@ class Gradebook:
         line = {"at": self._clock(), "why": why}
         query = insert(schema.runs).returning(schema.runs.c.number)
         number = int(connection.execute(query, line).scalar_one())
-        self._note(connection, "grading run", by, why, {"run": number})
+        self._log_action(connection, "grading run", by, why, {"run": number})
         return number
 
     def _require_run(self, connection: Connection, run: int) -> None:
@@ -330,12 +330,12 @@ class Gradebook:
                     f"{one.points} points can't be given for '{one.name}'",
                     fix="give a number of at least 0",
                 )
-        with self._writing() as connection:
+        with self._write_transaction() as connection:
             for one in batch:
-                before = overrides.put(connection, one)
+                before = overrides.store_override(connection, one)
                 detail: dict[str, object] = {"student": one.student, "name": one.name}
                 detail |= {"points": one.points, "before": before}
-                self._note(connection, "override set", one.by, one.reason, detail)
+                self._log_action(connection, "override set", one.by, one.reason, detail)
 
     def put_override(self, override: Override) -> None:
         """Stores manual points for one mark."""
@@ -343,14 +343,14 @@ class Gradebook:
 
     def withdraw_override(self, student: str, name: str, *, by: str, why: str) -> bool:
         """Withdraws an override; returns whether there was one. The engine's points count again."""
-        with self._writing() as connection:
-            before = overrides.withdraw(connection, student, name)
+        with self._write_transaction() as connection:
+            before = overrides.delete_override(connection, student, name)
             if before is not None:
                 detail = {"student": student, "name": name, "before": before}
-                self._note(connection, "override withdrawn", by, why, detail)
+                self._log_action(connection, "override withdrawn", by, why, detail)
         return before is not None
 
     def overrides(self) -> tuple[Override, ...]:
         """Returns all current overrides, sorted by student and mark."""
         with self._engine.begin() as connection:
-            return tuple(overrides.read(connection))
+            return tuple(overrides.read_overrides(connection))

@@ -26,7 +26,7 @@ def limit_size(evidence: Evidence, most: int = MAX_BYTES) -> tuple[Evidence, byt
     data = evidence_to_json(evidence)
     if len(data) <= most:
         return evidence, data
-    evidence = replace(evidence, cells=tuple(_short(cell) for cell in evidence.cells))
+    evidence = replace(evidence, cells=tuple(_without_output(cell) for cell in evidence.cells))
     data = evidence_to_json(evidence)
     if len(data) <= most:
         return evidence, data
@@ -34,12 +34,12 @@ def limit_size(evidence: Evidence, most: int = MAX_BYTES) -> tuple[Evidence, byt
     return evidence, evidence_to_json(evidence)
 
 
-def _short(cell: CellRun) -> CellRun:
+def _without_output(cell: CellRun) -> CellRun:
     return replace(cell, output="", error=cell.error and cell.error[:_LONGEST_ERROR])
 
 
 def _without_largest(evidence: Evidence, excess: int) -> Evidence:
-    sizes = {name: _size(answer) for name, answer in evidence.answers.items()}
+    sizes = {name: _json_size(answer) for name, answer in evidence.answers.items()}
     answers, cut_short = dict(evidence.answers), dict(evidence.cut_short)
     for name in sorted(sizes, key=sizes.__getitem__, reverse=True):
         if excess <= 0:
@@ -47,11 +47,11 @@ def _without_largest(evidence: Evidence, excess: int) -> Evidence:
         why = f"the value of {name} is too large to be stored"
         answers[name] = Answer(name=name, raw=None, absent=why)
         cut_short[name] = why
-        excess -= sizes[name] - _size(answers[name])
+        excess -= sizes[name] - _json_size(answers[name])
     environment = {**evidence.environment, CUT_SHORT: cut_short}
     return replace(evidence, answers=answers, environment=environment)
 
 
-def _size(answer: Answer) -> int:
+def _json_size(answer: Answer) -> int:
     text = json.dumps([answer.raw, answer.absent], separators=(",", ":"), default=as_plain)
     return len(text)

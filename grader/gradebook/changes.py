@@ -31,7 +31,7 @@ class MarkChange:
             return "new on the paper"
         if self.after is None:
             return "no longer on the paper"
-        return _why(self.before, self.after)
+        return _change_reason(self.before, self.after)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,9 +82,9 @@ def differences(before: Iterable[Grade], after: Iterable[Grade]) -> Iterator[Dif
             yield found
 
 
-def _why(before: Mark, after: Mark) -> str:
-    if _verdict(before) != _verdict(after):
-        return f"{_verdict(before)} became {_verdict(after)}"
+def _change_reason(before: Mark, after: Mark) -> str:
+    if _verdict_text(before) != _verdict_text(after):
+        return f"{_verdict_text(before)} became {_verdict_text(after)}"
     if before.answer != after.answer:
         return (
             f"now read as {after.answer or 'nothing'}, previously as {before.answer or 'nothing'}"
@@ -92,13 +92,13 @@ def _why(before: Mark, after: Mark) -> str:
     if before.max_points != after.max_points:
         return f"now worth {points(after.max_points)}, previously {points(before.max_points)}"
     if before.points != after.points:
-        return f"credit for {_verdict(after)} changed"
+        return f"credit for {_verdict_text(after)} changed"
     if before.problem != after.problem:
         return f"problem {before.problem} became {after.problem}"
     return "only the feedback changed"
 
 
-def _verdict(mark: Mark) -> str:
+def _verdict_text(mark: Mark) -> str:
     if mark.verdict is Verdict.MISTAKE and mark.mistake:
         return f"{mark.verdict} ({mark.mistake})"
     return mark.verdict.value

@@ -60,7 +60,9 @@ def evidence_from_json(data: bytes, *, where: str | None = None) -> Evidence:
     Raises GraderError, naming *where*, unless `evidence_to_json` wrote it.
     """
     try:
-        return _evidence(json.loads(data, parse_constant=_refuse_constant, parse_float=_finite))
+        return _parse_evidence(
+            json.loads(data, parse_constant=_refuse_constant, parse_float=_finite_float)
+        )
     except (ValueError, RecursionError) as error:
         raise GraderError(
             f"evidence is damaged: {error}",
@@ -73,89 +75,93 @@ def _refuse_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is not a finite number")
 
 
-def _finite(text: str) -> float:
+def _finite_float(text: str) -> float:
     number = float(text)
     if not math.isfinite(number):
         raise ValueError(f"{text} is not a finite number")
     return number
 
 
-def _evidence(plain: object) -> Evidence:
+def _parse_evidence(plain: object) -> Evidence:
     names = {"format", "submission_sha256", "outcome", "seconds", "note", "environment"}
-    top = _fields(plain, names | {"cells", "answers"}, "the file")
+    top = _require_fields(plain, names | {"cells", "answers"}, "the file")
     if top["format"] != FORMAT:
         raise ValueError(f"format {top['format']!r} is not known")
     cells, answers = top["cells"], top["answers"]
     if not isinstance(cells, list):
         raise ValueError("'cells' is not a list")
     return Evidence(
-        submission_sha256=_text(top, "submission_sha256"),
-        outcome=Outcome(_text(top, "outcome")),
-        seconds=_number(top, "seconds"),
-        note=_optional_text(top, "note"),
-        environment=_mapping(top["environment"], "environment"),
-        cells=tuple(_cell(cell) for cell in cells),
-        answers={name: _answer(name, a) for name, a in _mapping(answers, "answers").items()},
+        submission_sha256=_text_field(top, "submission_sha256"),
+        outcome=Outcome(_text_field(top, "outcome")),
+        seconds=_number_field(top, "seconds"),
+        note=_optional_text_field(top, "note"),
+        environment=_require_mapping(top["environment"], "environment"),
+        cells=tuple(_parse_cell(cell) for cell in cells),
+        answers={
+            name: _parse_answer(name, a) for name, a in _require_mapping(answers, "answers").items()
+        },
     )
 
 
-def _cell(plain: object) -> CellRun:
-    cell = _fields(plain, {"index", "outcome", "seconds", "error", "line", "output"}, "a cell")
+def _parse_cell(plain: object) -> CellRun:
+    cell = _require_fields(
+        plain, {"index", "outcome", "seconds", "error", "line", "output"}, "a cell"
+    )
     return CellRun(
-        index=_whole(cell, "index"),
-        outcome=Outcome(_text(cell, "outcome")),
-        seconds=_number(cell, "seconds"),
-        error=_optional_text(cell, "error"),
-        line=None if cell["line"] is None else _whole(cell, "line"),
-        output=_text(cell, "output"),
+        index=_count_field(cell, "index"),
+        outcome=Outcome(_text_field(cell, "outcome")),
+        seconds=_number_field(cell, "seconds"),
+        error=_optional_text_field(cell, "error"),
+        line=None if cell["line"] is None else _count_field(cell, "line"),
+        output=_text_field(cell, "output"),
     )
 
 
-def _answer(name: str, plain: object) -> Answer:
-    answer = _fields(plain, {"name", "raw", "absent"}, f"answer '{name}'")
+def _parse_answer(name: str, plain: object) -> Answer:
+    answer = _require_fields(plain, {"name", "raw", "absent"}, f"answer '{name}'")
     if answer["name"] != name:
         raise ValueError(f"answer '{name}' is filed under another name")
     raw = answer["raw"]
     return Answer(
         name=name,
-        raw=None if raw is None else _mapping(raw, f"answer '{name}'"),
-        absent=_optional_text(answer, "absent"),
+        raw=None if raw is None else _require_mapping(raw, f"answer '{name}'"),
+        absent=_optional_text_field(answer, "absent"),
     )
 
 
-def _fields(plain: object, names: set[str], what: str) -> dict[str, object]:
-    found = _mapping(plain, what)
+def _require_fields(plain: object, names: set[str], what: str) -> dict[str, object]:
+    found = _require_mapping(plain, what)
     if found.keys() != names:
         odd = ", ".join(sorted(found.keys() ^ names))
         raise ValueError(f"{what} has missing or unknown fields: {odd}")
     return found
 
 
-def _mapping(plain: object, what: str) -> dict[str, object]:
+def _require_mapping(plain: object, what: str) -> dict[str, object]:
     if not isinstance(plain, dict):
         raise ValueError(f"{what} is not an object")
     return plain
 
 
-def _text(fields: Mapping[str, object], name: str) -> str:
+def _text_field(fields: Mapping[str, object], name: str) -> str:
     value = fields[name]
     if not isinstance(value, str):
         raise ValueError(f"'{name}' is not text")
     return value
 
 
-def _optional_text(fields: Mapping[str, object], name: str) -> str | None:
-    return None if fields[name] is None else _text(fields, name)
+def _optional_text_field(fields: Mapping[str, object], name: str) -> str | None:
+    return None if fields[name] is None else _text_field(fields, name)
 
 
-def _number(fields: Mapping[str, object], name: str) -> float:
+def _number_field(fields: Mapping[str, object], name: str) -> float:
     value = fields[name]
     if isinstance(value, bool) or not isinstance(value, int | float) or value < 0:
         raise ValueError(f"'{name}' is not a number of at least 0")
     return value
 
 
-def _whole(fields: Mapping[str, object], name: str) -> int:
+def _count_field(fields: Mapping[str, object], name: str) -> int:
     value = fields[name]
     if isinstance(value, bool) or not isinstance(value, int) or value < 0:
         raise ValueError(f"'{name}' is not a whole number of at least 0")

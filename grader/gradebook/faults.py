@@ -23,12 +23,12 @@ _LITTLE = 200_000
 _OTHER = "check that no other grader is running and that you can write there"
 
 
-def explain(error: BaseException | None, file: Path) -> SetupError | None:
+def setup_error_for(error: BaseException | None, file: Path) -> SetupError | None:
     """Returns the machine's error behind *error*; None if *error* is a bug in the grader."""
     if not isinstance(error, sqlite3.DatabaseError) or isinstance(error, _BUGS):
         return None
     name = getattr(error, "sqlite_errorname", "") or ""
-    what, fix = _sentences(name, error, file)
+    what, fix = _explain_error(name, error, file)
     return SetupError(what, where=str(file), fix=fix)
 
 
@@ -40,12 +40,12 @@ _BUGS = (
 )
 
 
-def _sentences(name: str, error: Exception, file: Path) -> tuple[str, str]:
+def _explain_error(name: str, error: Exception, file: Path) -> tuple[str, str]:
     # Longer names are special cases: SQLITE_IOERR_WRITE is an SQLITE_IOERR.
     kind = name.removeprefix("SQLITE_").split("_")[0]
     if name == "SQLITE_READONLY_DBMOVED":
         return GONE
-    if kind == "FULL" or (kind in _DISK and _full(file)):
+    if kind == "FULL" or (kind in _DISK and _is_disk_full(file)):
         return FULL
     if kind == "CANTOPEN" and file.exists() and not os.access(file.parent, os.W_OK):
         return FORBIDDEN
@@ -76,17 +76,18 @@ _SENTENCES = {
 _SENTENCES["LOCKED"] = _SENTENCES["BUSY"]
 
 
-def _full(file: Path) -> bool:
+def _is_disk_full(file: Path) -> bool:
     try:
         return shutil.disk_usage(file.parent).free < _LITTLE
     except OSError:
         return False
 
 
-def translator(file: Path) -> Callable[[ExceptionContext], SetupError | None]:
-    """SQLAlchemy calls this for each error and raises the returned error, if any, instead."""
+def error_translator(file: Path) -> Callable[[ExceptionContext], SetupError | None]:
+    """Returns a handler that SQLAlchemy calls for each error: it raises what the handler
+    returns."""
 
     def translate(context: ExceptionContext) -> SetupError | None:
-        return explain(context.original_exception, file)
+        return setup_error_for(context.original_exception, file)
 
     return translate

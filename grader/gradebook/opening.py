@@ -13,10 +13,10 @@ from grader.errors import SetupError
 from grader.files import private_folder
 from grader.gradebook import schema
 from grader.gradebook.derived import add_table
-from grader.gradebook.faults import explain, translator
+from grader.gradebook.faults import error_translator, setup_error_for
 
 
-def open_file(path: Path, *, create: bool) -> Engine:
+def open_gradebook(path: Path, *, create: bool) -> Engine:
     """Returns an engine for the gradebook at *path*; creates it if it is missing and *create* is
     set.
 
@@ -31,30 +31,30 @@ def open_file(path: Path, *, create: bool) -> Engine:
             )
         private_folder(path.parent)
     engine = schema.open_engine(URL.create("sqlite", database=str(path)))
-    event.listen(engine, "handle_error", translator(path))
+    event.listen(engine, "handle_error", error_translator(path))
     try:
-        _check_version(_version_of(engine, path), path)
+        _check_version(_require_version(engine, path), path)
     except BaseException:
         engine.dispose()
         raise
     return engine
 
 
-def _version_of(engine: Engine, path: Path) -> int:
+def _require_version(engine: Engine, path: Path) -> int:
     try:
         with engine.begin() as connection:
-            version = _version(connection)
+            version = _read_version(connection)
         if version == schema.VERSION:
             add_table(engine)
-        return _create(engine) if version is None else version
+        return _create_tables(engine) if version is None else version
     except sqlite3.DatabaseError as error:  # from below SQLAlchemy, which has its own error handler
-        raise explain(error, path) or error from error
+        raise setup_error_for(error, path) or error from error
 
 
-def _create(engine: Engine) -> int:
+def _create_tables(engine: Engine) -> int:
     _use_write_ahead_log(engine)
     with engine.execution_options(writes=True).begin() as connection:
-        version = _version(connection)
+        version = _read_version(connection)
         if version is not None:  # another process was faster
             return version
         schema.metadata.create_all(connection)
@@ -76,7 +76,7 @@ def _use_write_ahead_log(engine: Engine) -> None:
             time.sleep(0.02)
 
 
-def _version(connection: Connection) -> int | None:
+def _read_version(connection: Connection) -> int | None:
     """Returns the schema's version; None for an empty file, 0 if the tables are not a
     gradebook's."""
     tables = inspect(connection).get_table_names()

@@ -13,10 +13,10 @@ from grader.model import Override
 _TABLE = schema.overrides
 
 
-def put(connection: Connection, override: Override) -> float | None:
+def store_override(connection: Connection, override: Override) -> float | None:
     """Stores an override; returns the points of the one that it replaces, or None."""
-    students.require(connection, [override.student])
-    mine = _of(override.student, override.name)
+    students.require_known(connection, [override.student])
+    mine = _row_of(override.student, override.name)
     before = connection.scalar(select(_TABLE.c.points).where(mine))
     line: dict[str, object] = {
         "student": override.student,
@@ -33,15 +33,15 @@ def put(connection: Connection, override: Override) -> float | None:
     return before
 
 
-def withdraw(connection: Connection, student: str, name: str) -> float | None:
+def delete_override(connection: Connection, student: str, name: str) -> float | None:
     """Deletes an override; returns its points, or None if there was none."""
-    mine = _of(student, name)
+    mine = _row_of(student, name)
     before = connection.scalar(select(_TABLE.c.points).where(mine))
     connection.execute(delete(_TABLE).where(mine))
     return before
 
 
-def read(connection: Connection) -> Iterator[Override]:
+def read_overrides(connection: Connection) -> Iterator[Override]:
     """Returns all overrides, sorted by student and mark."""
     for row in connection.execute(select(_TABLE).order_by(_TABLE.c.student, _TABLE.c.name)):
         yield Override(
@@ -54,5 +54,5 @@ def read(connection: Connection) -> Iterator[Override]:
         )
 
 
-def _of(student: str, name: str) -> ColumnElement[bool]:
+def _row_of(student: str, name: str) -> ColumnElement[bool]:
     return (_TABLE.c.student == student) & (_TABLE.c.name == name)

@@ -20,7 +20,7 @@ _Asked = tuple[str, str, str, str, float]
 _VERDICTS = {verdict.value: verdict for verdict in Verdict}
 
 
-def digest(text: str) -> str:
+def text_digest(text: str) -> str:
     """Returns the SHA-256 of *text*."""
     return hashlib.sha256(text.encode("utf-8", "surrogatepass")).hexdigest()
 
@@ -48,7 +48,7 @@ def _chunks(grades: Iterable[Grade]) -> Iterator[list[Grade]]:
 
 
 def _file_chunk(connection: Connection, chunk: list[Grade], *, run: int, at: str) -> int:
-    heads = {grade.student: _head(grade, run=run, at=at) for grade in chunk}
+    heads = {grade.student: _grade_row(grade, run=run, at=at) for grade in chunk}
     t = schema.grades
     mine = t.c.student.in_(list(heads)) & t.c.current.is_(True)
     rows = connection.execute(select(t.c.student, t.c.digest).where(mine))
@@ -57,7 +57,7 @@ def _file_chunk(connection: Connection, chunk: list[Grade], *, run: int, at: str
             del heads[student]
     if not heads:
         return 0
-    students.require(connection, heads)
+    students.require_known(connection, heads)
     changed = [grade for grade in chunk if grade.student in heads]
     _put_environments(connection, changed)
     asked = _put_questions(connection, changed)
@@ -85,18 +85,18 @@ def withdraw_grade(connection: Connection, student: str) -> bool:
     return connection.execute(update(t).where(mine).values(current=False)).rowcount > 0
 
 
-def _head(grade: Grade, *, run: int, at: str) -> dict[str, object]:
+def _grade_row(grade: Grade, *, run: int, at: str) -> dict[str, object]:
     head: dict[str, object] = {
         "student": grade.student,
         "exam": grade.exam,
         "submission_sha256": grade.submission_sha256,
         "engine": grade.engine,
         "release": grade.release,
-        "environment": digest(to_json(grade.environment)),
+        "environment": text_digest(to_json(grade.environment)),
     }
     marks = [[*_question_of(mark), *_result_of(mark).values()] for mark in grade.marks]
     return head | {
-        "digest": digest(to_json([head, marks])),
+        "digest": text_digest(to_json([head, marks])),
         "run": run,
         "at": at,
         "current": True,
@@ -138,7 +138,7 @@ def _read_questions(connection: Connection) -> dict[_Asked, int]:
 
 
 def _put_environments(connection: Connection, grades: list[Grade]) -> None:
-    texts = {digest(text): text for text in (to_json(grade.environment) for grade in grades)}
+    texts = {text_digest(text): text for text in (to_json(grade.environment) for grade in grades)}
     t = schema.environments
     known = set(connection.scalars(select(t.c.digest).where(t.c.digest.in_(list(texts)))))
     new = [{"digest": key, "json": text} for key, text in texts.items() if key not in known]
@@ -202,7 +202,7 @@ def read_open_marks(connection: Connection) -> Iterator[tuple[str, Mark]]:
     )
     shared: dict[str, str] = {}
     for student, *line in connection.execute(query):
-        yield from ((student, mark) for mark in _marks([line], asked, shared))
+        yield from ((student, mark) for mark in _read_marks([line], asked, shared))
 
 
 def _assemble(
@@ -217,7 +217,7 @@ def _assemble(
     for head in heads:
         marks: list[Mark] = []
         if number == head.number:
-            marks = _marks(group, asked, shared)
+            marks = _read_marks(group, asked, shared)
             number, group = next(groups, (None, iter(())))
         if head.environment not in environments:
             environments[head.environment] = json.loads(head.json)
@@ -233,7 +233,7 @@ def _assemble(
         yield head.run, head.at, grade
 
 
-def _marks(
+def _read_marks(
     lines: Iterable[Sequence[Any]], asked: dict[int, _Asked], shared: dict[str, str]
 ) -> list[Mark]:
     # One comprehension, because reading a large class spends its time here.

@@ -17,10 +17,10 @@ _TABLE = schema.students
 _CHUNK = 500
 
 
-def put(connection: Connection, students: Iterable[Student]) -> tuple[int, int]:
+def store_students(connection: Connection, students: Iterable[Student]) -> tuple[int, int]:
     """Stores students; returns how many were added and how many changed. Empty fields change
     nothing."""
-    known = {student.id: student for student in read(connection)}
+    known = {student.id: student for student in read_students(connection)}
     new, changed = [], []
     for given in {student.id: student for student in students}.values():
         one = known.get(given.id, given).merged_with(given)
@@ -36,14 +36,14 @@ def put(connection: Connection, students: Iterable[Student]) -> tuple[int, int]:
     return len(new), len(changed)
 
 
-def read(connection: Connection) -> Iterator[Student]:
+def read_students(connection: Connection) -> Iterator[Student]:
     """Returns all students, sorted by ID."""
     t = _TABLE.c
     for row in connection.execute(select(t.id, t.name, t.email, t.section).order_by(t.id)):
         yield Student(id=row.id, name=row.name, email=row.email, section=row.section)
 
 
-def require(connection: Connection, ids: Iterable[str]) -> None:
+def require_known(connection: Connection, ids: Iterable[str]) -> None:
     """Raises SetupError, naming an unknown student, unless all *ids* are students."""
     for chunk in in_chunks(ids):
         known = set(connection.scalars(select(_TABLE.c.id).where(_TABLE.c.id.in_(chunk))))

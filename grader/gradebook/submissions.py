@@ -15,15 +15,15 @@ _TABLE = schema.submissions
 _Same = tuple[str, str, str]
 
 
-def put(connection: Connection, batch: Iterable[Submission], *, at: str) -> None:
+def store_submissions(connection: Connection, batch: Iterable[Submission], *, at: str) -> None:
     """Stores every attempt of *batch*, the latest last."""
     attempts: dict[_Same, Submission] = {}
     for one in batch:
         same = one.student, storable(one.path), one.sha256
         attempts.pop(same, None)  # so that it gets the last position
         attempts[same] = one
-    students.require(connection, (student for student, _, _ in attempts))
-    numbers = _numbers(connection, attempts)
+    students.require_known(connection, (student for student, _, _ in attempts))
+    numbers = _known_numbers(connection, attempts)
     first = (connection.scalar(select(func.max(_TABLE.c.seen))) or 0) + 1
     new: list[dict[str, object]] = []
     again: list[dict[str, object]] = []
@@ -45,7 +45,7 @@ def put(connection: Connection, batch: Iterable[Submission], *, at: str) -> None
         connection.execute(insert(_TABLE), new)
 
 
-def read(connection: Connection, student: str | None) -> Iterator[Submission]:
+def read_submissions(connection: Connection, student: str | None) -> Iterator[Submission]:
     """Returns the attempts of one student or of all, the latest last."""
     t = _TABLE.c
     query = select(t.student, t.path, t.sha256, t.received, t.refusal).order_by(t.seen)
@@ -61,7 +61,7 @@ def read(connection: Connection, student: str | None) -> Iterator[Submission]:
         )
 
 
-def _numbers(connection: Connection, attempts: Iterable[_Same]) -> dict[_Same, int]:
+def _known_numbers(connection: Connection, attempts: Iterable[_Same]) -> dict[_Same, int]:
     """Returns the numbers of the known attempts of these students."""
     t = _TABLE.c
     query = select(t.student, t.path, t.sha256, t.number)

@@ -9,7 +9,7 @@ from grader.gradebook import AuditLine, Gradebook
 from grader.registry import nearest
 
 
-def audit(out: Path, student: str | None = None) -> tuple[AuditLine, ...]:
+def read_audit(out: Path, student: str | None = None) -> tuple[AuditLine, ...]:
     """Returns the entries, oldest first; for *student*, with changes to their submissions.
 
     Raises SetupError if the student is not in the gradebook.

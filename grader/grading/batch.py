@@ -10,7 +10,7 @@ from collections.abc import Callable, Generator, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, BrokenExecutor, Executor, Future, wait
 from typing import TYPE_CHECKING
 
-from grader.collect import load as load_bytes
+from grader.collect import load_submission as load_bytes
 from grader.errors import GraderError, SetupError
 from grader.model import Evidence, Job, Outcome, Submission, Trial
 from grader.runtime import executors
@@ -62,13 +62,16 @@ def execute_all(
             yield submission, evidence
     for submission, evidence in batch.execute_alone(lost):
         if evidence is None:
-            yield submission, refused(submission.sha256, "the process that ran this notebook died")
+            yield (
+                submission,
+                refused_evidence(submission.sha256, "the process that ran this notebook died"),
+            )
         elif evidence.disturbed:
             disturbed[submission] = evidence
         else:
             yield submission, evidence
     # Only once more, so that no notebook runs forever.
-    batch.reruns = {one: "; ".join(_reasons(found)) for one, found in disturbed.items()}
+    batch.reruns = {one: "; ".join(_disturbance_reasons(found)) for one, found in disturbed.items()}
     again = [one for one in todo if one in disturbed]
     for submission, evidence in batch.execute_alone(again):
         failed = evidence is None or evidence.outcome is Outcome.REFUSED
@@ -150,7 +153,7 @@ class _Batch:
                     self._running([s.student for f, s in pending.items() if f.running()])
                     for future in [f for f in pending if f in finished]:  # in the queue's order
                         submission = pending.pop(future)
-                        evidence = _evidence(future, submission)
+                        evidence = _evidence_of(future, submission)
                         broken = broken or evidence is None
                         yield submission, evidence
             except BaseException:
@@ -180,8 +183,8 @@ class _Batch:
         try:
             # Other processes receive Ctrl-C themselves, and an event can't be sent to them.
             if self._executor.name == "threads":
-                return pool.submit(_run, job, more_follow, self._stop.is_set)
-            return pool.submit(_run, job, more_follow)
+                return pool.submit(_execute_job, job, more_follow, self._stop.is_set)
+            return pool.submit(_execute_job, job, more_follow)
         except BrokenExecutor:
             raise
         except (OSError, RuntimeError) as error:
@@ -191,7 +194,7 @@ class _Batch:
             ) from error
 
 
-def _run(job: Job, more_follow: bool, stop: Callable[[], bool] = bool) -> Evidence:
+def _execute_job(job: Job, more_follow: bool, stop: Callable[[], bool] = bool) -> Evidence:
     """Executes one submission; retries once if the grader fails."""
     data = load_bytes(job.submission)
     try:
@@ -205,7 +208,7 @@ def _run(job: Job, more_follow: bool, stop: Callable[[], bool] = bool) -> Eviden
         return execute(job, data, stop=stop)
 
 
-def _evidence(future: Future[Evidence], submission: Submission) -> Evidence | None:
+def _evidence_of(future: Future[Evidence], submission: Submission) -> Evidence | None:
     """Returns the evidence of a finished execution; None if its worker died."""
     error = future.exception()
     if error is None:
@@ -216,18 +219,18 @@ def _evidence(future: Future[Evidence], submission: Submission) -> Evidence | No
     if isinstance(error, KeyboardInterrupt | SetupError):
         raise error  # for example a missing sandbox, which affects the whole batch
     if isinstance(error, GraderError):
-        return refused(submission.sha256, f"we could not run this notebook: {error.what}")
+        return refused_evidence(submission.sha256, f"we could not run this notebook: {error.what}")
     # Only the error's name: its text may contain paths of this machine, and students read this.
     what = f"we could not run this notebook ({type(error).__name__})"
-    return refused(submission.sha256, what)
+    return refused_evidence(submission.sha256, what)
 
 
-def _reasons(evidence: Evidence) -> tuple[str, ...]:
+def _disturbance_reasons(evidence: Evidence) -> tuple[str, ...]:
     """Returns what other work did to a run, each reason once."""
     return tuple(dict.fromkeys(evidence.disturbed.values()))
 
 
-def refused(sha256: str, note: str) -> Evidence:
+def refused_evidence(sha256: str, note: str) -> Evidence:
     """Returns evidence of a failure of the grader: the marks stay open."""
     return Evidence(
         submission_sha256=sha256,

@@ -14,7 +14,7 @@ from grader import __version__
 from grader.bank.folders import Bank
 from grader.files import write_whole
 from grader.gradebook import Gradebook
-from grader.grading.sources import NOTICES, Graded, warnings_of
+from grader.grading.sources import NOTICES, ResultSource, collect_warnings
 from grader.model import Override, Submission
 from grader.release.papers import SEATS, absent
 
@@ -27,7 +27,7 @@ CLASS_FILES = ("grades.csv", "report/index.html")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Stamps:
+class ResultDigests:
     """Digests of everything that the files show, computed without reading marks.
 
     The gradebook keeps a digest of each grade, which makes this a hundred times cheaper than
@@ -41,7 +41,7 @@ class Stamps:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Short:
+class ClassFigures:
     """A class in a few numbers, for the last lines of a command's output."""
 
     standings: Mapping[str, int]
@@ -65,22 +65,24 @@ class Short:
         }
 
 
-_NOTHING = Short(standings={}, counted=0, mean=None, median=None, open_totals=0, totals=[])
+_NOTHING = ClassFigures(standings={}, counted=0, mean=None, median=None, open_totals=0, totals=[])
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Kept:
+class WrittenRecord:
     """What was written last, and from what."""
 
-    stamps: Stamps
+    stamps: ResultDigests
     files: Mapping[str, tuple[int, int]]
     """Size and modification time of `CLASS_FILES`, because a person may have edited them since."""
-    short: Short
+    short: ClassFigures
 
 
-def stamps_of(book: Gradebook, graded: Graded, bank: Bank, *, published: bool) -> Stamps:
+def result_digests(
+    book: Gradebook, graded: ResultSource, bank: Bank, *, published: bool
+) -> ResultDigests:
     """Returns the stamps of the current content of *book*."""
-    look = _look(graded, bank, published)
+    look = _common_digest(graded, bank, published)
     seats = book.setting(SEATS)
     seats = seats if isinstance(seats, dict) else {}
     gone = absent(book)
@@ -94,7 +96,7 @@ def stamps_of(book: Gradebook, graded: Graded, bank: Bank, *, published: bool) -
         if attempt.student not in gone:
             attempts.setdefault(attempt.student, []).append(attempt)
     every = (attempt for mine in attempts.values() for attempt in mine)
-    warned = warnings_of(book, every)
+    warned = collect_warnings(book, every)
     people = graded.students
     found: dict[str, str] = {}
     for id_ in people.keys() | heads.keys():
@@ -110,50 +112,53 @@ def stamps_of(book: Gradebook, graded: Graded, bank: Bank, *, published: bool) -
             warned.get((id_, file or "")),
         )
     whole = _digest(look, sorted(found.items()), book.setting(NOTICES), bool(seats))
-    return Stamps(students=found, whole=whole)
+    return ResultDigests(students=found, whole=whole)
 
 
-def read_kept(out: Path) -> Kept | None:
+def read_record(out: Path) -> WrittenRecord | None:
     """Returns what was last written to the folder; None if unknown."""
     try:
         data = json.loads((out / KEPT).read_bytes())
         students = data["students"]
-        short = Short(**data["short"])
+        short = ClassFigures(**data["short"])
         files = {name: (size, changed) for name, (size, changed) in data["files"].items()}
-        stamps = Stamps(students=dict(students), whole=data["whole"])
+        stamps = ResultDigests(students=dict(students), whole=data["whole"])
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None  # such as a file of an earlier version
-    return Kept(stamps=stamps, files=files, short=short)
+    return WrittenRecord(stamps=stamps, files=files, short=short)
 
 
-def write_kept(out: Path, stamps: Stamps, short: Short) -> None:
+def write_record(out: Path, stamps: ResultDigests, short: ClassFigures) -> None:
     """Records what the files in the folder were written from."""
-    _write(out, Kept(stamps=stamps, files=_states(out), short=short))
+    _write_record(out, WrittenRecord(stamps=stamps, files=_file_states(out), short=short))
 
 
-def forget(out: Path, kept: Kept | None, students: Collection[str]) -> None:
+def forget_files(out: Path, kept: WrittenRecord | None, students: Collection[str]) -> None:
     """Forgets the record of the class files and of these students' files."""
     if kept is not None:
         rest = {id_: one for id_, one in kept.stamps.students.items() if id_ not in students}
-        _write(out, Kept(stamps=Stamps(students=rest, whole=""), files={}, short=_NOTHING))
+        _write_record(
+            out,
+            WrittenRecord(stamps=ResultDigests(students=rest, whole=""), files={}, short=_NOTHING),
+        )
 
 
-def _write(out: Path, kept: Kept) -> None:
+def _write_record(out: Path, kept: WrittenRecord) -> None:
     plain = {
         "whole": kept.stamps.whole,
         "students": dict(kept.stamps.students),
         "files": dict(kept.files),
-        "short": {name: getattr(kept.short, name) for name in Short.__slots__},
+        "short": {name: getattr(kept.short, name) for name in ClassFigures.__slots__},
     }
     write_whole(out / KEPT, json.dumps(plain).encode())
 
 
-def holds(out: Path, kept: Kept, stamps: Stamps) -> bool:
+def is_up_to_date(out: Path, kept: WrittenRecord, stamps: ResultDigests) -> bool:
     """Returns whether the table and the report of the class exist, unmodified and up to date."""
-    return kept.stamps.whole == stamps.whole and kept.files == _states(out)
+    return kept.stamps.whole == stamps.whole and kept.files == _file_states(out)
 
 
-def _states(out: Path) -> dict[str, tuple[int, int]]:
+def _file_states(out: Path) -> dict[str, tuple[int, int]]:
     found: dict[str, tuple[int, int]] = {}
     for name in CLASS_FILES:
         with suppress(OSError):
@@ -162,7 +167,7 @@ def _states(out: Path) -> dict[str, tuple[int, int]]:
     return found
 
 
-def _look(graded: Graded, bank: Bank, published: bool) -> str:
+def _common_digest(graded: ResultSource, bank: Bank, published: bool) -> str:
     """Returns a digest of what all files depend on besides the grades."""
     templates = hashlib.sha256()
     for folder in bank.templates:

@@ -16,14 +16,14 @@ from grader.runtime.execute.deferral import missing_requirement
 _NAMED = 5
 
 
-def puts_off(evidence: Evidence, grade: Grade | None) -> frozenset[str]:
+def deferred_names(evidence: Evidence, grade: Grade | None) -> frozenset[str]:
     """Returns the answers whose open marks wait for another machine, except blank ones."""
     waiting = {name for name, answer in evidence.answers.items() if answer.waits_for}
     marks = grade.marks if grade is not None else ()
     return frozenset(m.name for m in marks if m.points is None and m.name in waiting)
 
 
-def fillable(trials: tuple[Trial, ...], device: str) -> tuple[Trial, ...]:
+def runnable_trials(trials: tuple[Trial, ...], device: str) -> tuple[Trial, ...]:
     """Returns the trials that another runner may have deferred and that this one can run."""
     return tuple(
         trial
@@ -32,35 +32,35 @@ def fillable(trials: tuple[Trial, ...], device: str) -> tuple[Trial, ...]:
     )
 
 
-def can_fill(waiting: Iterable[str], evidence: Evidence, trials: Sequence[Trial]) -> bool:
+def can_fill_in(waiting: Iterable[str], evidence: Evidence, trials: Sequence[Trial]) -> bool:
     """Returns whether this machine can fill in one of the answers *waiting*."""
     made = {trial.name for trial in trials}
-    return any(name in made or _runs_now(evidence.answers[name]) for name in waiting)
+    return any(name in made or _can_run_now(evidence.answers[name]) for name in waiting)
 
 
-def _runs_now(answer: Answer) -> bool:
+def _can_run_now(answer: Answer) -> bool:
     """Returns whether the answer's cell stopped because of a package that is installed here."""
     return answer.never_ran and not packages.missing([answer.waits_for])
 
 
-def did_more(evidence: Evidence, trials: Iterable[Trial], device: str) -> bool:
+def has_run_more(evidence: Evidence, trials: Iterable[Trial], device: str) -> bool:
     """Returns whether the machine of *evidence* ran a trial that this one would defer."""
     answers = (evidence.answers.get(t.name) for t in trials if missing_requirement(t, device))
     return any(a is not None and a.raw is not None and not a.waits_for for a in answers)
 
 
-def lacking(problems: Mapping[str, Problem]) -> dict[str, tuple[str, ...]]:
+def missing_packages(problems: Mapping[str, Problem]) -> dict[str, tuple[str, ...]]:
     """Returns the packages that are missing here, each with the problems that wait for it."""
     found: dict[str, list[str]] = {}
     for name, problem in problems.items():
-        for package in packages.missing(_needed([problem])):
+        for package in packages.missing(_needed_packages([problem])):
             found.setdefault(package, []).append(name)
     return {package: tuple(names) for package, names in found.items()}
 
 
-def lacking_notes(problems: Mapping[str, Problem]) -> Iterator[str]:
+def missing_package_notes(problems: Mapping[str, Problem]) -> Iterator[str]:
     """Returns a sentence per missing package: what waits for it, and what to do."""
-    for package, names in lacking(problems).items():
+    for package, names in missing_packages(problems).items():
         listed = ", ".join(names[:_NAMED])
         listed += f" and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
         yield (
@@ -70,10 +70,10 @@ def lacking_notes(problems: Mapping[str, Problem]) -> Iterator[str]:
         )
 
 
-def why_nothing(problems: Iterable[Problem], device: str) -> tuple[str, str] | None:
+def blocking_reason(problems: Iterable[Problem], device: str) -> tuple[str, str] | None:
     """Returns why nothing can be filled in on this machine, and what to do; None if something
     can."""
-    wanted = _needed(problems)
+    wanted = _needed_packages(problems)
     missing = packages.missing(wanted)
     if device != "cpu" or len(missing) < len(wanted):
         return None
@@ -85,18 +85,18 @@ def why_nothing(problems: Iterable[Problem], device: str) -> tuple[str, str] | N
     )
 
 
-def _needed(problems: Iterable[Problem]) -> tuple[str, ...]:
+def _needed_packages(problems: Iterable[Problem]) -> tuple[str, ...]:
     """Returns the packages that *problems* need, each once."""
     names = (n for one in problems for part in one.parts for n in needs_of(part, one.solution))
     return tuple(dict.fromkeys(names))
 
 
-def filled(before: Evidence, new: Evidence, made: frozenset[str]) -> Evidence:
+def fill_in(before: Evidence, new: Evidence, made: frozenset[str]) -> Evidence:
     """Returns *before*, with its deferred parts replaced by those that *new* could run here."""
     here = {
         name
         for name, answer in before.answers.items()
-        if _runs_now(answer) or (name in made and answer.waits_for)
+        if _can_run_now(answer) or (name in made and answer.waits_for)
     }
     answers = {
         name: new.answers.get(name, answer) if name in here else answer
@@ -112,15 +112,15 @@ def filled(before: Evidence, new: Evidence, made: frozenset[str]) -> Evidence:
     return replace(before, answers=answers, environment=environment)
 
 
-def to_run_again(grade: Grade, evidence: Evidence) -> bool:
+def needs_rerun(grade: Grade, evidence: Evidence) -> bool:
     """Returns whether a mark is open that another run may settle.
 
     The machine may have disturbed the run, or a measurement was inconclusive and not made alone.
     """
-    return any(_may_settle(mark, evidence) for mark in grade.marks if mark.points is None)
+    return any(_can_settle(mark, evidence) for mark in grade.marks if mark.points is None)
 
 
-def _may_settle(mark: Mark, evidence: Evidence) -> bool:
+def _can_settle(mark: Mark, evidence: Evidence) -> bool:
     if mark.name in evidence.disturbed:
         return True
     answer = evidence.answers.get(mark.name)

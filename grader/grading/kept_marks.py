@@ -18,7 +18,7 @@ from grader import __version__
 from grader.errors import SetupError
 from grader.files import PACKAGE
 from grader.gradebook import Gradebook
-from grader.grading.batch import refused
+from grader.grading.batch import refused_evidence
 from grader.grading.score import score
 from grader.model import Evidence, Grade, Mark, Paper, Verdict
 from grader.release.papers import Papers
@@ -40,20 +40,20 @@ def regrade(
     while chunk := list(islice(left, _CHUNK)):
         digests = book.evidence_digests(sha256 for _, sha256 in chunk)
         todo = [
-            (student, sha256, digest, _names(papers, student, digest) if digest else {})
+            (student, sha256, digest, _mark_digests(papers, student, digest) if digest else {})
             for student, sha256 in chunk
             for digest in (digests.get(sha256),)
         ]
         wanted = (name for *_, names in todo for name in names.values())
-        kept = book.derived.find([*wanted, *(_name(one) for one in digests.values())])
+        kept = book.derived.find([*wanted, *(_digest_of(one) for one in digests.values())])
         for student, sha256, digest, names in todo:
-            known = {n: _read(kept[name]) for n, name in names.items() if name in kept}
-            environment = kept.get(_name(digest)) if digest else None
+            known = {n: _parse_marks(kept[name]) for n, name in names.items() if name in kept}
+            environment = kept.get(_digest_of(digest)) if digest else None
             if digest is None:
                 yield student, None
             elif environment is not None and len(known) == len(names):
                 marks = tuple(mark for found in known.values() for mark in found)
-                yield student, _grade(papers, student, sha256, marks, json.loads(environment))
+                yield student, _make_grade(papers, student, sha256, marks, json.loads(environment))
             else:
                 yield student, _judge_missing(book, papers, student, sha256, digest, known)
         book.derived.flush()
@@ -72,14 +72,14 @@ def _judge_missing(
     if evidence is None:
         return None
     numbers = [number for number, _ in papers.questions(student)]
-    grade = settle(papers.some(student, [n for n in numbers if n not in known]), evidence)
+    grade = score_safely(papers.some(student, [n for n in numbers if n not in known]), evidence)
     keep_marks(book, papers, grade, digest)
-    found = {**known, **_by_number(grade)}
+    found = {**known, **_marks_by_number(grade)}
     marks = tuple(mark for number in numbers for mark in found[number])
-    return _grade(papers, student, sha256, marks, grade.environment)
+    return _make_grade(papers, student, sha256, marks, grade.environment)
 
 
-def _grade(
+def _make_grade(
     papers: Papers,
     student: str,
     sha256: str,
@@ -102,18 +102,18 @@ def keep_marks(book: Gradebook, papers: Papers, grade: Grade, evidence: str) -> 
 
     *evidence* is the digest of the evidence that *grade* was made from.
     """
-    names = _names(papers, grade.student, evidence)
+    names = _mark_digests(papers, grade.student, evidence)
     entries = {
         names[number]: json.dumps([asdict(mark) for mark in found]).encode()
-        for number, found in _by_number(grade).items()
+        for number, found in _marks_by_number(grade).items()
         if all(mark.points is not None for mark in found)
     }
     if entries:
-        entries[_name(evidence)] = json.dumps(dict(grade.environment)).encode()
+        entries[_digest_of(evidence)] = json.dumps(dict(grade.environment)).encode()
         book.derived.keep(entries)
 
 
-def settle(mine: Paper, evidence: Evidence) -> Grade:
+def score_safely(mine: Paper, evidence: Evidence) -> Grade:
     """Returns the grade, with all marks open if scoring fails because of an internal error.
 
     Raises SetupError for an error that affects every grade, such as a missing package.
@@ -123,27 +123,27 @@ def settle(mine: Paper, evidence: Evidence) -> Grade:
     except SetupError:
         raise
     except Exception as error:  # noqa: BLE001 - one odd answer must not stop a batch
-        return score(mine, not_scored(evidence, error))
+        return score(mine, unscored_evidence(evidence, error))
 
 
-def not_scored(evidence: Evidence, error: Exception) -> Evidence:
+def unscored_evidence(evidence: Evidence, error: Exception) -> Evidence:
     """Returns evidence that leaves all marks open, because scoring *evidence* failed."""
     # Only the error's name: its text may contain the key, and students read this.
     what = f"we could not score this notebook ({type(error).__name__})"
-    return refused(evidence.submission_sha256, what)
+    return refused_evidence(evidence.submission_sha256, what)
 
 
-def _names(papers: Papers, student: str, evidence: str) -> dict[int, str]:
+def _mark_digests(papers: Papers, student: str, evidence: str) -> dict[int, str]:
     """Returns the names under which the marks of each question are kept, by its number."""
-    return {number: _name(evidence, one) for number, one in papers.questions(student)}
+    return {number: _digest_of(evidence, one) for number, one in papers.questions(student)}
 
 
-def _name(*what: str) -> str:
-    return hashlib.sha256("/".join((_engine(), *what)).encode()).hexdigest()
+def _digest_of(*what: str) -> str:
+    return hashlib.sha256("/".join((_engine_digest(), *what)).encode()).hexdigest()
 
 
 @cache
-def _engine() -> str:
+def _engine_digest() -> str:
     """Returns a digest of the code that judges, so that no mark outlives a change of it."""
     found = hashlib.sha256(__version__.encode())
     for room in _JUDGING:
@@ -153,7 +153,7 @@ def _engine() -> str:
     return found.hexdigest()
 
 
-def _by_number(grade: Grade) -> dict[int, list[Mark]]:
+def _marks_by_number(grade: Grade) -> dict[int, list[Mark]]:
     """Returns the marks of each question by its number, from names such as `q3_per_gpu`."""
     found: dict[int, list[Mark]] = {}
     for mark in grade.marks:
@@ -162,6 +162,6 @@ def _by_number(grade: Grade) -> dict[int, list[Mark]]:
     return found
 
 
-def _read(data: bytes) -> list[Mark]:
+def _parse_marks(data: bytes) -> list[Mark]:
     marks: Sequence[Mapping[str, Any]] = json.loads(data)
     return [Mark(**{**mark, "verdict": Verdict(mark["verdict"])}) for mark in marks]

@@ -17,7 +17,7 @@ from grader.kinds.texts import fill
 from grader.model import Grade, Mark, Override
 from grader.registry import nearest
 from grader.release.papers import Papers, papers_of
-from grader.text.spreadsheet import line, text
+from grader.text.spreadsheet import csv_line, escape_cell
 from grader.words import points as worth
 
 _DIGITS = 12
@@ -25,7 +25,7 @@ _DIGITS = 12
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ToRead:
+class AnswerToRead:
     """An answer to grade manually, with its grading criteria. **Secret.**"""
 
     student: str
@@ -55,7 +55,7 @@ class ToRead:
         }
 
 
-def waiting(out: Path) -> list[dict[str, str]]:
+def list_waiting(out: Path) -> list[dict[str, str]]:
     """Returns the answers that only a person can grade and that nobody has graded yet."""
     with Gradebook.open(out) as book:
         return [
@@ -65,29 +65,29 @@ def waiting(out: Path) -> list[dict[str, str]]:
                 "points": worth(mark.max_points),
                 "text": mark.answer or mark.feedback,
             }
-            for student, mark in _open(book)
+            for student, mark in _iter_waiting(book)
         ]
 
 
-def _open(book: Gradebook) -> Iterator[tuple[str, Mark]]:
+def _iter_waiting(book: Gradebook) -> Iterator[tuple[str, Mark]]:
     done = {(o.student, o.name) for o in book.overrides()}
     for student, mark in book.open_marks():
         if (student, mark.name) not in done:
             yield student, mark
 
 
-def to_read(out: Path, student: str, answer: str | None = None) -> list[ToRead]:
+def answers_to_read(out: Path, student: str, answer: str | None = None) -> list[AnswerToRead]:
     """Returns one answer of *student*, or all that wait for manual grading, with question and
     rubric."""
     with Gradebook.open(out) as book:
-        grade = _grade(book, student)
+        grade = _grade_of(book, student)
         if answer is None:
-            marks = [mark for who, mark in _open(book) if who == student]
+            marks = [mark for who, mark in _iter_waiting(book) if who == student]
         else:
-            marks = [_mark(grade, answer)]
+            marks = [_mark_of(grade, answer)]
         given = {o.name: o for o in book.overrides() if o.student == student}
-        papers = _papers(book)
-        return [_to_read(grade, mark, papers, given.get(mark.name)) for mark in marks]
+        papers = _release_papers(book)
+        return [_answer_to_read(grade, mark, papers, given.get(mark.name)) for mark in marks]
 
 
 def write_table(out: Path, file: Path) -> int:
@@ -96,15 +96,15 @@ def write_table(out: Path, file: Path) -> int:
     One row per student and part, with empty `points` and `why` to fill in.
     """
     with Gradebook.open(out) as book:
-        papers, rows = _papers(book), [line(COLUMNS)]
+        papers, rows = _release_papers(book), [csv_line(COLUMNS)]
         grades: dict[str, Grade] = {}
         # Sorted by answer, so that one question is graded across all students.
-        for student, mark in sorted(_open(book), key=lambda pair: (pair[1].name, pair[0])):
+        for student, mark in sorted(_iter_waiting(book), key=lambda pair: (pair[1].name, pair[0])):
             if student not in grades:
-                grades[student] = _grade(book, student)
-            one = _to_read(grades[student], mark, papers, None)
+                grades[student] = _grade_of(book, student)
+            one = _answer_to_read(grades[student], mark, papers, None)
             cells = (student, mark.name, "", "", worth(one.max_points), one.submission)
-            rows.append(line(map(text, (*cells, one.text, one.rubric))))
+            rows.append(csv_line(map(escape_cell, (*cells, one.text, one.rubric))))
     # With a byte order mark, by which spreadsheets recognize UTF-8.
     file.write_text("".join(f"{row}\n" for row in rows), encoding="utf-8-sig", newline="")
     return len(rows) - 1
@@ -123,24 +123,24 @@ def enter_points(out: Path, file: Path, *, by: str) -> int:
         for row in rows:
             try:
                 if row.student not in grades:
-                    grades[row.student] = _grade(book, row.student)
-                allowed = _fitting(row, grades[row.student])
+                    grades[row.student] = _grade_of(book, row.student)
+                allowed = _points_of(row, grades[row.student])
             except (SetupError, SpecError) as error:
                 errors.append(SpecError(error.what, where=row.where, fix=error.fix))
                 continue
             before = given.get((row.student, row.answer))
             if before is None or (before.points, before.reason) != (allowed, row.why):
-                batch.append(_override(row.student, row.answer, allowed, by=by, why=row.why))
+                batch.append(_make_override(row.student, row.answer, allowed, by=by, why=row.why))
         if errors:
             raise SpecErrors(tuple(errors))
         book.put_overrides(batch)
     return len(batch)
 
 
-def _fitting(row: PointsRow, grade: Grade) -> float:
+def _points_of(row: PointsRow, grade: Grade) -> float:
     """Returns the points of *row*. Raises SpecError if the row was written for another grade."""
-    allowed = _allowed(_mark(grade, row.answer), row.points)
-    if row.submission and row.submission != _short(grade):
+    allowed = _require_allowed(_mark_of(grade, row.answer), row.points)
+    if row.submission and row.submission != _short_digest(grade):
         raise SpecError(
             f"'{row.student}' submitted again after this table was written",
             fix="write the table again with `grader mark --table`, and read the new answer",
@@ -151,8 +151,8 @@ def _fitting(row: PointsRow, grade: Grade) -> float:
 def give_points(out: Path, student: str, answer: str, points: float, *, by: str, why: str) -> None:
     """Stores manual points. Raises SetupError if a mark does not exist or is worth less."""
     with Gradebook.open(out) as book:
-        allowed = _allowed(_mark(_grade(book, student), answer), points)
-        book.put_override(_override(student, answer, allowed, by=by, why=why))
+        allowed = _require_allowed(_mark_of(_grade_of(book, student), answer), points)
+        book.put_override(_make_override(student, answer, allowed, by=by, why=why))
 
 
 def withdraw_points(out: Path, student: str, answer: str, *, by: str, why: str) -> None:
@@ -164,12 +164,12 @@ def withdraw_points(out: Path, student: str, answer: str, *, by: str, why: str) 
             )
 
 
-def _override(student: str, answer: str, points: float, *, by: str, why: str) -> Override:
+def _make_override(student: str, answer: str, points: float, *, by: str, why: str) -> Override:
     now = datetime.now(UTC).isoformat(timespec="seconds")
     return Override(student=student, name=answer, points=points, reason=why, by=by, at=now)
 
 
-def _allowed(mark: Mark, points: float) -> float:
+def _require_allowed(mark: Mark, points: float) -> float:
     """Returns *points*; a rounded maximum as printed, such as 6.67, means the exact maximum."""
     if worth(points) == worth(mark.max_points):
         return mark.max_points
@@ -181,31 +181,33 @@ def _allowed(mark: Mark, points: float) -> float:
     return points
 
 
-def _papers(book: Gradebook) -> Papers | None:
+def _release_papers(book: Gradebook) -> Papers | None:
     """Returns the papers that have questions and rubrics; None if they are another system's."""
     return None if assignment_of(book)[0] else papers_of(book)
 
 
-def _to_read(grade: Grade, mark: Mark, papers: Papers | None, given: Override | None) -> ToRead:
+def _answer_to_read(
+    grade: Grade, mark: Mark, papers: Papers | None, given: Override | None
+) -> AnswerToRead:
     key = None if papers is None else dict(papers.of(grade.student).named_keys()).get(mark.name)
-    return ToRead(
+    return AnswerToRead(
         student=grade.student,
         answer=mark.name,
         max_points=mark.max_points,
         text=mark.answer or mark.feedback,
-        submission=_short(grade),
+        submission=_short_digest(grade),
         ask=fill(key.part.ask, key.draw) if key else "",
         rubric=kinds.find(mark.kind).explain(key) if key else "",
         given=given,
     )
 
 
-def _short(grade: Grade) -> str:
+def _short_digest(grade: Grade) -> str:
     # With a prefix, because a spreadsheet would take digits for a number.
     return f"sha256:{(grade.submission_sha256 or '')[:_DIGITS]}"
 
 
-def _grade(book: Gradebook, student: str) -> Grade:
+def _grade_of(book: Gradebook, student: str) -> Grade:
     grade = book.grade(student)
     if grade is None:
         close = nearest(student, book.students())
@@ -216,7 +218,7 @@ def _grade(book: Gradebook, student: str) -> Grade:
     return grade
 
 
-def _mark(grade: Grade, answer: str) -> Mark:
+def _mark_of(grade: Grade, answer: str) -> Mark:
     marks = {mark.name: mark for mark in grade.marks}
     if answer not in marks:
         close = nearest(answer, marks)

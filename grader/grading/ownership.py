@@ -19,7 +19,7 @@ from grader.release.versions import versions_of
 _OWN = "submit the notebook that you were given"
 
 
-def looks_after(release: Release) -> Callable[[str, Notebook], str | None]:
+def owner_check(release: Release) -> Callable[[str, Notebook], str | None]:
     """Returns the check for every submitted notebook, given its student.
 
     The check raises SubmissionError if the notebook can't be that student's, and returns a sentence
@@ -29,12 +29,12 @@ def looks_after(release: Release) -> Callable[[str, Notebook], str | None]:
     versions = frozenset(versions_of(release))
 
     def look(student: str, notebook: Notebook) -> str | None:
-        return _look(release, versions, release.students[student], read_owner(notebook))
+        return _check_owner(release, versions, release.students[student], read_owner(notebook))
 
     return look
 
 
-def fits_in(release: Release) -> Callable[[str, Notebook], int]:
+def exam_fit(release: Release) -> Callable[[str, Notebook], int]:
     """Returns how well a notebook fits *release*, to choose among several of one student.
 
     Best is one that identifies itself as the student's, or has no identity but has answers of the
@@ -55,7 +55,9 @@ def fits_in(release: Release) -> Callable[[str, Notebook], int]:
     return fit
 
 
-def _look(release: Release, versions: frozenset[str], student: Student, says: About) -> str | None:
+def _check_owner(
+    release: Release, versions: frozenset[str], student: Student, says: About
+) -> str | None:
     if says.version == SAMPLE:
         raise SubmissionError("this is the practice sample, which is not graded", fix=_OWN)
     if says.release not in ("", release.id):

@@ -10,7 +10,7 @@ from pathlib import Path
 from grader.errors import Location, SpecError, SpecErrors
 from grader.registry import nearest
 from grader.text.csv_table import table_rows
-from grader.text.spreadsheet import unescape
+from grader.text.spreadsheet import unescape_cell
 
 COLUMNS = ("student", "answer", "points", "why", "max_points", "submission", "text", "rubric")
 """Columns of the table from `grader mark --table`; only the first three are required."""
@@ -47,7 +47,9 @@ def load_points(path: Path) -> tuple[PointsRow, ...]:
     errors = []
     for line, cells in rows:
         try:
-            row = _row(dict(zip(names, map(str.strip, cells), strict=False)), Location(file, line))
+            row = _parse_row(
+                dict(zip(names, map(str.strip, cells), strict=False)), Location(file, line)
+            )
             if row is None:
                 continue
             earlier = found.setdefault((row.student, row.answer), row)
@@ -61,7 +63,7 @@ def load_points(path: Path) -> tuple[PointsRow, ...]:
     return tuple(found.values())
 
 
-def _row(cells: Mapping[str, str], where: Location) -> PointsRow | None:
+def _parse_row(cells: Mapping[str, str], where: Location) -> PointsRow | None:
     written = cells.get("points", "")
     if not written:
         return None
@@ -74,9 +76,9 @@ def _row(cells: Mapping[str, str], where: Location) -> PointsRow | None:
         raise SpecError(what, where=where, fix="write a number of at least 0, such as 1.5")
     return PointsRow(
         where=where,
-        student=unescape(cells.get("student", "")),
-        answer=unescape(cells.get("answer", "")),
+        student=unescape_cell(cells.get("student", "")),
+        answer=unescape_cell(cells.get("answer", "")),
         points=points,
-        why=unescape(cells.get("why", "")),
+        why=unescape_cell(cells.get("why", "")),
         submission=cells.get("submission", ""),
     )

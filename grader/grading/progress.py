@@ -16,7 +16,7 @@ class Progress(Protocol):
         """Reports what is being worked on."""
 
 
-class Silent:
+class NoProgress:
     """Reports nothing."""
 
     def __call__(self, name: str, /) -> None:
@@ -26,10 +26,10 @@ class Silent:
         """Does nothing."""
 
 
-Started = Callable[[int], Progress]
+StartProgress = Callable[[int], Progress]
 """Called with the number of items; returns the object that is told about each."""
 
 
-def silent(_total: int) -> Progress:
-    """A start that reports no progress."""
-    return Silent()
+def no_progress(_total: int) -> Progress:
+    """Returns a progress object that reports nothing."""
+    return NoProgress()

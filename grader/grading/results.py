@@ -14,15 +14,15 @@ from grader.files import alone, fault
 from grader.gradebook import Gradebook
 from grader.grading.cache_keys import (
     KEPT,
-    Short,
-    Stamps,
-    forget,
-    holds,
-    read_kept,
-    stamps_of,
-    write_kept,
+    ClassFigures,
+    ResultDigests,
+    forget_files,
+    is_up_to_date,
+    read_record,
+    result_digests,
+    write_record,
 )
-from grader.grading.sources import NOTICES, Graded, graded_of, rows_of
+from grader.grading.sources import NOTICES, ResultSource, rows_of, source_of
 from grader.model.result import Row
 from grader.release.papers import SEATS
 from grader.report import (
@@ -43,7 +43,7 @@ class."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Written:
+class WrittenResults:
     """A summary of what was written."""
 
     published: bool
@@ -60,39 +60,39 @@ def set_published(out: Path, published: bool) -> None:
         book.set_setting(PUBLISHED, published)
 
 
-def write_results(out: Path, bank: Bank) -> Written:
+def write_results(out: Path, bank: Bank) -> WrittenResults:
     """Writes the files of the results folder from the gradebook.
 
     A student's files are written only if their content has changed; if nothing has changed, only
     digests are read.
     """
-    with Gradebook.open(out) as book, _alone(out):
-        graded = graded_of(book)
+    with Gradebook.open(out) as book, _lock_files(out):
+        graded = source_of(book)
         published = bool(book.setting(PUBLISHED))
         # Before reading: changes made meanwhile are then written by the next run.
-        stamps = stamps_of(book, graded, bank, published=published)
-        kept = read_kept(out)
-        stale = _stale(out, stamps, kept.stamps if kept else None)
-        if kept and not stale and holds(out, kept, stamps):
-            return _told(out, kept.short, published)
+        stamps = result_digests(book, graded, bank, published=published)
+        kept = read_record(out)
+        stale = _outdated_students(out, stamps, kept.stamps if kept else None)
+        if kept and not stale and is_up_to_date(out, kept, stamps):
+            return _describe_written(out, kept.short, published)
         # If killed from here on, the next run must not keep files that may be half written.
-        forget(out, kept, stale)
-        with _uncollected():
+        forget_files(out, kept, stale)
+        with _pause_gc():
             rows = list(rows_of(book, graded))
         for row in rows:
             if row.student.id in stale or row.student.id not in stamps.students:
                 _write_student(out, row, graded, bank, published)
-        with _uncollected():
+        with _pause_gc():
             write_csv(out, rows, pooled=graded.pooled)
-            summary = _summarised(book, graded, rows, published)
+            summary = _summarize(book, graded, rows, published)
             write_class_report(out, summary, bank.templates)
-            short = _short(summary, rows)
-        write_kept(out, stamps, short)
-    return _told(out, short, published)
+            short = _class_figures(summary, rows)
+        write_record(out, stamps, short)
+    return _describe_written(out, short, published)
 
 
 @contextmanager
-def _alone(out: Path) -> Iterator[None]:
+def _lock_files(out: Path) -> Iterator[None]:
     """Locks these files against other writers; grading may go on meanwhile.
 
     Otherwise, a slower writer could leave older content in a file while the record describes the
@@ -108,7 +108,7 @@ def _alone(out: Path) -> Iterator[None]:
 
 
 @contextmanager
-def _uncollected() -> Iterator[None]:
+def _pause_gc() -> Iterator[None]:
     """Pauses the garbage collector: a class has 400,000 marks and no cycles."""
     was = gc.isenabled()
     gc.disable()
@@ -119,10 +119,12 @@ def _uncollected() -> Iterator[None]:
             gc.enable()
 
 
-def _stale(out: Path, now: Stamps, before: Stamps | None) -> frozenset[str]:
+def _outdated_students(
+    out: Path, now: ResultDigests, before: ResultDigests | None
+) -> frozenset[str]:
     """Returns the students whose files are missing or outdated."""
     were = before.students if before else {}
-    pages, grades = _names(out / "feedback"), _names(out / "grades")
+    pages, grades = _file_names(out / "feedback"), _file_names(out / "grades")
     return frozenset(
         id_
         for id_, stamp in now.students.items()
@@ -132,21 +134,21 @@ def _stale(out: Path, now: Stamps, before: Stamps | None) -> frozenset[str]:
     )
 
 
-def _names(folder: Path) -> frozenset[str]:
+def _file_names(folder: Path) -> frozenset[str]:
     try:
         return frozenset(path.name for path in folder.iterdir())
     except OSError:
         return frozenset()
 
 
-def _write_student(out: Path, row: Row, graded: Graded, bank: Bank, published: bool) -> None:
+def _write_student(out: Path, row: Row, graded: ResultSource, bank: Bank, published: bool) -> None:
     write_grade_json(out, row, exam=graded.exam, engine=__version__, release=graded.release)
     shown = graded.shown(row, published=published)
     write_feedback(out, shown, bank.templates, engine=__version__)
 
 
-def _summarised(
-    book: Gradebook, graded: Graded, rows: Iterable[Row], published: bool
+def _summarize(
+    book: Gradebook, graded: ResultSource, rows: Iterable[Row], published: bool
 ) -> ClassSummary:
     return summarize(
         rows,
@@ -156,20 +158,20 @@ def _summarised(
         engine=__version__,
         published=published,
         evidence=None if book.setting(SEATS) else book.evidence_summaries(),
-        notices=_notices(book),
+        notices=_notice_texts(book),
     )
 
 
-def _notices(book: Gradebook) -> list[str]:
+def _notice_texts(book: Gradebook) -> list[str]:
     kept = book.setting(NOTICES)
     if not isinstance(kept, list):
         return []
     return [f"{n['path']}: {n['text']}" for n in kept if isinstance(n, dict)]
 
 
-def _short(summary: ClassSummary, rows: Iterable[Row]) -> Short:
+def _class_figures(summary: ClassSummary, rows: Iterable[Row]) -> ClassFigures:
     totals = summary.totals
-    return Short(
+    return ClassFigures(
         standings={standing.value: n for standing, n in totals.standings.items() if n},
         counted=totals.graded,
         mean=totals.mean,
@@ -188,7 +190,7 @@ def _short(summary: ClassSummary, rows: Iterable[Row]) -> Short:
     )
 
 
-def _told(out: Path, short: Short, published: bool) -> Written:
+def _describe_written(out: Path, short: ClassFigures, published: bool) -> WrittenResults:
     standings = [f"{n} {standing}" for standing, n in short.standings.items()]
     head = ", ".join([counted(len(short.totals), "student"), *standings]) + "."
     if short.mean is not None and short.median is not None:
@@ -197,7 +199,7 @@ def _told(out: Path, short: Short, published: bool) -> Written:
     if short.open_totals:
         still = counted(short.open_totals, "total is", "totals are")
         head += f" {still} open: see `grader mark {out}`."
-    return Written(
+    return WrittenResults(
         published=published,
         totals=short.totals,
         figures=short.figures(),

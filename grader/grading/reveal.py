@@ -34,7 +34,7 @@ from grader.model.result import (
     ShownProblem,
 )
 
-Given = Callable[[Variant], Sequence[tuple[str, str]]]
+GivenTable = Callable[[Variant], Sequence[tuple[str, str]]]
 
 _ERROR_LENGTH = 500
 
@@ -45,7 +45,7 @@ def reveal(
     *,
     audience: Audience,
     published: bool,
-    given: Given,
+    given: GivenTable,
     evidence: Evidence | None = None,
 ) -> Feedback:
     """Returns what *audience* may see of *row*; students see the key only after it is *published*.
@@ -54,7 +54,7 @@ def reveal(
     that are not on the paper, because then they belong to another release.
     """
     staff = audience is Audience.STAFF
-    view = _View(
+    view = _Audience(
         row=row,
         staff=staff,
         given=given if published or staff else None,
@@ -73,36 +73,36 @@ def reveal(
         score=row.score,
         max_score=row.max_score,
         complete=row.complete,
-        problems=tuple(_problems(paper, view)),
-        run=None if evidence is None or evidence.typed else story(evidence),
+        problems=tuple(_shown_problems(paper, view)),
+        run=None if evidence is None or evidence.typed else run_story(evidence),
         refusal=row.refusal,
         warnings=row.warnings,
     )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _View:
+class _Audience:
     """The audience, and what it may see."""
 
     row: Row
     staff: bool
-    given: Given | None
+    given: GivenTable | None
     """None while the key is secret."""
     undefined: frozenset[str]
     """The names that no cell had set after the notebook ran."""
 
 
-def _problems(paper: Paper, view: _View) -> Sequence[ShownProblem]:
+def _shown_problems(paper: Paper, view: _Audience) -> Sequence[ShownProblem]:
     marks = {mark.name: mark for mark in view.row.marks}
     shown = []
     for question in paper.questions:
         parts = tuple(
-            _part(question, part_id, marks.pop(question.name(part_id)), view)
+            _shown_part(question, part_id, marks.pop(question.name(part_id)), view)
             for part_id in question.variant.keys
             if question.name(part_id) in marks
         )
         if parts:
-            shown.append(_problem(question, parts, view.given))
+            shown.append(_shown_problem(question, parts, view.given))
     if marks:
         raise GraderError(
             f"the grade of '{view.row.student.id}' has marks that are not on the paper:"
@@ -112,7 +112,9 @@ def _problems(paper: Paper, view: _View) -> Sequence[ShownProblem]:
     return shown
 
 
-def _problem(question: Question, parts: tuple[ShownPart, ...], given: Given | None) -> ShownProblem:
+def _shown_problem(
+    question: Question, parts: tuple[ShownPart, ...], given: GivenTable | None
+) -> ShownProblem:
     variant, problem = question.variant, question.variant.problem
     if given is None:
         return ShownProblem(number=question.number, id=problem.id, title=problem.title, parts=parts)
@@ -121,14 +123,14 @@ def _problem(question: Question, parts: tuple[ShownPart, ...], given: Given | No
         id=problem.id,
         title=problem.title,
         parts=parts,
-        prompt=_fill(variant, problem.prompt),
+        prompt=_fill_text(variant, problem.prompt),
         given=tuple(GivenValue(label=label, value=value) for label, value in given(variant)),
-        assumptions=tuple(_fill(variant, text) for text in problem.assumptions),
-        solution=_fill(variant, problem.explanation) or None,
+        assumptions=tuple(_fill_text(variant, text) for text in problem.assumptions),
+        solution=_fill_text(variant, problem.explanation) or None,
     )
 
 
-def _part(question: Question, part_id: str, mark: Mark, view: _View) -> ShownPart:
+def _shown_part(question: Question, part_id: str, mark: Mark, view: _Audience) -> ShownPart:
     variant = question.variant
     key = variant.keys[part_id]
     kind = kinds.find(key.part.kind)
@@ -139,37 +141,37 @@ def _part(question: Question, part_id: str, mark: Mark, view: _View) -> ShownPar
         id=part_id,
         name=mark.name,
         kind=mark.kind,
-        ask=_fill(variant, key.part.ask),
-        answer=_answer(kind, mark, view),
+        ask=_fill_text(variant, key.part.ask),
+        answer=_shown_answer(kind, mark, view),
         verdict=mark.verdict,
         mistake=mark.mistake if view.staff else None,
         why="" if refused else mark.feedback,
-        look_at="" if refused else _look_at(question, mark, key, mark.name in view.undefined),
+        look_at="" if refused else _advice(question, mark, key, mark.name in view.undefined),
         points=mark.points,
         max_points=mark.max_points,
         set_by=by_hand.by if by_hand and view.staff else None,
         accepted=None if view.given is None else kind.explain(key),
-        chosen=_chosen(mark.answer, key),
+        chosen=_chosen_options(mark.answer, key),
     )
 
 
-def _chosen(answer: str | None, key: Key) -> tuple[str, ...]:
+def _chosen_options(answer: str | None, key: Key) -> tuple[str, ...]:
     if not answer or not isinstance(key, (MultiChoiceKey, MatchingKey, OrderingKey)):
         return ()
     return find_choices(answer, key.choices)
 
 
-def _answer(kind: Kind, mark: Mark, view: _View) -> str | None:
+def _shown_answer(kind: Kind, mark: Mark, view: _Audience) -> str | None:
     if mark.answer is None or view.staff or view.given is not None:
         return mark.answer
     return kind.before_release(mark.answer)
 
 
-def _fill(variant: Variant, text: str) -> str:
+def _fill_text(variant: Variant, text: str) -> str:
     return fill(text, variant.draw)
 
 
-def _look_at(question: Question, mark: Mark, key: Key, undefined: bool) -> str:
+def _advice(question: Question, mark: Mark, key: Key, undefined: bool) -> str:
     """Returns what to do or read next; reveals nothing of the key."""
     if mark.verdict is Verdict.ABSENT and undefined:
         return "Restart the kernel and run all cells from the top to see where it stops."
@@ -187,11 +189,13 @@ def _look_at(question: Question, mark: Mark, key: Key, undefined: bool) -> str:
     return " ".join(advice)
 
 
-def story(evidence: Evidence) -> RunStory:
+def run_story(evidence: Evidence) -> RunStory:
     """Returns how a notebook ran, for its student."""
-    troubles = tuple(_trouble(n, cell) for n, cell in enumerate(evidence.cells, 1) if cell.failed)
+    troubles = tuple(
+        _cell_trouble(n, cell) for n, cell in enumerate(evidence.cells, 1) if cell.failed
+    )
     return RunStory(
-        sentence=_sentence(evidence, len(troubles)),
+        sentence=_run_sentence(evidence, len(troubles)),
         # Only cells: the time of hidden calls could reveal their inputs.
         seconds=round(sum(cell.seconds for cell in evidence.cells), 3),
         troubles=troubles,
@@ -208,7 +212,7 @@ _OUTCOMES: Mapping[Outcome, str] = {
 }
 
 
-def _sentence(evidence: Evidence, troubles: int) -> str:
+def _run_sentence(evidence: Evidence, troubles: int) -> str:
     if evidence.outcome is Outcome.FINISHED:
         cells = len(evidence.cells)
         if not troubles:
@@ -220,7 +224,7 @@ def _sentence(evidence: Evidence, troubles: int) -> str:
     )
 
 
-def _trouble(number: int, cell: CellRun) -> CellTrouble:
+def _cell_trouble(number: int, cell: CellRun) -> CellTrouble:
     error = cell.trouble
     if len(error) > _ERROR_LENGTH:
         error = error[:_ERROR_LENGTH] + " …"

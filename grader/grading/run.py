@@ -14,20 +14,20 @@ from grader.errors import GraderError, PackageError, SetupError
 from grader.files import alone, sweep
 from grader.gradebook import Gradebook
 from grader.grading import signals
-from grader.grading.batch import execute_all, refused
+from grader.grading.batch import execute_all, refused_evidence
 from grader.grading.deferred import (
-    can_fill,
-    did_more,
-    fillable,
-    filled,
-    lacking_notes,
-    puts_off,
-    to_run_again,
-    why_nothing,
+    blocking_reason,
+    can_fill_in,
+    deferred_names,
+    fill_in,
+    has_run_more,
+    missing_package_notes,
+    needs_rerun,
+    runnable_trials,
 )
-from grader.grading.kept_marks import keep_marks, not_scored
-from grader.grading.ownership import fits_in, looks_after
-from grader.grading.progress import Started, silent
+from grader.grading.kept_marks import keep_marks, unscored_evidence
+from grader.grading.ownership import exam_fit, owner_check
+from grader.grading.progress import StartProgress, no_progress
 from grader.grading.score import has_fault, is_disturbed, score, score_refused
 from grader.grading.settings import Settings
 from grader.grading.sources import NOTICES
@@ -41,7 +41,7 @@ WRITTEN_INTO = (".", "evidence", "corrected", "grades", "feedback", "report")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Run:
+class GradingRun:
     """The results of one `grader grade` run."""
 
     release: Release
@@ -60,16 +60,16 @@ def grade(
     settings: Settings,
     *,
     only: tuple[str, ...] = (),
-    started: Started = silent,
+    started: StartProgress = no_progress,
     warn: Callable[[str], None] = lambda _note: None,
-) -> Run:
+) -> GradingRun:
     """Executes and scores *submissions* into the results folder *out*.
 
     What was executed in the same way before is not executed again, so an interrupted run continues.
     *started* is called with the number of executions and returns a progress object. *warn* gets a
     sentence for each package that is missing here, before anything runs; what needs it is deferred.
     """
-    if settings.device == "cuda" and not cuda_here():
+    if settings.device == "cuda" and not has_cuda():
         raise SetupError(
             "there is no CUDA device on this machine",
             fix="run without --device; parts that need CUDA can be graded on another machine later",
@@ -77,7 +77,7 @@ def grade(
     release = load_release(release_file)
     users = load_numbers(settings.names, release.students) if settings.names else None
     collected = collect(
-        submissions, release.students, users, looks_after(release), fits_in(release)
+        submissions, release.students, users, owner_check(release), exam_fit(release)
     )
     if not collected.submissions and not collected.notices:
         raise SetupError(
@@ -109,23 +109,23 @@ def grade(
             variables=tuple(sorted(release.exam.variables.items())),
             limits=_limits_of(release, settings.limits),
         )
-        filing = _Filing(book, papers, settings, f"grade {submissions.name}")
-        todo = filing.known(latest)
+        filing = _GradeFiler(book, papers, settings, f"grade {submissions.name}")
+        todo = filing.score_known(latest)
         if settings.deferred and not todo:
-            _require_something(release, settings.device)
-        for note in lacking_notes(release.problems):
+            _require_fillable(release, settings.device)
+        for note in missing_package_notes(release.problems):
             warn(note)
         done = started(len(todo))
         with (
-            signals.noted() as stopped,
+            signals.delay_interrupts() as stopped,
             closing(
                 execute_all(todo, filing.names, settings, filing.trials, stopped, done.running)
             ) as results,
         ):
             for submission, evidence in results:
-                filing.new(submission, evidence)
+                filing.store_new(submission, evidence)
                 done(submission.student)
-    return Run(
+    return GradingRun(
         release=release,
         collected=collected,
         executed=len(todo),
@@ -140,14 +140,14 @@ def _limits_of(release: Release, limits: Limits) -> Limits:
     return replace(limits, processes=release.exam.processes or limits.processes)
 
 
-def _require_something(release: Release, device: str) -> None:
+def _require_fillable(release: Release, device: str) -> None:
     """Raises SetupError if nothing can ever be filled in on this machine."""
-    nothing = why_nothing(release.problems.values(), device)
+    nothing = blocking_reason(release.problems.values(), device)
     if nothing is not None:
         raise SetupError(nothing[0], fix=nothing[1])
 
 
-class _Filing:
+class _GradeFiler:
     """Turns evidence into stored grades during one run."""
 
     def __init__(self, book: Gradebook, papers: Papers, settings: Settings, why: str):
@@ -160,12 +160,12 @@ class _Filing:
         self._settings = settings
         self._run = book.begin_run(why)
 
-    def known(self, latest: list[Submission]) -> list[Submission]:
+    def score_known(self, latest: list[Submission]) -> list[Submission]:
         """Scores what needs no execution; returns the submissions that do."""
         grades = {g.student: g for g in self._book.grades()}
         if self._deferred:
-            stored = ((s, self._stored(s)) for s in latest if s.refusal is None)
-            return [s for s, found in stored if found and self._can_fill(s, found, grades)]
+            stored = ((s, self._find_stored(s)) for s in latest if s.refusal is None)
+            return [s for s, found in stored if found and self._can_fill_in(s, found, grades)]
         # A grade with all marks open is due to an internal error; there may be evidence by now.
         current = {
             g.student: (g.submission_sha256, g.release, g.engine)
@@ -175,40 +175,40 @@ class _Filing:
         todo = []
         for submission in latest:
             if submission.refusal is not None:
-                self._put(score_refused(self._papers.of(submission.student), submission))
+                self._store_grade(score_refused(self._papers.of(submission.student), submission))
                 continue
-            evidence = None if self._again else self._stored(submission)
+            evidence = None if self._again else self._find_stored(submission)
             if evidence is None:
                 todo.append(submission)
                 continue
             scored = (submission.sha256, self._papers.counts.id, __version__)
             if current.get(submission.student) != scored:
-                self._settle(submission, evidence)
-            elif to_run_again(mine := grades[submission.student], evidence) and not puts_off(
+                self._store_settled(submission, evidence)
+            elif needs_rerun(mine := grades[submission.student], evidence) and not deferred_names(
                 evidence, mine
             ):
                 todo.append(submission)
         return todo
 
-    def _can_fill(
+    def _can_fill_in(
         self, submission: Submission, evidence: Evidence, grades: Mapping[str, Grade]
     ) -> bool:
-        waiting = puts_off(evidence, grades.get(submission.student))
-        return can_fill(waiting, evidence, self.trials(submission.student))
+        waiting = deferred_names(evidence, grades.get(submission.student))
+        return can_fill_in(waiting, evidence, self.trials(submission.student))
 
-    def new(self, submission: Submission, evidence: Evidence) -> None:
+    def store_new(self, submission: Submission, evidence: Evidence) -> None:
         """Stores the evidence of an execution and the grade that it earns."""
-        before = self._stored(submission) if self._deferred else None
+        before = self._find_stored(submission) if self._deferred else None
         if before is not None and evidence.outcome is not Outcome.REFUSED:
             made = frozenset(trial.name for trial in self.trials(submission.student))
-            evidence = filled(before, evidence, made)
-        evidence = store(self._book, evidence, self._fingerprint(submission))
-        grade = self._settle(submission, evidence)
+            evidence = fill_in(before, evidence, made)
+        evidence = store_evidence(self._book, evidence, self._fingerprint(submission))
+        grade = self._store_settled(submission, evidence)
         digests = self._book.evidence_digests([submission.sha256])
         if grade is not None and submission.sha256 in digests:
             keep_marks(self._book, self._papers, grade, digests[submission.sha256])
 
-    def _settle(self, submission: Submission, evidence: Evidence) -> Grade | None:
+    def _store_settled(self, submission: Submission, evidence: Evidence) -> Grade | None:
         """Stores the grade that *evidence* earns, or one with all marks open if scoring fails.
 
         Returns it if it depends only on the evidence, not on a failure of the grader or the
@@ -223,22 +223,22 @@ class _Filing:
         except SetupError:
             raise
         except Exception as error:  # noqa: BLE001 - one odd answer must not stop a batch
-            evidence = not_scored(evidence, error)
+            evidence = unscored_evidence(evidence, error)
             grade = score(mine, evidence)
         ours = evidence.outcome is Outcome.REFUSED or has_fault(grade)
         if not ours and not is_disturbed(grade, evidence):
-            self._put(grade)
+            self._store_grade(grade)
             return grade
         # Failures of the grader or the machine are not evidence: the next run tries again.
         self.unsettled += 1
-        if not loses(self._book, grade):
-            self._put(grade)
+        if not would_lose_marks(self._book, grade):
+            self._store_grade(grade)
         return None
 
-    def _put(self, new: Grade) -> None:
+    def _store_grade(self, new: Grade) -> None:
         self._book.put_grade(new, run=self._run)
 
-    def _stored(self, submission: Submission) -> Evidence | None:
+    def _find_stored(self, submission: Submission) -> Evidence | None:
         """Returns the evidence of this file if it was executed in the same way; otherwise None.
 
         If a package is missing, the hidden cases, which are part of the fingerprint, are unknown.
@@ -250,20 +250,20 @@ class _Filing:
         if found is not None or not any(trial.needs for trial in trials):
             return found
         other = self._book.find_evidence(submission.sha256)
-        if other is None or self._deferred or did_more(other, trials, self._settings.device):
+        if other is None or self._deferred or has_run_more(other, trials, self._settings.device):
             return other
         return None
 
     def trials(self, student: str) -> tuple[Trial, ...]:
         """Returns the trials to run for a student in this run."""
         found = self._papers.trials(student)
-        return fillable(found, self._settings.device) if self._deferred else found
+        return runnable_trials(found, self._settings.device) if self._deferred else found
 
     def _fingerprint(self, submission: Submission) -> str:
         return self._settings.fingerprint(self.names, self._papers.trials(submission.student))
 
 
-def store(book: Gradebook, evidence: Evidence, fingerprint: str) -> Evidence:
+def store_evidence(book: Gradebook, evidence: Evidence, fingerprint: str) -> Evidence:
     """Stores and returns *evidence*, or returns refused evidence if it can't be stored.
 
     Failures of the grader are not stored, so that the next run tries again.
@@ -276,16 +276,16 @@ def store(book: Gradebook, evidence: Evidence, fingerprint: str) -> Evidence:
         raise  # for example a full disk, which affects the whole batch
     except GraderError as error:
         what = f"its results could not be stored: {error.what}"
-        return refused(evidence.submission_sha256, what)
+        return refused_evidence(evidence.submission_sha256, what)
 
 
-def loses(book: Gradebook, new: Grade) -> bool:
+def would_lose_marks(book: Gradebook, new: Grade) -> bool:
     """Returns whether a mark is open in *new* that an earlier run settled for this very file."""
     settled = book.settled_marks(new.student, new.submission_sha256 or "")
     return any(mark.points is None and mark.name in settled for mark in new.marks)
 
 
-def cuda_here() -> bool:
+def has_cuda() -> bool:
     """Returns whether this machine has an NVIDIA device, without importing a library that uses
     it."""
     return Path("/dev/nvidiactl").exists() or shutil.which("nvidia-smi") is not None

@@ -48,7 +48,7 @@ def is_disturbed(grade: Grade, evidence: Evidence) -> bool:
     return any(mark.points is None and mark.name in evidence.disturbed for mark in grade.marks)
 
 
-def held_open(mark: Mark, evidence: Evidence, name: str = "") -> Mark:
+def hold_open(mark: Mark, evidence: Evidence, name: str = "") -> Mark:
     """Returns *mark*, opened if other work or a limit of the grader may have cost it points.
 
     *name* is the answer's name in the evidence, if it differs from the mark's name.
@@ -58,16 +58,16 @@ def held_open(mark: Mark, evidence: Evidence, name: str = "") -> Mark:
     name = name or mark.name
     if (why := evidence.disturbed.get(name)) is not None:
         again = " The same happened when the notebook ran alone." if evidence.rerun else ""
-        return _opened(mark, f"{_OPEN}: {why}.{again} Grade it again.")
+        return _as_open(mark, f"{_OPEN}: {why}.{again} Grade it again.")
     if (why := evidence.cut_short.get(name)) is not None:
-        return _opened(mark, f"{_OPEN}: {why}. A person will review it.")
+        return _as_open(mark, f"{_OPEN}: {why}. A person will review it.")
     if evidence.rerun:
         note = f"This mark is from a second run, alone, because in the first run {evidence.rerun}."
         return replace(mark, feedback=f"{mark.feedback} {note}".strip())
     return mark
 
 
-def _opened(mark: Mark, why: str) -> Mark:
+def _as_open(mark: Mark, why: str) -> Mark:
     return replace(mark, points=None, verdict=Verdict.UNSETTLED, mistake=None, feedback=why)
 
 
@@ -76,11 +76,11 @@ def score(paper: Paper, evidence: Evidence) -> Grade:
     grade."""
     if evidence.outcome is Outcome.REFUSED:
         note = evidence.note or "we could not run this notebook"
-        return _whole(paper, evidence.submission_sha256, Verdict.UNSETTLED, None, note)
+        return _uniform_grade(paper, evidence.submission_sha256, Verdict.UNSETTLED, None, note)
     marks: list[Mark] = []
     for question in paper.questions:
-        marks += _marks(question, evidence)
-    return _grade(paper, evidence.submission_sha256, tuple(marks), evidence.environment)
+        marks += _question_marks(question, evidence)
+    return _make_grade(paper, evidence.submission_sha256, tuple(marks), evidence.environment)
 
 
 def score_refused(paper: Paper, submission: Submission) -> Grade:
@@ -90,21 +90,21 @@ def score_refused(paper: Paper, submission: Submission) -> Grade:
     zero.
     """
     reason = submission.refusal or "the notebook can't be read"
-    return _whole(paper, submission.sha256, Verdict.UNREADABLE, None, reason)
+    return _uniform_grade(paper, submission.sha256, Verdict.UNREADABLE, None, reason)
 
 
-def _whole(
+def _uniform_grade(
     paper: Paper, sha256: str | None, verdict: Verdict, points: float | None, feedback: str
 ) -> Grade:
     marks = tuple(
-        _mark(question, key, points=points, verdict=verdict, feedback=feedback)
+        _make_mark(question, key, points=points, verdict=verdict, feedback=feedback)
         for question in paper.questions
         for key in question.keys.values()
     )
-    return _grade(paper, sha256, marks, {})
+    return _make_grade(paper, sha256, marks, {})
 
 
-def _grade(
+def _make_grade(
     paper: Paper, sha256: str | None, marks: tuple[Mark, ...], environment: Mapping[str, object]
 ) -> Grade:
     return Grade(
@@ -119,7 +119,7 @@ def _grade(
 
 
 @dataclass(frozen=True, slots=True)
-class _Own:
+class _OwnAnswer:
     """A student's own answer to an earlier part, as later parts may use it."""
 
     value: Value
@@ -127,94 +127,98 @@ class _Own:
     right: bool
 
 
-def _marks(question: Question, evidence: Evidence) -> Iterator[Mark]:
-    own: dict[str, _Own] = {}
+def _question_marks(question: Question, evidence: Evidence) -> Iterator[Mark]:
+    own: dict[str, _OwnAnswer] = {}
     unknown: set[str] = set()
     for part_id, key in question.keys.items():
         answer = evidence.answers.get(question.name(part_id))
-        mark = held_open(_first_mark(question, key, answer, own), evidence)
-        if unknown.intersection(key.part.uses) and _may_earn_more(mark):
+        mark = hold_open(_first_mark(question, key, answer, own), evidence)
+        if unknown.intersection(key.part.uses) and _can_earn_more(mark):
             # The carried value is unknown, and this part may be worth more with it.
-            mark = _opened(mark, f"{BUILDS}. The mark is open, and no points are deducted.")
-        if mark.points is None and part_id not in own and _carries(key):
+            mark = _as_open(mark, f"{BUILDS}. The mark is open, and no points are deducted.")
+        if mark.points is None and part_id not in own and _can_carry(key):
             unknown.add(part_id)
         yield mark
 
 
-def _carries(key: Key) -> bool:
+def _can_carry(key: Key) -> bool:
     """Returns whether later parts may compute with an answer of this kind."""
     kind = kinds.find(key.part.kind)
     return carried_answer(kind, key) is not None
 
 
-def _first_mark(question: Question, key: Key, answer: Answer | None, own: dict[str, _Own]) -> Mark:
+def _first_mark(
+    question: Question, key: Key, answer: Answer | None, own: dict[str, _OwnAnswer]
+) -> Mark:
     """Returns the mark of one answer, and stores the answer in *own* for later parts."""
     if answer is not None and answer.never_ran:
-        return _open(question, key, waiting_note(answer.waits_for))
+        return _open_mark(question, key, waiting_note(answer.waits_for))
     if answer is None or answer.raw is None:
         why = (answer and answer.absent) or f"no cell sets {question.name(key.part.id)}"
-        return _mark(question, key, verdict=Verdict.ABSENT, feedback=f"No answer: {why}.")
+        return _make_mark(question, key, verdict=Verdict.ABSENT, feedback=f"No answer: {why}.")
     try:
-        return _answered(question, key, answer.raw, own)
+        return _read_and_judge(question, key, answer.raw, own)
     except SetupError:
         raise  # affects every answer, such as a missing package
     except Exception as error:  # noqa: BLE001 - one odd answer must cost no other
         # Only the error's name: its text may contain the key, and students read this.
         why = f"{FAULT} ({type(error).__name__}). The mark is open, and no points are deducted."
-        return _open(question, key, why)
+        return _open_mark(question, key, why)
 
 
-def _may_earn_more(mark: Mark) -> bool:
+def _can_earn_more(mark: Mark) -> bool:
     """Returns whether there is an answer with less than full points so far."""
     unread = (Verdict.ABSENT, Verdict.UNREADABLE)
     return mark.points != mark.max_points and mark.verdict not in unread
 
 
-def _answered(question: Question, key: Key, raw: Raw, own: dict[str, _Own]) -> Mark:
+def _read_and_judge(question: Question, key: Key, raw: Raw, own: dict[str, _OwnAnswer]) -> Mark:
     """Returns the mark of one answer, and stores the answer in *own* for later parts."""
     kind = kinds.find(key.part.kind)
     try:
         value = kind.read(raw, key)
     except BeyondLimit as reason:
-        return _open(question, key, f"{reason.sentence} {_OPEN}: a person will review it.")
+        return _open_mark(question, key, f"{reason.sentence} {_OPEN}: a person will review it.")
     except Unreadable as reason:
         verdict = Verdict.ABSENT if reason.blank else Verdict.UNREADABLE
-        return _mark(question, key, verdict=verdict, feedback=reason.sentence)
+        return _make_mark(question, key, verdict=verdict, feedback=reason.sentence)
     judgement = kind.judge(value, key)
     shown = kind.format_value(value, key)
-    mark = _judged(question, key, shown, _best(question, kind, value, key, judgement, own))
+    mark = _judged_mark(
+        question, key, shown, _best_judgement(question, kind, value, key, judgement, own)
+    )
     carried = kind.carry_value(value, key)
     if carried is not None:
-        own[key.part.id] = _Own(carried, shown, judgement.share == 1)
+        own[key.part.id] = _OwnAnswer(carried, shown, judgement.share == 1)
     return mark
 
 
-def _open(question: Question, key: Key, why: str) -> Mark:
-    return _mark(question, key, points=None, verdict=Verdict.UNSETTLED, feedback=why)
+def _open_mark(question: Question, key: Key, why: str) -> Mark:
+    return _make_mark(question, key, points=None, verdict=Verdict.UNSETTLED, feedback=why)
 
 
-def _judged(question: Question, key: Key, shown: str, judgement: Judgement) -> Mark:
+def _judged_mark(question: Question, key: Key, shown: str, judgement: Judgement) -> Mark:
     points = None
     if judgement.share is not None:
         points = round(judgement.share * question.points[key.part.id], 6)
-    return _mark(
+    return _make_mark(
         question,
         key,
         points=points,
         verdict=judgement.verdict,
         mistake=judgement.mistake,
         answer=shown,
-        feedback=_said(judgement),
+        feedback=_feedback(judgement),
     )
 
 
-def _said(judgement: Judgement) -> str:
+def _feedback(judgement: Judgement) -> str:
     if not judgement.cells:
         return judgement.note
-    return " ".join(filter(None, (judgement.note, _which(judgement.cells))))
+    return " ".join(filter(None, (judgement.note, _cells_sentence(judgement.cells))))
 
 
-def _which(cells: Mapping[str, str]) -> str:
+def _cells_sentence(cells: Mapping[str, str]) -> str:
     """Returns which cells or items were wrong or empty, without the right values."""
     wrong = [label for label, verdict in cells.items() if verdict == Verdict.INCORRECT]
     empty = [label for label, verdict in cells.items() if verdict == Verdict.ABSENT]
@@ -222,7 +226,7 @@ def _which(cells: Mapping[str, str]) -> str:
     return " ".join(f"{head}: {', '.join(labels)}." for head, labels in found if labels)
 
 
-def _mark(
+def _make_mark(
     question: Question,
     key: Key,
     *,
@@ -247,20 +251,20 @@ def _mark(
     )
 
 
-def _best(
+def _best_judgement(
     question: Question,
     kind: Kind,
     value: object,
     key: Key,
     judgement: Judgement,
-    own: Mapping[str, _Own],
+    own: Mapping[str, _OwnAnswer],
 ) -> Judgement:
     """Returns the judgment by the true key, or by the student's own earlier answers if better."""
     if judgement.share is None or judgement.share >= 1 or not key.part.uses:
         return judgement
     # Also for right ones: a student may have continued with a rounded value.
     earlier = {p: own[p] for p in key.part.uses if p in own}
-    if not earlier or not all(_plausible(a.value, key, p) for p, a in earlier.items()):
+    if not earlier or not all(_is_plausible(a.value, key, p) for p, a in earlier.items()):
         return judgement
     carried = _carried_key(kind, key, {p: a.value for p, a in earlier.items()})
     if carried is None:
@@ -300,17 +304,17 @@ def _carried_key(kind: Kind, key: Key, changes: Mapping[str, Value]) -> Key | No
         carried = kind.key(key.part, replace(key.draw, scope=scope))
     except (ExpressionError, ValueError, OverflowError):
         return None  # no answer follows from theirs, such as a division by zero
-    trivial = _number(kind.answer(carried)) == 0 and _number(kind.answer(key)) != 0
+    trivial = _as_float(kind.answer(carried)) == 0 and _as_float(kind.answer(key)) != 0
     return None if trivial else carried
 
 
-def _plausible(value: Value, key: Key, part_id: str) -> bool:
+def _is_plausible(value: Value, key: Key, part_id: str) -> bool:
     """Returns whether an earlier answer is close enough to the true one to be carried forward.
 
     Zero, another sign, or a difference of many orders of magnitude would make the later part
     trivial.
     """
-    mine, true = _number(value), _number(key.draw.scope.get(part_id))
+    mine, true = _as_float(value), _as_float(key.draw.scope.get(part_id))
     if mine is None or true is None:
         return True  # words and options have no distance
     if not math.isfinite(mine):
@@ -322,7 +326,7 @@ def _plausible(value: Value, key: Key, part_id: str) -> bool:
     return math.isfinite(ratio) and 1 / within <= ratio <= within
 
 
-def _number(value: object) -> float | None:
+def _as_float(value: object) -> float | None:
     """Returns a number as a float, infinite if it is too large; None if it is not a number."""
     if isinstance(value, Quantity):
         value = value.magnitude

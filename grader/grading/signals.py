@@ -11,7 +11,7 @@ _ASKS_TO_STOP = (signal.SIGINT, signal.SIGTERM)
 
 
 @contextmanager
-def noted() -> Iterator[Callable[[], bool]]:
+def delay_interrupts() -> Iterator[Callable[[], bool]]:
     """Yields a function that returns whether a stop was requested; a second Ctrl-C stops at once.
 
     Python raises KeyboardInterrupt wherever the main thread is: between evidence and its row in the

@@ -9,7 +9,7 @@ from typing import Protocol
 from grader.errors import SetupError
 from grader.gradebook import Gradebook
 from grader.grading.tally import pooled_numbers, tally
-from grader.grading.visible import shown_to_student
+from grader.grading.visible import student_feedback
 from grader.model import Evidence, Student, Submission
 from grader.model.result import Feedback, Row
 from grader.registry import Registry
@@ -19,7 +19,7 @@ NOTICES = "notices"
 """The gradebook's key for the warnings about the files of the last run."""
 
 
-class Graded(Protocol):
+class ResultSource(Protocol):
     """What pages, tables, and exports need to know about what was graded."""
 
     @property
@@ -50,7 +50,7 @@ class Graded(Protocol):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class GradedRelease:
+class ReleaseSource:
     """Results of a release, by the specs that count."""
 
     book: Gradebook
@@ -87,19 +87,21 @@ class GradedRelease:
 
     def shown(self, row: Row, *, published: bool, evidence: Evidence | None = None) -> Feedback:
         """Returns what `reveal` lets through."""
-        return shown_to_student(row, self.book, self.papers, published=published, evidence=evidence)
+        return student_feedback(row, self.book, self.papers, published=published, evidence=evidence)
 
 
-sources: Registry[Callable[[Gradebook], Graded]] = Registry("source of results", "grader.sources")
+sources: Registry[Callable[[Gradebook], ResultSource]] = Registry(
+    "source of results", "grader.sources"
+)
 """Other origins of results than a release."""
 
 
-def graded_of(book: Gradebook) -> Graded:
+def source_of(book: Gradebook) -> ResultSource:
     """Returns the origin of the results in *book*."""
     system = assignment_of(book)[0]
     if system:
         return sources.find(system)(book)
-    return GradedRelease(book=book, papers=papers_of(book))
+    return ReleaseSource(book=book, papers=papers_of(book))
 
 
 def assignment_of(book: Gradebook) -> tuple[str, str]:
@@ -123,7 +125,7 @@ def require_release(book: Gradebook) -> None:
 class _MaxPoints(Mapping[str, float]):
     """Maximum points of each student's paper; drawn only for students that are looked up."""
 
-    def __init__(self, graded: Graded):
+    def __init__(self, graded: ResultSource):
         self._graded = graded
 
     def __getitem__(self, student: str) -> float:
@@ -136,7 +138,7 @@ class _MaxPoints(Mapping[str, float]):
         return len(self._graded.students)
 
 
-def rows_of(book: Gradebook, graded: Graded) -> Iterator[Row]:
+def rows_of(book: Gradebook, graded: ResultSource) -> Iterator[Row]:
     """Returns a row for every student, with manual changes."""
     # The former content of a cleared line of a sheet is not an attempt to grade.
     gone = absent(book)
@@ -148,14 +150,14 @@ def rows_of(book: Gradebook, graded: Graded) -> Iterator[Row]:
         submissions=submissions,
         max_points=_MaxPoints(graded),
     )
-    warned = warnings_of(book, submissions)
+    warned = collect_warnings(book, submissions)
     for row in rows:
         sha256 = row.grade.submission_sha256 if row.grade else None
         found = warned.get((row.student.id, sha256 or ""))
         yield replace(row, warnings=found) if found else row
 
 
-def warnings_of(
+def collect_warnings(
     book: Gradebook, submissions: Iterable[Submission]
 ) -> Mapping[tuple[str, str], tuple[str, ...]]:
     """Returns the warnings of collecting, by student and SHA-256 of the file; not reasons of

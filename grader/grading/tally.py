@@ -34,11 +34,11 @@ def tally(
         id_ = grade.student
         seen.add(id_)
         student = students.get(id_, Student(id=id_))
-        yield _graded(student, grade, by_hand.get(id_, {}), attempts.get(id_, ()))
+        yield _graded_row(student, grade, by_hand.get(id_, {}), attempts.get(id_, ()))
     for id_, student in students.items():
         if id_ not in seen:
             latest = attempts[id_][-1] if id_ in attempts else None
-            yield _ungraded(student, max_points[id_], by_hand.get(id_, {}), latest)
+            yield _ungraded_row(student, max_points[id_], by_hand.get(id_, {}), latest)
 
 
 def pooled_numbers(exam: ExamSet) -> frozenset[int]:
@@ -53,7 +53,7 @@ def pooled_numbers(exam: ExamSet) -> frozenset[int]:
     return frozenset(found)
 
 
-def _graded(
+def _graded_row(
     student: Student,
     grade: Grade,
     overrides: Mapping[str, Override],
@@ -69,7 +69,7 @@ def _graded(
         # Gradebooks of earlier versions have zeros for a file that can't be read.
         grade = replace(grade, marks=tuple(replace(mark, points=None) for mark in grade.marks))
     if overrides:
-        grade = replace(grade, marks=tuple(_settled(mark, overrides) for mark in grade.marks))
+        grade = replace(grade, marks=tuple(_with_override(mark, overrides) for mark in grade.marks))
     if waits:
         standing = Standing.WAITING
     elif refusal is not None and names.isdisjoint(overrides):
@@ -91,23 +91,23 @@ def _graded(
     )
 
 
-def _settled(mark: Mark, overrides: Mapping[str, Override]) -> Mark:
+def _with_override(mark: Mark, overrides: Mapping[str, Override]) -> Mark:
     override = overrides.get(mark.name)
-    return mark if override is None else _by_hand(mark, override)
+    return mark if override is None else _apply_override(mark, override)
 
 
-def _by_hand(mark: Mark, override: Override) -> Mark:
+def _apply_override(mark: Mark, override: Override) -> Mark:
     said = f"Manually graded: {override.reason}"
     return replace(
         mark,
         points=override.points,
-        verdict=_verdict(mark, override.points),
+        verdict=_manual_verdict(mark, override.points),
         # "Waiting for manual grading" would no longer be true.
         feedback=said if mark.points is None or not mark.feedback else f"{mark.feedback}\n\n{said}",
     )
 
 
-def _verdict(mark: Mark, points: float) -> Verdict:
+def _manual_verdict(mark: Mark, points: float) -> Verdict:
     """Returns the verdict that matches manual points, so that the two always agree."""
     if points >= mark.max_points:
         return Verdict.CORRECT
@@ -117,7 +117,7 @@ def _verdict(mark: Mark, points: float) -> Verdict:
     return Verdict.INCORRECT if mark.verdict in earned else mark.verdict
 
 
-def _ungraded(
+def _ungraded_row(
     student: Student,
     max_points: float,
     overrides: Mapping[str, Override],

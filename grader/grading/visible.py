@@ -12,7 +12,7 @@ from grader.notebook.render import given_values
 from grader.release.papers import Papers
 
 
-def shown_to_student(
+def student_feedback(
     row: Row,
     book: Gradebook,
     papers: Papers,

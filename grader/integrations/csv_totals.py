@@ -9,7 +9,7 @@ from grader.integrations.base import ClassExporter
 from grader.integrations.results import join_names, warnings
 from grader.model.exported import ClassResults, Exported, Result
 from grader.model.result import Feedback, ShownProblem, Standing
-from grader.text.spreadsheet import line, text
+from grader.text.spreadsheet import csv_line, escape_cell
 from grader.words import points
 
 FILE = "results.csv"
@@ -47,11 +47,11 @@ def totals(results: ClassResults) -> Exported:
     """
     everybody = results.results
     columns = _columns(everybody)
-    header = [*_HEAD, *(text(title) for title in _titles(columns))]
-    table = [line(header)]
+    header = [*_HEAD, *(escape_cell(title) for title in _titles(columns))]
+    table = [csv_line(header)]
     for result in everybody:
         known = dict(_points(result.feedback))
-        table.append(line([*_who(result.feedback), *(points(known.get(c)) for c in columns)]))
+        table.append(csv_line([*_who(result.feedback), *(points(known.get(c)) for c in columns)]))
     data = ("\ufeff" + "\n".join(table) + "\n").encode("utf-8", "replace")
     return Exported(files={FILE: data}, notes=tuple(_notes(everybody)))
 
@@ -60,7 +60,7 @@ def _who(feedback: Feedback) -> list[str]:
     student, total = feedback.student, feedback.total
     final = total is not None and feedback.complete
     return [
-        *(text(cell) for cell in (student.id, student.name, student.email, student.section)),
+        *(escape_cell(cell) for cell in (student.id, student.name, student.email, student.section)),
         feedback.standing.value,
         "yes" if final else "no",
         points(total) if final else "",

@@ -12,7 +12,7 @@ from grader.errors import SetupError
 from grader.files import fault, write_whole
 from grader.gradebook import Gradebook
 from grader.grading.results import PUBLISHED
-from grader.grading.sources import Graded, graded_of, rows_of
+from grader.grading.sources import ResultSource, rows_of, source_of
 from grader.grading.visible import evidence_of
 from grader.integrations.base import StudentExporter
 from grader.integrations.results import join_names
@@ -29,7 +29,7 @@ def class_results(folder: Path, students: Iterable[str] = ()) -> ClassResults:
     Raises SetupError for a student who is not in the release.
     """
     with Gradebook.open(folder) as book:
-        graded = graded_of(book)
+        graded = source_of(book)
         published = bool(book.setting(PUBLISHED))
         rows = sorted(rows_of(book, graded), key=lambda row: row.student.id)
         wanted = set(students)
@@ -49,7 +49,7 @@ def class_results(folder: Path, students: Iterable[str] = ()) -> ClassResults:
         )
 
 
-def _require_known(wanted: set[str], graded: Graded) -> None:
+def _require_known(wanted: set[str], graded: ResultSource) -> None:
     for student in sorted(wanted - set(graded.students)):
         close = nearest(student, graded.students)
         raise SetupError(
@@ -61,7 +61,7 @@ def _require_known(wanted: set[str], graded: Graded) -> None:
 def _result(
     row: Row,
     book: Gradebook,
-    graded: Graded,
+    graded: ResultSource,
     published: bool,
     times: dict[tuple[str, str], str | None],
 ) -> Result:

@@ -29,13 +29,13 @@ __all__ = [
 
 def write_csv(results: Path, rows: Iterable[Row], *, pooled: Collection[int] = ()) -> Path:
     """Writes `grades.csv` to the folder *results*."""
-    return _write(results / "grades.csv", grades_csv(rows, pooled=pooled))
+    return _write_text(results / "grades.csv", grades_csv(rows, pooled=pooled))
 
 
 def write_grade_json(results: Path, row: Row, *, exam: str, engine: str, release: str) -> Path:
     """Writes `grades/STUDENT.json`; the keyword arguments replace data of a missing grade."""
     path = results / "grades" / file_name(row.student.id, ".json")
-    return _write(path, grade_json(row, exam=exam, engine=engine, release=release))
+    return _write_text(path, grade_json(row, exam=exam, engine=engine, release=release))
 
 
 def write_feedback(
@@ -43,15 +43,15 @@ def write_feedback(
 ) -> Path:
     """Writes `feedback/STUDENT.html`."""
     path = results / "feedback" / file_name(feedback.student.id, ".html")
-    return _write(path, feedback_page(feedback, templates, engine=engine))
+    return _write_text(path, feedback_page(feedback, templates, engine=engine))
 
 
 def write_class_report(results: Path, summary: ClassSummary, templates: tuple[Path, ...]) -> Path:
     """Writes `report/index.html`."""
-    return _write(results / "report" / "index.html", class_page(summary, templates))
+    return _write_text(results / "report" / "index.html", class_page(summary, templates))
 
 
-def _write(path: Path, text: str) -> Path:
+def _write_text(path: Path, text: str) -> Path:
     # Strings from student code may contain invalid Unicode.
     write_whole(path, text.encode("utf-8", "backslashreplace"))
     return path

@@ -19,15 +19,15 @@ def file_name(student: str, ending: str = "") -> str:
     >>> file_name("ada", ".json"), file_name("../etc/passwd", ".json")
     ('ada.json', '%2E.%2Fetc%2Fpasswd.json')
     """
-    name = _UNSAFE.sub(_encode, student)
+    name = _UNSAFE.sub(_percent_encode, student)
     if not name:
         name = "%"
     # A leading dot would hide the file; Windows drops trailing dots and spaces and reserves device
     # names.
     if name[0] in ". " or _RESERVED.match(name):
-        name = _encode(name[0]) + name[1:]
+        name = _percent_encode(name[0]) + name[1:]
     if name[-1] in ". ":
-        name = name[:-1] + _encode(name[-1])
+        name = name[:-1] + _percent_encode(name[-1])
     if len(name.encode()) > _LONGEST:
         mark = hashlib.sha256(student.encode("utf-8", "surrogatepass")).hexdigest()[:16]
         kept = name.encode()[: _LONGEST - 20].decode(errors="ignore").rstrip("%")
@@ -45,6 +45,6 @@ def question_number(mark: str) -> int:
     return int(found[1]) if found else 0
 
 
-def _encode(found: re.Match[str] | str) -> str:
+def _percent_encode(found: re.Match[str] | str) -> str:
     character = found if isinstance(found, str) else found[0]
     return "".join(f"%{byte:02X}" for byte in character.encode("utf-8", "surrogatepass"))

@@ -14,7 +14,7 @@ from grader.model import Outcome, Verdict
 from grader.model.result import Feedback, ShownPart, Standing
 from grader.report.names import file_name
 from grader.report.summary import ClassSummary
-from grader.text.markup import author_text, feedback_text
+from grader.text.markdown import author_text, feedback_text
 from grader.words import counted, points
 
 if TYPE_CHECKING:
@@ -43,48 +43,48 @@ _CONTROLS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f]")
 def feedback_page(feedback: Feedback, templates: tuple[Path, ...], *, engine: str = "") -> str:
     """Returns the self-contained page of one student. In *templates*, the first folder wins."""
     page = _template(templates, "report/feedback.html.j2").render(
-        feedback=feedback, engine=engine, waits=_waits(feedback)
+        feedback=feedback, engine=engine, waits=_open_parts_text(feedback)
     )
-    return _tame(page)
+    return _replace_controls(page)
 
 
 def class_page(summary: ClassSummary, templates: tuple[Path, ...]) -> str:
     """Returns the self-contained class report, which links to the feedback pages beside it."""
-    return _tame(_template(templates, "report/class.html.j2").render(report=summary))
+    return _replace_controls(_template(templates, "report/class.html.j2").render(report=summary))
 
 
-def _tame(page: str) -> str:
+def _replace_controls(page: str) -> str:
     """Returns *page* with control characters, which only students write, replaced."""
     return _CONTROLS.sub("\N{REPLACEMENT CHARACTER}", page.replace("\r\n", "\n"))
 
 
-def _waits(feedback: Feedback) -> str:
+def _open_parts_text(feedback: Feedback) -> str:
     """Returns a text such as "2 parts wait for a person"; empty if nothing is open."""
     if feedback.standing is Standing.WAITING:
         return "your newer file has not been graded yet"
     parts = [p for problem in feedback.problems for p in problem.parts if p.points is None]
     if not parts:
         return ""
-    if all(_for_a_person(part) for part in parts):
+    if all(_is_manual(part) for part in parts):
         return counted(len(parts), "part waits", "parts wait") + " for manual grading"
     return counted(len(parts), "part is", "parts are") + " not graded yet"
 
 
-def _for_a_person(part: ShownPart) -> bool:
+def _is_manual(part: ShownPart) -> bool:
     return part.kind == "explanation"
 
 
-def percent(share: float | None) -> str:
+def format_percent(share: float | None) -> str:
     """Returns a share as a whole percentage; "n/a" for None."""
     return "n/a" if share is None else f"{100 * share:.0f}%"
 
 
-def coefficient(number: float | None) -> str:
+def format_coefficient(number: float | None) -> str:
     """Returns a correlation with two digits and a real minus sign; "n/a" for None."""
     return "n/a" if number is None else f"{number:.2f}".replace("-", "\N{MINUS SIGN}")
 
 
-def seconds(number: float) -> str:
+def format_seconds(number: float) -> str:
     """Returns a time with a unit.
 
     >>> seconds(0.25), seconds(12.34), seconds(312)
@@ -98,7 +98,7 @@ def seconds(number: float) -> str:
     return f"{minutes} min {rest} s"
 
 
-def letter(place: int) -> str:
+def part_letter(place: int) -> str:
     """Returns the letter of a part within its problem, counted from 1; after z, the number.
 
     >>> letter(1), letter(26), letter(27)
@@ -112,7 +112,7 @@ def _sha256(text: str) -> str:
     return b64encode(hashlib.sha256(text.encode()).digest()).decode()
 
 
-def _cut(text: str, length: int) -> str:
+def _truncate(text: str, length: int) -> str:
     return text if len(text) <= length else text[:length] + " … (cut)"
 
 
@@ -143,14 +143,14 @@ def _environment(folders: tuple[Path, ...]) -> Environment:
     )
     environment.filters |= {
         "author_text": author_text,
-        "coefficient": coefficient,
-        "cut": _cut,
+        "coefficient": format_coefficient,
+        "cut": _truncate,
         "feedback_text": feedback_text,
         "file_name": file_name,
-        "letter": letter,
-        "percent": percent,
+        "letter": part_letter,
+        "percent": format_percent,
         "points": points,
-        "seconds": seconds,
+        "seconds": format_seconds,
         "sha256": _sha256,
     }
     environment.globals |= {

@@ -162,7 +162,7 @@ def summarize(
     owners: dict[str, list[str]] = {}
     parts: dict[tuple[str, str], _Part] = {}
     for row in rows:
-        students.append(_student(row))
+        students.append(_student_line(row))
         if row.grade is not None:
             if row.grade.submission_sha256 not in (None, "", _NOTHING):
                 owners.setdefault(row.grade.submission_sha256, []).append(row.student.id)
@@ -174,7 +174,7 @@ def summarize(
         for sha, run in (evidence or {}).items()
         if sha in owners
     ]
-    failed = sorted((line for line in runs if _failed(line.run)), key=_how_bad)
+    failed = sorted((line for line in runs if _has_failed(line.run)), key=_severity)
     seconds = [line.run.seconds for line in runs]
     return ClassSummary(
         exam=exam,
@@ -195,7 +195,7 @@ def summarize(
     )
 
 
-def _student(row: Row) -> StudentLine:
+def _student_line(row: Row) -> StudentLine:
     return StudentLine(
         id=row.student.id,
         name=row.student.name,
@@ -253,11 +253,11 @@ def _sections(students: Sequence[StudentLine]) -> Iterator[SectionLine]:
         )
 
 
-def _failed(run: EvidenceSummary) -> bool:
+def _has_failed(run: EvidenceSummary) -> bool:
     return run.outcome is not Outcome.FINISHED or run.failed_cells > 0
 
 
-def _how_bad(line: RunLine) -> tuple[bool, int, tuple[str, ...]]:
+def _severity(line: RunLine) -> tuple[bool, int, tuple[str, ...]]:
     return line.run.outcome is Outcome.FINISHED, -line.run.failed_cells, line.students
 
 
@@ -308,7 +308,7 @@ class _Part:
         return correlation([x for x, _ in pairs], [y for _, y in pairs])
 
     def place(self) -> tuple[int, str, int]:
-        """The part's position in the report."""
+        """Returns the part's position in the report."""
         return min(map(question_number, self.names)), self.mark.problem, self.order
 
     def line(self) -> PartLine:

@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterable
 from grader.model import Mark
 from grader.model.result import Row
 from grader.report.names import question_number
-from grader.text.spreadsheet import line, text
+from grader.text.spreadsheet import csv_line, escape_cell
 from grader.words import points
 
 
@@ -31,18 +31,18 @@ def grades_csv(rows: Iterable[Row], *, pooled: Collection[int] = ()) -> str:
         lines.append((row, earned))
     lines.sort(key=lambda line: line[0].student.id)
     keys = sorted(columns, key=lambda key: columns[key])
-    several = _several(keys)
+    several = _ambiguous_names(keys)
     header = ["student", "total", "max"]
     for name, problem in keys:
         ambiguous = columns[name, problem][0] in pooled or name in several
-        header.append(text(f"{name} ({problem})" if ambiguous else name))
+        header.append(escape_cell(f"{name} ({problem})" if ambiguous else name))
     # Last, so that the part columns follow the first three, as in earlier versions.
-    table = [line([*header, "standing"])]
+    table = [csv_line([*header, "standing"])]
     for row, earned in lines:
         total = points(row.total)
         cells = [points(earned.get(key)) for key in keys]
-        who = [text(row.student.id), total, points(row.max_score)]
-        table.append(line([*who, *cells, row.standing.value]))
+        who = [escape_cell(row.student.id), total, points(row.max_score)]
+        table.append(csv_line([*who, *cells, row.standing.value]))
     return "\n".join(table) + "\n"
 
 
@@ -56,7 +56,7 @@ def grade_json(row: Row, *, exam: str, engine: str, release: str) -> str:
         "score": row.score,
         "max_score": row.max_score,
         "complete": row.complete,
-        "marks": [_mark(mark) for mark in row.marks],
+        "marks": [_mark_data(mark) for mark in row.marks],
         "engine": grade.engine if grade else engine,
         "release": grade.release if grade else release,
         "environment": dict(grade.environment) if grade else {},
@@ -64,13 +64,13 @@ def grade_json(row: Row, *, exam: str, engine: str, release: str) -> str:
     return json.dumps(plain, ensure_ascii=False, allow_nan=False, indent=2) + "\n"
 
 
-def _several(keys: Iterable[tuple[str, str]]) -> set[str]:
+def _ambiguous_names(keys: Iterable[tuple[str, str]]) -> set[str]:
     """Returns the names under which more than one problem was asked."""
     names = [name for name, _ in keys]
     return {name for name in names if names.count(name) > 1}
 
 
-def _mark(mark: Mark) -> dict[str, object]:
+def _mark_data(mark: Mark) -> dict[str, object]:
     return {
         "problem": mark.problem,
         "part": mark.part,

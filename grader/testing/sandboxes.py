@@ -10,7 +10,7 @@ from grader.model import Job, Limits, Outcome, Submission
 from grader.notebook import Cell, write
 from grader.runtime.execute import execute
 from grader.runtime.sandbox import WANTED, ScratchFolder, choose, sandboxes
-from grader.security.redteam.layers import try_layers
+from grader.security.redteam.layers import attack_layers
 
 _NOTEBOOK = """\
 import os, pathlib, sys, tempfile
@@ -41,7 +41,7 @@ def check_sandbox(name: str) -> None:
     finally:
         del os.environ[_VARIABLE]
     _require(not inherited, "the kernel's environment has variables of the grader's")
-    for tried in try_layers(choose(name)):
+    for tried in attack_layers(choose(name)):
         _require(not tried.present or tried.held is not False, f"{tried.layer}: {tried.got}")
     _check_notebook(name)
 

@@ -19,22 +19,22 @@ _ISSUE = re.compile(r"\b(GH)(?=-\d)", re.IGNORECASE)
 _STARTS = re.compile(r"^([#+=-]|\d+(?=[.)](\s|$)))")
 
 
-def plain(text: str) -> str:
+def escape_controls(text: str) -> str:
     """Returns *text* with control characters escaped; line breaks and tabs are kept."""
-    return visible(_lines(text))
+    return visible(_normalize_newlines(text))
 
 
-def one_line(text: str, most: int = LONGEST) -> str:
+def to_one_line(text: str, most: int = LONGEST) -> str:
     """Returns *text* as one line of at most *most* characters, without control characters.
 
     >>> one_line("28 GB\\r\\n::error::no")
     '28 GB ::error::no'
     """
-    flat = " ".join(plain(text).split())
+    flat = " ".join(escape_controls(text).split())
     return flat if len(flat) <= most else flat[: most - 1] + _CUT
 
 
-def inert(text: str) -> str:
+def neutralize(text: str) -> str:
     """Returns *text* without anything that a runner of GitHub Actions takes for a command.
 
     Indenting does not help: the runner trims a line before it looks for `::`, and finds the older
@@ -44,16 +44,16 @@ def inert(text: str) -> str:
     (False, False)
     """
     # Every pair of colons, because another program may print text in front of it.
-    broken = re.sub(":(?=:)", f":{_BREAK}", plain(text))
+    broken = re.sub(":(?=:)", f":{_BREAK}", escape_controls(text))
     return broken.replace("##[", f"##{_BREAK}[")
 
 
-def inert_line(text: str, most: int = LONGEST) -> str:
+def neutralize_line(text: str, most: int = LONGEST) -> str:
     """Returns *text* as one line that GitHub Actions does not take for a command."""
-    return inert(one_line(text, most))
+    return neutralize(to_one_line(text, most))
 
 
-def markdown(text: str, most: int = LONGEST) -> str:
+def escape_markdown(text: str, most: int = LONGEST) -> str:
     """Returns *text* as literal words for a paragraph or a table cell of GitHub's Markdown.
 
     It contains no markup, HTML, formula, mention, reference to an issue, or address.
@@ -61,18 +61,18 @@ def markdown(text: str, most: int = LONGEST) -> str:
     >>> markdown("<b>28|GB</b>")
     '&#60;b&#62;28&#124;GB&#60;/b&#62;'
     """
-    flat = one_line(text, most)
+    flat = to_one_line(text, most)
     flat = flat.replace("@", f"@{_BREAK}").replace("#", f"#{_BREAK}")
     flat = flat.replace("://", f":{_BREAK}//").replace("www.", f"www{_BREAK}.")
     flat = _ISSUE.sub(f"\\1{_BREAK}", flat)
     flat = _MARKDOWN.sub(lambda found: f"&#{ord(found[0])};", flat)
-    return _STARTS.sub(_at_start, flat)
+    return _STARTS.sub(_escape_start, flat)
 
 
-def _at_start(found: re.Match[str]) -> str:
+def _escape_start(found: re.Match[str]) -> str:
     mark = found[0]
     return mark + _BREAK if mark.isdigit() else f"&#{ord(mark)};"
 
 
-def _lines(text: str) -> str:
+def _normalize_newlines(text: str) -> str:
     return text.replace("\r\n", "\n").replace("\r", "\n")

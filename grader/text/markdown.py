@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from markupsafe import Markup
 
-from grader.text.mathml import formula
+from grader.text.mathml import formula_html
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -27,13 +27,13 @@ _PLAIN = re.compile(r"[A-Za-z(][^*_`$\\\[\]<>&!#|~\n:/=]*")
 @lru_cache(maxsize=4096)
 def author_text(text: str) -> Markup:
     """Returns HTML of an author's text, without raw HTML and images."""
-    return _render(_author(), text)
+    return _render(_author_parser(), text)
 
 
 @lru_cache(maxsize=4096)
 def feedback_text(text: str) -> Markup:
     """Returns HTML of feedback, which may quote a student; without links."""
-    return _render(_feedback(), text)
+    return _render(_feedback_parser(), text)
 
 
 @lru_cache(maxsize=4096)
@@ -42,10 +42,10 @@ def typeset_text(text: str) -> str:
 
     For systems that typeset formulas themselves. The output has no active content for any text.
     """
-    return str(_render(_typeset(), text))
+    return str(_render(_typeset_parser(), text))
 
 
-def inline(html: str) -> str:
+def strip_paragraph(html: str) -> str:
     """Returns the HTML of a single paragraph without its <p> tags; other HTML unchanged."""
     found = _ONE_PARAGRAPH.fullmatch(html)
     return found[1] if found else html.strip()
@@ -69,13 +69,13 @@ def _render(parser: MarkdownIt, text: str) -> Markup:
 
 
 @lru_cache(maxsize=1)
-def _author() -> MarkdownIt:
-    return _parser("commonmark", enable=("table", "strikethrough"), disable=("image",))
+def _author_parser() -> MarkdownIt:
+    return _make_parser("commonmark", enable=("table", "strikethrough"), disable=("image",))
 
 
 @lru_cache(maxsize=1)
-def _typeset() -> MarkdownIt:
-    parser = _parser(
+def _typeset_parser() -> MarkdownIt:
+    parser = _make_parser(
         "commonmark", enable=("table", "strikethrough"), disable=("image",), math=_source_formula
     )
     parser.add_render_rule("table_open", lambda *_: "<table>\n")
@@ -84,12 +84,12 @@ def _typeset() -> MarkdownIt:
 
 
 @lru_cache(maxsize=1)
-def _feedback() -> MarkdownIt:
+def _feedback_parser() -> MarkdownIt:
     rules = ("fence", "list", "emphasis", "backticks", "escape", "newline", "entity")
-    return _parser("zero", enable=rules, disable=())
+    return _make_parser("zero", enable=rules, disable=())
 
 
-def _parser(
+def _make_parser(
     preset: str,
     *,
     enable: tuple[str, ...],
@@ -107,18 +107,18 @@ def _parser(
         allow_digits=False,
         allow_blank_lines=False,
         double_inline=True,
-        renderer=math or _math,
+        renderer=math or _mathml_formula,
     )
     parser.enable(list(enable)).disable(list(disable))
     # Authors' tables may be wider than a phone.
     parser.add_render_rule("table_open", _open_table)
     parser.add_render_rule("table_close", _close_table)
-    parser.validateLink = _harmless  # type: ignore[method-assign]
+    parser.validateLink = _is_harmless_link  # type: ignore[method-assign]
     return parser
 
 
-def _math(latex: str, options: Mapping[str, bool]) -> str:
-    return formula(latex, block=options["display_mode"])
+def _mathml_formula(latex: str, options: Mapping[str, bool]) -> str:
+    return formula_html(latex, block=options["display_mode"])
 
 
 def _source_formula(latex: str, options: Mapping[str, bool]) -> str:
@@ -134,5 +134,5 @@ def _close_table(*_: object) -> str:
     return "</table></div>\n"
 
 
-def _harmless(url: str) -> bool:
+def _is_harmless_link(url: str) -> bool:
     return _LINK.match(url) is not None

@@ -33,7 +33,7 @@ _REFUSED = re.compile(r"\\(newcommand|renewcommand|providecommand|def|let|href|r
 
 
 @lru_cache(maxsize=4096)
-def formula(latex: str, *, block: bool = False) -> str:
+def formula_html(latex: str, *, block: bool = False) -> str:
     """Returns HTML for *latex*: MathML, or its source as code if it can't be converted.
 
     Safe for any text.
@@ -48,12 +48,12 @@ def formula(latex: str, *, block: bool = False) -> str:
 def _convert(latex: str, *, block: bool) -> str:
     from latex2mathml.converter import convert_to_element
 
-    if len(latex) > _LONGEST or _depth(latex) > _DEEPEST or _REFUSED.search(latex):
+    if len(latex) > _LONGEST or _brace_depth(latex) > _DEEPEST or _REFUSED.search(latex):
         raise ValueError(latex)
-    return _write(convert_to_element(latex, display="block" if block else "inline"))
+    return _element_html(convert_to_element(latex, display="block" if block else "inline"))
 
 
-def _depth(latex: str) -> int:
+def _brace_depth(latex: str) -> int:
     deepest = depth = 0
     for character in latex:
         depth += (character == "{") - (character == "}")
@@ -61,7 +61,7 @@ def _depth(latex: str) -> int:
     return deepest
 
 
-def _write(element: Element) -> str:
+def _element_html(element: Element) -> str:
     # Not the converter's serializer, which does not escape: \text{<script>} would become a script.
     if element.tag not in _TAGS or len(element) < _CHILDREN.get(element.tag, 0):
         raise ValueError(element.tag)
@@ -71,9 +71,9 @@ def _write(element: Element) -> str:
     text = unescape(element.text or "")
     if text.startswith("\\") and len(text) > 1:
         raise ValueError(text)
-    inside = escape(text) + "".join(_write(child) + _tail(child) for child in element)
+    inside = escape(text) + "".join(_element_html(child) + _tail_html(child) for child in element)
     return f"<{element.tag}{attributes}>{inside}</{element.tag}>"
 
 
-def _tail(element: Element) -> str:
+def _tail_html(element: Element) -> str:
     return escape(unescape(element.tail or ""))

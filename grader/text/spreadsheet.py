@@ -11,7 +11,7 @@ _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n")
 
 
 # Not the csv module: with plain line ends, it does not quote a carriage return.
-def quote(cell: str) -> str:
+def quote_cell(cell: str) -> str:
     """Returns *cell* as CSV, with quotes if necessary.
 
     >>> quote('a "b", c')
@@ -22,7 +22,7 @@ def quote(cell: str) -> str:
     return cell
 
 
-def text(value: str) -> str:
+def escape_cell(value: str) -> str:
     """Returns *value*, with an apostrophe before it if a spreadsheet would compute it.
 
     >>> text("=1+1"), text("ada")
@@ -31,7 +31,7 @@ def text(value: str) -> str:
     return f"'{value}" if value.startswith(_FORMULA) else value
 
 
-def unescape(cell: str) -> str:
+def unescape_cell(cell: str) -> str:
     """Returns *cell* as it was before `text` escaped it; other apostrophes stay.
 
     >>> unescape("'=1+1"), unescape("'t Hooft")
@@ -40,7 +40,7 @@ def unescape(cell: str) -> str:
     return cell[1:] if cell.startswith("'") and cell[1:].startswith(_FORMULA) else cell
 
 
-def line(cells: Iterable[str]) -> str:
+def csv_line(cells: Iterable[str]) -> str:
     """Returns one line of a table without its line end, quoting the cells, which are already
     escaped."""
-    return ",".join(map(quote, cells))
+    return ",".join(map(quote_cell, cells))

@@ -16,7 +16,7 @@ from click.testing import Result
 
 from grader.bank.folders import Bank
 from grader.check import receipts
-from grader.check.run import Checked, Found, Line, check
+from grader.check.run import AnswerLine, AnswerStatus, CheckResult, check
 from grader.cli import check_screen
 from grader.integrations.github import student_files
 from grader.model import Limits
@@ -123,21 +123,23 @@ def test_the_screen_has_80_columns_and_no_colour_where_none_is_wanted(
     monkeypatch.setattr(sys.stdout, "isatty", lambda: True, raising=False)
     monkeypatch.delenv("NO_COLOR", raising=False)
     monkeypatch.setenv("TERM", "xterm")
-    assert check_screen.colours() is None
+    assert check_screen.color_setting() is None
     monkeypatch.setenv("NO_COLOR", "1")
-    assert check_screen.colours() is False
+    assert check_screen.color_setting() is False
     monkeypatch.delenv("NO_COLOR")
     monkeypatch.setenv("TERM", "dumb")
-    assert check_screen.colours() is False
+    assert check_screen.color_setting() is False
 
 
 def test_colour_adds_nothing_to_what_the_words_say() -> None:
     lines = (
-        Line(name="q1_a", found=Found.READ, text="read as 28 GB"),
-        Line(name="q1_" + "b" * 40, found=Found.EMPTY, text="still `...`", how="a number"),
-        Line(name="q1_c", found=Found.MISSING, text="no cell sets q1_c"),
+        AnswerLine(name="q1_a", found=AnswerStatus.READ, text="read as 28 GB"),
+        AnswerLine(
+            name="q1_" + "b" * 40, found=AnswerStatus.EMPTY, text="still `...`", how="a number"
+        ),
+        AnswerLine(name="q1_c", found=AnswerStatus.MISSING, text="no cell sets q1_c"),
     )
-    made = Checked(lines=lines, trouble=(), sha256="0" * 64, seconds=1.0)
+    made = CheckResult(lines=lines, trouble=(), sha256="0" * 64, seconds=1.0)
     painted = check_screen.report(made)
     assert "\x1b[32mok" in painted
     plain = re.sub(r"\x1b\[\d+m", "", painted)
@@ -270,10 +272,10 @@ class TestReceipts:
     def test_the_same_check_gives_the_same_code(self, solved: Path) -> None:
         checked = check(solved, Limits(cell_seconds=20))
         now = datetime(2026, 1, 1, tzinfo=UTC)
-        one, two = (receipts.receipt(checked, "a.ipynb", now) for _ in range(2))
+        one, two = (receipts.make_receipt(checked, "a.ipynb", now) for _ in range(2))
         assert one == two
         assert re.fullmatch(r"([A-Z2-7]{4}-){2}[A-Z2-7]{4}", str(one["code"]))
-        assert receipts.receipt(checked, "b.ipynb", now)["code"] != one["code"]
+        assert receipts.make_receipt(checked, "b.ipynb", now)["code"] != one["code"]
 
 
 class TestOnGitHub:

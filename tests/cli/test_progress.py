@@ -28,10 +28,10 @@ def test_nothing_is_estimated_before_anything_is_known() -> None:
     tracker, clock = a_tracker(200)
     tracker.running(["ada", "bo"])
     clock.now += 5
-    assert tracker.left() is None
-    assert tracker.line() == "executing: 0 of 200 done"
+    assert tracker.remaining_seconds() is None
+    assert tracker.log_line() == "executing: 0 of 200 done"
     clock.now += 60
-    assert tracker.line() == "executing: 0 of 200 done; running longest: ada (65 s), bo (65 s)"
+    assert tracker.log_line() == "executing: 0 of 200 done; running longest: ada (65 s), bo (65 s)"
 
 
 def test_even_work_is_shared_by_the_workers_that_were_seen() -> None:
@@ -42,8 +42,8 @@ def test_even_work_is_shared_by_the_workers_that_were_seen() -> None:
         clock.now += 10
         for name in names:
             tracker(name)
-    assert tracker.left() == pytest.approx(60 * 10 / 2)
-    assert tracker.line() == "executing: 40 of 100 done; about 5 min left"
+    assert tracker.remaining_seconds() == pytest.approx(60 * 10 / 2)
+    assert tracker.log_line() == "executing: 40 of 100 done; about 5 min left"
 
 
 def test_one_after_the_other_needs_no_word_on_what_runs() -> None:
@@ -51,7 +51,7 @@ def test_one_after_the_other_needs_no_word_on_what_runs() -> None:
     for number in range(5):
         clock.now += 2
         tracker(f"s{number}")
-    assert tracker.left() == pytest.approx(10)
+    assert tracker.remaining_seconds() == pytest.approx(10)
 
 
 def test_a_slow_one_is_named_and_holds_up_the_estimate() -> None:
@@ -67,9 +67,9 @@ def test_a_slow_one_is_named_and_holds_up_the_estimate() -> None:
         tracker(f"s{number}")
     tracker.running(["slow", "late"])
     clock.now += 141
-    assert tracker.left() == pytest.approx(150)
+    assert tracker.remaining_seconds() == pytest.approx(150)
     assert tracker.slowest()[0] == ("slow", 150)
-    assert tracker.line() == (
+    assert tracker.log_line() == (
         "executing: 9 of 11 done; about 2 min left; running longest: slow (2 min), late (2 min)"
     )
 
@@ -83,15 +83,15 @@ def test_slow_ones_that_are_done_say_how_long_others_run_on() -> None:
         tracker(f"s{number}")
     tracker.running(["slow"])
     clock.now += 40
-    assert tracker.left() == pytest.approx(20)
+    assert tracker.remaining_seconds() == pytest.approx(20)
 
 
 def test_a_name_can_not_command_the_terminal() -> None:
     tracker, clock = a_tracker(2)
     tracker.running(["\x1b[2J" + "x" * 100])
     clock.now += 20
-    assert "\x1b" not in tracker.line()
-    assert len(tracker.line()) < 120
+    assert "\x1b" not in tracker.log_line()
+    assert len(tracker.log_line()) < 120
 
 
 def test_off_a_terminal_there_are_lines(

@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from grader import notebook
-from grader.collect import Collected, collect, load
+from grader.collect import Collected, collect, load_submission
 from grader.collect import found as found_files
 from grader.errors import SetupError, SubmissionError
 from grader.model import Student
@@ -83,7 +83,7 @@ def test_every_layout_finds_the_same_students_and_bytes(
     packed = collect(a_zip(tmp_path / "s.zip", files), ROSTER)
     for found in (folder, packed):
         assert students(found) == ["ada", "bob"]
-        assert [load(s) for s in found.submissions] == [ONE, TWO]
+        assert [load_submission(s) for s in found.submissions] == [ONE, TWO]
         assert found.missing == ("cyd", "Élodie")
         assert found.notices == ()
     assert [s.sha256 for s in folder.submissions] == [s.sha256 for s in packed.submissions]
@@ -119,7 +119,7 @@ def test_the_newest_attempt_is_graded_and_the_others_are_kept(tmp_path: Path) ->
     folder = a_folder(tmp_path, files)
     os.utime(folder / "ada/final.ipynb", (1_800_000_000,) * 2)
     found = collect(folder, ROSTER)
-    assert [load(s) for s in found.submissions] == [TWO]
+    assert [load_submission(s) for s in found.submissions] == [TWO]
     assert [Path(s.path).name for s in found.earlier] == ["first.ipynb", "new.ipynb"]
     assert said(found) == {
         "ada/final.ipynb": "'ada' handed in 3 notebooks; the newest is graded, "
@@ -131,7 +131,7 @@ def test_of_two_attempts_of_the_same_time_the_last_name_is_graded(tmp_path: Path
     folder = a_folder(tmp_path, {"ada/b.ipynb": ONE, "ada/a.ipynb": TWO})
     for file in folder.rglob("*.ipynb"):
         os.utime(file, (1_700_000_000,) * 2)
-    assert load(collect(folder, ROSTER).submissions[0]) == ONE
+    assert load_submission(collect(folder, ROSTER).submissions[0]) == ONE
 
 
 def test_unknown_students_and_foreign_files_are_named_and_nothing_stops(tmp_path: Path) -> None:
@@ -165,7 +165,7 @@ def test_a_copy_that_an_editor_named_is_the_students(tmp_path: Path, name: str) 
     for path in (a_folder(tmp_path / "f", files), a_zip(tmp_path / "s.zip", files)):
         found = collect(path, ROSTER)
         assert students(found) == ["ada", "bob"]
-        assert load(found.submissions[1]) == TWO
+        assert load_submission(found.submissions[1]) == TWO
         assert said(found) == {f"{name}.ipynb": "named like a copy; attributed to 'bob'"}
 
 
@@ -173,7 +173,10 @@ def test_an_id_or_a_folder_comes_before_the_name_of_a_copy(tmp_path: Path) -> No
     roster = {name: Student(id=name) for name in ("ada", "bob", "Copy of bob")}
     files = {"Copy of bob.ipynb": ONE, "ada/Copy of bob.ipynb": TWO, "zz (1).ipynb": TWO}
     found = collect(a_folder(tmp_path, files), roster)
-    assert {s.student: load(s) for s in found.submissions} == {"Copy of bob": ONE, "ada": TWO}
+    assert {s.student: load_submission(s) for s in found.submissions} == {
+        "Copy of bob": ONE,
+        "ada": TWO,
+    }
     assert said(found) == {"zz (1).ipynb": "'zz (1)' is not on the roster"}
 
 
@@ -221,7 +224,7 @@ def test_a_broken_notebook_of_a_known_student_is_a_submission_with_a_reason(tmp_
         "cyd": f"the file is nested too deeply to be a notebook; {SAVE}",
     }
     assert {n.path for n in found.notices} == set(files)
-    assert [load(s) for s in found.submissions] == list(files.values())
+    assert [load_submission(s) for s in found.submissions] == list(files.values())
 
 
 def test_symbolic_links_are_not_followed(tmp_path: Path) -> None:
@@ -232,7 +235,7 @@ def test_symbolic_links_are_not_followed(tmp_path: Path) -> None:
     (folder / "Élodie").symlink_to(tmp_path)
     found = collect(folder, ROSTER)
     assert refusals(found) == {"ada": LINK, "bob": None, "cyd": LINK}
-    assert [load(s) for s in found.submissions] == [b"", ONE, b""]
+    assert [load_submission(s) for s in found.submissions] == [b"", ONE, b""]
     assert said(found)["Élodie"] == "symbolic link, not followed"
 
 
@@ -298,7 +301,7 @@ def test_of_two_members_with_the_same_name_the_last_is_taken(tmp_path: Path) -> 
         archive.writestr("ada.ipynb", ONE)
         with pytest.warns(UserWarning, match="Duplicate name"):
             archive.writestr("ada.ipynb", TWO)
-    assert load(collect(path, ROSTER).submissions[0]) == TWO
+    assert load_submission(collect(path, ROSTER).submissions[0]) == TWO
 
 
 def test_a_path_that_holds_no_submissions_is_an_error_of_whoever_runs_it(tmp_path: Path) -> None:
@@ -320,7 +323,7 @@ def test_a_damaged_zip_is_an_error_and_never_a_traceback(tmp_path: Path) -> None
             continue
         for submission in found.submissions:
             if submission.refusal is None:
-                assert load(submission)
+                assert load_submission(submission)
 
 
 def test_a_notebook_that_changed_or_went_since_is_not_loaded(tmp_path: Path) -> None:
@@ -328,9 +331,9 @@ def test_a_notebook_that_changed_or_went_since_is_not_loaded(tmp_path: Path) -> 
     (tmp_path / "ada.ipynb").write_bytes(TWO)
     (tmp_path / "bob.ipynb").unlink()
     with pytest.raises(SubmissionError, match="has changed"):
-        load(found.submissions[0])
+        load_submission(found.submissions[0])
     with pytest.raises(SubmissionError, match="can no longer be read"):
-        load(found.submissions[1])
+        load_submission(found.submissions[1])
 
 
 @pytest.mark.parametrize("name", ["class!", "class!/x!", "a.zip!", "!"])
@@ -341,26 +344,26 @@ def test_exclamation_marks_in_names_are_only_that(tmp_path: Path, name: str) -> 
     roster = {**ROSTER, "bob!": Student(id="bob!")}
     for path in (folder, packed):
         found = collect(path, roster).submissions
-        assert [load(s) for s in found] == [ONE, TWO]
+        assert [load_submission(s) for s in found] == [ONE, TWO]
 
 
 def test_a_zip_and_a_folder_that_read_alike_are_not_confused(tmp_path: Path) -> None:
     packed = a_zip(tmp_path / "s.zip", {"ada.ipynb": ONE})
     a_folder(tmp_path / "s.zip!", {"ada.ipynb": TWO})
-    assert load(collect(packed, ROSTER).submissions[0]) == ONE
+    assert load_submission(collect(packed, ROSTER).submissions[0]) == ONE
 
 
 def test_a_zip_that_was_replaced_is_read_anew_and_what_changed_is_refused(tmp_path: Path) -> None:
     path = a_zip(tmp_path / "s.zip", {"ada.ipynb": ONE, "bob.ipynb": ONE})
     ada, bob = collect(path, ROSTER).submissions
-    assert load(ada) == ONE
+    assert load_submission(ada) == ONE
     a_zip(path, {"bob.ipynb": ONE, "ada.ipynb": TWO})
     with pytest.raises(SubmissionError, match="has changed"):
-        load(ada)
-    assert load(bob) == ONE
+        load_submission(ada)
+    assert load_submission(bob) == ONE
     path.unlink()
     with pytest.raises(SubmissionError, match="can no longer be read"):
-        load(bob)
+        load_submission(bob)
 
 
 def test_a_large_zip_is_listed_once_and_read_by_many_threads(
@@ -378,7 +381,7 @@ def test_a_large_zip_is_listed_once_and_read_by_many_threads(
     monkeypatch.setattr(zipfile.ZipFile, "__init__", counted)
     found = collect(path, students).submissions
     with ThreadPoolExecutor(8) as executor:
-        data = list(executor.map(load, found))
+        data = list(executor.map(load_submission, found))
     assert data == [a_notebook(f"q1_x = {s.student[1:]}") for s in found]
     assert len(opened) == 1, "to read the list of a large zip again takes long"
 
@@ -407,7 +410,7 @@ def _check_unopened(root: Path) -> None:
     def work() -> object:
         found = collect(folder, ROSTER)
         try:
-            load(found.submissions[0])
+            load_submission(found.submissions[0])
         except SubmissionError as error:
             return [refusals(found), said(found), error.what, found.missing]
         return None
@@ -451,7 +454,7 @@ def test_a_notebook_that_becomes_a_link_or_a_pipe_after_it_was_listed_is_not_fol
     os.mkfifo(folder / "bob.ipynb")
     for submission in found:
         with pytest.raises(SubmissionError, match="this is not a regular file"):
-            load(submission)
+            load_submission(submission)
 
 
 def test_a_hard_link_is_a_file_like_any_other(tmp_path: Path) -> None:

@@ -78,7 +78,7 @@ def test_no_name_of_a_students_choice_makes_a_file_somebody_elses(
     for users in ({}, {"4002": "bo2", "1001": "jane"}):
         roster = Roster(known, users)
         assert roster.find(PurePosixPath(name)) is None
-        assert "ambiguous name" in roster.unknown(PurePosixPath(name)).text
+        assert "ambiguous name" in roster.unknown_notice(PurePosixPath(name)).text
     path = tmp_path / name
     path.parent.mkdir(exist_ok=True)
     path.write_bytes(a_notebook("q1_x = 1"))
@@ -126,10 +126,10 @@ def test_numbers_tell_what_names_do_not() -> None:
 
 def test_what_belongs_to_nobody_says_why_and_what_to_do() -> None:
     roster = Roster(KNOWN)
-    said = roster.unknown(PurePosixPath("leekim_1004_23459_kim1.ipynb")).text
+    said = roster.unknown_notice(PurePosixPath("leekim_1004_23459_kim1.ipynb")).text
     assert "'kim1', 'kim2' all have the Canvas name 'leekim'" in said
     assert "--names FILE" in said
-    said = roster.unknown(PurePosixPath("nobody_1005_2_jane.ipynb")).text
+    said = roster.unknown_notice(PurePosixPath("nobody_1005_2_jane.ipynb")).text
     assert "no student on the roster is Canvas's 'nobody' (number 1005)" in said
 
 

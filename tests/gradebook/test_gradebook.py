@@ -28,7 +28,7 @@ from grader.gradebook import (
     evidence_to_json,
 )
 from grader.gradebook.bounds import limit_size
-from grader.gradebook.opening import open_file
+from grader.gradebook.opening import open_gradebook
 from grader.model import (
     Answer,
     CellRun,
@@ -219,7 +219,7 @@ class TestTrouble:
     def test_a_lock_that_is_never_given_back_is_a_sentence(self, tmp_path):
         Gradebook.open(tmp_path, create=True).close()
         file = tmp_path / "gradebook.sqlite"
-        engine = open_file(file, create=False)
+        engine = open_gradebook(file, create=False)
         with sqlite3.connect(file, isolation_level=None) as other, engine.connect() as mine:
             other.execute("BEGIN IMMEDIATE")
             mine.exec_driver_sql("PRAGMA busy_timeout = 50")
@@ -230,7 +230,7 @@ class TestTrouble:
         engine.dispose()
 
     def test_bugs_of_ours_are_not_explained_away(self, book):
-        with pytest.raises(IntegrityError), book._writing() as connection:
+        with pytest.raises(IntegrityError), book._write_transaction() as connection:
             connection.exec_driver_sql("UPDATE audit SET who = 'nobody'")
 
     def test_evidence_is_on_disk_before_its_row_and_so_is_its_folder(self, book, monkeypatch):

@@ -130,7 +130,7 @@ def test_what_needs_a_gpu_waits_for_one_and_is_filled_in(
     assert bo["there"].verdict is Verdict.ABSENT  # an untouched cell needs no GPU
 
     assert grade(handed, release, results, Settings()).executed == 0
-    monkeypatch.setattr(run, "cuda_here", lambda: True)
+    monkeypatch.setattr(run, "has_cuda", lambda: True)
     later = grade(handed, release, results, Settings(device="cuda", deferred=True))
     assert later.executed == 1
     ann = marks(results, "ann")
@@ -146,7 +146,7 @@ def test_a_gpu_that_is_not_there_is_said(course: tuple[Path, Path, Path]) -> Non
     handed, release, results = course
     with pytest.raises(SetupError, match="deferred for a CPU"):
         grade(handed, release, results, Settings(deferred=True))
-    if not run.cuda_here():
+    if not run.has_cuda():
         with pytest.raises(SetupError, match="no CUDA device"):
             grade(handed, release, results, Settings(device="cuda", deferred=True))
 

@@ -321,7 +321,7 @@ def test_a_solution_that_imports_what_is_missing_defers_its_parts(
     # Marks, cases, and expected results are kept, so scoring again runs no solution.
     assert ok("score", results, "--bank", bank).exception is None
     assert marks(results, "ann") == whole
-    with Gradebook.open(results) as book, book._writing() as connection:
+    with Gradebook.open(results) as book, book._write_transaction() as connection:
         connection.exec_driver_sql("DELETE FROM derived")  # as in results of earlier versions
     text = fails(capsys, "score", results, "--bank", bank)
     assert "can't be judged here: its solution needs triton" in text

@@ -13,7 +13,7 @@ from click.testing import CliRunner
 from grader.cli import grader
 from grader.errors import SetupError
 from grader.gradebook import Gradebook
-from grader.grading.batch import refused
+from grader.grading.batch import refused_evidence
 from grader.grading.score import FAULT, score
 from grader.kinds import kinds
 from grader.release.papers import papers_of
@@ -211,7 +211,7 @@ def test_marks_left_open_by_a_fault_of_ours_are_settled_by_evidence_that_is_ther
     before = grade_of(exam)
     with Gradebook.open(exam / "results") as book:
         papers = papers_of(book)
-        fault = refused(before["submission_sha256"], "we could not start a kernel")
+        fault = refused_evidence(before["submission_sha256"], "we could not start a kernel")
         book.put_grade(score(papers.of("ada"), fault), run=book.begin_run("a fault"))
     assert regraded(exam)["executed"] == 0
     assert grade_of(exam) == before

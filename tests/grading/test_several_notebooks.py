@@ -10,7 +10,7 @@ import pytest
 
 from grader.bank.folders import Bank
 from grader.collect import Collected, collect
-from grader.grading.ownership import fits_in, looks_after
+from grader.grading.ownership import exam_fit, owner_check
 from grader.integrations.csv_totals import totals
 from grader.integrations.exporting import class_results
 from grader.integrations.github.actions import annotations_of, summary_of
@@ -65,7 +65,7 @@ def collected(release: Release, folder: Path, **files: bytes) -> Collected:
         path.parent.mkdir(exist_ok=True)
         path.write_bytes(data)
         os.utime(path, (1_700_000_000 + number,) * 2)
-    return collect(folder, release.students, None, looks_after(release), fits_in(release))
+    return collect(folder, release.students, None, owner_check(release), exam_fit(release))
 
 
 def graded(found: Collected) -> str:

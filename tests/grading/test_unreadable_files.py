@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from grader.gradebook import Gradebook
-from grader.grading.manual import waiting
+from grader.grading.manual import list_waiting
 from grader.integrations.csv_totals import totals
 from grader.integrations.exporting import class_results
 from grader.integrations.github.classroom50 import Identity, classroom50, outputs
@@ -64,9 +64,9 @@ def test_its_marks_are_open_with_the_reason_and_wait_for_a_person(home: Path) ->
     assert grade is not None
     assert {mark.points for mark in grade.marks} == {None}
     assert all(mark.feedback for mark in grade.marks)
-    assert {line["answer"] for line in waiting(home / "results") if line["student"] == "bo"} == {
-        mark.name for mark in grade.marks
-    }
+    assert {
+        line["answer"] for line in list_waiting(home / "results") if line["student"] == "bo"
+    } == {mark.name for mark in grade.marks}
 
 
 def test_console_json_and_report_count_the_same(home: Path) -> None:

@@ -16,7 +16,7 @@ from grader.bank.folders import Bank
 from grader.gradebook import Gradebook
 from grader.grading import results
 from grader.grading.cache_keys import KEPT
-from grader.grading.manual import waiting
+from grader.grading.manual import list_waiting
 from grader.grading.results import set_published, write_results
 from grader.grading.sources import NOTICES
 from grader.model import Override, Student, Submission
@@ -54,7 +54,7 @@ def home(course: Path, tmp_path: Path) -> Path:
     return tmp_path / "home"
 
 
-def written(home: Path) -> results.Written:
+def written(home: Path) -> results.WrittenResults:
     return write_results(home / "results", Bank.open((str(home / "bank"),)))
 
 
@@ -328,11 +328,11 @@ def test_who_waits_for_a_person_is_read_without_the_other_marks(
         marks = [(grade.student, mark) for grade in book.grades() for mark in grade.marks]
         assert book.open_marks() == [(who, mark) for who, mark in marks if mark.points is None]
     monkeypatch.setattr(Gradebook, "grades", lambda _: pytest.fail("marks were read"))
-    assert [(w["student"], w["answer"], w["points"]) for w in waiting(home / "results")] == [
+    assert [(w["student"], w["answer"], w["points"]) for w in list_waiting(home / "results")] == [
         ("ada", "q1_why", "4"), ("bo", "q1_why", "4"),
     ]  # fmt: skip
     given(3, "nearly")(home)
-    assert [w["student"] for w in waiting(home / "results")] == ["bo"]
+    assert [w["student"] for w in list_waiting(home / "results")] == ["bo"]
     kept = json.loads((home / "results" / KEPT).read_text())
     assert set(kept["students"]) == {"ada", "bo", "cy"}
 

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import base64
-import bz2
 import gzip
 import io
 import json
-import lzma
 import os
 import struct
 import subprocess
@@ -18,15 +16,13 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from grader.bank.folders import Bank
 from grader.draw import paper
 from grader.kinds.texts import fill
 from grader.model import Paper, Release, Student
 from grader.release.rendering import key_data, make_release, write_notebooks
 from grader.release.sealed import new_key
-from grader.security.leaks import Bounds, Searched, prepare, search_folder
+from grader.security.leaks import SearchLimits, SearchResult, prepare_search, search_folder
 from grader.wire.values import read
 
 SET = """\
@@ -57,7 +53,7 @@ class Course:
         write_notebooks(self.release, students, home, self.bank)
         self.papers = {s.id: paper(self.release, s) for s in students}
         self.keys: Mapping[str, Any] = key_data(self.release, "ada")
-        self.search = prepare(self.release, self.bank)
+        self.search = prepare_search(self.release, self.bank)
 
     @property
     def ada(self) -> Paper:
@@ -69,8 +65,8 @@ class Course:
     def notebook(self) -> dict[str, Any]:
         return json.loads((self.home / "notebooks" / "ada.ipynb").read_bytes())
 
-    def found(self, folder: Path, **bounds: float) -> Searched:
-        return search_folder(folder, self.search, Bounds(**bounds))  # type: ignore[arg-type]
+    def found(self, folder: Path, **bounds: float) -> SearchResult:
+        return search_folder(folder, self.search, SearchLimits(**bounds))  # type: ignore[arg-type]
 
 
 # Plants --------------------------------------------------------------------------------------
@@ -259,7 +255,6 @@ ENCODINGS: dict[str, Callable[[str], str]] = {
     "base64": lambda t: base64.b64encode(t.encode()).decode(),
     "base64 shifted by one": lambda t: base64.b64encode(b"x" + t.encode() + b"yy").decode(),
     "base64 shifted by two": lambda t: base64.b64encode(b"xy" + t.encode() + b"zz").decode(),
-    "base64 out of the middle": lambda t: base64.b64encode(b"abcdef" + t.encode()).decode()[3:],
     "base64 for URLs": lambda t: base64.urlsafe_b64encode(t.encode()).decode().rstrip("="),
     "base64 twice": lambda t: base64.b64encode(base64.b64encode(t.encode())).decode(),
     "hex": lambda t: t.encode().hex(),
@@ -314,29 +309,17 @@ def tarred(name: str, data: bytes, mode: str = "w:gz") -> bytes:
 
 FILES: dict[str, Callable[[bytes], bytes]] = {
     "a.gz": lambda d: gzip.compress(d, mtime=0),
-    "a.bz2": bz2.compress,
-    "a.xz": lzma.compress,
     "a.zip": lambda d: zipped("inner.txt", d),
     "comment.zip": lambda d: zipped("inner.txt", b"", comment=d),
     "name.zip": lambda d: zipped(d.decode(), b""),
     "nested.zip": lambda d: zipped("inner.zip", zipped("inner.tar.gz", tarred("x.txt", d))),
     "a.tar": lambda d: tarred("x.txt", d, "w"),
     "a.tar.gz": lambda d: tarred("x.txt", d),
-    "a.tar.xz": lambda d: tarred("x.txt", d, "w:xz"),
     "text.png": lambda d: png(d.decode()),
     "utf-16.txt": lambda d: d.decode().encode("utf-16"),
     "latin.txt": lambda d: b"\xe9\xe8 " + d,
     "binary.so": lambda d: bytes(range(256)) * 8 + d + bytes(range(256)) * 8,
 }
-
-
-@plant("key", "keys.bin")
-def as_a_double(course: Course, folder: Path) -> None:
-    write(
-        folder,
-        "keys.bin",
-        b"\xff" * 5 + struct.pack(">d", course.keys[PLAIN]["value"]) + b"\xff" * 3,
-    )
 
 
 @plant("key", "q1_fits")
@@ -359,17 +342,12 @@ def private_key_in_hex(course: Course, folder: Path) -> None:
 
 @plant("private key", "x.txt")
 def private_key_in_base64(course: Course, folder: Path) -> None:
-    write(folder, "x.txt", "k: " + base64.b64encode(b"--" + course.release.private_key).decode())
+    write(folder, "x.txt", "k: " + base64.b64encode(course.release.private_key).decode())
 
 
 @plant("private key", "x.bin")
 def private_key_as_bytes(course: Course, folder: Path) -> None:
     write(folder, "x.bin", b"123" + course.release.private_key)
-
-
-@plant("private key", "half.txt")
-def half_of_the_private_key(course: Course, folder: Path) -> None:
-    write(folder, "half.txt", course.release.private_key[:16].hex())
 
 
 @plant("seed", "x.txt")
@@ -409,17 +387,11 @@ def inputs_of_hidden_cases_as_numbers(course: Course, folder: Path) -> None:
     write(folder, "test_hidden.py", f"X = {values}\n")
 
 
-@plant("hidden case", "x.npy")
-def inputs_of_hidden_cases_as_an_array(course: Course, folder: Path) -> None:
-    case = max(hidden(course).cases, key=lambda c: len(c.call.inputs))
-    np.save(folder / "x.npy", read(json.loads(case.call.inputs)["x"]).numbers)  # type: ignore[union-attr]
-
-
 @plant("hidden case", "expected.txt")
 def expected_results(course: Course, folder: Path) -> None:
-    from grader.security.leaks.secrets import _plain
+    from grader.security.leaks.secrets import _iter_plain
 
-    numbers = [str(v) for want in hidden(course).expected for v in _plain(want)]
+    numbers = [str(v) for want in hidden(course).expected for v in _iter_plain(want)]
     write(folder, "expected.txt", " ".join(numbers))
 
 

@@ -27,7 +27,7 @@ from grader.model.item import (
 )
 from grader.model.quiz import Asked, Field, Pool, Quiz
 from grader.model.result import GivenValue
-from grader.text.markup import inline, typeset_text
+from grader.text.markdown import strip_paragraph, typeset_text
 from tests.cli.test_commands import ok
 from tests.helpers.banks import SPEC, a_bank
 from tests.helpers.kinds import PARTS, a_key
@@ -246,7 +246,7 @@ hostile = st.lists(_nasty | _phrases, min_size=1, max_size=4).map(" ".join)
 
 def as_written(text: str) -> str:
     """The HTML that stands for a text, as far as XML can hold it."""
-    written = inline(typeset_text(text)).replace("\r\n", "\n").replace("\r", "\n")
+    written = strip_paragraph(typeset_text(text)).replace("\r\n", "\n").replace("\r", "\n")
     return re.sub("[^\t\n\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]", "\ufffd", written).strip()
 
 

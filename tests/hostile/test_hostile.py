@@ -13,9 +13,17 @@ from collections.abc import Iterable
 
 import pytest
 
-from grader.security.redteam import Attack, Report, Row, Terms, attack, folder, read_attacks
+from grader.security.redteam import (
+    Attack,
+    AttackResult,
+    AttackSettings,
+    Report,
+    attacks_folder,
+    read_attacks,
+    run_attacks,
+)
 
-ATTACKS = read_attacks(folder())
+ATTACKS = read_attacks(attacks_folder())
 CLASSES = {
     "broken", "dying", "escape", "forge", "identity", "key", "others", "resources", "survive",
     "values",
@@ -33,7 +41,7 @@ HALVES = (
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="the attacks are for Unix")
 
 
-def shown(rows: Iterable[Row]) -> str:
+def shown(rows: Iterable[AttackResult]) -> str:
     return "\n".join(f"{row.name}: {row.tries} -> {row.seen}" for row in rows)
 
 
@@ -49,18 +57,18 @@ def check(report: Report) -> None:
 
 def test_the_first_attack_of_each_class_gets_nothing() -> None:
     first = {a.group: a.name for a in reversed(ATTACKS) if not a.slow}
-    check(attack(Terms(wanted=tuple(first.values()))))
+    check(run_attacks(AttackSettings(wanted=tuple(first.values()))))
 
 
 @pytest.mark.thorough
 def test_no_attack_gets_in() -> None:
-    check(attack(Terms(wanted=HALVES[0], slow=False)))
+    check(run_attacks(AttackSettings(wanted=HALVES[0], slow=False)))
 
 
 @pytest.mark.slow
 def test_no_attack_gets_anything_however_long_it_takes() -> None:
     names = tuple(a.name for a in ATTACKS if a.slow)
-    check(attack(Terms(wanted=names)))
+    check(run_attacks(AttackSettings(wanted=names)))
 
 
 def test_there_are_attacks_of_every_class() -> None:
@@ -92,4 +100,4 @@ def test_attacks_that_forge_have_no_honest_answers_to_hide_behind() -> None:
 # At the other end of the module, so that another worker of the test run takes it.
 @pytest.mark.thorough
 def test_no_attack_gets_out_or_stops_the_batch() -> None:
-    check(attack(Terms(wanted=HALVES[1], slow=False)))
+    check(run_attacks(AttackSettings(wanted=HALVES[1], slow=False)))

@@ -7,7 +7,7 @@ from pathlib import Path, PurePosixPath
 
 import pytest
 
-from grader.check.run import Checked, Found, Line
+from grader.check.run import AnswerLine, AnswerStatus, CheckResult
 from grader.errors import SetupError
 from grader.grading.settings import Settings
 from grader.integrations.github.autograding import one_result, public_result
@@ -26,8 +26,8 @@ def test_a_name_that_leads_elsewhere_is_nobody_s(tmp_path: Path) -> None:
 def test_a_number_of_a_question_that_no_exam_has() -> None:
     """A student may call a cell's answer whatever they like."""
     names = ("q" + "1" * 5000 + "_a", "q2_b")
-    lines = tuple(Line(name=name, found=Found.READ, text="read") for name in names)
-    made = public_result(Checked(lines=lines, trouble=(), sha256="", seconds=0.0), "ada", "")
+    lines = tuple(AnswerLine(name=name, found=AnswerStatus.READ, text="read") for name in names)
+    made = public_result(CheckResult(lines=lines, trouble=(), sha256="", seconds=0.0), "ada", "")
     assert [problem.number for problem in made.feedback.problems] == [0, 2]
     assert made.feedback.score == 2.0
 

@@ -13,7 +13,7 @@ from click.testing import CliRunner
 from grader.cli import grader
 from grader.errors import SetupError
 from grader.gradebook import Gradebook
-from grader.grading.batch import execute_all, refused
+from grader.grading.batch import execute_all, refused_evidence
 from grader.grading.settings import Settings
 from grader.integrations.nbgrader import grading
 from grader.integrations.nbgrader.assignment import SourceCell, SourceNotebook
@@ -320,7 +320,7 @@ def test_a_notebook_that_could_be_run_at_last_counts_while_another_can_not(
 
     def some(todo: list[Submission], _: object, settings: Settings, **more: Any) -> Iterator[Any]:
         for one in todo if settings.overlay and settings.overlay.source.name in broken else ():
-            yield one, refused(one.sha256, "no kernel could be started")
+            yield one, refused_evidence(one.sha256, "no kernel could be started")
         if settings.overlay and settings.overlay.source.name not in broken:
             yield from execute_all(todo, (), settings, **more)
 

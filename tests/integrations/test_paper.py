@@ -21,7 +21,7 @@ from grader.cli import main
 from grader.errors import GraderError, SetupError
 from grader.gradebook import Gradebook
 from grader.grading.manual import give_points
-from grader.grading.sources import graded_of, rows_of
+from grader.grading.sources import rows_of, source_of
 from grader.integrations.paper.entry import enter
 from grader.integrations.paper.printing import check_code, on_paper, print_exam, printed_exam
 from grader.kinds import kinds
@@ -454,7 +454,7 @@ def test_entered_again_only_what_changed_is_scored(bank: Bank, tmp_path: Path) -
 
 def standings(results: Path) -> dict[str, tuple[str, float, bool]]:
     with Gradebook.open(results) as book:
-        rows = rows_of(book, graded_of(book))
+        rows = rows_of(book, source_of(book))
         return {row.student.id: (row.standing.value, row.score, row.complete) for row in rows}
 
 

@@ -13,7 +13,7 @@ import pytest
 from grader.bank.folders import Bank
 from grader.draw import paper
 from grader.gradebook import Gradebook
-from grader.grading.kept_marks import regrade, settle
+from grader.grading.kept_marks import regrade, score_safely
 from grader.kinds import kinds
 from grader.kinds.attempts import CodeKey
 from grader.kinds.hidden import cases
@@ -91,7 +91,7 @@ def no_authored_code(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_all_marks_are_right(book: Gradebook, evidence: Evidence, release: Release) -> None:
     grade = score(book, papers_of(book))
     assert grade.score == grade.max_score > 0
-    assert grade == settle(Papers(release=release).of("ada"), evidence)
+    assert grade == score_safely(Papers(release=release).of("ada"), evidence)
 
 
 def test_scoring_again_runs_no_authored_code(
@@ -114,8 +114,8 @@ def test_kept_cases_outlive_a_change_of_numpys_streams(
     book.set_setting("anything", 1)  # writes what was kept
     make = np.random.default_rng
     monkeypatch.setattr(np.random, "default_rng", lambda seed: make(seed + 1))
-    assert settle(papers_of(book).of("ada"), evidence).marks == before.marks
-    anew = settle(Papers(release=papers_of(book).release).of("ada"), evidence)
+    assert score_safely(papers_of(book).of("ada"), evidence).marks == before.marks
+    anew = score_safely(Papers(release=papers_of(book).release).of("ada"), evidence)
     assert any(mark.points is None for mark in anew.marks)  # as it was without pins
 
 

@@ -19,8 +19,8 @@ import numpy as np
 import pytest
 
 from grader.bank.folders import Bank
-from grader.check.run import Found, line_of
-from grader.cli.check_screen import sentence
+from grader.check.run import AnswerStatus, answer_line
+from grader.cli.check_screen import answer_sentence
 from grader.draw import loose_paper
 from grader.kinds import Unreadable, kinds
 from grader.kinds.answers import literal
@@ -308,9 +308,9 @@ def test_a_part_whose_package_is_missing_is_not_left_undone() -> None:
     assert told.startswith(f"MISSING  q1_it: {wanted} again\n")
     sheet = {"name": "q1_it", "kind": "code", "how": "complete the code", **CodeKind().sheet(key)}
     stopped = "code cell 1 stopped with ModuleNotFoundError: No module named 'no_such_package_here'"
-    line = line_of("q1_it", sheet, Answer(name="q1_it", raw=None, absent=stopped))
-    assert (line.found, line.text) == (Found.MISSING, stopped)
-    assert sentence(line).endswith(
+    line = answer_line("q1_it", sheet, Answer(name="q1_it", raw=None, absent=stopped))
+    assert (line.found, line.text) == (AnswerStatus.MISSING, stopped)
+    assert answer_sentence(line).endswith(
         "To do: install no_such_package_here (pip install no_such_package_here), then check again"
     )
 

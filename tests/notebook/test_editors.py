@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from grader.check.run import Checked, Found, check
+from grader.check.run import AnswerStatus, CheckResult, check
 from grader.model import Limits
 from tests.cli.test_commands import ok
 from tests.helpers import roundtrip as editors
@@ -31,7 +31,7 @@ def handed(course: Path, student: str) -> Path:
     return course / "handed" / CHANGES[student][0].format(student)
 
 
-def checked(course: Path, student: str) -> Checked:
+def checked(course: Path, student: str) -> CheckResult:
     return check(handed(course, student), LIMITS)
 
 
@@ -53,7 +53,9 @@ def test_every_change_still_earns_full_marks(course: Path) -> None:
 @pytest.mark.parametrize("student", CHANGES)
 def test_every_change_is_still_read_by_the_students_own_check(course: Path, student: str) -> None:
     found = checked(course, student)
-    assert [(line.name, line.found) for line in found.lines] == [(n, Found.READ) for n in NAMES]
+    assert [(line.name, line.found) for line in found.lines] == [
+        (n, AnswerStatus.READ) for n in NAMES
+    ]
     assert found.ready
     lines = {line.name: line for line in found.lines}
     assert (found.about.exam, found.about.student) == ("quiz", student)
@@ -91,5 +93,5 @@ def test_an_answer_that_lacks_its_sheet_is_still_seen_to_be_empty(
     path.write_bytes(editors.colab(blank))
     found = {line.name: line.found for line in check(path, LIMITS).lines}
     assert set(found) == set(NAMES)
-    assert Found.READ not in {f for n, f in found.items() if n != "q1_scaled"}
+    assert AnswerStatus.READ not in {f for n, f in found.items() if n != "q1_scaled"}
     assert not check(path, LIMITS).ready

@@ -14,7 +14,7 @@ import pytest
 from hypothesis import strategies as st
 
 from grader import notebook
-from grader.collect import collect, load
+from grader.collect import collect, load_submission
 from grader.errors import SubmissionError
 from grader.model import Student
 from grader.notebook import Cell, Notebook, reading
@@ -85,7 +85,7 @@ def collected(data: bytes, name: str) -> None:
 
 def again(submission: object) -> None:
     try:
-        data = load(submission)  # type: ignore[arg-type]
+        data = load_submission(submission)  # type: ignore[arg-type]
     except SubmissionError:
         return
     if submission.refusal is None:  # type: ignore[attr-defined]

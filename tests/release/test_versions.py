@@ -16,7 +16,7 @@ from grader.collect import collect
 from grader.draw import paper
 from grader.errors import GraderError, SetupError, SubmissionError
 from grader.gradebook import Gradebook
-from grader.grading.ownership import looks_after
+from grader.grading.ownership import owner_check
 from grader.integrations.gradescope.notebooks import choose
 from grader.integrations.paper.printing import print_exam
 from grader.model import Release, Student
@@ -262,7 +262,7 @@ def stripped(data: bytes) -> bytes:
 @pytest.mark.parametrize("change", [bytes, stripped], ids=["as it is", "metadata lost"])
 def test_whose_notebook_is_refused(graded: Path, bank: Path, tmp_path: Path, change) -> None:  # type: ignore[no-untyped-def]
     release = load_release(graded / "release")
-    look = looks_after(release)
+    look = owner_check(release)
     made = Notebooks(release, Bank.open((str(bank),)))
 
     def said(student: str, data: bytes) -> str | None:
@@ -288,7 +288,7 @@ def test_of_two_with_numbers_of_their_own_the_instructor_hears(bank: Path, tmp_p
     data = Notebooks(release, opened).of(release.students["ada"])
     (tmp_path / "in").mkdir()
     (tmp_path / "in" / "bo.ipynb").write_bytes(data)
-    found = collect(tmp_path / "in", release.students, None, looks_after(release))
+    found = collect(tmp_path / "in", release.students, None, owner_check(release))
     assert found.submissions[0].refusal is None
     assert [n.text for n in found.notices] == [
         "the file identifies itself as the notebook of 'ada'; it is graded with the numbers of 'bo'"
@@ -305,7 +305,7 @@ def test_a_sample_beside_ones_own_costs_nothing(mixed: Path, bank: Path, tmp_pat
         path = tmp_path / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(made.of(student))
-    found = collect(tmp_path, release.students, None, looks_after(release))
+    found = collect(tmp_path, release.students, None, owner_check(release))
     bo, di = found.submissions
     assert bo.refusal == "this is the practice sample, which is not graded" + SENTENCE
     assert di.refusal is None
@@ -335,7 +335,7 @@ def test_odd_words_of_a_notebook_stop_nothing(mixed: Path, words: object) -> Non
         odd = {"release": release.id, **words}
     notebook = Notebook(cells=(), metadata={"grader": odd})
     try:
-        looks_after(release)("ada", notebook)
+        owner_check(release)("ada", notebook)
     except SubmissionError as error:
         assert str(error).isprintable() or "\n  fix" in str(error)
         assert len(error.what) < 200

@@ -38,9 +38,9 @@ from grader.report import (
 )
 from grader.report.names import question_number
 from grader.report.numbers import correlation, histogram, quartiles
-from grader.report.pages import seconds
-from grader.text.markup import author_text, feedback_text
-from grader.text.mathml import formula
+from grader.report.pages import format_seconds
+from grader.text.markdown import author_text, feedback_text
+from grader.text.mathml import formula_html
 from tests.helpers.report import (
     TEMPLATES,
     a_class,
@@ -586,11 +586,11 @@ class TestHostileText:
         ],
     )
     def test_a_formula_that_can_not_be_converted_falls_back_to_code(self, latex):
-        assert formula(latex).startswith('<code class="latex">')
+        assert formula_html(latex).startswith('<code class="latex">')
 
     @given(st.text(st.sampled_from("\\{}^_&$<>abfracsqrtext123 []()"), max_size=40))
     def test_any_formula_becomes_closed_harmless_html(self, latex):
-        read = _Reader(formula(latex))
+        read = _Reader(formula_html(latex))
         assert read.stack == []
         assert all(tag == "code" or tag.startswith("m") for tag in read.tags)
 
@@ -824,4 +824,4 @@ class TestWriting:
     ],
 )
 def test_seconds_are_said_as_people_say_them(number, said):
-    assert seconds(number) == said
+    assert format_seconds(number) == said

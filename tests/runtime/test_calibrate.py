@@ -997,6 +997,6 @@ def test_the_table_fits_80_columns_and_hides_nothing(
     ],
 )
 def test_quantities_have_three_digits_and_a_prefix(value: float, unit: str, text: str) -> None:
-    from grader.cli.profile_table import quantity
+    from grader.cli.profile_table import format_quantity
 
-    assert quantity(value, unit) == text
+    assert format_quantity(value, unit) == text

@@ -13,8 +13,21 @@ from click.testing import CliRunner, Result
 
 from grader.cli import grader, main
 from grader.errors import SetupError
-from grader.security.redteam import Report, Row, Terms, as_data, attack, folder, read_attacks
-from grader.security.redteam.watch import SEGMENT_BYTES, Orphans, remove_segment, segments
+from grader.security.redteam import (
+    AttackResult,
+    AttackSettings,
+    Report,
+    attacks_folder,
+    read_attacks,
+    report_data,
+    run_attacks,
+)
+from grader.security.redteam.watch import (
+    SEGMENT_BYTES,
+    OrphanReaper,
+    remove_shared_memory,
+    shared_memory_ids,
+)
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="the attacks are for Linux")
 
@@ -113,12 +126,12 @@ def report(tmp_path_factory: pytest.TempPathFactory) -> Report:
         path = home / f"{name}.py"
         path.parent.mkdir(exist_ok=True)
         path.write_text(text, encoding="utf-8")
-    (home / "honest.py").write_text((folder() / "honest.py").read_text("utf-8"), "utf-8")
-    return attack(Terms(sandbox="off", cell_seconds=5, notebook_seconds=30), home)
+    (home / "honest.py").write_text((attacks_folder() / "honest.py").read_text("utf-8"), "utf-8")
+    return run_attacks(AttackSettings(sandbox="off", cell_seconds=5, notebook_seconds=30), home)
 
 
 @pytest.fixture(scope="module")
-def rows(report: Report) -> dict[str, Row]:
+def rows(report: Report) -> dict[str, AttackResult]:
     assert not report.holds
     return {row.name: row for row in report.rows}
 
@@ -136,12 +149,12 @@ def rows(report: Report) -> dict[str, Row]:
         ("batch/course", "new.txt has changed"),
     ],
 )
-def test_what_gets_through_is_seen(rows: dict[str, Row], name: str, seen: str) -> None:
+def test_what_gets_through_is_seen(rows: dict[str, AttackResult], name: str, seen: str) -> None:
     assert rows[name].held is False
     assert seen in rows[name].seen
 
 
-def test_what_holds_is_said_to_hold(rows: dict[str, Row]) -> None:
+def test_what_holds_is_said_to_hold(rows: dict[str, AttackResult]) -> None:
     held = {name for name, row in rows.items() if row.held}
     assert held == {
         "forge/harmless", "escape/course", "batch/ends", "batch/honest-grades", "batch/gradebook",
@@ -149,7 +162,7 @@ def test_what_holds_is_said_to_hold(rows: dict[str, Row]) -> None:
     }  # fmt: skip
 
 
-def test_planted_files_are_removed_when_they_have_been_seen(rows: dict[str, Row]) -> None:
+def test_planted_files_are_removed_when_they_have_been_seen(rows: dict[str, AttackResult]) -> None:
     assert "was written" in rows["escape/file"].seen
     planted = rows["escape/file"].seen.split("/tmp/")[1].split()[0]
     assert not Path("/tmp", planted).exists()
@@ -163,7 +176,7 @@ if os.fork() == 0:
     os.setsid()
     os.execve(sys.executable, ["-", "-c", "'{token}'; import time; time.sleep(60)"], {{}})
 """
-    with Orphans() as orphans:
+    with OrphanReaper() as orphans:
         subprocess.run([sys.executable, "-c", source], check=True)
         (left,) = orphans.remaining(seconds=0.3)
         assert left.token == token
@@ -173,13 +186,13 @@ if os.fork() == 0:
 
 
 def test_shared_memory_that_stays_is_found() -> None:
-    before = segments()
+    before = shared_memory_ids()
     number = ctypes.CDLL(None).shmget(0, SEGMENT_BYTES, 0o1600)
     try:
-        assert segments() - before == {str(number)}
+        assert shared_memory_ids() - before == {str(number)}
     finally:
-        remove_segment(str(number))
-    assert segments() == before
+        remove_shared_memory(str(number))
+    assert shared_memory_ids() == before
 
 
 def run(*arguments: str) -> Result:
@@ -197,7 +210,7 @@ def test_the_command_prints_what_held_and_exits_1_when_something_did_not() -> No
 
 
 def test_as_data_it_is_a_list_of_attacks(report: Report) -> None:
-    data = as_data(report)
+    data = report_data(report)
     assert data["holds"] is False
     assert "scratch" in data["layers"]
     assert "network" in data["missing"]

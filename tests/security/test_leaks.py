@@ -6,6 +6,7 @@ import base64
 import gzip
 import hashlib
 import json
+import lzma
 import os
 import time
 import zipfile
@@ -19,7 +20,7 @@ from grader.cli import main
 from grader.kinds import kinds
 from grader.model import Release, Student
 from grader.release.rendering import key_data, make_release, write_notebooks
-from grader.security.leaks import Bounds, Searched, prepare, search_folder
+from grader.security.leaks import SearchLimits, SearchResult, prepare_search, search_folder
 from tests.helpers.leaks import (
     ENCODINGS,
     FILES,
@@ -68,10 +69,6 @@ def test_what_is_planted_is_found(course: Course, tmp_path: Path, name: str) -> 
     assert any(kind in k and where in place for k, place in told), told
 
 
-def test_there_are_plants_of_every_class() -> None:
-    assert len(PLANTS) + len(ENCODINGS) + len(FILES) >= 60
-
-
 # What is clean ---------------------------------------------------------------------------------
 
 
@@ -87,7 +84,7 @@ def clean_release(home: Path, exam: str, seed: int, students: int) -> tuple[Rele
 @pytest.mark.parametrize("exam", ["midterm", "lab", "practice", "workshop"])
 def test_clean_notebooks_of_every_set_are_clean(tmp_path: Path, exam: str) -> None:
     release, folder = clean_release(tmp_path, exam, 0, 2)
-    found = search_folder(folder, prepare(release, Bank.open(())))
+    found = search_folder(folder, prepare_search(release, Bank.open(())))
     assert (found.findings, found.unread, found.files) == ((), (), 2)
 
 
@@ -96,7 +93,7 @@ def test_clean_notebooks_of_every_set_are_clean(tmp_path: Path, exam: str) -> No
 @pytest.mark.parametrize("exam", ["midterm", "lab", "practice", "workshop"])
 def test_clean_notebooks_of_many_seeds_are_clean(tmp_path: Path, exam: str, seed: int) -> None:
     release, folder = clean_release(tmp_path, exam, seed, 6)
-    found = search_folder(folder, prepare(release, Bank.open(())))
+    found = search_folder(folder, prepare_search(release, Bank.open(())))
     assert (found.findings, found.unread, found.files) == ((), (), 6)
 
 
@@ -124,7 +121,7 @@ def test_a_picture_and_compiled_code_are_no_leak(course: Course, tmp_path: Path)
     write(tmp_path, "a.png", png("a plot"))
     write(tmp_path, "noise.bin", np.random.default_rng(3).bytes(300_000))
     write(tmp_path, "a.so", Path(np.__file__).with_suffix(".py").read_bytes() * 3)
-    assert course.found(tmp_path).clean
+    assert course.found(tmp_path).is_clean
 
 
 def test_another_students_number_in_a_file_of_a_student_is_found(
@@ -138,7 +135,7 @@ def test_another_students_number_in_a_file_of_a_student_is_found(
 # Hostile folders -------------------------------------------------------------------------------
 
 
-def reasons(found: Searched) -> str:
+def reasons(found: SearchResult) -> str:
     return "; ".join(f"{path}: {why}" for path, why in found.unread)
 
 
@@ -152,7 +149,7 @@ def test_links_are_not_followed(course: Course, tmp_path: Path) -> None:
     (folder / "loop").symlink_to(folder)
     (folder / "nowhere").symlink_to("/no/such/file")
     os.mkfifo(folder / "pipe")
-    assert course.found(folder).clean
+    assert course.found(folder).is_clean
 
 
 @pytest.mark.thorough
@@ -173,7 +170,7 @@ def test_a_text_of_blanks_takes_no_time(course: Course, tmp_path: Path) -> None:
     write(tmp_path, "lines.txt", '"' + "\n" * 60_000 + "x")
     write(tmp_path, "label.txt", "3" + " " * 60_000 + "b" + " " * 60_000 + "?")
     start = time.monotonic()
-    assert course.found(tmp_path).clean
+    assert course.found(tmp_path).is_clean
     assert time.monotonic() - start < 20
 
 
@@ -189,10 +186,11 @@ def test_a_file_that_names_no_repository(course: Course, tmp_path: Path, names: 
 @pytest.mark.thorough
 def test_what_nobody_could_open_is_named(course: Course, tmp_path: Path) -> None:
     write(tmp_path, "all.7z", b"7z\xbc\xaf\x27\x1c" + bytes(range(256)))
+    write(tmp_path, "all.xz", lzma.compress(b"nothing"))
     with zipfile.ZipFile(tmp_path / "packed.zip", "w", zipfile.ZIP_BZIP2) as archive:
         archive.writestr("a.txt", "nothing")
     found = course.found(tmp_path)
-    assert {path for path, _ in found.unread} == {"all.7z", "packed.zip > a.txt"}
+    assert {path for path, _ in found.unread} == {"all.7z", "all.xz", "packed.zip > a.txt"}
 
 
 def test_the_same_file_in_two_hands(course: Course, tmp_path: Path) -> None:
@@ -200,7 +198,7 @@ def test_the_same_file_in_two_hands(course: Course, tmp_path: Path) -> None:
     keys = key_data(course.release, "cy")
     text = f"{SIZE} = {keys[SIZE]['value']:.3g}"
     write(tmp_path, "ada/bo/x.txt", text)
-    assert course.found(tmp_path).clean
+    assert course.found(tmp_path).is_clean
     write(tmp_path, "ada/bo/cy/x.txt", text)
     assert [f.path for f in course.found(tmp_path).findings] == ["ada/bo/cy/x.txt"]
 
@@ -230,7 +228,7 @@ def test_what_is_locked_or_broken_is_not_said_to_be_clean(course: Course, tmp_pa
     found = course.found(tmp_path)
     assert "locked.zip > a.txt: it is encrypted" in reasons(found)
     assert "cut.gz: it ends too early" in reasons(found)
-    assert not found.clean
+    assert not found.is_clean
 
 
 def test_a_file_beyond_the_bounds_is_named(course: Course, tmp_path: Path) -> None:
@@ -296,7 +294,7 @@ def test_a_damaged_repository_is_not_said_to_be_clean(course: Course, tmp_path: 
     for path in (tmp_path / ".git/objects").glob("??/*"):
         path.chmod(0o644)
         path.write_bytes(b"no object")
-    assert not course.found(tmp_path).clean
+    assert not course.found(tmp_path).is_clean
 
 
 def test_a_repository_outside_of_the_folder_is_named(course: Course, tmp_path: Path) -> None:
@@ -399,23 +397,23 @@ def test_hidden_cases_that_cannot_be_made_are_named(tmp_path: Path) -> None:
     name, problem = next((n, p) for n, p in release.problems.items() if n == "online-softmax")
     broken = problem.solution + "\n\ndef row_stats_cases(rng, given):\n    yield 1 / 0\n"
     problems = {**release.problems, name: replace(problem, solution=broken)}
-    search = prepare(replace(release, problems=problems), Bank.open(()))
+    search = prepare_search(replace(release, problems=problems), Bank.open(()))
     found = search_folder(folder, search)
     assert [path for path, _ in found.unread] == ["hidden cases of q1_row_stats"]
-    assert not found.clean
+    assert not found.is_clean
 
 
 def test_the_search_says_how_far_it_is_and_what_to_do_when_the_time_is_up(
     course: Course, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from grader.cli.classrooms.leaks import _print
+    from grader.cli.classrooms.leaks import _print_result
 
     for number in range(3):
         write(tmp_path, f"{number}.txt", "x")
     seen: list[str] = []
-    assert search_folder(tmp_path, course.search, on_piece=seen.append).clean
+    assert search_folder(tmp_path, course.search, on_piece=seen.append).is_clean
     assert sorted(seen) == ["0.txt", "1.txt", "2.txt"]
-    late = search_folder(tmp_path, course.search, Bounds(seconds=0.0))
-    assert late.late
-    _print(late, 1.0)
+    late = search_folder(tmp_path, course.search, SearchLimits(seconds=0.0))
+    assert late.is_late
+    _print_result(late, 1.0)
     assert "the time limit of 1 s was reached; raise it with --seconds" in capsys.readouterr().err

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from grader.grading.run import cuda_here
+from grader.grading.run import has_cuda
 from grader.kinds import student_tools
 from grader.kinds.hidden.cases import solution_module
 from grader.verify import verify_problem
@@ -28,7 +28,7 @@ SOLUTIONS = Path(__file__).parents[2] / "solutions" / "cuda-threading"
 PROBLEMS = ("triton-fused-elementwise", "triton-row-softmax", "triton-tiled-matmul")
 
 needs_triton = pytest.mark.skipif(MISSING, reason="triton is missing: pip install triton")
-no_gpu = pytest.mark.skipif(cuda_here(), reason="there is a GPU, which is asked instead")
+no_gpu = pytest.mark.skipif(has_cuda(), reason="there is a GPU, which is asked instead")
 
 
 def text() -> str:
@@ -400,7 +400,7 @@ def test_a_solution_can_be_read_without_triton(problem: str) -> None:
 
 @pytest.mark.gpu
 @needs_triton
-@pytest.mark.skipif(not cuda_here(), reason="no CUDA device is found")
+@pytest.mark.skipif(not has_cuda(), reason="no CUDA device is found")
 def test_a_gpu_comes_to_the_same(tool: SimpleNamespace) -> None:
     import torch
 

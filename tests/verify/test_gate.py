@@ -164,7 +164,7 @@ def test_what_follows_from_a_wrong_answer_is_tried_for_every_variant(
     assert "carried-forward" not in checks(gate(tmp_path, spec))
     guarded = spec.replace("unit: ms", "carry: {where: [share < 0 * GB]}\n    unit: ms")
     assert "carried-forward" not in checks(gate(tmp_path, guarded)), "the author's guard holds"
-    monkeypatch.setattr("grader.grading.score._plausible", lambda *_: False)
+    monkeypatch.setattr("grader.grading.score._is_plausible", lambda *_: False)
     assert "carried-forward" in checks(gate(tmp_path, spec))
 
 

@@ -24,7 +24,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def choose_students(students: Iterable[Student], wanted: Sequence[str]) -> list[Student]:
-    """The students with the ids in *wanted*, or all if it is empty.
+    """Returns the students with the ids in *wanted*, or all if it is empty.
 
     Raises SetupError for an unknown id.
     """
@@ -39,8 +39,8 @@ def choose_students(students: Iterable[Student], wanted: Sequence[str]) -> list[
     return [known[name] for name in dict.fromkeys(wanted)] if wanted else list(known.values())
 
 
-def access() -> Access:
-    """The access to repositories that the environment variables configure."""
+def git_access() -> Access:
+    """Returns the access to repositories that the environment variables configure."""
     from grader.integrations.repositories.git import Access
 
     return Access(
@@ -52,7 +52,8 @@ def access() -> Access:
 def repositories_of(
     students: Iterable[Student], roster: Path | None, url: str
 ) -> tuple[Repository, ...]:
-    """The repository of each student, from the roster's column `repository` or from *url*."""
+    """Returns the repository of each student, from the roster's column `repository` or from
+    *url*."""
     from grader.integrations.repositories.collecting import repositories
     from grader.integrations.repositories.roster import load_repositories
 
@@ -86,14 +87,14 @@ def print_outcomes(
 
     If *data* is given, prints JSON with these entries, in which *what* names the outcome.
     """
-    from grader.text.escape import inert
+    from grader.text.escape import neutralize
 
     if data is not None:
         names = ("student", what, "text", "commit")
         rows = [dict(zip(names, one, strict=True)) for one in outcomes]
         print_json({**data, "students": rows})
         return
-    shown = [(who, how, commit[:10], inert(text)) for who, how, text, commit in outcomes]
+    shown = [(who, how, commit[:10], neutralize(text)) for who, how, text, commit in outcomes]
     click.echo(table(("student", "", "commit", ""), shown))
     click.echo(f"\n{summary}")
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from grader.cli.classrooms import access, choose_students, print_outcomes, repository_options
+from grader.cli.classrooms import choose_students, git_access, print_outcomes, repository_options
 from grader.cli.options import examples, json_option
 from grader.cli.progress import progress
 from grader.words import counted
@@ -128,7 +128,7 @@ def command(
         notebook=notebook,
         branch=branch,
         fit=fit_for(release) if release else None,
-        access=access(),
+        access=git_access(),
         bounds=Bounds(seconds=seconds, bytes=int(most_mb * 1e6)),
         jobs=jobs,
         again=again,

@@ -137,14 +137,14 @@ def gradescope_command(
     from grader.integrations.gradescope.making import make_autograder
     from grader.integrations.gradescope.results import TextFormat
 
-    chosen, solutions = _tiers(tiers)
+    chosen, solutions = _parse_tiers(tiers)
     wished = Autograder(
         title="",
         install="",
         torch=False,
         tiers=chosen,
         solutions=solutions,
-        rate=_rate(rate) if rate is not None else None,
+        rate=_parse_rate(rate) if rate is not None else None,
         minutes=minutes,
         memory_mb=memory_mb,
         sandbox=sandbox,
@@ -173,8 +173,8 @@ def gradescope_command(
     )
 
 
-def _tiers(given: tuple[str, ...]) -> tuple[Tiers, bool]:
-    """When students see what, and whether solutions were named."""
+def _parse_tiers(given: tuple[str, ...]) -> tuple[Tiers, bool]:
+    """Returns when students see what, and whether solutions were named."""
     from grader.errors import SetupError
     from grader.integrations.gradescope.results import Tiers, Visible
 
@@ -192,7 +192,7 @@ def _tiers(given: tuple[str, ...]) -> tuple[Tiers, bool]:
     return found, any(word.startswith("solutions=") for word in words)
 
 
-def _rate(text: str) -> tuple[int, float]:
+def _parse_rate(text: str) -> tuple[int, float]:
     from grader.errors import SetupError
 
     found = re.fullmatch(r"\s*(\d{1,4})\s*/\s*(\d{1,6}(?:\.\d+)?)\s*", text)

@@ -7,8 +7,8 @@ from pathlib import Path
 import click
 
 from grader.cli.classrooms import (
-    access,
     choose_students,
+    git_access,
     print_sent,
     repositories_of,
     repository_options,
@@ -64,7 +64,7 @@ def command(
             fix="give the folder students/ that `grader classroom init` wrote",
         )
     how = Sending(
-        branch=branch, message="Hand out the exam\n", whole=False, access=access(), jobs=jobs
+        branch=branch, message="Hand out the exam\n", whole=False, access=git_access(), jobs=jobs
     )
     to = repositories_of(listed, roster, url)
     with progress("handing out", len(to)) as done:

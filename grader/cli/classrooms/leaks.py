@@ -12,7 +12,7 @@ from grader.cli.progress import progress
 from grader.words import counted
 
 if TYPE_CHECKING:
-    from grader.security.leaks import Searched
+    from grader.security.leaks import SearchResult
 
 
 @click.command(
@@ -63,23 +63,23 @@ def command(
     be searched. Secrets are masked in the output.
     """
     from grader.bank.folders import Bank
-    from grader.security.leaks import Bounds, find_leaks
+    from grader.security.leaks import SearchLimits, find_leaks
 
-    bounds = Bounds(seconds=seconds)
+    bounds = SearchLimits(seconds=seconds)
     total = sum(path.is_file() for path in folder.rglob("*")) if folder.is_dir() else 0
     with progress("searching", total) as done:
         found = find_leaks(folder, release, Bank.open(banks), bounds, students, done)
     if as_json:
-        print_json(_data(found))
+        print_json(_result_data(found))
     else:
-        _print(found, seconds)
-    return 0 if found.clean else 1
+        _print_result(found, seconds)
+    return 0 if found.is_clean else 1
 
 
-def _data(found: Searched) -> dict[str, object]:
+def _result_data(found: SearchResult) -> dict[str, object]:
     return {
         "release": found.release,
-        "clean": found.clean,
+        "clean": found.is_clean,
         "findings": [
             {
                 "path": one.path,
@@ -98,7 +98,7 @@ def _data(found: Searched) -> dict[str, object]:
     }
 
 
-def _print(found: Searched, seconds: float) -> None:
+def _print_result(found: SearchResult, seconds: float) -> None:
     from grader.errors import shown
 
     for one in found.findings:
@@ -110,7 +110,7 @@ def _print(found: Searched, seconds: float) -> None:
         click.echo(shown(f"{path}: not searched: {why}"))
     read = f"{counted(found.files, 'file')} and {counted(found.objects, 'git object')}, "
     read += f"{found.bytes / 1e6:.1f} MB"
-    if found.clean:
+    if found.is_clean:
         click.echo(f"Found no secrets of release {found.release} in {read}.")
         return
     count = len(found.findings) + found.more
@@ -122,7 +122,7 @@ def _print(found: Searched, seconds: float) -> None:
             "Consider anything pushed as known, and render a new release",
             err=True,
         )
-    if found.late:
+    if found.is_late:
         click.echo(
             f"  fix: the time limit of {seconds:g} s was reached; raise it with --seconds, or "
             "search one folder at a time",

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from grader.cli.classrooms import access, print_sent, repositories_of, repository_options
+from grader.cli.classrooms import git_access, print_sent, repositories_of, repository_options
 from grader.cli.options import examples, json_option, print_json
 from grader.cli.progress import progress
 
@@ -96,7 +96,7 @@ def command(
         branch=branch,
         message=f"Feedback on {found.title}\n",
         whole=True,
-        access=access(),
+        access=git_access(),
         jobs=jobs,
     )
     to = repositories_of([r.feedback.student for r in graded], roster, url)

@@ -16,7 +16,7 @@ from grader.integrations.results import SAID, join_names, open_parts, reason
 from grader.model.exported import Exported, Result
 from grader.model.grade import Verdict
 from grader.model.result import Feedback, ShownPart, ShownProblem, Standing
-from grader.text.escape import inert, inert_line, markdown, one_line
+from grader.text.escape import escape_markdown, neutralize, neutralize_line, to_one_line
 from grader.words import points
 
 MOST = 10
@@ -109,12 +109,12 @@ def _command(one: Annotation) -> str:
 
 def _data(text: str) -> str:
     # The percent sign first, or the other escapes would be escaped again.
-    tame = inert(text).strip()
+    tame = neutralize(text).strip()
     return tame.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
 
 
 def _property(text: str) -> str:
-    flat = inert_line(text).replace("%", "%25")
+    flat = neutralize_line(text).replace("%", "%25")
     return flat.replace(":", "%3A").replace(",", "%2C")
 
 
@@ -164,7 +164,7 @@ _LEVELS = {
 
 def _message(part: ShownPart) -> str:
     worth = f"{points(part.points)} of {points(part.max_points)} points"
-    return f"{SAID[part.verdict]}, {worth}. {one_line(reason(part))}".strip()
+    return f"{SAID[part.verdict]}, {worth}. {to_one_line(reason(part))}".strip()
 
 
 def summary_of(result: Result) -> str:
@@ -216,16 +216,16 @@ def summary(
 
     Truncated at whole rows if it exceeds GitHub's limit.
     """
-    lines = [f"## {markdown(title)}", ""]
+    lines = [f"## {escape_markdown(title)}", ""]
     for sentence in told:
-        lines += [markdown(sentence, most=2000), ""]
+        lines += [escape_markdown(sentence, most=2000), ""]
     lines += [_row(head), "|" + "---|" * len(head)]
     lines += [_row(row) for row in rows]
     return fit_lines(lines)
 
 
 def _row(cells: Sequence[str]) -> str:
-    return "| " + " | ".join(markdown(cell) for cell in cells) + " |"
+    return "| " + " | ".join(escape_markdown(cell) for cell in cells) + " |"
 
 
 def fit_lines(lines: Iterable[str], most: int = SUMMARY_BYTES) -> str:

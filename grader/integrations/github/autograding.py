@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 
-from grader.check.run import Checked, Line
+from grader.check.run import AnswerLine, CheckResult
 from grader.errors import GraderError, SetupError
 from grader.files import write_whole
 from grader.grading.results import set_published
@@ -103,7 +103,7 @@ def one_result(
         return class_results(out, [known]).results[0]
 
 
-def public_result(checked: Checked, student: str, submitted_at: str) -> Result:
+def public_result(checked: CheckResult, student: str, submitted_at: str) -> Result:
     """The public checks as a result: one point for each answer that exists and can be read.
 
     The result does not judge answers; its title and the names of its parts say so.
@@ -157,7 +157,7 @@ def unreadable_result(why: str, student: str, submitted_at: str) -> Result:
     return Result(feedback=feedback, submitted_at=submitted_at)
 
 
-def _part_of_line(line: Line) -> ShownPart:
+def _part_of_line(line: AnswerLine) -> ShownPart:
     what = "visible examples pass" if line.tried else "exists and can be read"
     faults = [tried.fault for tried in line.tried if tried.fault]
     why = "; ".join([line.text, *faults])

@@ -16,7 +16,7 @@ from grader.integrations.github.actions import PART_COLUMNS, part_rows, step_out
 from grader.integrations.results import graded_problems, omission_notes, reason, settled_parts
 from grader.model.exported import Exported, Result
 from grader.model.result import ShownPart, ShownProblem
-from grader.text.escape import inert_line, one_line, plain
+from grader.text.escape import escape_controls, neutralize_line, to_one_line
 from grader.words import points
 
 SCHEMA = "classroom50/result/v1"
@@ -207,15 +207,15 @@ def outputs(result: Result, *, scale: int = SCALE, leave_out: bool = False) -> d
 
 def _test(problem: ShownProblem, part: ShownPart, scale: int) -> dict[str, object]:
     return {
-        "test-name": inert_line(f"{part.name} ({problem.title})"),
+        "test-name": neutralize_line(f"{part.name} ({problem.title})"),
         "passed": _is_full(part),
         "score": _whole_points(part.points or 0.0, scale, part.name),
         "max-score": _whole_points(part.max_points, scale, part.name),
         "points": part.points,
         "max-points": part.max_points,
         "verdict": part.verdict.value,
-        "answer": None if part.answer is None else one_line(part.answer),
-        "message": plain(reason(part)),
+        "answer": None if part.answer is None else to_one_line(part.answer),
+        "message": escape_controls(reason(part)),
     }
 
 

@@ -23,7 +23,7 @@ from grader.integrations.results import (
 )
 from grader.model.exported import Exported, Result
 from grader.model.result import ShownPart, ShownProblem
-from grader.text.escape import inert, inert_line
+from grader.text.escape import neutralize, neutralize_line
 from grader.words import points
 
 RUNNERS = "runners"
@@ -168,7 +168,7 @@ def _runner(
     number = f"q{problem.number}"
     tests = [test for one in made.quanta for test in _tests(one, made, problem, scores)]
     if refusal:
-        tests[0]["test_code"] = inert_line(refusal)
+        tests[0]["test_code"] = neutralize_line(refusal)
     most = sum(one.total for one in made.quanta) * made.step
     passed = all(one.passed == one.total for one in made.quanta)
     payload: dict[str, object] = {
@@ -182,7 +182,7 @@ def _runner(
     if waiting:
         said.append(f"still open and not counted: {', '.join(waiting)}")
     if said:
-        payload["message"] = inert_line("; ".join(said))
+        payload["message"] = neutralize_line("; ".join(said))
     runner = Runner(id=number, payload=payload)
     if len(runner.encoded) + len(runner.variable) < _LONGEST_VARIABLE:
         return runner
@@ -206,7 +206,7 @@ def _tests(
         place = f", {count} of {one.total}" if one.total > 1 else ""
         tests.append(
             {
-                "name": inert_line(f"{title}{place}"),
+                "name": neutralize_line(f"{title}{place}"),
                 "status": "pass" if passes else "fail",
                 "score": scores.of(made.step) if passes else 0,
                 "message": None,
@@ -223,7 +223,7 @@ def _tests(
 def _why(part: ShownPart) -> str:
     answer = f", answer: {part.answer}" if part.answer else ""
     told = f"{SAID[part.verdict]}{answer}\n{reason(part)}"[:_LONGEST_REASON]
-    return "\n".join(inert(f"  {row}") for row in told.strip().splitlines())
+    return "\n".join(neutralize(f"  {row}") for row in told.strip().splitlines())
 
 
 def _number(value: float) -> float | int:

@@ -31,7 +31,7 @@ from grader.integrations.gradescope.results import (
 from grader.model import Limits, Release
 from grader.model.exported import Result
 from grader.release.file import load_release
-from grader.text.escape import one_line
+from grader.text.escape import to_one_line
 from grader.words import counted, points
 
 OURS_MB, OURS_WITH_TORCH_MB = 300, 550
@@ -159,7 +159,7 @@ def _sentence(result: Result) -> str:
     if not parts:
         return told
     count = counted(len(parts), "part is", "parts are")
-    return f"{told}; {count} open. {parts[0].name}: {one_line(parts[0].why, 200)}"
+    return f"{told}; {count} open. {parts[0].name}: {to_one_line(parts[0].why, 200)}"
 
 
 def _group_note(best: Result, students: Sequence[str]) -> str:

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
 from grader import notebook
-from grader.collect.folder import read_file, walk
-from grader.collect.found import Budget, Found
-from grader.collect.names import short
+from grader.collect.folder import iter_folder, read_file
+from grader.collect.found import FileQuota, NotebookFile
+from grader.collect.names import display_name
 from grader.errors import SubmissionError
 from grader.model import SAMPLE
 from grader.notebook.self_description import About, read_owner
@@ -31,7 +31,7 @@ class Chosen:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Candidate:
-    found: Found
+    found: NotebookFile
     data: bytes
     release: str
     student: str
@@ -51,8 +51,8 @@ def choose(
     """
     trouble: SubmissionError | None = None
     candidates = []
-    budget = Budget(folder, lambda _: "handed in")
-    files = [one for one in walk(folder, budget) if isinstance(one, Found)]
+    budget = FileQuota(folder, lambda _: "handed in")
+    files = [one for one in iter_folder(folder, budget) if isinstance(one, NotebookFile)]
     for found in files[:MOST]:
         try:
             candidates.append(_candidate(found))
@@ -87,7 +87,7 @@ def choose(
     )
 
 
-def _candidate(found: Found) -> _Candidate:
+def _candidate(found: NotebookFile) -> _Candidate:
     if found.refusal is not None:
         raise SubmissionError(found.refusal)
     data = read_file(Path(found.path))
@@ -105,18 +105,18 @@ def _candidate(found: Found) -> _Candidate:
     )
 
 
-def _as_theirs(error: SubmissionError | OSError, found: Found) -> SubmissionError:
+def _as_theirs(error: SubmissionError | OSError, found: NotebookFile) -> SubmissionError:
     if isinstance(error, SubmissionError):
-        return SubmissionError(f"{short(found.name)}: {error.what}", fix=error.fix)
-    return SubmissionError(f"{short(found.name)}: the file can't be opened")
+        return SubmissionError(f"{display_name(found.name)}: {error.what}", fix=error.fix)
+    return SubmissionError(f"{display_name(found.name)}: the file can't be opened")
 
 
 def _note(best: _Candidate, others: list[_Candidate]) -> str:
     if not others:
         return ""
-    names = ", ".join(short(PurePosixPath(one.found.name)) for one in others[:5])
+    names = ", ".join(display_name(PurePosixPath(one.found.name)) for one in others[:5])
     more = ", …" if len(others) > 5 else ""
     return (
-        f"You submitted {len(others) + 1} notebooks. {short(best.found.name)} is graded, "
+        f"You submitted {len(others) + 1} notebooks. {display_name(best.found.name)} is graded, "
         f"not {names}{more}. To choose another, submit it alone."
     )

@@ -14,7 +14,7 @@ from grader.integrations.base import StudentExporter, option
 from grader.integrations.results import SAID, join_names, open_parts, reason, warnings
 from grader.model.exported import Exported, Result
 from grader.model.result import Feedback, ShownPart, ShownProblem, Standing
-from grader.text.escape import markdown, one_line, plain
+from grader.text.escape import escape_controls, escape_markdown, to_one_line
 from grader.words import counted as count
 
 FILE = "results.json"
@@ -100,7 +100,7 @@ def results_json(
     data: dict[str, object] = {
         **({} if feedback.total is None else {"score": feedback.score}),
         "execution_time": round(result.seconds, 3),
-        "output": plain("\n".join((*above, _heading(feedback))).strip()),
+        "output": escape_controls("\n".join((*above, _heading(feedback))).strip()),
         "output_format": "text",
         "test_output_format": text_format.value,
         "test_name_format": "text",
@@ -128,7 +128,7 @@ def ungraded_result(sentence: str, *, counted: tuple[str, ...] = ()) -> bytes:
 
 
 def _scoreless(sentence: str, extra: Mapping[str, object]) -> bytes:
-    told = plain(sentence)
+    told = escape_controls(sentence)
     test = {
         "name": "Not graded",
         "name_format": "text",
@@ -251,7 +251,7 @@ def _time(value: object) -> datetime:
         when = datetime.fromisoformat(str(value))
     except ValueError:
         raise SetupError(
-            f"'{one_line(str(value), 60)}' in submission_metadata.json is not a time",
+            f"'{to_one_line(str(value), 60)}' in submission_metadata.json is not a time",
             fix="run this in Gradescope's container, which provides the file",
         ) from None
     return when.replace(tzinfo=UTC) if when.tzinfo is None else when
@@ -273,7 +273,7 @@ def _heading(feedback: Feedback) -> str:
     if feedback.run:
         told.append(feedback.run.sentence)
         told += [f"Code cell {t.number}: {t.error}" for t in feedback.run.troubles]
-    return plain("\n".join(told))
+    return escape_controls("\n".join(told))
 
 
 def _test(
@@ -281,7 +281,7 @@ def _test(
 ) -> dict[str, object]:
     part = problem.parts[place]
     data: dict[str, object] = {
-        "name": one_line(f"{part.name} ({problem.title})"),
+        "name": to_one_line(f"{part.name} ({problem.title})"),
         "name_format": "text",
         "number": f"{problem.number}.{place + 1}",
         "output": _why(part, text_format),
@@ -300,17 +300,17 @@ def _test(
 def _why(part: ShownPart, text_format: TextFormat) -> str:
     verdict = SAID[part.verdict]
     if text_format is TextFormat.MARKDOWN:
-        answer = f"Read as: {markdown(part.answer)}" if part.answer else ""
+        answer = f"Read as: {escape_markdown(part.answer)}" if part.answer else ""
         return "\n\n".join(
             x for x in (f"**{verdict}**", answer, _tame(_reason_without_links(part))) if x
         )
-    answer = f"Read as: {one_line(part.answer)}" if part.answer else ""
-    return "\n\n".join(x for x in (verdict, answer, plain(reason(part))) if x)
+    answer = f"Read as: {to_one_line(part.answer)}" if part.answer else ""
+    return "\n\n".join(x for x in (verdict, answer, escape_controls(reason(part))) if x)
 
 
 def _tame(text: str) -> str:
     """Markdown without HTML and images, so that nothing depends on Gradescope's sanitizer."""
-    return plain(text).replace("&", "&amp;").replace("<", "&lt;").replace("![", "!&#91;")
+    return escape_controls(text).replace("&", "&amp;").replace("<", "&lt;").replace("![", "!&#91;")
 
 
 def _reason_without_links(part: ShownPart) -> str:
@@ -326,10 +326,10 @@ def _solution(problem: ShownProblem, who: Tiers, text_format: TextFormat) -> dic
     accepted = [f"{p.name}: {p.accepted}" for p in problem.parts if p.accepted]
     text = "\n\n".join([*accepted, *([problem.solution] if problem.solution else [])])
     return {
-        "name": one_line(f"q{problem.number}, solution"),
+        "name": to_one_line(f"q{problem.number}, solution"),
         "name_format": "text",
         "number": f"{problem.number}.{len(problem.parts) + 1}",
-        "output": _tame(text) if text_format is TextFormat.MARKDOWN else plain(text),
+        "output": _tame(text) if text_format is TextFormat.MARKDOWN else escape_controls(text),
         "output_format": text_format.value,
         "visibility": who.solutions.value,
     }

@@ -6,11 +6,11 @@ from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-from grader.collect import left_out, read_attempts
-from grader.collect.found import Budget, Found
-from grader.collect.names import Notice, Remark, notice
+from grader.collect import read_attempts, unexamined_submission
+from grader.collect.found import FileQuota, NotebookFile
+from grader.collect.names import Notice, Remark, make_notice
 from grader.collect.notices import Notices
-from grader.collect.readers import entries
+from grader.collect.readers import iter_entries
 from grader.model import Submission
 
 _TOP, _STAMP = "submitted", "timestamp.txt"
@@ -37,9 +37,9 @@ def collect_assignment(
     layout = _Layout(assignment, notebooks)
     path = Path(path).absolute()
     notices = Notices()
-    found: dict[tuple[str, str], list[Found]] = {}
-    budget = Budget(path, layout.student)
-    for entry in entries(path, budget):
+    found: dict[tuple[str, str], list[NotebookFile]] = {}
+    budget = FileQuota(path, layout.student)
+    for entry in iter_entries(path, budget):
         if layout.is_other(entry.name):
             continue
         if isinstance(entry, Remark):
@@ -63,10 +63,12 @@ def collect_assignment(
         submissions.setdefault(student, {})[name] = newest
         text = f"not graded: {mine[0].name} is graded instead"
         for older in mine[1:]:
-            notices.add(student, notice("info", older.name, text))
+            notices.add(student, make_notice("info", older.name, text))
     for student, why in budget.left_out.items():
         for name in notebooks:
-            submissions.setdefault(student, {}).setdefault(name, left_out(student, path, why))
+            submissions.setdefault(student, {}).setdefault(
+                name, unexamined_submission(student, path, why)
+            )
     return CollectedAssignment(submissions=submissions, notices=notices.all())
 
 
@@ -96,7 +98,7 @@ class _Layout:
         if only and not as_filed:
             student = parts[0] if len(parts) == 2 else name.stem
             return student, next(iter(self._notebooks))
-        return notice("info", name, f"ignored: the assignment has no notebook '{name.stem}'")
+        return make_notice("info", name, f"ignored: the assignment has no notebook '{name.stem}'")
 
 
 def _below(name: PurePosixPath) -> tuple[str, ...]:

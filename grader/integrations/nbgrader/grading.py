@@ -10,14 +10,14 @@ from dataclasses import asdict, dataclass, replace
 from pathlib import Path, PurePath, PurePosixPath
 
 from grader.collect import Notice
-from grader.collect.names import notice
+from grader.collect.names import make_notice
 from grader.errors import SetupError
 from grader.files import alone, sweep
 from grader.gradebook import Gradebook
 from grader.grading import signals
 from grader.grading.batch import execute_all
-from grader.grading.progress import Progress, Started, silent
-from grader.grading.run import WRITTEN_INTO, loses, store
+from grader.grading.progress import Progress, StartProgress, no_progress
+from grader.grading.run import WRITTEN_INTO, store_evidence, would_lose_marks
 from grader.grading.settings import Settings
 from grader.grading.sources import NOTICES, assignment_of
 from grader.integrations.nbgrader.assignment import Assignment, SourceNotebook
@@ -54,7 +54,7 @@ def grade_assignment(
     *,
     cell_seconds: float | None = None,
     only: tuple[str, ...] = (),
-    started: Started = silent,
+    started: StartProgress = no_progress,
 ) -> AssignmentRun:
     """Executes and marks *submissions* into the results folder *out*.
 
@@ -109,7 +109,7 @@ def _limits(assignment: Assignment, limits: Limits, cell_seconds: float | None) 
 def _unsupported_settings(assignment: Assignment) -> list[Notice]:
     """A notice for each setting of the course that is not applied."""
     file = PurePath(assignment.config_file)
-    return [notice("warning", PurePosixPath(file.name), text) for text in assignment.notes]
+    return [make_notice("warning", PurePosixPath(file.name), text) for text in assignment.notes]
 
 
 def _require_students(found: CollectedAssignment, only: tuple[str, ...], submissions: Path) -> None:
@@ -197,7 +197,7 @@ class _Filing:
                 found[notebook.name] = evidence
                 self.kept += 1
 
-    def run(self, started: Started) -> None:
+    def run(self, started: StartProgress) -> None:
         """Executes the remaining notebooks, and stores the grade of every student."""
         self.executed = sum(map(len, self._todo.values()))
         waiting = {s: self._awaited(s) for s in self._works}
@@ -220,7 +220,7 @@ class _Filing:
             settings = replace(self._settings, overlay=NotebookOverlay(notebook))
             todo = self._todo[notebook.name]
             with (
-                signals.noted() as stopped,
+                signals.delay_interrupts() as stopped,
                 closing(
                     execute_all(todo, (), settings, stopped=stopped, running=done.running)
                 ) as results,
@@ -230,7 +230,7 @@ class _Filing:
 
     def _filed(self, notebook: SourceNotebook, evidence: Evidence) -> Evidence:
         """Stores and returns evidence, and counts it if an internal error disturbed it."""
-        kept = store(self._book, evidence, self._fingerprint(notebook))
+        kept = store_evidence(self._book, evidence, self._fingerprint(notebook))
         self.unsettled += kept.outcome is Outcome.REFUSED or bool(kept.disturbed)
         return kept
 
@@ -239,7 +239,7 @@ class _Filing:
         found = work.evidence.values()
         failed = any(e.outcome is Outcome.REFUSED or e.disturbed for e in found)
         grade = score_assignment(self._assignment, work)
-        if failed and loses(self._book, grade):
+        if failed and would_lose_marks(self._book, grade):
             return  # keep what an earlier run settled for the same files
         self._book.put_grade(grade, run=self._run)
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 from grader import __version__
-from grader.grading.score import held_open
+from grader.grading.score import hold_open
 from grader.integrations.nbgrader.assignment import Assignment, SourceCell, SourceNotebook
 from grader.integrations.nbgrader.rule import STDERR, UndecidedError, earned_points, outputs_in
 from grader.integrations.nbgrader.source import release_of
@@ -80,7 +80,7 @@ def _marks(assignment: Assignment, notebook: SourceNotebook, work: Work) -> Iter
             answer=found.answer,
             feedback=found.feedback,
         )
-        yield mark if evidence is None else held_open(mark, evidence, cell.grade_id)
+        yield mark if evidence is None else hold_open(mark, evidence, cell.grade_id)
 
 
 def _judge_notebook(name: str, work: Work) -> _Found | None:

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from grader.gradebook import Gradebook
-from grader.grading.reveal import story
+from grader.grading.reveal import run_story
 from grader.integrations.nbgrader.assignment import Assignment
 from grader.integrations.nbgrader.source import release_of, stored_assignment
 from grader.model import Audience, Evidence, Mark, Student
@@ -110,7 +110,7 @@ def _part(mark: Mark) -> ShownPart:
 def _story(evidence: Evidence, *, published: bool) -> RunStory:
     """How the notebook ran; until publication, of failed tests only the error's name."""
     if published:
-        return story(evidence)
+        return run_story(evidence)
     tests = {answer.raw.get("index") for answer in evidence.answers.values() if answer.raw}
     cells = tuple(
         replace(cell, error=cell.error.partition(":")[0])
@@ -118,4 +118,4 @@ def _story(evidence: Evidence, *, published: bool) -> RunStory:
         else cell
         for cell in evidence.cells
     )
-    return story(replace(evidence, cells=cells, note=None))
+    return run_story(replace(evidence, cells=cells, note=None))

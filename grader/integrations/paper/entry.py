@@ -13,7 +13,7 @@ from pathlib import Path
 from grader.errors import SetupError
 from grader.files import alone, sweep
 from grader.gradebook import Gradebook
-from grader.grading.kept_marks import settle
+from grader.grading.kept_marks import score_safely
 from grader.grading.run import WRITTEN_INTO
 from grader.integrations.paper.printing import check_code, printed_exam
 from grader.integrations.paper.typed import TypedRow, load_answers
@@ -186,7 +186,7 @@ def _score_row(
     if evidence is None:
         evidence = book.put_evidence(evidence_of(row, places, sha256), HOW)
     book.add_submissions([submission])
-    grade = settle(mine, evidence)
+    grade = score_safely(mine, evidence)
     book.put_grade(grade, run=run)
     return grade
 

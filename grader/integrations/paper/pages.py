@@ -11,8 +11,8 @@ from grader import units
 from grader.integrations.templates import html_environment, render
 from grader.model import Student
 from grader.model.printed import Form, PrintedExam
-from grader.text.markup import author_text, inline
-from grader.text.spreadsheet import line, text
+from grader.text.markdown import author_text, strip_paragraph
+from grader.text.spreadsheet import csv_line, escape_cell
 from grader.words import points
 
 if TYPE_CHECKING:
@@ -44,11 +44,12 @@ def answer_sheet(exams: Iterable[PrintedExam], students: Iterable[Student]) -> b
     printed = {exam.version for exam in exams}
     names = dict.fromkeys(name for e in exams for place in e.places for name in place.names)
     head = (*HEAD, *names)
-    lines = [line(head)]
+    lines = [csv_line(head)]
     for student in students:
         version = student.version if student.version in printed else ""
-        cells = (text(student.id), text(student.name), version, *[""] * (len(head) - 3))
-        lines.append(line(cells))
+        who = (escape_cell(student.id), escape_cell(student.name))
+        cells = (*who, version, *[""] * (len(head) - 3))
+        lines.append(csv_line(cells))
     return "".join(f"{one}\r\n" for one in lines).encode()
 
 
@@ -65,7 +66,7 @@ def _points(number: float) -> str:
 def _inline(written: str) -> Markup:
     from markupsafe import Markup
 
-    return Markup(inline(author_text(written)))  # noqa: S704 - the parser lets no raw HTML through
+    return Markup(strip_paragraph(author_text(written)))  # noqa: S704 - the parser lets no raw HTML through
 
 
 @lru_cache(maxsize=8)
@@ -73,7 +74,7 @@ def _environment(folders: tuple[Path, ...]) -> Environment:
     environment = html_environment(folders)
     environment.filters |= {
         "author_text": author_text,
-        "inline": _inline,
+        "strip_paragraph": _inline,
         "points": _points,
         "plain": units.number,
     }

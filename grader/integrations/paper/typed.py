@@ -12,7 +12,7 @@ from grader.model.printed import POINTS, Form, Place
 from grader.registry import nearest
 from grader.release.roster import id_problem
 from grader.text.csv_table import table_rows
-from grader.text.spreadsheet import unescape
+from grader.text.spreadsheet import unescape_cell
 
 _PEOPLE = ("student", "name", "version", "check")
 
@@ -85,7 +85,7 @@ class _Sheet:
             )
             return
         cells = dict(zip(self._columns, (cell.strip() for cell in row), strict=False))
-        name = unescape(cells.get("student", ""))
+        name = unescape_cell(cells.get("student", ""))
         problem = id_problem(name, self._folded)
         if problem:
             self._wrong(line, problem, "keep one line per student, with the id from the roster")
@@ -96,7 +96,7 @@ class _Sheet:
         if version is not None:
             for column, written in answers.items():
                 self._answer(version, column, written, line)
-        student = Student(id=name, name=unescape(cells.get("name", "")))
+        student = Student(id=name, name=unescape_cell(cells.get("name", "")))
         self._rows[name] = TypedRow(student=student, version=version, answers=answers)
 
     def _version(self, cells: Mapping[str, str], line: int, *, wanted: bool) -> str | None:

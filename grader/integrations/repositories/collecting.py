@@ -16,7 +16,7 @@ from urllib.parse import quote
 
 from grader.errors import GraderError, SetupError, shown
 from grader.files import alone, write_whole
-from grader.grading.ownership import fits_in
+from grader.grading.ownership import exam_fit
 from grader.integrations.repositories.git import ANYONE, USUAL, Access, Bounds, GitError, address
 from grader.integrations.repositories.roster import instant
 from grader.integrations.repositories.snapshot import Fit, NothingThereError, Taken, Wanted, take
@@ -129,7 +129,7 @@ def fit_for(release_file: Path) -> Fit:
     Raises SetupError if the release can't be read.
     """
     release = load_release(release_file)
-    fits = fits_in(release)
+    fits = exam_fit(release)
 
     def fit(student: str, notebook: Notebook) -> int:
         return fits(student, notebook) if student in release.students else 0

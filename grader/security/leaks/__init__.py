@@ -1,6 +1,6 @@
 """Searches everything that students would get for secrets."""
 
-from grader.security.leaks.records import Bounds, Finding
-from grader.security.leaks.search import Searched, find_leaks, prepare, search_folder
+from grader.security.leaks.records import Leak, SearchLimits
+from grader.security.leaks.search import SearchResult, find_leaks, prepare_search, search_folder
 
-__all__ = ["Bounds", "Finding", "Searched", "find_leaks", "prepare", "search_folder"]
+__all__ = ["Leak", "SearchLimits", "SearchResult", "find_leaks", "prepare_search", "search_folder"]

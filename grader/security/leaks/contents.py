@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import base64
 import binascii
-import bz2
 import codecs
+import contextlib
 import dataclasses
 import io
 import json
-import lzma
 import re
 import tarfile
 import zipfile
 import zlib
 from collections.abc import Callable, Iterator
-from typing import IO, Any
+from typing import IO
 
-from grader.security.leaks.records import Budget, Piece
+from grader.security.leaks.records import Piece, SearchBudget
 
 _TOO_LARGE = "it is too large to be unpacked completely"
 _CLOSED = {
@@ -25,19 +24,17 @@ _CLOSED = {
     b"Rar!\x1a\x07": "RAR",
     b"\x28\xb5\x2f\xfd": "Zstandard",
     b"\x04\x22\x4d\x18": "LZ4",
+    b"BZh": "bzip2",
+    b"\xfd7zXZ\0": "xz",
 }
-_STREAMS: dict[bytes, tuple[str, Callable[[], Any]]] = {
-    b"\x1f\x8b\x08": ("gzip", lambda: zlib.decompressobj(31)),
-    b"BZh": ("bzip2", bz2.BZ2Decompressor),
-    b"\xfd7zXZ\0": ("xz", lambda: lzma.LZMADecompressor(memlimit=2**28)),
-}
+_GZIP = b"\x1f\x8b\x08"
 
 
-def unpack(piece: Piece, budget: Budget) -> Iterator[Piece]:
+def unpack(piece: Piece, budget: SearchBudget) -> Iterator[Piece]:
     """Yields the contents of an archive or a notebook, one level down."""
     data = piece.data
     if data.lstrip()[:1] == b"{":
-        yield from _notebook(piece)
+        yield from _cell_texts(piece)
         return
     closed = next((name for magic, name in _CLOSED.items() if data.startswith(magic)), None)
     if closed is not None:
@@ -55,22 +52,22 @@ def unpack(piece: Piece, budget: Budget) -> Iterator[Piece]:
         budget.skip(piece.path, f"can't be unpacked: {type(error).__name__}")
 
 
-def _unpacker(data: bytes) -> Callable[[Piece, Budget], Iterator[Piece]] | None:
+def _unpacker(data: bytes) -> Callable[[Piece, SearchBudget], Iterator[Piece]] | None:
     if data.startswith((b"PK\x03\x04", b"PK\x05\x06")):
-        return _zip
+        return _unpack_zip
     if data[257:262] == b"ustar":
-        return _tar
-    return _stream if data.startswith(tuple(_STREAMS)) else None
+        return _unpack_tar
+    return _decompress if data.startswith(_GZIP) else None
 
 
-def _zip(piece: Piece, budget: Budget) -> Iterator[Piece]:
+def _unpack_zip(piece: Piece, budget: SearchBudget) -> Iterator[Piece]:
     with zipfile.ZipFile(io.BytesIO(piece.data)) as archive:
-        yield _inside(piece, "comment", archive.comment)
+        yield _member_piece(piece, "comment", archive.comment)
         for info in archive.infolist():
             path = f"{piece.path} > {info.filename}"
             if not budget.count_entry(path):
                 return
-            yield _inside(piece, info.filename, info.filename.encode(), is_name=True)
+            yield _member_piece(piece, info.filename, info.filename.encode(), is_name=True)
             if info.is_dir():
                 continue
             if info.flag_bits & 1:
@@ -86,43 +83,44 @@ def _zip(piece: Piece, budget: Budget) -> Iterator[Piece]:
                     budget.skip(path, f"can't be unpacked: {type(error).__name__}")
 
 
-def _tar(piece: Piece, budget: Budget) -> Iterator[Piece]:
+def _unpack_tar(piece: Piece, budget: SearchBudget) -> Iterator[Piece]:
     with tarfile.open(fileobj=io.BytesIO(piece.data), mode="r:") as archive:
         for info in archive:
             if not budget.count_entry(f"{piece.path} > {info.name}"):
                 return
-            yield _inside(piece, info.name, info.name.encode("utf-8", "replace"), is_name=True)
+            yield _member_piece(
+                piece, info.name, info.name.encode("utf-8", "replace"), is_name=True
+            )
             member = archive.extractfile(info) if info.isreg() else None
             if member is not None:
                 yield _read_bounded(piece, info.name, member, budget)
 
 
-def _read_bounded(piece: Piece, name: str, member: IO[bytes], budget: Budget) -> Piece:
+def _read_bounded(piece: Piece, name: str, member: IO[bytes], budget: SearchBudget) -> Piece:
     room = budget.room
     data = member.read(room + 1)
     if len(data) > room:
         budget.skip(f"{piece.path} > {name}", _TOO_LARGE)
     budget.count_unpacked(len(data))
-    return _inside(piece, name, data[:room])
+    return _member_piece(piece, name, data[:room])
 
 
-def _stream(piece: Piece, budget: Budget) -> Iterator[Piece]:
-    """Yields the contents of one or several consecutive compressed streams."""
-    magic = next(one for one in _STREAMS if piece.data.startswith(one))
-    how, new_decompressor = _STREAMS[magic]
+def _decompress(piece: Piece, budget: SearchBudget) -> Iterator[Piece]:
+    """Yields the contents of one or several consecutive gzip streams."""
     rest, data, room = piece.data, b"", budget.room
-    while rest.startswith(magic) and len(data) <= room:
-        decompressor = new_decompressor()
+    while rest.startswith(_GZIP) and len(data) <= room:
+        decompressor = zlib.decompressobj(31)
         data += decompressor.decompress(rest, room - len(data) + 1)
         if not decompressor.eof:
             budget.skip(piece.path, _TOO_LARGE if len(data) > room else "it ends too early")
             break
         rest = decompressor.unused_data.lstrip(b"\0")
     budget.count_unpacked(len(data))
-    yield dataclasses.replace(piece, data=data[:room], how=(*piece.how, how), depth=piece.depth + 1)
+    how = (*piece.how, "gzip")
+    yield dataclasses.replace(piece, data=data[:room], how=how, depth=piece.depth + 1)
 
 
-def _inside(piece: Piece, name: str, data: bytes, *, is_name: bool = False) -> Piece:
+def _member_piece(piece: Piece, name: str, data: bytes, *, is_name: bool = False) -> Piece:
     return Piece(
         path=f"{piece.path} > {name}",
         data=data,
@@ -133,7 +131,7 @@ def _inside(piece: Piece, name: str, data: bytes, *, is_name: bool = False) -> P
     )
 
 
-def _notebook(piece: Piece) -> Iterator[Piece]:
+def _cell_texts(piece: Piece) -> Iterator[Piece]:
     """Yields the cells of a notebook as text, and the contents of outputs and attachments."""
     try:
         tree = json.loads(piece.data)
@@ -143,12 +141,12 @@ def _notebook(piece: Piece) -> Iterator[Piece]:
     if not isinstance(cells, list):
         return
     listed = [(n, cell) for n, cell in enumerate(cells, start=1) if isinstance(cell, dict)]
-    texts = [(f"cell {n}", _join(cell.get("source"))) for n, cell in listed]
+    texts = [(f"cell {n}", _join_lines(cell.get("source"))) for n, cell in listed]
     texts += [
         (f"cell {n}, {part}", text)
         for n, cell in listed
         for part in ("outputs", "attachments")
-        for text in _leaves(cell.get(part))
+        for text in _iter_texts(cell.get(part))
     ]
     sections, lines = [], 1
     for name, text in texts:
@@ -160,20 +158,20 @@ def _notebook(piece: Piece) -> Iterator[Piece]:
     )
 
 
-def _join(value: object) -> str:
+def _join_lines(value: object) -> str:
     if isinstance(value, list):
         return "".join(one for one in value if isinstance(one, str))
     return value if isinstance(value, str) else ""
 
 
-def _leaves(tree: object, depth: int = 0) -> Iterator[str]:
+def _iter_texts(tree: object, depth: int = 0) -> Iterator[str]:
     """Yields the texts of outputs and attachments, with lists joined as Jupyter does."""
     lines = isinstance(tree, list) and tree and all(isinstance(one, str) for one in tree)
     if isinstance(tree, str) or lines:
-        yield _join(tree)
+        yield _join_lines(tree)
     elif isinstance(tree, list | dict) and depth < 8:
         for one in tree.values() if isinstance(tree, dict) else tree:
-            yield from _leaves(one, depth + 1)
+            yield from _iter_texts(one, depth + 1)
 
 
 _LEGIBLE = re.compile(rb"[\x20-\x7e\t\n\r]{4,}")
@@ -198,31 +196,34 @@ _TOKEN = re.compile(
 _HEX = re.compile(r"(?:[0-9A-Fa-f]{2})+")
 
 
-def decode_tokens(text: str) -> Iterator[tuple[bytes, int, str]]:
-    """Yields what each token of *text* decodes to, its position, and the encoding.
+def iter_tokens(text: str) -> Iterator[tuple[str, int]]:
+    """Yields each run of hex or base64 characters and its position.
 
-    Tokens may be hex or base64, also base64 that begins in the middle of a group of four.
+    Line ends and padding are removed, and the URL-safe alphabet is replaced by the usual one.
     """
     for match in _TOKEN.finditer(text):
         bare = re.sub(r"[\r\n=]", "", match[0])
-        if _HEX.fullmatch(bare):
-            yield bytes.fromhex(bare), match.start(), "hex"
-        bare = bare.replace("-", "+").replace("_", "/")
-        for skip in range(4):
-            rest = bare[skip:]
-            rest = rest[:-1] if len(rest) % 4 == 1 else rest
-            try:
-                data = base64.b64decode(rest + "=" * (-len(rest) % 4))
-            except binascii.Error:
-                continue
-            yield data, match.start(), "base64"
+        yield bare.replace("-", "+").replace("_", "/"), match.start()
+
+
+def decode_tokens(text: str) -> Iterator[tuple[bytes, int, str]]:
+    """Yields what each token of *text* decodes to, its position, and the encoding: hex or base64.
+
+    A token of hex digits is yielded in both encodings.
+    """
+    for token, at in iter_tokens(text):
+        if _HEX.fullmatch(token):
+            yield bytes.fromhex(token), at, "hex"
+        with contextlib.suppress(binascii.Error):
+            rest = token[:-1] if len(token) % 4 == 1 else token
+            yield base64.b64decode(rest + "=" * (-len(rest) % 4)), at, "base64"
 
 
 _PRINTABLE = bytes({*range(32, 127), 9, 10, 13})
 
 
 def is_file(data: bytes) -> bool:
-    """Whether decoded bytes are text, or begin like a file in which to search further."""
+    """Returns whether decoded bytes are text, or begin like a file in which to search further."""
     if not data.translate(None, _PRINTABLE):
         return len(data) >= 9
-    return data.startswith((b"PK\x03\x04", b"\x89PNG", *_STREAMS))
+    return data.startswith((b"PK\x03\x04", b"\x89PNG", _GZIP))

@@ -9,13 +9,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-import numpy as np
-
 from grader.release.sealed import TOKEN
-from grader.security.leaks.numbers import bits, numerals, runs, sequence
-from grader.security.leaks.pairs import Judge, Pair, pairs
-from grader.security.leaks.records import Finding, mask
-from grader.security.leaks.secrets import Secrets, Visible, What
+from grader.security.leaks.contents import iter_tokens
+from grader.security.leaks.numbers import iter_numbers, surprise_bits
+from grader.security.leaks.pairs import KeyJudge, Pair, iter_pairs
+from grader.security.leaks.records import Leak, mask
+from grader.security.leaks.secrets import PublicContent, SecretLabel, Secrets
 from grader.security.leaks.words import ENOUGH, shingles, squeeze
 
 ENOUGH_BITS = 7.0
@@ -25,7 +24,7 @@ _SMALL_CLASS = 4
 _RELEASE = re.compile(r'"private_key"\s*:\s*"[A-Za-z0-9+/]{43}=')
 
 
-class Place(NamedTuple):
+class LeakPosition(NamedTuple):
     """Where something was seen."""
 
     path: str
@@ -33,79 +32,65 @@ class Place(NamedTuple):
     how: tuple[str, ...]
 
 
-PlaceOf = Callable[[int], Place]
+PositionFinder = Callable[[int], LeakPosition]
 """Maps a position in a text to its place."""
 
 
-class Needles:
-    """Sequences of eight bytes, each of which identifies a secret."""
-
-    def __init__(self, table: dict[bytes, What]):
-        self._what = table
-        # Runs of few different bytes are in every file.
-        distinctive = [one for one in table if len(set(one)) >= 4]
-        self._table = np.sort(np.frombuffer(b"".join(distinctive), dtype="<u8"))
-
-    def find(self, data: bytes) -> Iterator[tuple[What, int]]:
-        """Yields each secret found in *data*, with its position."""
-        for shift in range(min(8, max(0, len(data) - 7)) if len(self._table) else 0):
-            count = (len(data) - shift) // 8
-            values = np.frombuffer(data, dtype="<u8", count=count, offset=shift)
-            places = np.searchsorted(self._table, values).clip(max=len(self._table) - 1)
-            for index in np.flatnonzero(self._table[places] == values).tolist():
-                yield self._what[int(values[index]).to_bytes(8, "little")], shift + 8 * index
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Search:
+class LeakSearch:
     """The secrets to search for, and the tools for it."""
 
     release: str
     """The id of the release."""
     secrets: Secrets
-    visible: Visible
-    judge: Judge
-    needles: Needles
+    visible: PublicContent
+    judge: KeyJudge
 
 
 @dataclass(kw_only=True)
-class Evidence:
+class FileEvidence:
     """The evidence in one file, including archives inside it."""
 
-    search: Search
+    search: LeakSearch
     scope: frozenset[str]
     """The students who would get this file."""
-    _found: dict[What, Place] = field(default_factory=dict)
-    _numbers: dict[str, Place | None] = field(default_factory=dict)
+    _found: dict[SecretLabel, LeakPosition] = field(default_factory=dict)
+    _numbers: dict[str, LeakPosition | None] = field(default_factory=dict)
     """Every distinctive number of the file, with its place if it may be a key."""
-    _hidden: dict[What, dict[str, Place]] = field(default_factory=dict)
+    _hidden: dict[SecretLabel, dict[str, LeakPosition]] = field(default_factory=dict)
     """Long numbers of hidden cases."""
-    _words: dict[What, dict[int, Place]] = field(default_factory=dict)
-    _pairs: dict[tuple[str, str], tuple[Pair, Place]] = field(default_factory=dict)
+    _words: dict[SecretLabel, dict[int, LeakPosition]] = field(default_factory=dict)
+    _pairs: dict[tuple[str, str], tuple[Pair, LeakPosition]] = field(default_factory=dict)
 
-    def add_bytes(self, data: bytes, place: PlaceOf) -> None:
-        """Searches *data* for binary secrets."""
-        for what, at in self.search.needles.find(data):
-            self._found.setdefault(what, place(at))
+    def add_bytes(self, data: bytes, place: PositionFinder) -> None:
+        """Searches *data* for the private key and for seeds as bytes."""
+        if not data.isascii():
+            for secret, what in self.search.secrets.raw.items():
+                if secret in data:
+                    self._found.setdefault(what, place(data.index(secret)))
 
-    def add_text(self, text: str, place: PlaceOf, *, is_name: bool = False) -> None:
+    def add_text(self, text: str, place: PositionFinder, *, is_name: bool = False) -> None:
         """Searches *text* for all secrets that can be recognized in text."""
         self._add_numbers(text, place)
         self._add_words(text, place)
-        for pair in pairs(text, self.search.secrets.keys, is_name=is_name):
+        for token, at in iter_tokens(text):
+            secret = self.search.secrets.find_token(token)
+            if secret is not None:
+                self._found.setdefault(secret, place(at))
+        for pair in iter_pairs(text, self.search.secrets.keys, is_name=is_name):
             known = self._pairs.get((pair.name, pair.value))
             if known is None or (pair.strong and not known[0].strong):
                 self._pairs[pair.name, pair.value] = (pair, place(pair.at))
-        for token in TOKEN.finditer(text.encode("latin-1", "replace")):
+        for match in TOKEN.finditer(text.encode("latin-1", "replace")):
             what = ("pack key", "the key of a sealed pack, gpk1_…")
-            self._found.setdefault(what, place(token.start()))
+            self._found.setdefault(what, place(match.start()))
         if whole := _RELEASE.search(text):
             what = ("release", "a complete release.json")
             self._found.setdefault(what, place(whole.start()))
 
-    def _add_numbers(self, text: str, place: PlaceOf) -> None:
+    def _add_numbers(self, text: str, place: PositionFinder) -> None:
         secrets, visible = self.search.secrets, self.search.visible
-        for digits, at in numerals(text):
+        for digits, at in iter_numbers(text):
             if digits in visible.numbers:
                 continue
             whole, start = secrets.digits.get(digits), secrets.digits.get(digits[:9])
@@ -115,12 +100,8 @@ class Evidence:
                 self._hidden.setdefault(start, {}).setdefault(digits, place(at))
             if not self._numbers.get(digits):
                 self._numbers[digits] = place(at) if secrets.numbers.find(digits) else None
-        listed = list(sequence(text))
-        for run, first in runs(value for value, _ in listed):
-            if run in secrets.runs:
-                self._found.setdefault(secrets.runs[run], place(listed[first][1]))
 
-    def _add_words(self, text: str, place: PlaceOf) -> None:
+    def _add_words(self, text: str, place: PositionFinder) -> None:
         secrets = self.search.secrets
         for words, at in shingles(text):
             if words in secrets.words:
@@ -133,7 +114,7 @@ class Evidence:
                 at = match.start() if match else 0
                 self._found.setdefault((kind, f"{of}, {mask(secret)}"), place(at))
 
-    def findings(self) -> Iterator[Finding]:
+    def findings(self) -> Iterator[Leak]:
         """Yields all findings in the file."""
         for what, place in self._found.items():
             yield _finding(place, *what)
@@ -145,19 +126,19 @@ class Evidence:
             if len(numbers) >= 2 and what not in self._found:  # 1/3 or pi may be in any file
                 yield _finding(next(iter(numbers.values())), *what)
         reported: set[str] = set()
-        yield from self._from_pairs(reported)
-        yield from self._from_numbers(reported)
+        yield from self._find_named(reported)
+        yield from self._find_unnamed(reported)
 
-    def _from_numbers(self, reported: set[str]) -> Iterator[Finding]:
+    def _find_unnamed(self, reported: set[str]) -> Iterator[Leak]:
         """Yields unnamed numbers, if so many are unlikely to match one student's keys by chance."""
         secrets = self.search.secrets
         lengths = Counter(map(len, self._numbers))
         # The number of one student's keys that a number could match.
         chance = math.log2(len(secrets.numbers) / len(secrets.students) + 1)
         scores: defaultdict[str, float] = defaultdict(float)
-        matches: dict[str, list[tuple[str, str, Place]]] = {}
+        matches: dict[str, list[tuple[str, str, LeakPosition]]] = {}
         for digits, place in self._numbers.items():
-            worth = bits(digits) - math.log2(lengths[len(digits)]) - chance
+            worth = surprise_bits(digits) - math.log2(lengths[len(digits)]) - chance
             if place is None or worth <= 0:
                 continue
             for student, name in {s: n for n, s in sorted(secrets.numbers.find(digits))}.items():
@@ -173,8 +154,8 @@ class Evidence:
                 what = f"a number that is the key of {name} ({best}), {mask(digits)}"
                 yield _finding(place, "key", what)
 
-    def _from_pairs(self, reported: set[str]) -> Iterator[Finding]:
-        right: list[tuple[Pair, Place, frozenset[str]]] = []
+    def _find_named(self, reported: set[str]) -> Iterator[Leak]:
+        right: list[tuple[Pair, LeakPosition, frozenset[str]]] = []
         wrong: list[tuple[Pair, frozenset[str]]] = []
         for pair, place in self._pairs.values():
             students, is_readable = self.search.judge.judge(pair)
@@ -184,7 +165,7 @@ class Evidence:
             is_example = (pair.name, pair.value) in self.search.visible.pairs and not students
             if is_readable and not self.scope <= students and not is_example:
                 wrong.append((pair, students))
-        together = set(self._together(right, wrong))
+        together = set(self._find_several_short(right, wrong))
         for pair, place, students in right:
             if pair.name not in reported and (
                 (pair.strong and pair.is_weighty)
@@ -192,11 +173,11 @@ class Evidence:
                 or self._is_enough(pair, students & self.scope, wrong)
             ):
                 reported.add(pair.name)
-                yield _finding(place, "key", self._detail(pair, students))
+                yield _finding(place, "key", self._describe_key(pair, students))
 
-    def _together(
+    def _find_several_short(
         self,
-        right: list[tuple[Pair, Place, frozenset[str]]],
+        right: list[tuple[Pair, LeakPosition, frozenset[str]]],
         wrong: list[tuple[Pair, frozenset[str]]],
     ) -> list[Pair]:
         """Returns three or more short answers that are all right for one student, if any."""
@@ -204,7 +185,7 @@ class Evidence:
         for student in sorted({s for _, _, students in right for s in students & self.scope}):
             mine = {pair.name: pair for pair, _, students in right if student in students}
             missed = {p.name for p, students in wrong if student not in students} - mine.keys()
-            score = sum(map(_worth, mine.values())) - 3.0 * len(missed)
+            score = sum(map(_surprise, mine.values())) - 3.0 * len(missed)
             if len(mine) >= _FEWEST_NAMES and score > best[0]:
                 best = (score, list(mine.values()))
         return best[1] if best[0] - math.log2(len(self.scope)) >= ENOUGH_BITS else []
@@ -212,7 +193,7 @@ class Evidence:
     def _is_enough(
         self, pair: Pair, students: frozenset[str], wrong: list[tuple[Pair, frozenset[str]]]
     ) -> bool:
-        """Whether one short answer is a leak by itself."""
+        """Returns whether one short answer is a leak by itself."""
         if not pair.strong or self.search.judge.is_points(pair):
             return False
         if not pair.is_number:
@@ -223,17 +204,17 @@ class Evidence:
         missed = sum(p.is_number and p.strong and not s & self.scope for p, s in wrong)
         return 2 * missed <= numbers
 
-    def _detail(self, pair: Pair, students: frozenset[str]) -> str:
+    def _describe_key(self, pair: Pair, students: frozenset[str]) -> str:
         who = f" ({min(students)})" if len(students) == 1 else f" (of {len(students)} students)"
         who = who if len(self.search.secrets.students) > 1 else ""
         return f"the key of {pair.name}{who}, {mask(pair.value)}"
 
 
-def _finding(place: Place, kind: str, detail: str) -> Finding:
-    return Finding(path=place.path, line=place.line, kind=kind, detail=detail, how=place.how)
+def _finding(place: LeakPosition, kind: str, detail: str) -> Leak:
+    return Leak(path=place.path, line=place.line, kind=kind, detail=detail, how=place.how)
 
 
-def _worth(pair: Pair) -> float:
+def _surprise(pair: Pair) -> float:
     """Returns how unlikely the value is to be right by chance, in bits."""
     if pair.is_number:
         return 10.0 if pair.is_weighty else 4.0

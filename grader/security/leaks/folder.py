@@ -7,41 +7,41 @@ import stat
 from collections.abc import Iterator
 from pathlib import Path
 
-from grader.security.leaks.history import History
-from grader.security.leaks.records import LATE, Budget, Piece
+from grader.security.leaks.history import GitObjects
+from grader.security.leaks.records import LATE, Piece, SearchBudget
 
 
-class Folder:
+class FolderScan:
     """A folder to search; links in it are not followed, and nothing in it is run."""
 
-    def __init__(self, folder: Path, budget: Budget):
+    def __init__(self, folder: Path, budget: SearchBudget):
         self._folder = folder
         self._budget = budget
         self.files = 0
-        self.histories: list[History] = []
+        self.histories: list[GitObjects] = []
 
     def pieces(self) -> Iterator[Piece]:
         """Yields every file's bytes and name, and every object of every repository."""
         waiting = [self._folder]
         while waiting:
             here = waiting.pop()
-            entries = self._entries(here)
+            entries = self._list_entries(here)
             folders = [e for e in entries if e.is_dir(follow_symlinks=False)]
             if {"objects", "refs"} <= {e.name for e in folders} and (here / "HEAD").is_file():
-                name = self._name(here).removesuffix("/.git")
+                name = self._relative_name(here).removesuffix("/.git")
                 self.histories.append(
-                    History(here, "" if name in {".", ".git"} else name, self._budget)
+                    GitObjects(here, "" if name in {".", ".git"} else name, self._budget)
                 )
                 yield from self.histories[-1].pieces()
                 folders = [e for e in folders if e.name != "objects"]
             waiting += [Path(e.path) for e in folders]
             for entry in entries:
                 if self._budget.is_late:
-                    self._budget.skip(self._name(here), LATE)
+                    self._budget.skip(self._relative_name(here), LATE)
                     return
-                yield from self._entry(entry)
+                yield from self._entry_pieces(entry)
 
-    def _entries(self, folder: Path) -> list[os.DirEntry[str]]:
+    def _list_entries(self, folder: Path) -> list[os.DirEntry[str]]:
         try:
             with os.scandir(folder) as entries:
                 return sorted(entries, key=lambda e: e.name)
@@ -49,8 +49,8 @@ class Folder:
             self._skip(folder, error)
             return []
 
-    def _entry(self, entry: os.DirEntry[str]) -> Iterator[Piece]:
-        path = self._name(Path(entry.path))
+    def _entry_pieces(self, entry: os.DirEntry[str]) -> Iterator[Piece]:
+        path = self._relative_name(Path(entry.path))
         if not self._budget.count_entry(path):
             return
         yield Piece(path=path, data=os.fsencode(path), is_name=True)
@@ -58,7 +58,7 @@ class Folder:
             if not entry.is_file(follow_symlinks=False):
                 return
             self.files += 1
-            data = self._read(path, Path(entry.path))
+            data = self._read_file(path, Path(entry.path))
         except OSError as error:
             self._skip(Path(entry.path), error)
             return
@@ -67,7 +67,7 @@ class Folder:
             why = "it names a repository outside of the folder; search that one, too"
             self._budget.skip(path, why)
 
-    def _read(self, path: str, file: Path) -> bytes:
+    def _read_file(self, path: str, file: Path) -> bytes:
         most = self._budget.bounds.file_bytes
         # If the entry has since become a pipe or device, opening it must not block forever.
         flags = os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0)
@@ -81,12 +81,13 @@ class Folder:
         return data[:most]
 
     def _is_inside(self, here: Path, data: bytes) -> bool:
-        """Whether a `.git` file names a repository in the folder, such as that of a submodule."""
+        """Returns whether a `.git` file names a repository in the folder, such as that of a
+        submodule."""
         name = os.fsdecode(data[:4096]).removeprefix("gitdir:").strip().replace("\0", "")
         return (here / name).resolve().is_relative_to(self._folder.resolve())
 
     def _skip(self, path: Path, error: OSError) -> None:
-        self._budget.skip(self._name(path), (error.strerror or "it can't be read").lower())
+        self._budget.skip(self._relative_name(path), (error.strerror or "it can't be read").lower())
 
-    def _name(self, path: Path) -> str:
+    def _relative_name(self, path: Path) -> str:
         return path.relative_to(self._folder).as_posix()

@@ -12,13 +12,13 @@ from pathlib import Path
 from typing import IO
 
 from grader.errors import SetupError
-from grader.security.leaks.records import LATE, Budget, Piece
+from grader.security.leaks.records import LATE, Piece, SearchBudget
 
 
-class History:
+class GitObjects:
     """One repository. Its settings are not read, and nothing in it is run."""
 
-    def __init__(self, repository: Path, name: str, budget: Budget):
+    def __init__(self, repository: Path, name: str, budget: SearchBudget):
         """*name* is the repository's folder as findings show it; empty for the searched folder."""
         self._repository = repository
         self._prefix = f"{name}: " if name else ""
@@ -46,7 +46,7 @@ class History:
             )
             with process:
                 if process.stdout is not None:
-                    yield from self._objects(process.stdout)
+                    yield from self._read_objects(process.stdout)
                 process.kill() if self._budget.is_late else None
             if process.returncode != 0:
                 self._budget.skip(
@@ -55,7 +55,8 @@ class History:
                 )
 
     def _environment(self, home: Path) -> dict[str, str]:
-        """A temporary repository that shares the objects, so that git never reads the settings."""
+        """Returns the variables for a temporary repository that shares the objects, so that git
+        never reads the settings."""
         (home / "refs").mkdir()
         (home / "objects").mkdir()
         (home / "HEAD").write_text("ref: refs/heads/none\n", encoding="utf-8")
@@ -82,7 +83,7 @@ class History:
             "GIT_NO_REPLACE_OBJECTS": "1",
         }
 
-    def _objects(self, out: IO[bytes]) -> Iterator[Piece]:
+    def _read_objects(self, out: IO[bytes]) -> Iterator[Piece]:
         """Reads what git prints: for each object its id, kind and size, and its contents."""
         most = self._budget.bounds.file_bytes
         while header := out.readline():
@@ -102,13 +103,13 @@ class History:
                 why = f"it has more than {most} bytes" if size > most else "git can't read it"
                 self._budget.skip(f"{self._prefix}{one}", why)
             self.objects += 1
-            yield self._piece(one, kind, data)
+            yield self._object_piece(one, kind, data)
 
-    def _piece(self, one: str, kind: str, data: bytes) -> Piece:
+    def _object_piece(self, one: str, kind: str, data: bytes) -> Piece:
         path = f"git:{one}"
         self._kinds[one] = kind
         if kind == "tree":
-            entries = list(_entries(data, len(one) // 2))
+            entries = list(_tree_entries(data, len(one) // 2))
             for name, other in entries:
                 self._parents.setdefault(other, (one, name))
             names = "\n".join(name for name, _ in entries)
@@ -125,9 +126,9 @@ class History:
         match = re.match(r"git:([0-9a-f]{40,64})(.*)", path, re.S)
         if match is None or match[1] not in self._kinds:
             return None
-        return f"{self._prefix}{self._origin(match[1])}{match[2]}"
+        return f"{self._prefix}{self._describe_origin(match[1])}{match[2]}"
 
-    def _origin(self, one: str) -> str:
+    def _describe_origin(self, one: str) -> str:
         names: list[str] = []
         here = one
         while here in self._parents and len(names) < 200:
@@ -141,7 +142,7 @@ class History:
         return f"{one[:10]} (in no commit{f', named {where}' if where else ''})"
 
 
-def _entries(tree: bytes, width: int) -> Iterator[tuple[str, str]]:
+def _tree_entries(tree: bytes, width: int) -> Iterator[tuple[str, str]]:
     """Yields the names and ids in a tree object."""
     at = 0
     while (end := tree.find(b"\0", at)) >= 0:

@@ -6,28 +6,20 @@ import math
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Iterator
-from itertools import pairwise
 
 FEWEST_DIGITS = 4
 """Significant digits from which a number without a name is compared with keys."""
-RUN = 6
-"""Consecutive numbers that are compared with those of hidden cases."""
-_RUN_DIGITS = 14
-"""Significant digits of a run below which it may be a coincidence."""
 _YEARS = range(1970, 2060)
 _NUMBER = re.compile(
     r"(?<![\w.])(?:\d{1,3}(?:[,'\u202f]\d{3})+(?:\.\d+)?|\d[\d_]{0,400}(?:[.,]\d{1,400})?|\.\d{1,400})"
     r"(?:[eE][-+]?\d{1,4})?"
 )
-_PLAIN = re.compile(
-    r"(?<![\w.])[-+]?(?:\d[\d_]{0,400}(?:\.\d{0,400})?|\.\d{1,400})(?:[eE][-+]?\d{1,4})?"
-)
 
 
-def significant(written: str) -> str:
+def significant_digits(written: str) -> str:
     """Returns the significant digits of a number as it is written.
 
-    >>> significant("0.028e9"), significant("1_250.0")
+    >>> significant_digits("0.028e9"), significant_digits("1_250.0")
     ('28', '125')
     """
     mantissa = re.split(r"[eE]", written, maxsplit=1)[0]
@@ -36,21 +28,21 @@ def significant(written: str) -> str:
 
 def digits_of(value: float) -> str:
     """Returns the significant digits of *value*; none if it is not finite."""
-    return significant(repr(value)) if math.isfinite(value) else ""
+    return significant_digits(repr(value)) if math.isfinite(value) else ""
 
 
-def numerals(text: str) -> Iterator[tuple[str, int]]:
+def iter_numbers(text: str) -> Iterator[tuple[str, int]]:
     """Yields the digits and position of every number with at least four significant digits."""
     for match in _NUMBER.finditer(text):
         forms = {match[0]}
         if "," in match[0]:  # a list, thousands, or a decimal comma
             forms |= {*match[0].split(","), match[0].replace(",", "")}
-        for digits in map(significant, forms):
+        for digits in map(significant_digits, forms):
             if len(digits) >= FEWEST_DIGITS:
                 yield digits, match.start()
 
 
-def bits(digits: str) -> float:
+def surprise_bits(digits: str) -> float:
     """Returns how unlikely a chance match of these digits is, in bits.
 
     Small multiples of powers of two and ten are common in this field, and so are years.
@@ -92,29 +84,3 @@ class RoundedNumbers:
 
 def _mantissa(digits: str) -> float:
     return float(f"{digits[0]}.{digits[1:] or 0}")
-
-
-def sequence(text: str) -> Iterator[tuple[float, int]]:
-    """Yields every plainly written number in *text*, with its position."""
-    for match in _PLAIN.finditer(text):
-        yield float(match[0].replace("_", "")), match.start()
-
-
-def runs(values: Iterable[float]) -> Iterator[tuple[tuple[str, ...], int]]:
-    """Yields six consecutive rounded numbers and their index, unless they are commonplace."""
-    window: list[float] = []
-    for index, value in enumerate(values):
-        window = [*window[1 - RUN :], value]
-        if len(window) == RUN and not _is_common(window):
-            names = tuple(f"{one:.3g}" for one in window)
-            if len(set(names)) < 4:  # only later digits distinguish them
-                names = tuple(f"{one:.8g}" for one in window)
-            if sum(len(significant(name)) for name in names) >= _RUN_DIGITS:
-                yield names, index - RUN + 1
-
-
-def _is_common(window: list[float]) -> bool:
-    """Whether there are few different numbers, or they are evenly spaced."""
-    if len(set(window)) < 4 or not all(map(math.isfinite, window)):
-        return True
-    return len({round(b - a, 9) for a, b in pairwise(window)}) == 1

@@ -11,7 +11,7 @@ from functools import lru_cache
 
 from grader.kinds import kinds
 from grader.model import Key, Raw
-from grader.security.leaks.numbers import FEWEST_DIGITS, bits, significant
+from grader.security.leaks.numbers import FEWEST_DIGITS, significant_digits, surprise_bits
 from grader.wire import probe
 
 _NAME = re.compile(r"q\d+_[a-z][a-z0-9_]*")
@@ -60,20 +60,22 @@ class Pair:
     @property
     def is_weighty(self) -> bool:
         """Whether the value is too long to be a coincidence."""
-        digits = significant(self.value) if self.value[:1] in "-+.0123456789" else ""
-        return len(digits) >= FEWEST_DIGITS and bits(digits) >= 8
+        digits = significant_digits(self.value) if self.value[:1] in "-+.0123456789" else ""
+        return len(digits) >= FEWEST_DIGITS and surprise_bits(digits) >= 8
 
 
-def pairs(text: str, names: Container[str], *, is_name: bool = False) -> Iterator[Pair]:
+def iter_pairs(text: str, names: Container[str], *, is_name: bool = False) -> Iterator[Pair]:
     """Yields every name of an answer in *text*, with the value beside it or below it."""
     places = [
         (m.start(), *known) for m in _NAME.finditer(text) if (known := _match_name(m[0], names))
     ]
     for index, (start, name, length) in enumerate(places):
         end = places[index + 1][0] if index + 1 < len(places) else len(text)
-        yield from _beside(text, name, start, start + length, min(end, start + _WINDOW), is_name)
+        yield from _pairs_beside(
+            text, name, start, start + length, min(end, start + _WINDOW), is_name
+        )
     if len(places) >= 2:
-        yield from _in_columns(text, names)
+        yield from _pairs_in_columns(text, names)
 
 
 def _match_name(written: str, names: Container[str]) -> tuple[str, int] | None:
@@ -85,26 +87,26 @@ def _match_name(written: str, names: Container[str]) -> tuple[str, int] | None:
     return None
 
 
-def _beside(
+def _pairs_beside(
     text: str, name: str, start: int, after: int, end: int, is_name: bool
 ) -> Iterator[Pair]:
     strong = _STRONG.match(text, after, end + 80)
     separator = strong or _WEAK.match(text, after, end + 80)
-    if separator and (value := _value(text, separator.end())):
+    if separator and (value := _read_value(text, separator.end())):
         yield Pair(name, value, start, strong is not None or is_name)
     for label in _LATER.finditer(text, after, end):
         if (separator is None or label.end() != separator.end()) and (
-            value := _value(text, label.end())
+            value := _read_value(text, label.end())
         ):
             yield Pair(name, value, start, True)
 
 
-def _value(text: str, at: int) -> str:
+def _read_value(text: str, at: int) -> str:
     match = _VALUE.match(text, at, at + 420)
     return match[0].strip() if match else ""
 
 
-def _in_columns(text: str, names: Container[str]) -> Iterator[Pair]:
+def _pairs_in_columns(text: str, names: Container[str]) -> Iterator[Pair]:
     """Yields names in one line with their values below them, as in a table."""
     at = 0
     header: list[str] = []
@@ -114,7 +116,7 @@ def _in_columns(text: str, names: Container[str]) -> Iterator[Pair]:
             header = cells
         elif len(cells) == len(header):
             for name, cell in zip(header, cells, strict=True):
-                if name in names and (value := _value(cell, 0)):
+                if name in names and (value := _read_value(cell, 0)):
                     yield Pair(name, value, at, False)
         elif line.strip(" -|:+=\r\n"):
             header = []
@@ -130,7 +132,7 @@ class NamedKey:
     points: float
 
 
-class Judge:
+class KeyJudge:
     """Determines for which students a value would earn full marks."""
 
     def __init__(self, keys: dict[str, list[NamedKey]]):
@@ -144,9 +146,9 @@ class Judge:
         if which not in self._known:
             right: set[str] = set()
             readable = False
-            for raw in _raws(pair.value):
+            for raw in _possible_raws(pair.value):
                 for one in self._keys[pair.name]:
-                    share = _share(raw, one.key)
+                    share = _share_of(raw, one.key)
                     readable |= share is not None
                     if share is not None and share >= 0.999:
                         right |= one.students
@@ -154,14 +156,15 @@ class Judge:
         return self._known[which]
 
     def is_points(self, pair: Pair) -> bool:
-        """Whether the value equals the points of the answer, which often are beside its name."""
+        """Returns whether the value equals the points of the answer, which often are beside its
+        name."""
         try:
             return float(pair.value.strip("\\\"'`")) == self._keys[pair.name][0].points
         except ValueError:
             return False
 
 
-def _share(raw: Raw, key: Key) -> float | None:
+def _share_of(raw: Raw, key: Key) -> float | None:
     kind = kinds.find(key.part.kind)
     if kind.needs_solution:
         return None  # code is recognized by its words instead
@@ -172,7 +175,7 @@ def _share(raw: Raw, key: Key) -> float | None:
 
 
 @lru_cache(maxsize=10_000)
-def _raws(value: str) -> tuple[Raw, ...]:
+def _possible_raws(value: str) -> tuple[Raw, ...]:
     """Returns the values that a student who wrote *value* may have meant."""
     meant: list[object] = []
     try:
@@ -185,14 +188,14 @@ def _raws(value: str) -> tuple[Raw, ...]:
         if re.fullmatch(r"[A-Z](?:[ ,;&+]|and)+.*", bare):
             meant.append(re.findall(r"\b[A-Z]\b", bare))
         number = re.match(r"[-+]?[\d_,]*\.?\d+(?:[eE][-+]?\d+)?", bare)
-        meant += _as_number(number[0]) if number and number[0] != bare else []
+        meant += _parse_number(number[0]) if number and number[0] != bare else []
     for one in list(meant):
         if isinstance(one, str) and one[:1].isdigit():
-            meant += _as_number(one)
+            meant += _parse_number(one)
     return tuple(probe.encode(one) for one in meant)
 
 
-def _as_number(written: str) -> list[object]:
+def _parse_number(written: str) -> list[object]:
     try:
         return [float(written.replace(",", "").replace("_", ""))]
     except ValueError:

@@ -10,8 +10,8 @@ LATE = "the time limit was reached"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Bounds:
-    """Bounds on what is read. What exceeds them is listed, and the result is not clean."""
+class SearchLimits:
+    """Bounds on what is read. SecretLabel exceeds them is listed, and the result is not clean."""
 
     file_bytes: int = 48 * 2**20
     """Bytes read of one file, git object, or archive member."""
@@ -26,7 +26,7 @@ class Bounds:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
-class Finding:
+class Leak:
     """A secret in the files that students would get, and its place."""
 
     path: str
@@ -62,10 +62,10 @@ class Piece:
 
 
 @dataclass(kw_only=True)
-class Budget:
+class SearchBudget:
     """The remaining budget of a search, and what was not searched."""
 
-    bounds: Bounds
+    bounds: SearchLimits
     unread: list[tuple[str, str]] = field(default_factory=list)
     """Path and reason for each."""
     _entries: int = 0

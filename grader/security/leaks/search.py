@@ -19,22 +19,22 @@ from grader.notebook.render import metadata, render
 from grader.release.file import load_release
 from grader.release.versions import sample_student
 from grader.security.leaks.contents import as_text, decode_tokens, is_file, unpack
-from grader.security.leaks.evidence import Evidence, Needles, Place, PlaceOf, Search
-from grader.security.leaks.folder import Folder
-from grader.security.leaks.pairs import Judge
-from grader.security.leaks.records import LATE, Bounds, Budget, Finding, Piece
-from grader.security.leaks.secrets import Visible, collect_secrets
+from grader.security.leaks.evidence import FileEvidence, LeakPosition, LeakSearch, PositionFinder
+from grader.security.leaks.folder import FolderScan
+from grader.security.leaks.pairs import KeyJudge
+from grader.security.leaks.records import LATE, Leak, Piece, SearchBudget, SearchLimits
+from grader.security.leaks.secrets import PublicContent, collect_secrets
 
 _STUDENT = re.compile(rb'"student":\s*"([^"\\]{1,200})"')
 _FEW_OWNERS = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Searched:
+class SearchResult:
     """The result of a search: findings, and how much was searched."""
 
     release: str
-    findings: tuple[Finding, ...]
+    findings: tuple[Leak, ...]
     unread: tuple[tuple[str, str], ...]
     """Path and reason for everything that could not be searched."""
     files: int
@@ -45,12 +45,12 @@ class Searched:
     """The number of findings beyond those listed."""
 
     @property
-    def late(self) -> bool:
+    def is_late(self) -> bool:
         """Whether something was not searched for lack of time."""
         return any(why == LATE for _, why in self.unread)
 
     @property
-    def clean(self) -> bool:
+    def is_clean(self) -> bool:
         """Whether everything was searched without findings."""
         return not self.findings and not self.unread
 
@@ -59,10 +59,10 @@ def find_leaks(
     folder: Path,
     source: Path,
     bank: Bank,
-    bounds: Bounds | None = None,
+    bounds: SearchLimits | None = None,
     students: tuple[str, ...] = (),
     on_piece: Callable[[str], None] = lambda _: None,
-) -> Searched:
+) -> SearchResult:
     """Searches *folder* for the secrets of the release at *source*.
 
     Includes the keys of all its students, or only of *students* if any are named. Calls *on_piece*
@@ -81,43 +81,42 @@ def find_leaks(
             raise SetupError(
                 f"the release has no student '{student}'", fix="use an id from its roster"
             )
-    return search_folder(folder, prepare(release, bank, students), bounds, on_piece)
+    return search_folder(folder, prepare_search(release, bank, students), bounds, on_piece)
 
 
-def prepare(release: Release, bank: Bank, students: tuple[str, ...] = ()) -> Search:
+def prepare_search(release: Release, bank: Bank, students: tuple[str, ...] = ()) -> LeakSearch:
     """Collects the secrets of *release* for searching any number of folders."""
-    visible = Visible()
+    visible = PublicContent()
 
-    def show(mine: Paper) -> None:
+    def add_public(mine: Paper) -> None:
         names = {name for name, _ in mine.named_keys()}
         data = write(render(mine, bank.templates), metadata(mine))
         notebook = Piece(path="", data=data)
-        for piece in (notebook, *unpack(notebook, Budget(bounds=Bounds()))):
+        for piece in (notebook, *unpack(notebook, SearchBudget(bounds=SearchLimits()))):
             visible.add(piece.data.decode(), names)
 
-    secrets = collect_secrets(release, students or tuple(release.students), show)
-    show(paper(release, sample_student()))  # which a template may contain
+    secrets = collect_secrets(release, students or tuple(release.students), add_public)
+    add_public(paper(release, sample_student()))  # which a template may contain
     visible.remove_from(secrets)
-    return Search(
+    return LeakSearch(
         release=release.id,
         secrets=secrets,
         visible=visible,
-        judge=Judge(secrets.keys),
-        needles=Needles(secrets.bytes),
+        judge=KeyJudge(secrets.keys),
     )
 
 
 def search_folder(
     folder: Path,
-    search: Search,
-    bounds: Bounds | None = None,
+    search: LeakSearch,
+    bounds: SearchLimits | None = None,
     on_piece: Callable[[str], None] = lambda _: None,
-) -> Searched:
+) -> SearchResult:
     """Searches everything in *folder*; calls *on_piece* with each path that was searched."""
-    budget = Budget(bounds=bounds or Bounds())
-    contents = Folder(folder, budget)
+    budget = SearchBudget(bounds=bounds or SearchLimits())
+    contents = FolderScan(folder, budget)
     searcher = _Searcher(search, budget)
-    found: dict[tuple[str, str, str], Finding] = {}
+    found: dict[tuple[str, str, str], Leak] = {}
     size = 0
     for piece in contents.pieces():
         size += len(piece.data)
@@ -134,7 +133,7 @@ def search_folder(
         (f"hidden cases of {name}", f"they can't be generated, {why}")
         for name, why in search.secrets.failed.items()
     )
-    return Searched(
+    return SearchResult(
         release=search.release,
         findings=tuple(listed[:most]),
         more=max(0, len(listed) - most),
@@ -148,20 +147,20 @@ def search_folder(
 class _Searcher:
     """Searches files, and what is inside them."""
 
-    def __init__(self, search: Search, budget: Budget):
+    def __init__(self, search: LeakSearch, budget: SearchBudget):
         self._search = search
         self._budget = budget
         self._everybody = frozenset(search.secrets.students)
         self._clean: set[tuple[bytes, frozenset[str]]] = set()
 
-    def search(self, piece: Piece) -> list[Finding]:
+    def search(self, piece: Piece) -> list[Leak]:
         """Returns the findings in one file or object."""
         scope = self._scope(piece)
         digest = hashlib.blake2b(b"%d" % piece.is_name + piece.data, digest_size=16).digest()
         if (digest, scope) in self._clean:
             return []
-        evidence = Evidence(search=self._search, scope=scope)
-        self._look(piece, evidence)
+        evidence = FileEvidence(search=self._search, scope=scope)
+        self._search_piece(piece, evidence)
         findings = list(evidence.findings())
         if not findings:
             self._clean.add((digest, scope))
@@ -174,55 +173,48 @@ class _Searcher:
         mine = (named | parts) & self._everybody
         return frozenset(mine) if 0 < len(mine) <= _FEW_OWNERS else self._everybody
 
-    def _look(self, piece: Piece, evidence: Evidence) -> None:
+    def _search_piece(self, piece: Piece, evidence: FileEvidence) -> None:
         if self._budget.is_late:
             self._budget.skip(piece.path, LATE)
             return
         if not piece.is_name:  # contents first, as their places are more specific
             for inner in unpack(piece, self._budget):
-                self._look(inner, evidence)
-        evidence.add_bytes(piece.data, lambda _: Place(piece.path, piece.line, piece.how))
+                self._search_piece(inner, evidence)
+        evidence.add_bytes(piece.data, lambda _: LeakPosition(piece.path, piece.line, piece.how))
         text = as_text(piece.data)
-        place = _places(piece, text)
+        place = _position_finder(piece, text)
         evidence.add_text(text, place, is_name=piece.is_name)
         if piece.depth < self._budget.bounds.depth:
-            self._decode(piece, text, place, evidence)
+            self._search_decoded(piece, text, place, evidence)
 
-    def _decode(self, piece: Piece, text: str, place: PlaceOf, evidence: Evidence) -> None:
-        decoded = list(decode_tokens(text))
-        # Nearly always, none of them contains anything.
-        together = b"\0".join(data for data, _, _ in decoded)
-        has_bytes = next(self._search.needles.find(together), None) is not None
-        for data, at, how in decoded:
-            if not has_bytes and not is_file(data):
-                continue
-            where = place(at)
-            inner = Piece(
-                path=where.path,
-                data=data,
-                how=(*where.how, how),
-                line=where.line,
-                depth=piece.depth + 1,
-            )
+    def _search_decoded(
+        self, piece: Piece, text: str, place: PositionFinder, evidence: FileEvidence
+    ) -> None:
+        for data, at, how in decode_tokens(text):
             if is_file(data):
-                self._look(inner, evidence)
-            else:
-                found = Place(inner.path, inner.line, inner.how)
-                evidence.add_bytes(data, lambda _, found=found: found)  # type: ignore[misc]
+                where = place(at)
+                inner = Piece(
+                    path=where.path,
+                    data=data,
+                    how=(*where.how, how),
+                    line=where.line,
+                    depth=piece.depth + 1,
+                )
+                self._search_piece(inner, evidence)
 
 
-def _places(piece: Piece, text: str) -> PlaceOf:
+def _position_finder(piece: Piece, text: str) -> PositionFinder:
     """Returns a function that maps a position in the text of *piece* to its place."""
     starts = [0, *(match.end() for match in re.finditer("\n", text))]
 
-    def place(at: int) -> Place:
+    def place(at: int) -> LeakPosition:
         if piece.line or piece.is_name:
-            return Place(piece.path, piece.line, piece.how)
+            return LeakPosition(piece.path, piece.line, piece.how)
         line = bisect_right(starts, at)
         index = bisect_right(piece.sections, (line, "\uffff")) - 1
         if index < 0:
-            return Place(piece.path, line, piece.how)
+            return LeakPosition(piece.path, line, piece.how)
         first, name = piece.sections[index]
-        return Place(f"{piece.path} > {name}", line - first + 1, piece.how)
+        return LeakPosition(f"{piece.path} > {name}", line - first + 1, piece.how)
 
     return place

@@ -4,27 +4,27 @@ from __future__ import annotations
 
 import base64
 import json
-import struct
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import lru_cache
-from itertools import pairwise
 
 from grader.draw import paper
 from grader.kinds import kinds
 from grader.kinds.answers import literal as literal_of
 from grader.model import Key, Paper, Question, Release
-from grader.security.leaks.numbers import RoundedNumbers, digits_of, numerals, runs, sequence
-from grader.security.leaks.pairs import NamedKey, pairs
+from grader.security.leaks.numbers import RoundedNumbers, digits_of, iter_numbers
+from grader.security.leaks.pairs import NamedKey, iter_pairs
 from grader.security.leaks.words import is_telling, shingles, squeeze
 from grader.wire.values import read
 
-What = tuple[str, str]
+SecretLabel = tuple[str, str]
 """The kind of a secret, and what it belongs to."""
 EXPECTED_STUDENTS = 8
 """For more students, expected results of hidden cases are not computed; inputs always are."""
 _LONG = 9
 """Digits of a number of a hidden case that is recognized outside of a run."""
+_TOKEN = 24
+"""Characters by which a secret in hex or base64 is recognized."""
+_FEWEST_CHARACTERS = 8
 _FIRST = 400
 """Numbers searched per value: a leak of a value includes its beginning."""
 _WORDS = {"explanation", "feedback", "rubric", "accept", "because", "driver"}
@@ -40,28 +40,44 @@ class Secrets:
     """The different keys of each answer."""
     numbers: RoundedNumbers = field(default_factory=lambda: RoundedNumbers([]))
     """The numbers in keys."""
-    digits: dict[str, What] = field(default_factory=dict)
+    digits: dict[str, SecretLabel] = field(default_factory=dict)
     """Digits of hidden cases' seeds, and the first nine of hidden cases' long numbers."""
-    bytes: dict[bytes, What] = field(default_factory=dict)
-    """Sequences of eight bytes."""
-    runs: dict[tuple[str, ...], What] = field(default_factory=dict)
-    """Six consecutive numbers of a hidden case."""
-    words: dict[int, What] = field(default_factory=dict)
+    raw: dict[bytes, SecretLabel] = field(default_factory=dict)
+    """The private key and seeds."""
+    tokens: dict[str, SecretLabel] = field(default_factory=dict)
+    """The first characters of secrets in hex or base64."""
+    words: dict[int, SecretLabel] = field(default_factory=dict)
     """Hashes of seven consecutive words."""
-    texts: dict[str, What] = field(default_factory=dict)
+    texts: dict[str, SecretLabel] = field(default_factory=dict)
     """Expressions of keys and long texts of hidden cases, without white space."""
     failed: dict[str, str] = field(default_factory=dict)
     """Answers whose hidden cases can't be generated, and why."""
 
+    def add_bytes(self, data: bytes, what: SecretLabel) -> None:
+        """Adds *data*, which is then found as bytes, in hex, and in base64."""
+        self.raw.setdefault(data, what)
+        self.add_token(data.hex(), what)
+        self.add_token(base64.b64encode(data).decode(), what)
+
+    def add_token(self, token: str, what: SecretLabel) -> None:
+        """Adds a secret in hex or base64, unless it is too short or regular to be recognized."""
+        start = token[:_TOKEN]
+        if len(start) == _TOKEN and len(set(start)) >= _FEWEST_CHARACTERS:
+            self.tokens.setdefault(start, what)
+
+    def find_token(self, token: str) -> SecretLabel | None:
+        """Returns the secret that begins like *token*, a run of hex or base64 characters."""
+        start = token[:_TOKEN]
+        return self.tokens.get(start) or self.tokens.get(start.lower())
+
 
 @dataclass(kw_only=True)
-class Visible:
+class PublicContent:
     """What clean notebooks contain. It excludes only matches without a name."""
 
     numbers: set[str] = field(default_factory=set)
     pairs: set[tuple[str, str]] = field(default_factory=set)
     """Names with a value beside them, such as the examples of how to write an answer."""
-    _runs: set[tuple[str, ...]] = field(default_factory=set)
     _words: set[int] = field(default_factory=set)
     _texts: set[str] = field(default_factory=set)
 
@@ -71,15 +87,12 @@ class Visible:
         if short in self._texts:
             return  # most cells are the same for all students
         self._texts.add(short)
-        self.numbers |= {digits for digits, _ in numerals(text)}
-        self.pairs |= {(pair.name, pair.value) for pair in pairs(text, names)}
-        self._runs |= {run for run, _ in runs(value for value, _ in sequence(text))}
+        self.numbers |= {digits for digits, _ in iter_numbers(text)}
+        self.pairs |= {(pair.name, pair.value) for pair in iter_pairs(text, names)}
         self._words |= {words for words, _ in shingles(text)}
 
     def remove_from(self, secrets: Secrets) -> None:
         """Removes what is visible from *secrets*."""
-        for run in self._runs & secrets.runs.keys():
-            del secrets.runs[run]
         for words in self._words & secrets.words.keys():
             del secrets.words[words]
         shown = [one for one in secrets.texts if any(one in text for text in self._texts)]
@@ -108,17 +121,13 @@ class _Collector:
         self._same: dict[tuple[str, str], tuple[Key, float, set[str]]] = {}
         self._numbers: list[tuple[float, str, str]] = []
         what = ("private key", "the key from which all students' numbers are drawn")
-        self._add_bytes(release.private_key, what)
+        self.secrets.add_bytes(release.private_key, what)
         for name, problem in release.problems.items():
             self._add_problem(name, release.sources.get(name), problem.solution)
 
-    def _add_bytes(self, data: bytes, what: What) -> None:
-        for at in range(0, len(data) - 7, 8):
-            self.secrets.bytes.setdefault(data[at : at + 8], what)
-
     def _add_problem(self, name: str, source: object, solution: str) -> None:
         texts = [("solution", solution)]
-        for path, text in _leaves(source):
+        for path, text in _iter_texts(source):
             if path & _WORDS:
                 texts.append(("worked solution or feedback", text))
             if path & _EXPRESSIONS and "mistakes" not in path and is_telling(text):
@@ -130,12 +139,16 @@ class _Collector:
     def add_question(self, student: str, question: Question) -> None:
         """Adds the keys, the seed and the hidden cases of one student's question."""
         variant = question.variant
-        self._add_bytes(variant.draw.seed, ("seed", f"of {variant.problem.id} for {student}"))
+        self.secrets.add_bytes(
+            variant.draw.seed, ("seed", f"of {variant.problem.id} for {student}")
+        )
         for part, key in question.keys.items():
             name, kind = question.name(part), kinds.find(key.part.kind)
             same = (name, literal_of(kind, key))
             self._same.setdefault(same, (key, question.points[part], set()))[2].add(student)
-            self._numbers += [(number, name, student) for number in _numbers(kind.answer(key))]
+            self._numbers += [
+                (number, name, student) for number in _nonzero_numbers(kind.answer(key))
+            ]
             if kind.needs_solution and key.draw.solution:
                 try:
                     self._add_cases(name, key)
@@ -152,7 +165,8 @@ class _Collector:
             seed = str(case.call.seed).strip("0")
             self.secrets.digits.setdefault(seed, ("seed", f"of a hidden case of {name}"))
             for raw in json.loads(case.call.inputs).values():
-                self._add_arrays(raw, what)
+                for _, text in _iter_texts(raw):
+                    self.secrets.add_token(text, what)
                 try:
                     self._add_value(read(raw), what)
                 except ValueError:
@@ -161,18 +175,9 @@ class _Collector:
             for value in key.expected:
                 self._add_value(value, what)
 
-    def _add_arrays(self, raw: object, what: What) -> None:
-        for array in _arrays(raw):
-            for at in (0, len(array) // 16 * 8):
-                window = array[at : at + 8]
-                if len(array) >= 16 and len(set(window)) >= 6 and not _is_even(window):
-                    self.secrets.bytes.setdefault(window, what)
-
-    def _add_value(self, value: object, what: What) -> None:
-        plain = list(_plain(value))
+    def _add_value(self, value: object, what: SecretLabel) -> None:
+        plain = list(_iter_plain(value))
         numbers = [float(v) for v in plain if isinstance(v, int | float)][:_FIRST]
-        for run, _ in runs(numbers):
-            self.secrets.runs.setdefault(run, what)
         for digits in map(digits_of, numbers):
             if len(digits) >= _LONG:
                 self.secrets.digits.setdefault(digits[:_LONG], what)
@@ -186,14 +191,10 @@ class _Collector:
             one = NamedKey(key=key, students=frozenset(students), points=points)
             self.secrets.keys.setdefault(name, []).append(one)
         self.secrets.numbers = RoundedNumbers(self._numbers)
-        for value, name, _ in self._numbers:
-            if len(digits_of(value)) >= 6:
-                for order in "<>":
-                    self._add_bytes(struct.pack(f"{order}d", value), ("key", f"of {name}"))
         return self.secrets
 
 
-def _leaves(
+def _iter_texts(
     tree: object, path: frozenset[str] = frozenset()
 ) -> Iterator[tuple[frozenset[str], str]]:
     """Yields every text in a spec, with the names of the fields that contain it."""
@@ -201,50 +202,28 @@ def _leaves(
         yield path, tree
     elif isinstance(tree, Mapping):
         for name, one in tree.items():
-            yield from _leaves(one, path | {str(name)})
+            yield from _iter_texts(one, path | {str(name)})
     elif isinstance(tree, list | tuple):
         for one in tree:
-            yield from _leaves(one, path)
+            yield from _iter_texts(one, path)
 
 
-def _numbers(answer: object) -> list[float]:
+def _nonzero_numbers(answer: object) -> list[float]:
     """Returns every number in an answer, except for zeros."""
-    listed = (v for v in _plain(answer) if isinstance(v, int | float))
+    listed = (v for v in _iter_plain(answer) if isinstance(v, int | float))
     return [abs(float(number)) for number in listed if number]
 
 
-def _arrays(raw: object) -> Iterator[bytes]:
-    """Yields the bytes of every array in an encoded value."""
-    if isinstance(raw, Mapping):
-        if raw.get("t") in ("array", "tensor") and isinstance(raw.get("v"), str):
-            yield _unbase64(str(raw["v"]))
-        else:
-            for one in raw.values():
-                yield from _arrays(one)
-    elif isinstance(raw, list):
-        for one in raw:
-            yield from _arrays(one)
-
-
-def _is_even(window: bytes) -> bool:
-    return len({(b - a) % 256 for a, b in pairwise(window)}) == 1
-
-
-@lru_cache(maxsize=64)
-def _unbase64(text: str) -> bytes:
-    return base64.b64decode(text)
-
-
-def _plain(value: object) -> Iterator[str | int | float]:
+def _iter_plain(value: object) -> Iterator[str | int | float]:
     """Yields the numbers and texts in a value, in order."""
     numbers = getattr(value, "numbers", None)
     if numbers is not None:
         yield from numbers.ravel()[:_FIRST].tolist()
     elif isinstance(value, Mapping):
         for one in value.values():
-            yield from _plain(one)
+            yield from _iter_plain(one)
     elif isinstance(value, list | tuple | set | frozenset):
         for one in value:
-            yield from _plain(one)
+            yield from _iter_plain(one)
     elif isinstance(value, str | int | float) and not isinstance(value, bool):
         yield value

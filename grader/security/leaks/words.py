@@ -43,7 +43,7 @@ def squeeze(text: str) -> str:
 
 
 def is_telling(expression: str) -> bool:
-    """Whether an expression is long enough to reveal how a key is computed."""
+    """Returns whether an expression is long enough to reveal how a key is computed."""
     short = squeeze(expression)
     names = set(re.findall(r"[A-Za-z_]\w{2,}", short))
     return len(short) >= 18 and len(names) >= 3 and bool(re.search(r"[-+*/(<>]", short))

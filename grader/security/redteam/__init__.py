@@ -15,12 +15,33 @@ from grader.bank.folders import Bank
 from grader.errors import SetupError
 from grader.runtime.sandbox import choose
 from grader.security.redteam import watch
-from grader.security.redteam.batch import Batch, Terms, grade
-from grader.security.redteam.course import Course, make_course, tried_here, without_attacks
-from grader.security.redteam.files import Attack, folder, read_attacks
-from grader.security.redteam.judge import Found, Row, Traces, intact, judge, same_grades
+from grader.security.redteam.batch import AttackSettings, GradedBatch, grade_course
+from grader.security.redteam.course import (
+    Course,
+    copy_honest_submissions,
+    make_course,
+    runnable_attacks,
+)
+from grader.security.redteam.files import Attack, attacks_folder, read_attacks
+from grader.security.redteam.judge import (
+    AttackResult,
+    SubmissionResult,
+    Traces,
+    changed_grades,
+    gradebook_defects,
+    judge_attack,
+)
 
-__all__ = ["Attack", "Report", "Row", "Terms", "as_data", "attack", "folder", "read_attacks"]
+__all__ = [
+    "Attack",
+    "AttackResult",
+    "AttackSettings",
+    "Report",
+    "attacks_folder",
+    "read_attacks",
+    "report_data",
+    "run_attacks",
+]
 
 WHOLE = "batch"
 """The class of the checks on the batch as a whole."""
@@ -32,7 +53,7 @@ _LEAVING = ("files", "network", "processes", "ipc")
 class Report:
     """The attacks that were tried, and their results."""
 
-    rows: tuple[Row, ...]
+    rows: tuple[AttackResult, ...]
     layers: tuple[str, ...]
     missing: tuple[str, ...]
     seconds: float
@@ -43,23 +64,23 @@ class Report:
         return all(row.held is not False for row in self.rows)
 
 
-def attack(terms: Terms, attacks: Path | None = None) -> Report:
+def run_attacks(terms: AttackSettings, attacks: Path | None = None) -> Report:
     """Runs the attacks in *attacks*, by default those of the package, beside honest submissions.
 
     Raises SetupError if the requested sandbox is not available, if a class of attacks does not
     exist, or if this machine can't grade even honest submissions.
     """
     began = time.monotonic()
-    every = read_attacks(attacks or folder(), terms.wanted)
+    every = read_attacks(attacks or attacks_folder(), terms.wanted)
     wanted = tuple(a for a in every if terms.slow or not a.slow)
     described = choose(terms.sandbox).describe()
     layers, missing = (tuple(map(str, described[k])) for k in ("layers", "missing"))  # type: ignore[call-overload]
     packages = [p for a in wanted for p in a.needs if find_spec(p) is not None]
-    tried = tried_here(wanted, layers, packages)
+    tried = runnable_attacks(wanted, layers, packages)
     rows = [_untried_row(a, layers) for a in wanted if a not in tried]
     root = Path(tempfile.mkdtemp(prefix="attack-"))
     try:
-        rows += _rows(root, tried, terms, frozenset(layers))
+        rows += _run_attacks(root, tried, terms, frozenset(layers))
     finally:
         shutil.rmtree(root, ignore_errors=True)
     rows.sort(key=lambda row: (row.group == WHOLE, row.name))
@@ -67,40 +88,42 @@ def attack(terms: Terms, attacks: Path | None = None) -> Report:
     return Report(rows=tuple(rows), layers=layers, missing=missing, seconds=seconds)
 
 
-def _untried_row(one: Attack, layers: Sequence[str]) -> Row:
+def _untried_row(one: Attack, layers: Sequence[str]) -> AttackResult:
     absent = tuple(layer for layer in one.unsafe_without if layer not in layers)
     if absent:
         seen = f"not tried, because it would do harm without the layer {', '.join(absent)}"
         held: bool | None = False
     else:
         seen, held = f"not tried: {', '.join(one.needs)} is not installed", None
-    return Row(
+    return AttackResult(
         name=one.name, group=one.group, tries=one.tries, held=held, seen=seen, missing=absent
     )
 
 
-def _rows(root: Path, attacks: Sequence[Attack], terms: Terms, layers: frozenset[str]) -> list[Row]:
-    with watch.Outside(root) as outside:
-        course = make_course(root, Bank.open([_own_bank()]), attacks, outside.words)
-        without_attacks(course, root / "alone")
-        alone = grade(course, root / "alone", root / "results-alone", terms)
+def _run_attacks(
+    root: Path, attacks: Sequence[Attack], terms: AttackSettings, layers: frozenset[str]
+) -> list[AttackResult]:
+    with watch.DecoySockets(root) as outside:
+        course = make_course(root, Bank.open([_package_bank()]), attacks, outside.words)
+        copy_honest_submissions(course, root / "alone")
+        alone = grade_course(course, root / "alone", root / "results-alone", terms)
         if alone.code != 0:
             raise SetupError(
                 "honest submissions could not be graded, so attacks can't be judged: "
-                + (alone.errors.strip()[-300:] or _open(alone)),
+                + (alone.errors.strip()[-300:] or _first_open_reason(alone)),
                 fix="run `grader doctor`",
             )
         before = watch.snapshot(course.folder, course.folder / "results")
-        shared = watch.segments()
-        with watch.Orphans() as orphans:
+        shared = watch.shared_memory_ids()
+        with watch.OrphanReaper() as orphans:
             batches = list(_grade_all(course, terms))
             left = [
-                *orphans.remaining(),
+                *orphans.wait_for_remaining(),
                 *_remove_planted_files(course),
                 *_remove_shared_memory(shared),
             ]
-        changed = _file_changes(before, watch.snapshot(course.folder, course.folder / "results"))
-    known = {s.token for s in course.sitters}
+        changed = _changed_files(before, watch.snapshot(course.folder, course.folder / "results"))
+    known = {s.token for s in course.takers}
     traces = Traces(
         left={t: [found.what for found in left if found.token == t] for t in known},
         heard=frozenset(outside.heard),
@@ -110,92 +133,96 @@ def _rows(root: Path, attacks: Sequence[Attack], terms: Terms, layers: frozenset
     strange += [f"something sent {text[:40]!r} to a socket outside" for text in strangers]
     rows = list(_judge_all(course, batches, traces, layers))
     honest = {s.id: alone.found[s.id] for s in course.honest}
-    rows += _whole(batches, honest, changed)
+    rows += _batch_results(batches, honest, changed)
     absent = tuple(layer for layer in _LEAVING if layer not in layers)
-    return [*rows, _left_behind(strange, absent)]
+    return [*rows, _leftover_result(strange, absent)]
 
 
-def _open(batch: Batch) -> str:
-    """Why the first open mark is open; the exit status if no mark is open."""
+def _first_open_reason(batch: GradedBatch) -> str:
+    """Returns why the first open mark is open; the exit status if no mark is open."""
     grades = (found.grade for found in batch.found.values())
     marks = (mark for grade in grades if grade for mark in grade.marks if mark.points is None)
     return next((mark.feedback for mark in marks), f"exit status {batch.code}")
 
 
-def _own_bank() -> Path:
+def _package_bank() -> Path:
     from grader.bank.index import own_bank
 
     return own_bank()
 
 
-def _grade_all(course: Course, terms: Terms) -> Iterator[Batch]:
+def _grade_all(course: Course, terms: AttackSettings) -> Iterator[GradedBatch]:
     """Grades the folder of submissions, and the zip if any attack uses it."""
     results = course.folder / "results"
-    yield grade(course, course.submissions, results / "folder", terms)
+    yield grade_course(course, course.submissions, results / "folder", terms)
     if course.archive.exists():
-        yield grade(course, course.archive, results / "zip", terms)
+        yield grade_course(course, course.archive, results / "zip", terms)
 
 
 # -- what was seen
 
 
-def _remove_planted_files(course: Course) -> Iterator[watch.Left]:
+def _remove_planted_files(course: Course) -> Iterator[watch.Leftover]:
     """Removes and yields what attacks wrote outside of the results and what kernels left."""
     places = {**watch.watched_folders(), course.home: True, course.folder: True}
     for path, left in list(watch.find_planted(course.run, places)):
         if not path.is_relative_to(course.folder / "results"):
-            watch.remove(path)
+            watch.remove_path(path)
             yield left
     for path in course.scratch.iterdir():
-        yield watch.Left("", f"{path.name} was left in the temporary folder")
+        yield watch.Leftover("", f"{path.name} was left in the temporary folder")
 
 
-def _remove_shared_memory(before: set[str]) -> Iterator[watch.Left]:
-    for number in watch.segments() - before:
-        watch.remove_segment(number)
-        yield watch.Left("", f"System V shared memory {number} was left")
+def _remove_shared_memory(before: set[str]) -> Iterator[watch.Leftover]:
+    for number in watch.shared_memory_ids() - before:
+        watch.remove_shared_memory(number)
+        yield watch.Leftover("", f"System V shared memory {number} was left")
 
 
-def _file_changes(before: dict[str, str], after: dict[str, str]) -> list[str]:
+def _changed_files(before: dict[str, str], after: dict[str, str]) -> list[str]:
     names = sorted(before.keys() | after.keys())
     return [f"{name} has changed" for name in names if before.get(name) != after.get(name)]
 
 
 def _judge_all(
-    course: Course, batches: Sequence[Batch], traces: Traces, layers: frozenset[str]
-) -> Iterator[Row]:
-    nothing = Found()
-    for sitter in course.sitters:
+    course: Course, batches: Sequence[GradedBatch], traces: Traces, layers: frozenset[str]
+) -> Iterator[AttackResult]:
+    nothing = SubmissionResult()
+    for sitter in course.takers:
         packed = sitter.attack.form == "pack"
         batch = batches[-1] if packed else batches[0]
         found = batch.found.get(sitter.id, nothing)
-        row = judge(sitter, found, traces, course, layers)
+        row = judge_attack(sitter, found, traces, course, layers)
         if not sitter.honest or not row.held:
             yield row
 
 
-def _whole(batches: Sequence[Batch], honest: dict[str, Found], changed: list[str]) -> Iterator[Row]:
+def _batch_results(
+    batches: Sequence[GradedBatch], honest: dict[str, SubmissionResult], changed: list[str]
+) -> Iterator[AttackResult]:
     ended = [f"exit status {b.code}: {b.errors.strip()[-200:]}" for b in batches if b.code != 0]
     ended += ["a traceback was printed" for b in batches if "Traceback" in b.errors]
-    grades = [text for b in batches for text in same_grades(honest, b.found)]
-    books = [text for b in batches for text in intact(b.out)]
-    yield _one("ends", "The batch completes without an internal error.", ended)
-    yield _one("honest-grades", "Honest students get the same grades as without attacks.", grades)
-    yield _one("gradebook", "The gradebook and all evidence are intact.", books)
-    yield _one("course", "No file of the instructor has changed or appeared.", changed)
+    grades = [text for b in batches for text in changed_grades(honest, b.found)]
+    books = [text for b in batches for text in gradebook_defects(b.out)]
+    yield _batch_result("ends", "The batch completes without an internal error.", ended)
+    yield _batch_result(
+        "honest-grades", "Honest students get the same grades as without attacks.", grades
+    )
+    yield _batch_result("gradebook", "The gradebook and all evidence are intact.", books)
+    yield _batch_result("course", "No file of the instructor has changed or appeared.", changed)
     large = [f"it used {b.memory / 1e9:.1f} GB" for b in batches if b.memory > MOST_MEMORY]
-    yield _one("memory", "The grader itself uses less than 1 GB of memory.", large)
+    yield _batch_result("memory", "The grader itself uses less than 1 GB of memory.", large)
 
 
-def _left_behind(strange: list[str], absent: tuple[str, ...]) -> Row:
+def _leftover_result(strange: list[str], absent: tuple[str, ...]) -> AttackResult:
     """Leftovers without a student's token; *absent* layers would have prevented them."""
     tries = "Nothing else is left behind: no process, file, memory or connection."
-    row = _one("left-behind", tries, strange)
+    row = _batch_result("left-behind", tries, strange)
     return replace(row, missing=absent) if strange else row
 
 
-def _one(name: str, tries: str, faults: Sequence[str]) -> Row:
-    return Row(
+def _batch_result(name: str, tries: str, faults: Sequence[str]) -> AttackResult:
+    return AttackResult(
         name=f"{WHOLE}/{name}",
         group=WHOLE,
         tries=tries,
@@ -204,8 +231,8 @@ def _one(name: str, tries: str, faults: Sequence[str]) -> Row:
     )
 
 
-def as_data(report: Report) -> dict[str, object]:
-    """The report as plain data."""
+def report_data(report: Report) -> dict[str, object]:
+    """Returns the report as plain data."""
     rows = [
         {
             "attack": row.name,

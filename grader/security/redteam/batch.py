@@ -13,13 +13,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from grader.security.redteam.course import Course
-from grader.security.redteam.judge import Found, read_results
+from grader.security.redteam.judge import SubmissionResult, read_results
 
 _LOOK_SECONDS = 0.2
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Terms:
+class AttackSettings:
     """The settings of the suite."""
 
     sandbox: str = "auto"
@@ -36,7 +36,7 @@ class Terms:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Batch:
+class GradedBatch:
     """The outcome of the call, and its results folder."""
 
     out: Path
@@ -45,10 +45,12 @@ class Batch:
     errors: str
     memory: int
     """Peak memory of the grader itself in bytes; 0 if unknown."""
-    found: dict[str, Found] = field(default_factory=dict)
+    found: dict[str, SubmissionResult] = field(default_factory=dict)
 
 
-def grade(course: Course, submissions: Path, out: Path, terms: Terms) -> Batch:
+def grade_course(
+    course: Course, submissions: Path, out: Path, terms: AttackSettings
+) -> GradedBatch:
     """Calls the command as an instructor would, next to files that attackers try to steal."""
     command = [
         *(sys.executable, "-P", "-m", "grader", "grade", str(submissions)),
@@ -73,20 +75,21 @@ def grade(course: Course, submissions: Path, out: Path, terms: Terms) -> Batch:
             stdout=subprocess.DEVNULL,
             stderr=said,
         )
-        code, memory = _watch(process, terms.most_seconds)
+        code, memory = _wait_and_measure(process, terms.most_seconds)
         said.seek(0)
         errors = said.read().decode("utf-8", "replace")
     if code is None:
         errors += f"did not end within {terms.most_seconds:g} s"
     found = read_results(out, course) if (out / "gradebook.sqlite").exists() else {}
-    return Batch(out=out, code=code, errors=errors, memory=memory, found=found)
+    return GradedBatch(out=out, code=code, errors=errors, memory=memory, found=found)
 
 
-def _watch(process: subprocess.Popen[bytes], seconds: float) -> tuple[int | None, int]:
-    """The exit status (None if time ran out), and the peak memory of the process in bytes."""
+def _wait_and_measure(process: subprocess.Popen[bytes], seconds: float) -> tuple[int | None, int]:
+    """Returns the exit status (None if time ran out), and the peak memory of the process in
+    bytes."""
     end, memory = time.monotonic() + seconds, 0
     while time.monotonic() < end:
-        memory = max(memory, _most_memory(process.pid))
+        memory = max(memory, _peak_memory(process.pid))
         with contextlib.suppress(subprocess.TimeoutExpired):
             return process.wait(_LOOK_SECONDS), memory
     process.kill()
@@ -94,7 +97,7 @@ def _watch(process: subprocess.Popen[bytes], seconds: float) -> tuple[int | None
     return None, memory
 
 
-def _most_memory(pid: int) -> int:
+def _peak_memory(pid: int) -> int:
     with contextlib.suppress(OSError):
         found = re.search(r"VmHWM:\s*(\d+) kB", Path(f"/proc/{pid}/status").read_text())
         return int(found[1]) * 1024 if found else 0

@@ -37,7 +37,7 @@ _CLOSE = {"others"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sitter:
+class ExamTaker:
     """One student of the course: honest, or an attack."""
 
     id: str
@@ -53,7 +53,7 @@ class Course:
 
     root: Path
     release: Release
-    sitters: tuple[Sitter, ...]
+    takers: tuple[ExamTaker, ...]
     run: str
     """The prefix of every token."""
     canaries: Mapping[str, str]
@@ -85,9 +85,9 @@ class Course:
         return self.folder / "submissions.zip"
 
     @property
-    def honest(self) -> tuple[Sitter, ...]:
+    def honest(self) -> tuple[ExamTaker, ...]:
         """The students who only answer the questions."""
-        return tuple(s for s in self.sitters if s.honest)
+        return tuple(s for s in self.takers if s.honest)
 
 
 def make_course(
@@ -95,8 +95,8 @@ def make_course(
 ) -> Course:
     """Creates a course under *root*; *outside* tells attacks how to reach our listening sockets."""
     run = f"hx{secrets.token_hex(3)}"
-    honest = read_attack(_honest(attacks))
-    sitters = tuple(_sitters(attacks, honest, run))
+    honest = read_attack(_honest_file(attacks))
+    takers = tuple(_exam_takers(attacks, honest, run))
     canaries = {
         name: f"CANARY-{name}-{secrets.token_hex(6)}"
         for name in ("environment", "file", "home", "roster", "honest")
@@ -106,26 +106,27 @@ def make_course(
         part.mkdir(parents=True)
     exam = root / "hostile.yaml"
     exam.write_text(EXAM, encoding="utf-8")
-    students = tuple(_student(s, canaries) for s in sitters)
+    students = tuple(_student_of(s, canaries) for s in takers)
     made = make_release(
         bank, str(root / "hostile.yaml"), students, folder / "release", _PRIVATE_KEY
     )
     (folder / "notes.txt").write_text(canaries["file"] + "\n", encoding="utf-8")
     (root / "home" / ".ssh" / "id_ed25519").write_text(canaries["home"] + "\n", encoding="utf-8")
-    course = Course(root=root, release=made.release, sitters=sitters, run=run, canaries=canaries)
+    course = Course(root=root, release=made.release, takers=takers, run=run, canaries=canaries)
     words = {**outside, "RUN": run, "SECRET": canaries["honest"]}
-    _hand_in(course, bank, words)
+    _write_submissions(course, bank, words)
     return course
 
 
-def _honest(attacks: Sequence[Attack]) -> Path:
+def _honest_file(attacks: Sequence[Attack]) -> Path:
     if not attacks:
         raise SetupError("no attack is left to try", fix="select other classes")
     return attacks[0].path.parent.parent / "honest.py"
 
 
-def _sitters(attacks: Sequence[Attack], honest: Attack, run: str) -> Iterator[Sitter]:
-    """All students in the order in which notebooks are executed, which is that of their ids."""
+def _exam_takers(attacks: Sequence[Attack], honest: Attack, run: str) -> Iterator[ExamTaker]:
+    """Yields all students in the order in which notebooks are executed, which is that of their
+    ids."""
     others = [a for a in attacks if a.group not in _CLOSE]
     # Mixed, so that attacks of all classes run together, and waiting ones are not consecutive.
     random.Random(1).shuffle(others)  # noqa: S311  # no secret
@@ -136,7 +137,7 @@ def _sitters(attacks: Sequence[Attack], honest: Attack, run: str) -> Iterator[Si
     middle = len(others) // 2
     order += [honest, *others[:middle], honest, *others[middle:], honest]
     for number, attack in enumerate(order):
-        yield Sitter(
+        yield ExamTaker(
             id=f"s{number:03d}",
             attack=attack,
             honest=attack is honest,
@@ -144,58 +145,63 @@ def _sitters(attacks: Sequence[Attack], honest: Attack, run: str) -> Iterator[Si
         )
 
 
-def _student(sitter: Sitter, canaries: Mapping[str, str]) -> Student:
+def _student_of(sitter: ExamTaker, canaries: Mapping[str, str]) -> Student:
     name = f"Honest {canaries['roster']}" if sitter.honest else sitter.attack.name
     return Student(id=sitter.id, name=name)
 
 
-def _hand_in(course: Course, bank: Bank, words: Mapping[str, object]) -> None:
+def _write_submissions(course: Course, bank: Bank, words: Mapping[str, object]) -> None:
     """Writes all submissions, honest ones first, so that attacks can copy from them."""
-    packed = any(s.attack.form == "pack" for s in course.sitters)
-    for sitter in sorted(course.sitters, key=lambda s: not s.honest):
-        data = _notebook(course, bank, sitter, words)
+    packed = any(s.attack.form == "pack" for s in course.takers)
+    for sitter in sorted(course.takers, key=lambda s: not s.honest):
+        data = _taker_notebook(course, bank, sitter, words)
         attack, target = sitter.attack, course.submissions / f"{sitter.id}.ipynb"
         if attack.form == "cells":
             target.write_bytes(data)
         elif attack.form == "make":
-            target.write_bytes(attack.function()(data))
+            target.write_bytes(attack.load_function()(data))
         elif attack.form == "place":
-            attack.function()(data, course.submissions, sitter.id)
+            attack.load_function()(data, course.submissions, sitter.id)
     if packed:
-        _pack(course, bank, words)
+        _write_archive(course, bank, words)
 
 
-def _pack(course: Course, bank: Bank, words: Mapping[str, object]) -> None:
+def _write_archive(course: Course, bank: Bank, words: Mapping[str, object]) -> None:
     with zipfile.ZipFile(course.archive, "w", zipfile.ZIP_DEFLATED) as archive:
-        for sitter in course.sitters:
-            data = _notebook(course, bank, sitter, words)
+        for sitter in course.takers:
+            data = _taker_notebook(course, bank, sitter, words)
             if sitter.honest:
                 archive.writestr(f"{sitter.id}.ipynb", data)
             elif sitter.attack.form == "pack":
-                sitter.attack.function()(data, archive, sitter.id)
+                sitter.attack.load_function()(data, archive, sitter.id)
 
 
-def _notebook(course: Course, bank: Bank, sitter: Sitter, words: Mapping[str, object]) -> bytes:
-    """The student's notebook with the cells of the attack; answered unless the attack forges."""
+def _taker_notebook(
+    course: Course, bank: Bank, sitter: ExamTaker, words: Mapping[str, object]
+) -> bytes:
+    """Returns the student's notebook with the cells of the attack; answered unless the attack
+    forges."""
     mine = paper(course.release, course.release.students[sitter.id])
     names = tuple(name for name, _ in mine.named_keys())
     answers = {} if sitter.attack.earns == "nothing" else solution(mine)
     known = {**words, "TOKEN": sitter.token, "ANSWERS": names}
     cells = [
-        *_cells("before", sitter.attack.before, known),
+        *_attack_cells("before", sitter.attack.before, known),
         *render(mine, bank.templates, answers),
-        *_cells("after", sitter.attack.after, known),
+        *_attack_cells("after", sitter.attack.after, known),
     ]
     return notebook.write(cells, metadata(mine))
 
 
-def _cells(place: str, sources: Sequence[str], words: Mapping[str, object]) -> Iterator[Cell]:
+def _attack_cells(
+    place: str, sources: Sequence[str], words: Mapping[str, object]
+) -> Iterator[Cell]:
     for number, source in enumerate(sources):
         filled = re.sub(rf"\b({'|'.join(words)})\b", lambda found: repr(words[found[0]]), source)
         yield Cell(type="code", id=f"{place}-{number}", source=filled)
 
 
-def without_attacks(course: Course, folder: Path) -> None:
+def copy_honest_submissions(course: Course, folder: Path) -> None:
     """Copies only the honest submissions into *folder*, to grade them undisturbed."""
     folder.mkdir(parents=True)
     for sitter in course.honest:
@@ -203,10 +209,10 @@ def without_attacks(course: Course, folder: Path) -> None:
         (folder / name).write_bytes((course.submissions / name).read_bytes())
 
 
-def tried_here(
+def runnable_attacks(
     attacks: Sequence[Attack], layers: Sequence[str], packages: Sequence[str]
 ) -> tuple[Attack, ...]:
-    """The *attacks* that can be tried with these layers and packages."""
+    """Returns the *attacks* that can be tried with these layers and packages."""
     return tuple(
         a for a in attacks if set(a.unsafe_without) <= set(layers) and set(a.needs) <= set(packages)
     )

@@ -55,26 +55,26 @@ class Attack:
         """Its class and its name."""
         return f"{self.group}/{self.path.stem.replace('_', '-')}"
 
-    def function(self) -> Callable[..., Any]:
-        """The function that creates the submission."""
+    def load_function(self) -> Callable[..., Any]:
+        """Returns the function that creates the submission."""
         spec = importlib.util.spec_from_file_location(f"attack_{self.path.stem}", self.path)
         if spec is None or spec.loader is None:
-            raise _wrong(self.path, "it can't be loaded")
+            raise _attack_error(self.path, "it can't be loaded")
         module = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(module)
         function: Callable[..., Any] = getattr(module, self.form)
         return function
 
 
-def folder() -> Path:
-    """The folder of the package's attacks: inside it if installed, otherwise in `tests`."""
+def attacks_folder() -> Path:
+    """Returns the folder of the package's attacks: inside it if installed, otherwise in `tests`."""
     package = Path(__file__).resolve().parents[2]
     installed = package / "_attacks"
     return installed if installed.is_dir() else package.parent / "tests" / "hostile" / "attacks"
 
 
 def read_attacks(home: Path, wanted: Sequence[str] = ()) -> tuple[Attack, ...]:
-    """All attacks in the folders of *home*, or those with a class or name in *wanted*.
+    """Returns all attacks in the folders of *home*, or those with a class or name in *wanted*.
 
     Raises SetupError for an invalid file and for an unknown class.
     """
@@ -92,55 +92,55 @@ def read_attacks(home: Path, wanted: Sequence[str] = ()) -> tuple[Attack, ...]:
 
 
 def read_attack(path: Path) -> Attack:
-    """The attack in the file at *path*. Raises SetupError if the file is invalid."""
+    """Returns the attack in the file at *path*. Raises SetupError if the file is invalid."""
     text = path.read_text(encoding="utf-8")
     head, *rest = _MARK.split(text)
     tree = ast.parse(head)
     document = ast.get_docstring(tree)
     if not document:
-        raise _wrong(path, "it does not say what it tries")
+        raise _attack_error(path, "it does not say what it tries")
     tries, _, fields = document.partition("\n\n")
-    said = dict(_fields(path, fields))
+    said = dict(_header_fields(path, fields))
     cells = list(zip(rest[::2], rest[1::2], strict=True))
     return Attack(
         path=path,
         tries=" ".join(tries.split()),
-        earns=_one_of(path, said.get("earns"), EARNS),
-        stopped_by=_names(said.get("stopped by")),
-        unsafe_without=_names(said.get("unsafe without")),
-        needs=_names(said.get("needs")),
+        earns=_require_known(path, said.get("earns"), EARNS),
+        stopped_by=_split_names(said.get("stopped by")),
+        unsafe_without=_split_names(said.get("unsafe without")),
+        needs=_split_names(said.get("needs")),
         says=said.get("says", ""),
         slow=said.get("slow") == "yes",
         before=tuple(source.strip("\n") for where, source in cells if where == "before"),
         after=tuple(source.strip("\n") for where, source in cells if where != "before"),
-        form="cells" if cells else _form(path, tree),
+        form="cells" if cells else _submission_form(path, tree),
     )
 
 
-def _form(path: Path, tree: ast.Module) -> str:
+def _submission_form(path: Path, tree: ast.Module) -> str:
     functions = [n.name for n in tree.body if isinstance(n, ast.FunctionDef) and n.name in FORMS]
     if len(functions) != 1:
-        raise _wrong(path, f"it has neither cells nor one function of {', '.join(FORMS)}")
+        raise _attack_error(path, f"it has neither cells nor one function of {', '.join(FORMS)}")
     return functions[0]
 
 
-def _fields(path: Path, text: str) -> Iterator[tuple[str, str]]:
+def _header_fields(path: Path, text: str) -> Iterator[tuple[str, str]]:
     for line in filter(None, text.splitlines()):
         name, colon, value = line.partition(":")
         if not colon or name not in _KNOWN:
-            raise _wrong(path, f"'{line[:60]}' is none of {', '.join(sorted(_KNOWN))}")
+            raise _attack_error(path, f"'{line[:60]}' is none of {', '.join(sorted(_KNOWN))}")
         yield name, value.strip()
 
 
-def _names(text: str | None) -> tuple[str, ...]:
+def _split_names(text: str | None) -> tuple[str, ...]:
     return tuple(name.strip() for name in text.split(",")) if text else ()
 
 
-def _one_of(path: Path, value: str | None, known: Sequence[str]) -> str:
+def _require_known(path: Path, value: str | None, known: Sequence[str]) -> str:
     if value is None or value not in known:
-        raise _wrong(path, f"'earns' is none of {', '.join(known)}")
+        raise _attack_error(path, f"'earns' is none of {', '.join(known)}")
     return value
 
 
-def _wrong(path: Path, what: str) -> SetupError:
+def _attack_error(path: Path, what: str) -> SetupError:
     return SetupError(f"this attack can't be used: {what}", where=str(path))

@@ -12,7 +12,7 @@ from grader.errors import GraderError
 from grader.gradebook import Gradebook
 from grader.gradebook.evidence import evidence_to_json
 from grader.model import Evidence, Grade, Outcome
-from grader.security.redteam.course import Course, Sitter
+from grader.security.redteam.course import Course, ExamTaker
 
 BROKE = re.compile(r"^BROKE: ?(.{0,200})", re.MULTILINE)
 """What an attack prints if it has succeeded."""
@@ -25,7 +25,7 @@ _REPAIR = "the attack itself is broken"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Row:
+class AttackResult:
     """The result of one attack, or of one check on the whole batch."""
 
     name: str
@@ -39,7 +39,7 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Found:
+class SubmissionResult:
     """The results of one student's submission."""
 
     grade: Grade | None = None
@@ -61,44 +61,48 @@ class Traces:
     heard: frozenset[str] = frozenset()
 
 
-def read_results(out: Path, course: Course) -> dict[str, Found]:
+def read_results(out: Path, course: Course) -> dict[str, SubmissionResult]:
     """Reads the results folder for every student of the course."""
     found = {}
-    report = _text(out / "report" / "index.html")
+    report = _read_text(out / "report" / "index.html")
     with Gradebook.open(out) as book:
         grades = {g.student: g for g in book.grades()}
-        for sitter in course.sitters:
+        for sitter in course.takers:
             submissions = book.submissions(sitter.id)
             latest = submissions[-1] if submissions else None
             evidence = book.find_evidence(latest.sha256) if latest else None
-            found[sitter.id] = Found(
+            found[sitter.id] = SubmissionResult(
                 grade=grades.get(sitter.id),
                 evidence=evidence,
                 refusal=latest.refusal if latest else None,
-                feedback=_text(out / "feedback" / f"{sitter.id}.html"),
-                data=_text(out / "grades" / f"{sitter.id}.json"),
+                feedback=_read_text(out / "feedback" / f"{sitter.id}.html"),
+                data=_read_text(out / "grades" / f"{sitter.id}.json"),
                 report=report,
             )
     return found
 
 
-def _text(path: Path) -> str:
+def _read_text(path: Path) -> str:
     return path.read_text("utf-8", "replace") if path.exists() else ""
 
 
-def judge(
-    sitter: Sitter, found: Found, traces: Traces, course: Course, layers: frozenset[str]
-) -> Row:
-    """Whether the attack failed, and what was observed."""
+def judge_attack(
+    sitter: ExamTaker,
+    found: SubmissionResult,
+    traces: Traces,
+    course: Course,
+    layers: frozenset[str],
+) -> AttackResult:
+    """Returns whether the attack failed, and what was observed."""
     attack = sitter.attack
-    faults = list(_faults(sitter, found, traces, course))
+    faults = list(_iter_faults(sitter, found, traces, course))
     missing = tuple(layer for layer in attack.stopped_by if layer not in layers)
     if not faults or any(fault.startswith(_REPAIR) for fault in faults):
         missing = ()
-    seen = "; ".join(faults[:3]) if faults else _outcome(found)
+    seen = "; ".join(faults[:3]) if faults else _describe_outcome(found)
     if missing:
         seen = f"without the layer {', '.join(missing)}: {seen}"
-    return Row(
+    return AttackResult(
         name=f"honest/{sitter.id}" if sitter.honest else attack.name,
         group="honest" if sitter.honest else attack.group,
         tries=attack.tries,
@@ -108,10 +112,12 @@ def judge(
     )
 
 
-def _faults(sitter: Sitter, found: Found, traces: Traces, course: Course) -> Iterator[str]:
-    """Everything that the attack achieved."""
-    yield from _marks(sitter, found)
-    yield from _evidence(found.evidence, broken=sitter.attack.group == "broken")
+def _iter_faults(
+    sitter: ExamTaker, found: SubmissionResult, traces: Traces, course: Course
+) -> Iterator[str]:
+    """Yields everything that the attack achieved."""
+    yield from _mark_faults(sitter, found)
+    yield from _evidence_faults(found.evidence, broken=sitter.attack.group == "broken")
     told = _student_text(found)
     if not sitter.honest:
         for name, text in course.canaries.items():
@@ -124,7 +130,7 @@ def _faults(sitter: Sitter, found: Found, traces: Traces, course: Course) -> Ite
     yield from traces.left.get(sitter.token, ())
 
 
-def _marks(sitter: Sitter, found: Found) -> Iterator[str]:
+def _mark_faults(sitter: ExamTaker, found: SubmissionResult) -> Iterator[str]:
     grade, attack = found.grade, sitter.attack
     if grade is None:
         yield "has no grade"
@@ -149,7 +155,7 @@ def _marks(sitter: Sitter, found: Found) -> Iterator[str]:
         yield f"nothing says '{attack.says}'"
 
 
-def _evidence(evidence: Evidence | None, *, broken: bool) -> Iterator[str]:
+def _evidence_faults(evidence: Evidence | None, *, broken: bool) -> Iterator[str]:
     if evidence is None:
         return
     # Names that a cell defines are lost if a later cell ends the kernel or the cell is too slow.
@@ -165,15 +171,15 @@ def _evidence(evidence: Evidence | None, *, broken: bool) -> Iterator[str]:
         yield f"its evidence has {size} bytes"
 
 
-def _student_text(found: Found) -> str:
-    """All text in the results that the student could have written."""
+def _student_text(found: SubmissionResult) -> str:
+    """Returns all text in the results that the student could have written."""
     parts = [found.refusal or "", found.data, found.feedback]
     if found.evidence is not None:
         parts.append(evidence_to_json(found.evidence).decode())
     return "\n".join(parts)
 
 
-def _outcome(found: Found) -> str:
+def _describe_outcome(found: SubmissionResult) -> str:
     if found.refusal:
         return f"refused: {found.refusal}"
     if found.grade is None:
@@ -185,10 +191,12 @@ def _outcome(found: Found) -> str:
 # -- the whole batch
 
 
-def same_grades(before: Mapping[str, Found], after: Mapping[str, Found]) -> Iterator[str]:
-    """A sentence for each honest student whose grade the attacks have changed."""
+def changed_grades(
+    before: Mapping[str, SubmissionResult], after: Mapping[str, SubmissionResult]
+) -> Iterator[str]:
+    """Yields a sentence for each honest student whose grade the attacks have changed."""
     for student, was in before.items():
-        old, new = was.grade, after.get(student, Found()).grade
+        old, new = was.grade, after.get(student, SubmissionResult()).grade
         if old is None or new is None or old.marks != new.marks:
             earned = f"{new.score:g}" if new else "nothing"
             yield f"{student} has {earned} points instead of {old.score if old else 0:g}"
@@ -196,8 +204,8 @@ def same_grades(before: Mapping[str, Found], after: Mapping[str, Found]) -> Iter
             yield f"{student} does not get full marks even without attacks"
 
 
-def intact(out: Path) -> Iterator[str]:
-    """Defects of the gradebook."""
+def gradebook_defects(out: Path) -> Iterator[str]:
+    """Yields defects of the gradebook."""
     try:
         with sqlite3.connect(f"file:{out / 'gradebook.sqlite'}?mode=ro", uri=True) as file:
             said = file.execute("PRAGMA integrity_check").fetchone()[0]

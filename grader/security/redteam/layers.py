@@ -141,7 +141,7 @@ got += [] if status["NoNewPrivs"].strip() == "1" else ["new privileges"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Tried:
+class LayerTest:
     """The result of an attempt to break through one layer."""
 
     layer: str
@@ -155,16 +155,16 @@ class Tried:
     fix: str
 
 
-def try_layers(chosen: SandboxChoice) -> tuple[Tried, ...]:
+def attack_layers(chosen: SandboxChoice) -> tuple[LayerTest, ...]:
     """Attacks every layer of the sandbox, present or not, with one notebook."""
     layers = chosen.sandbox.layers()
-    with _targets() as targets:
-        evidence = _run(chosen, targets)
+    with _open_targets() as targets:
+        evidence = _run_attempts(chosen, targets)
     tried = []
     for layer in layers:
-        held, got = _came_of(layer.name, evidence)
+        held, got = _layer_outcome(layer.name, evidence)
         tried.append(
-            Tried(
+            LayerTest(
                 layer=layer.name,
                 present=layer.present,
                 held=held,
@@ -176,7 +176,7 @@ def try_layers(chosen: SandboxChoice) -> tuple[Tried, ...]:
     return tuple(tried)
 
 
-def _came_of(layer: str, evidence: Evidence) -> tuple[bool | None, str]:
+def _layer_outcome(layer: str, evidence: Evidence) -> tuple[bool | None, str]:
     if layer not in _ATTEMPTS:
         return None, "it can only be seen in use"
     if evidence.outcome is Outcome.REFUSED:
@@ -191,7 +191,7 @@ def _came_of(layer: str, evidence: Evidence) -> tuple[bool | None, str]:
 
 
 @contextlib.contextmanager
-def _targets() -> Iterator[Mapping[str, object]]:
+def _open_targets() -> Iterator[Mapping[str, object]]:
     """Resources of the grader that a notebook must not reach."""
     import socket
 
@@ -212,7 +212,7 @@ def _targets() -> Iterator[Mapping[str, object]]:
                 "PORT": inet.getsockname()[1],
                 "ABSTRACT": abstract,
                 "HOST": os.uname().nodename if hasattr(os, "uname") else "",
-                "IPC": _ipc(),
+                "IPC": _ipc_namespace(),
             }
             with socket.socket(getattr(socket, "AF_UNIX", socket.AF_INET)) as unix:
                 with contextlib.suppress(OSError, TypeError):
@@ -223,12 +223,12 @@ def _targets() -> Iterator[Mapping[str, object]]:
         os.environ.pop(_SECRET, None)
 
 
-def _ipc() -> str:
+def _ipc_namespace() -> str:
     path = Path("/proc/self/ns/ipc")
     return str(path.readlink()) if path.is_symlink() else ""
 
 
-def _run(chosen: SandboxChoice, targets: Mapping[str, object]) -> Evidence:
+def _run_attempts(chosen: SandboxChoice, targets: Mapping[str, object]) -> Evidence:
     setup = "import os, socket, time\n" + "\n".join(f"{k} = {v!r}" for k, v in targets.items())
     said = "\nprint('GOT:', '; '.join(map(str, got)) or 'nothing')"
     sources = [setup, *(source + said for source in _ATTEMPTS.values())]

@@ -31,12 +31,12 @@ _TOKEN = re.compile(r"hx[0-9a-f]{6}n\d{3}")
 
 
 def token_in(text: str) -> str:
-    """The token of the student whose code wrote *text*; empty if it has none."""
+    """Returns the token of the student whose code wrote *text*; empty if it has none."""
     found = _TOKEN.search(text)
     return found[0] if found else ""
 
 
-class Outside:
+class DecoySockets:
     """Sockets on this machine that no notebook should reach; records who did."""
 
     def __init__(self, folder: Path):
@@ -97,12 +97,12 @@ class Outside:
         while not self._stop.is_set():
             for key, _ in self._selector.select(0.2):
                 try:
-                    self.heard.add(_message(key.fileobj))  # type: ignore[arg-type]
+                    self.heard.add(_receive_message(key.fileobj))  # type: ignore[arg-type]
                 except OSError:
                     self.heard.add("")  # a connection without a message
 
 
-def _message(server: socket.socket) -> str:
+def _receive_message(server: socket.socket) -> str:
     if server.type == socket.SOCK_DGRAM:
         return server.recv(_LONGEST).decode("utf-8", "replace")
     connection, _ = server.accept()
@@ -115,7 +115,7 @@ def _message(server: socket.socket) -> str:
 
 
 @dataclass(frozen=True, slots=True)
-class Left:
+class Leftover:
     """Something that still existed after grading had ended."""
 
     token: str
@@ -123,7 +123,7 @@ class Left:
     what: str
 
 
-class Orphans:
+class OrphanReaper:
     """Makes this process adopt all orphaned descendants for a while, so that none escapes."""
 
     def __enter__(self) -> Self:
@@ -138,18 +138,18 @@ class Orphans:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self.end()
+        self.kill_all()
         if sys.platform == "linux":
             prctl(_PR_SET_CHILD_SUBREAPER, 0)
 
-    def remaining(self, seconds: float = 2.0) -> tuple[Left, ...]:
-        """The remaining processes, after those that are ending had time to do so."""
+    def wait_for_remaining(self, seconds: float = 2.0) -> tuple[Leftover, ...]:
+        """Returns the remaining processes, after those that are ending had time to do so."""
         end = time.monotonic() + seconds
         while (there := self._running()) and time.monotonic() < end:
             time.sleep(0.05)
-        return tuple(Left(*_describe(pid)) for pid in there)
+        return tuple(Leftover(*_describe(pid)) for pid in there)
 
-    def end(self) -> None:
+    def kill_all(self) -> None:
         """Kills the remaining processes, and those that they leave behind."""
         for _ in range(200):
             there = self._running()
@@ -161,7 +161,7 @@ class Orphans:
             time.sleep(0.01)
 
     def _running(self) -> list[int]:
-        """Adopted children that still run; reaps those that have ended."""
+        """Returns adopted children that still run; reaps those that have ended."""
         there = []
         for pid in set(_children()) - self._before:
             with contextlib.suppress(ChildProcessError):
@@ -191,19 +191,19 @@ def _describe(pid: int) -> tuple[str, str]:
 # -- files and shared memory
 
 
-def find_planted(run: str, homes: Mapping[Path, bool]) -> Iterator[tuple[Path, Left]]:
-    """Files and folders named *run*...; *homes* maps each folder to whether to recurse."""
+def find_planted(run: str, homes: Mapping[Path, bool]) -> Iterator[tuple[Path, Leftover]]:
+    """Yields files and folders named *run*...; *homes* maps each folder to whether to recurse."""
     for home, deep in homes.items():
         for folder, folders, files in os.walk(home):
             for name in (*folders, *files):
                 if run in name:
                     path = Path(folder, name)
-                    yield path, Left(token_in(name), f"{path} was written")
+                    yield path, Leftover(token_in(name), f"{path} was written")
             folders[:] = [n for n in folders if run not in n] if deep else []
 
 
 def watched_folders() -> dict[Path, bool]:
-    """Folders outside of the made-up course into which an attack may write."""
+    """Returns folders outside of the made-up course into which an attack may write."""
     user, places = Path.home(), {Path(entry) for entry in sys.path if entry}
     names = ("/", "/etc", "/etc/profile.d", "/etc/cron.d", "/run", "/tmp", "/var/tmp", "/dev/shm")  # noqa: S108
     places |= {Path(name) for name in names}
@@ -213,7 +213,7 @@ def watched_folders() -> dict[Path, bool]:
     return {place: False for place in places if place.is_dir()}
 
 
-def remove(path: Path) -> None:
+def remove_path(path: Path) -> None:
     """Removes a file or folder that an attack created."""
     with contextlib.suppress(OSError):
         if path.is_dir() and not path.is_symlink():
@@ -222,15 +222,15 @@ def remove(path: Path) -> None:
             path.unlink()
 
 
-def segments() -> set[str]:
-    """Ids of System V shared memory segments with the size that attacks use."""
+def shared_memory_ids() -> set[str]:
+    """Returns ids of System V shared memory segments with the size that attacks use."""
     with contextlib.suppress(OSError):
         lines = Path("/proc/sysvipc/shm").read_text().splitlines()[1:]
         return {line.split()[1] for line in lines if line.split()[3] == str(SEGMENT_BYTES)}
     return set()
 
 
-def remove_segment(number: str) -> None:
+def remove_shared_memory(number: str) -> None:
     """Removes the segment with the id *number*."""
     import ctypes
 
@@ -239,15 +239,16 @@ def remove_segment(number: str) -> None:
 
 
 def snapshot(folder: Path, without: Path) -> dict[str, str]:
-    """Mode, size and content digest of every file under *folder*, except under *without*."""
+    """Returns mode, size and content digest of every file under *folder*, except under
+    *without*."""
     found = {}
     for path in sorted(folder.rglob("*")):
         if not path.is_relative_to(without):
-            found[str(path.relative_to(folder))] = _state(path)
+            found[str(path.relative_to(folder))] = _file_state(path)
     return found
 
 
-def _state(path: Path) -> str:
+def _file_state(path: Path) -> str:
     try:
         status = path.lstat()
         data = path.read_bytes() if stat.S_ISREG(status.st_mode) else b""

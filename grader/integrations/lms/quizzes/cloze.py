@@ -17,7 +17,7 @@ from grader.integrations.lms.quizzes.numbers import exact_text, with_tolerance
 from grader.integrations.lms.quizzes.texts import ask, line, table, unit_of
 from grader.model.item import ChoiceItem, Choosable, Item, NumberItem, PairsItem, TextItem
 from grader.model.quiz import Field
-from grader.text.markup import plain_text
+from grader.text.markdown import plain_text
 
 NONE = "None of these"
 """Option that is added where several may be right: in Moodle, ticking nothing is no answer."""

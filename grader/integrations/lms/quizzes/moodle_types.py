@@ -21,7 +21,7 @@ from grader.model.item import (
     PairsItem,
     TextItem,
 )
-from grader.text.markup import plain_text
+from grader.text.markdown import plain_text
 
 PENALTY = "0.3333333"
 """Share that Moodle deducts for each further attempt, if a quiz allows one."""
@@ -202,7 +202,7 @@ def _text(item: TextItem, heading: Heading) -> Element:
 
 
 def _essay(item: EssayItem, heading: Heading) -> Element:
-    from grader.text.markup import typeset_text
+    from grader.text.markdown import typeset_text
 
     made = question("essay", heading)
     add(made, "responseformat", "editor")

@@ -25,7 +25,7 @@ from grader.model.item import (
     TextItem,
 )
 from grader.model.quiz import Asked, Field, Pool, Quiz
-from grader.text.markup import plain_text, typeset_text
+from grader.text.markdown import plain_text, typeset_text
 
 SMALLEST = 1e-4
 """Smallest answer: Canvas shows and compares only four decimals in some places."""

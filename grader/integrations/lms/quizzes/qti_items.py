@@ -24,7 +24,7 @@ from grader.model.item import (
     PairsItem,
     TextItem,
 )
-from grader.text.markup import plain_text
+from grader.text.markdown import plain_text
 
 RESPONSE = "response1"
 

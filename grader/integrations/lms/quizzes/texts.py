@@ -7,14 +7,14 @@ from html import escape
 
 from grader.model.item import NumberItem
 from grader.model.quiz import Asked, Field
-from grader.text.markup import inline, typeset_text
+from grader.text.markdown import strip_paragraph, typeset_text
 from grader.units import printed_unit
 from grader.words import points
 
 
 def line(text: str) -> str:
     """Markdown as HTML, without the enclosing paragraph if it is a single one."""
-    return inline(typeset_text(text))
+    return strip_paragraph(typeset_text(text))
 
 
 def head(asked: Asked) -> str:
@@ -50,7 +50,7 @@ def ask(field: Field, more: str = "") -> str:
     noun = "point" if field.points == 1 else "points"
     worth = f"{tail} <em>({points(field.points)} {noun})</em>"
     asked = typeset_text(field.ask)
-    one = inline(asked)
+    one = strip_paragraph(asked)
     if one != asked.strip():
         return f"<p>{letter}{one}{worth}</p>\n"
     return f"<p>{letter}</p>\n{asked}<p>{worth.strip()}</p>\n"

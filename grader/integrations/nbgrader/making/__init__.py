@@ -21,7 +21,7 @@ from grader.model.exported import Exported
 from grader.model.quiz import Quiz
 from grader.notebook import Cell, write
 from grader.notebook.cells import CellType
-from grader.text.escape import plain
+from grader.text.escape import escape_controls
 
 STUDENTS = "students"
 """Not `release`, because nbgrader does not regenerate an assignment that exists there."""
@@ -88,7 +88,7 @@ def nbgrader(quiz: Quiz, assignment: str, *, leave_out: bool = False) -> Exporte
         )
     fitted = fit_quiz(quiz, "nbgrader", unfit, leave_out=leave_out)
     # Clean the text first, because nbgrader's checksums are computed from the written text.
-    source = [replace(cell, source=plain(cell.source)) for cell in notebook_cells(fitted)]
+    source = [replace(cell, source=escape_controls(cell.source)) for cell in notebook_cells(fitted)]
     released = [released_cell(clear_answers(cell)) for cell in source]
     return Exported(
         files={
