@@ -48,7 +48,10 @@ def evidence(mine: Paper, dice: random.Random) -> Evidence:
     for name, key in mine.named_keys():
         kind = kinds.find(key.part.kind)
         if isinstance(key, CodeKey):
-            wrong = [f"{key.part.id}_wrong_{one}" for one in key.hidden.named("wrong")]
+            wrong = [
+                f"{key.part.id}_wrong_{one}"
+                for one in key.solution_functions.functions_of_kind("wrong")
+            ]
             function = key.part.id if dice.random() < _RIGHT else dice.choice(wrong)
             raw = kind.ideal_raw(kind.raw(key, function), key)
         else:

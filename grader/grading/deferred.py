@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from grader.kinds import kinds
-from grader.kinds.attempts import needs_of
+from grader.kinds.attempts import required_packages
 from grader.kinds.ratios import is_final
 from grader.model import Answer, Evidence, Grade, Mark, Problem, Trial, packages
 from grader.model.evidence import CUT_SHORT, DISTURBED
@@ -87,7 +87,9 @@ def blocking_reason(problems: Iterable[Problem], device: str) -> tuple[str, str]
 
 def _needed_packages(problems: Iterable[Problem]) -> tuple[str, ...]:
     """Returns the packages that *problems* need, each once."""
-    names = (n for one in problems for part in one.parts for n in needs_of(part, one.solution))
+    names = (
+        n for one in problems for part in one.parts for n in required_packages(part, one.solution)
+    )
     return tuple(dict.fromkeys(names))
 
 

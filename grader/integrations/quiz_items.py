@@ -14,14 +14,14 @@ from grader.kinds import numbers, tolerance
 from grader.kinds.choice import ChoiceKey
 from grader.kinds.explanation import ExplanationKey
 from grader.kinds.integer import Integer
-from grader.kinds.lettered import Lettered
+from grader.kinds.lettered import LabeledChoice
 from grader.kinds.matching import MatchingKey
 from grader.kinds.multi_choice import MultiChoiceKey
 from grader.kinds.numbers import NumericKey
 from grader.kinds.options import Option, option_id
 from grader.kinds.ordering import OrderingKey
 from grader.kinds.prediction import Prediction
-from grader.kinds.short_text import ShortTextKey, one_line
+from grader.kinds.short_text import ShortTextKey, normalize_spaces
 from grader.kinds.table import TableKey
 from grader.kinds.texts import try_fill
 from grader.kinds.true_false import TrueFalseKey
@@ -146,13 +146,13 @@ _AS_TYPED = "letter forms, typeset dashes, and repeated spaces are compared as t
 
 def _forms(texts: Iterable[str], *, exact: bool) -> tuple[str, ...]:
     """Returns each text on one line, also with the final period that the judge ignores."""
-    lines = [one_line(text) for text in texts]
+    lines = [normalize_spaces(text) for text in texts]
     ended = [] if exact else [f"{line}." for line in lines if not line.endswith(".")]
     return tuple(dict.fromkeys((*lines, *ended)))
 
 
 def _choosable(
-    options: Sequence[Option], choices: Sequence[Lettered], right: Collection[str], draw: Draw
+    options: Sequence[Option], choices: Sequence[LabeledChoice], right: Collection[str], draw: Draw
 ) -> tuple[Choosable, ...]:
     """Returns the options in the order of *choices*; *right* are letters."""
     by_id = {option_id(option): option for option in options}

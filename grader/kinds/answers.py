@@ -34,7 +34,7 @@ def carried_answer(kind: Kind, key: Key) -> Value | None:
     return None if value is None else kind.carry_value(value, key)
 
 
-def literal(kind: Kind, key: Key) -> str:
+def answer_as_python(kind: Kind, key: Key) -> str:
     """Returns the right answer as Python source; for code, the reference solution.
 
     For a part that a person grades, it is a sample answer.

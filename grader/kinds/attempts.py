@@ -10,16 +10,16 @@ from typing import Any, ClassVar, Literal
 from grader.errors import PackageError
 from grader.kinds import student_tools as tools
 from grader.kinds.hidden import pins
-from grader.kinds.hidden.cases import Hidden, hidden
+from grader.kinds.hidden.cases import SolutionFunctions, load_solution_functions
 from grader.kinds.hidden.compare import (
     Closeness,
 )
-from grader.kinds.hidden.form import deformed
-from grader.kinds.hidden.pins import Case, Keep, Properties
+from grader.kinds.hidden.form import form_difference
+from grader.kinds.hidden.pins import ExpectedProperties, HiddenCase, Keep
 from grader.model import Call, Draw, Key, Part, Text, Trial, packages
 from grader.model.packages import Package
 from grader.model.spec import STRICT, Share
-from grader.wire.values import read
+from grader.wire.values import decode_result
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,57 +84,74 @@ class CodeKey(Key):
     """Where cases and expected results are kept."""
 
     @cached_property
-    def hidden(self) -> Hidden:
+    def solution_functions(self) -> SolutionFunctions:
         """The author's functions, which are run. Raises ValueError, and PackageError as `hidden`
         does."""
-        return hidden(self.part.id, self.draw, self.part.driver, self.tools)
+        return load_solution_functions(self.part.id, self.draw, self.part.driver, self.tools)
 
     @cached_property
-    def cases(self) -> tuple[Case, ...]:
+    def cases(self) -> tuple[HiddenCase, ...]:
         """The hidden cases in the order of their calls. Raises as `hidden`."""
-        data = self.keep(self._digest, lambda: self.hidden.draw_cases())  # noqa: PLW0108 - loads the solution
+        data = self.keep(self._cases_digest, lambda: self.solution_functions.draw_cases())  # noqa: PLW0108 - loads the solution
         order = self.draw.order(f"cases/{self.part.id}", len(data))
         return pins.read_cases(data, self.part.closeness, order)
 
     @cached_property
     def expected(self) -> tuple[object, ...]:
         """The expected result of each case, as from `pins.read_expected`. Raises as `hidden`."""
-        known = dict(zip(self._calls, map(pins.read_expected, self._kept["wanted"]), strict=True))
+        known = dict(
+            zip(
+                self._distinct_calls,
+                map(pins.read_expected, self._expected_data["wanted"]),
+                strict=True,
+            )
+        )
         return tuple(known[case.call] for case in self.cases)
 
-    def unheld(self, case: Case, raw: Mapping[str, object], want: object) -> str | None:
+    def find_broken_property(
+        self, case: HiddenCase, raw: Mapping[str, object], want: object
+    ) -> str | None:
         """Returns the first property that does not hold for a result; None if all hold.
 
         The form is checked first, so that the author's code meets only results that it was written
         for.
         """
-        if isinstance(want, Properties):
-            faults = (deformed(read(raw), form, case.near) for form in want.forms)
+        if isinstance(want, ExpectedProperties):
+            faults = (form_difference(decode_result(raw), form, case.near) for form in want.forms)
             why = next(filter(None, faults), None)
-            if "form" in self._kept["asks"]:
-                why = self.hidden.ask("form", case.call, raw)
+            if "form" in self._expected_data["asks"]:
+                why = self.solution_functions.ask("form", case.call, raw)
             if why is not None:
                 return why
-        return self.hidden.ask("holds", case.call, raw) if "holds" in self._kept["asks"] else None
+        return (
+            self.solution_functions.ask("holds", case.call, raw)
+            if "holds" in self._expected_data["asks"]
+            else None
+        )
 
     @cached_property
-    def _digest(self) -> str:
+    def _cases_digest(self) -> str:
         return pins.digest_of_cases(self.part.id, self.draw)
 
     @property
-    def _calls(self) -> tuple[Call, ...]:
+    def _distinct_calls(self) -> tuple[Call, ...]:
         """The calls without repetitions."""
         return tuple(dict.fromkeys(case.call for case in self.cases))
 
     @cached_property
-    def _kept(self) -> Mapping[str, Any]:
-        digest = pins.digest_of_expected(self._digest, self.part.driver, self.tools)
+    def _expected_data(self) -> Mapping[str, Any]:
+        digest = pins.digest_of_expected(self._cases_digest, self.part.driver, self.tools)
         found: Mapping[str, Any] = self.keep(digest, self._make_expected)
         return found
 
     def _make_expected(self) -> object:
-        asks = [kind for kind in ("form", "holds") if self.hidden.get(kind) is not None]
-        return {"asks": asks, "wanted": [self.hidden.expect(call) for call in self._calls]}
+        asks = [kind for kind in ("form", "holds") if self.solution_functions.get(kind) is not None]
+        return {
+            "asks": asks,
+            "wanted": [
+                self.solution_functions.expected_result(call) for call in self._distinct_calls
+            ],
+        }
 
     @property
     def tools(self) -> tuple[str, ...]:
@@ -144,7 +161,7 @@ class CodeKey(Key):
     @property
     def needs(self) -> tuple[str, ...]:
         """The packages that a machine needs to run the student's code."""
-        return needs_of(self.part, self.draw.solution)
+        return required_packages(self.part, self.draw.solution)
 
     def trial(self, name: str) -> Trial:
         """Returns the calls to make, with the visible examples first.
@@ -171,7 +188,7 @@ class CodeKey(Key):
         )
 
 
-def needs_of(part: Part, solution: str) -> tuple[str, ...]:
+def required_packages(part: Part, solution: str) -> tuple[str, ...]:
     """Returns the packages that a machine needs to run and judge *part*, given its solution file.
 
     These are the packages that the part declares and those that its code or the solution imports,
@@ -191,7 +208,7 @@ _RUN = ("starter", "driver", "setup")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Attempt:
+class CodeAnswer:
     """A student's code and the results of calling it."""
 
     source: str

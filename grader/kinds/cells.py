@@ -14,13 +14,13 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
-class Unread:
+class UnreadableCell:
     """An entry that can't be read, and why."""
 
     sentence: str
 
 
-def read_cell(read: Callable[[], T]) -> T | Unread | None:
+def read_cell(read: Callable[[], T]) -> T | UnreadableCell | None:
     """Returns the result of *read*, None if the entry is blank, or an Unread that says why.
 
     Raises BeyondLimit, because each cell affects the mark of the whole answer.
@@ -30,14 +30,14 @@ def read_cell(read: Callable[[], T]) -> T | Unread | None:
     except BeyondLimit:
         raise
     except Unreadable as reason:
-        return None if reason.blank else Unread(reason.sentence)
+        return None if reason.blank else UnreadableCell(reason.sentence)
 
 
 def require_some(cells: Iterable[object]) -> None:
     """Raises Unreadable unless at least one of *cells* can be read."""
-    unread: Unread | None = None
+    unread: UnreadableCell | None = None
     for cell in cells:
-        if isinstance(cell, Unread):
+        if isinstance(cell, UnreadableCell):
             unread = unread or cell
         elif cell is not None:
             return
@@ -55,7 +55,7 @@ def missing_parts(value: object) -> str:
     blank = sum(cell is None for cell in cells)
     verb = "is" if blank == 1 else "are"
     said = [f"{blank} of {len(cells)} {noun} {verb} blank"] if blank else []
-    unread = [cell.sentence for cell in cells if isinstance(cell, Unread)]
+    unread = [cell.sentence for cell in cells if isinstance(cell, UnreadableCell)]
     if unread:
         said.append(f"{len(unread)} of {len(cells)} {noun} can't be read: {unread[0].rstrip('.')}")
     return "; ".join(said)

@@ -8,7 +8,7 @@ from typing import ClassVar, Literal
 
 from grader.kinds import lettered, samples
 from grader.kinds.base import CORRECT, UNDRAWN, Example, KindOf, kinds
-from grader.kinds.lettered import Lettered
+from grader.kinds.lettered import LabeledChoice
 from grader.kinds.options import (
     Option,
     is_mistake,
@@ -40,7 +40,7 @@ class ChoiceKey(Key):
     """The options as this student sees them, and the letter of the right one."""
 
     part: Choice
-    choices: tuple[Lettered, ...]
+    choices: tuple[LabeledChoice, ...]
     right: str
 
 
@@ -64,7 +64,7 @@ class ChoiceKind(KindOf[ChoiceKey, str]):
     def judge(self, value: str, key: ChoiceKey) -> Judgement:
         if value == key.right:
             return CORRECT
-        option = _option(key, value)
+        option = _option_by_letter(key, value)
         if not is_mistake(option):
             return Judgement(share=0.0, verdict=Verdict.INCORRECT, note="Another option is right.")
         return Judgement(
@@ -75,15 +75,15 @@ class ChoiceKind(KindOf[ChoiceKey, str]):
         )
 
     def format_value(self, value: str, key: ChoiceKey) -> str:
-        choice = lettered.by_letter(key.choices, value)
+        choice = lettered.choice_by_letter(key.choices, value)
         return f"{choice.letter} ({lettered.one_line(choice.text)})"
 
     def examples(self, key: ChoiceKey) -> tuple[Example, ...]:
-        right = lettered.by_letter(key.choices, key.right)
+        right = lettered.choice_by_letter(key.choices, key.right)
         forms = (key.right, key.right.lower(), f" {key.right}) ", f"({key.right})", right.text)
         return (
             *(Example(raw=samples.text(form), share=1.0, why="the right option") for form in forms),
-            *_wrong(key),
+            *_wrong_examples(key),
             samples.unreadable(samples.text("AB"), "two letters"),
             *samples.NOT_LETTERS,
         )
@@ -106,27 +106,27 @@ class ChoiceKind(KindOf[ChoiceKey, str]):
         return ChoiceKey(part=part, draw=UNDRAWN, choices=choices, right="")
 
     def explain(self, key: ChoiceKey) -> str:
-        return f"**{key.right}.** {lettered.by_letter(key.choices, key.right).text}"
+        return f"**{key.right}.** {lettered.choice_by_letter(key.choices, key.right).text}"
 
     def carry_value(self, value: str, key: ChoiceKey) -> Value | None:
-        return lettered.by_letter(key.choices, value).id
+        return lettered.choice_by_letter(key.choices, value).id
 
 
 def _expected_form(key: ChoiceKey) -> str:
-    return f"one letter, {lettered.span(key.choices)}"
+    return f"one letter, {lettered.letters_in_words(key.choices)}"
 
 
-def _option(key: ChoiceKey, letter: str) -> Option:
+def _option_by_letter(key: ChoiceKey, letter: str) -> Option:
     part = key.part
-    chosen = lettered.by_letter(key.choices, letter).id
+    chosen = lettered.choice_by_letter(key.choices, letter).id
     return next(o for o in part.options if option_id(o) == chosen)
 
 
-def _wrong(key: ChoiceKey) -> Iterator[Example]:
+def _wrong_examples(key: ChoiceKey) -> Iterator[Example]:
     for choice in key.choices:
         if choice.letter == key.right:
             continue
-        option = _option(key, choice.letter)
+        option = _option_by_letter(key, choice.letter)
         fill(option.feedback, key.draw)
         yield Example(
             raw=samples.text(choice.letter),

@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from typing import get_args
 
 from grader.kinds import rules, samples, student_tools
-from grader.kinds.attempts import Attempt, Code, CodeExample, CodeKey
+from grader.kinds.attempts import Code, CodeAnswer, CodeExample, CodeKey
 from grader.kinds.base import UNDRAWN, Example, KindOf, Unreadable, kinds
 from grader.kinds.hidden import analysis
 from grader.kinds.hidden.analysis import NotAnalyzedError
@@ -16,7 +16,7 @@ from grader.kinds.hidden.cases import run_here
 from grader.kinds.hidden.compare import Closeness
 from grader.kinds.hidden.judging import CaseResults, example_fault
 from grader.kinds.hidden.source import definitions
-from grader.kinds.hidden.statements import lines_of
+from grader.kinds.hidden.statements import count_lines
 from grader.kinds.scalars import refusal
 from grader.kinds.texts import fill
 from grader.model import Draw, Judgement, Raw, Trial, Verdict, packages
@@ -32,14 +32,14 @@ class ExampleResult:
     """Why the example failed; empty if it passed."""
 
 
-class CodeKind(KindOf[CodeKey, Attempt]):
+class CodeKind(KindOf[CodeKey, CodeAnswer]):
     """A function or class that the student writes, graded with hidden cases."""
 
     spec: type[Code] = Code
     needs_solution = True
 
     def key(self, part: Code, draw: Draw) -> CodeKey:
-        if not _defines(part.starter, part.id):
+        if not _starter_defines(part.starter, part.id):
             raise ValueError(f"the starter defines no function or class '{part.id}'")
         for name in part.tools:
             student_tools.source(name)
@@ -53,7 +53,7 @@ class CodeKind(KindOf[CodeKey, Attempt]):
             examples=tuple((fill(e.call, draw), fill(e.gives, draw)) for e in part.examples),
         )
 
-    def read(self, raw: Raw, key: CodeKey) -> Attempt:
+    def read(self, raw: Raw, key: CodeKey) -> CodeAnswer:
         if raw.get("t") != "code":
             raise refusal(raw, _WANTED)
         calls, source, name = raw.get("calls"), str(raw.get("source")), str(raw.get("name"))
@@ -67,14 +67,14 @@ class CodeKind(KindOf[CodeKey, Attempt]):
                 raise Unreadable("The starter code is unchanged.", blank=True)
         except NotAnalyzedError as error:
             unseen = unseen or str(error)
-        return Attempt(
+        return CodeAnswer(
             source=source,
             unseen=unseen,
             calls=tuple(c for c in calls if isinstance(c, dict)),
             deferred=next((one for one in _WAITS if one == raw.get("deferred")), ""),
         )
 
-    def judge(self, value: Attempt, key: CodeKey) -> Judgement:
+    def judge(self, value: CodeAnswer, key: CodeKey) -> Judgement:
         rule = rules.find_broken_rule(value, key.part)
         if rule is not None:
             note = f"This part must be solved without {rule}."
@@ -96,16 +96,16 @@ class CodeKind(KindOf[CodeKey, Attempt]):
     def trial(self, name: str, key: CodeKey) -> Trial:
         return key.trial(name)
 
-    def format_value(self, value: Attempt, key: CodeKey) -> str:
+    def format_value(self, value: CodeAnswer, key: CodeKey) -> str:
         what, said = value.deferred, "code"
         # All tools, because a sheet does not say which ones the notebook contains.
         given = [student_tools.source(name) for name in student_tools.known()]
-        lines = lines_of(value.source, given)
+        lines = count_lines(value.source, given)
         if lines:
             said = f"code of {lines} {'line' if lines == 1 else 'lines'}"
         return f"{said}, not run: {what} is not installed" if what in packages.PACKAGES else said
 
-    def example_results(self, value: Attempt, key: CodeKey) -> tuple[ExampleResult, ...]:
+    def example_results(self, value: CodeAnswer, key: CodeKey) -> tuple[ExampleResult, ...]:
         """Returns how the visible examples went; empty if the machine could not run them."""
         if value.deferred:
             return ()
@@ -120,7 +120,9 @@ class CodeKind(KindOf[CodeKey, Attempt]):
     def examples(self, key: CodeKey) -> tuple[Example, ...]:
         # Examples that need a package missing here are left out.
         here = not packages.missing(key.needs)
-        right = [f"{key.part.id}_right_{n}" for n in key.hidden.named("right")] or [key.part.id]
+        right = [
+            f"{key.part.id}_right_{n}" for n in key.solution_functions.functions_of_kind("right")
+        ] or [key.part.id]
         ran = (
             Example(raw=self.raw(key, function), share=1.0, why=f"{function} of the solution")
             for function in (right if here else ())
@@ -144,7 +146,7 @@ class CodeKind(KindOf[CodeKey, Attempt]):
 
     def raw(self, key: CodeKey, function: str) -> Raw:
         """Returns what a run would leave if a student wrote that function of the solution file."""
-        source = key.hidden.source(function, key.part.id)
+        source = key.solution_functions.source(function, key.part.id)
         return self.simulate_run(key, key.part.id, source, function)
 
     def simulate_run(self, key: CodeKey, name: str, source: str, function: str = "") -> Raw:
@@ -211,7 +213,7 @@ def _is_untouched(source: str, key: CodeKey) -> bool:
     return bool(mine) and analysis.shape_of(mine) == analysis.shape_of(given)
 
 
-def _defines(starter: str, name: str) -> bool:
+def _starter_defines(starter: str, name: str) -> bool:
     return re.search(rf"^(?:def|class) {re.escape(name)}\b", starter, re.M) is not None
 
 
@@ -225,4 +227,4 @@ _WAITS = {
 
 kinds.add("code")(CodeKind())
 
-__all__ = ["Attempt", "Code", "CodeExample", "CodeKey", "CodeKind"]
+__all__ = ["Code", "CodeAnswer", "CodeExample", "CodeKey", "CodeKind"]

@@ -54,7 +54,7 @@ class ExplanationKind(KindOf[ExplanationKey, str]):
         text = "\n".join(lines).strip()
         if not text:
             raise Unreadable("The answer is empty.", blank=True)
-        if _words(text) < FEWEST_WORDS:
+        if _count_words(text) < FEWEST_WORDS:
             raise Unreadable(f"{quote(text)} is not an explanation; give {_WANTED}.")
         # The person who grades it can read the rest in the notebook.
         return f"{text} […]" if raw.get("cut") else text
@@ -89,7 +89,7 @@ class ExplanationKind(KindOf[ExplanationKey, str]):
         return key.rubric.strip() or super().explain(key)
 
 
-def _words(text: str) -> int:
+def _count_words(text: str) -> int:
     """Returns an upper bound on the words in *text*: some scripts don't separate words."""
     return max(len(text.split()), sum(c.isalpha() and not c.isascii() for c in text))
 

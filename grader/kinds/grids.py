@@ -6,23 +6,23 @@ from collections.abc import Iterator, Sequence
 
 from grader import units
 from grader.kinds.base import BeyondLimit, Unreadable
-from grader.kinds.cells import Unread, raw_items, raw_pairs, read_cell
-from grader.kinds.scalars import number, number_in, quote, refusal
+from grader.kinds.cells import UnreadableCell, raw_items, raw_pairs, read_cell
+from grader.kinds.scalars import number_in_words, quote, read_number, refusal
 from grader.model import Raw
 
-Cell = int | float | Unread | None
+Cell = int | float | UnreadableCell | None
 Grid = tuple[tuple[Cell, ...], ...]
 
 
-def grid(raw: Raw, rows: Sequence[str], columns: Sequence[str], wanted: str) -> Grid:
+def read_grid(raw: Raw, rows: Sequence[str], columns: Sequence[str], wanted: str) -> Grid:
     """Returns the numbers by row and column, each in its column's unit; None for a blank cell.
 
     *rows* are labels and *columns* are units. A cell that can't be read is an Unread. Raises
     Unreadable if the value is not a grid.
     """
     found: list[tuple[Cell, ...]] = [(None,) * len(columns)] * len(rows)
-    for index, row in _rows(raw, rows, wanted):
-        found[index] = _cells(row, columns)
+    for index, row in _iter_rows(raw, rows, wanted):
+        found[index] = _read_row(row, columns)
     return tuple(found)
 
 
@@ -31,12 +31,12 @@ def fold_label(label: str) -> str:
     return " ".join(label.casefold().split())
 
 
-def _rows(raw: Raw, rows: Sequence[str], wanted: str) -> Iterator[tuple[int, Raw]]:
+def _iter_rows(raw: Raw, rows: Sequence[str], wanted: str) -> Iterator[tuple[int, Raw]]:
     """Yields the index and the value of each row."""
     tag = raw.get("t")
     if tag == "dict":
-        yield from _named_rows(raw, rows)
-    elif tag == "array" and raw.get("v") is None and _heights(raw) == [len(rows)]:
+        yield from _iter_named_rows(raw, rows)
+    elif tag == "array" and raw.get("v") is None and _array_height(raw) == [len(rows)]:
         raise BeyondLimit(f"The answer is an array too large to be read; give {wanted}.")
     elif tag in ("list", "array") and isinstance(raw.get("v"), list):
         items = raw_items(raw)
@@ -47,23 +47,23 @@ def _rows(raw: Raw, rows: Sequence[str], wanted: str) -> Iterator[tuple[int, Raw
         raise refusal(raw, wanted)
 
 
-def _heights(raw: Raw) -> list[object]:
+def _array_height(raw: Raw) -> list[object]:
     """How many rows an array has, in a list of one; none for an array without dimensions."""
     shape = raw.get("shape")
     return shape[:1] if isinstance(shape, list) else []
 
 
-def _named_rows(raw: Raw, rows: Sequence[str]) -> Iterator[tuple[int, Raw]]:
+def _iter_named_rows(raw: Raw, rows: Sequence[str]) -> Iterator[tuple[int, Raw]]:
     places = {fold_label(label): index for index, label in enumerate(rows)}
     for name, row in raw_pairs(raw):
-        index = places.get(_label(name))
+        index = places.get(_row_label(name))
         if index is None:
             seen = quote(name.get("v", ""))
             raise Unreadable(f"There is no row {seen}; the rows are {', '.join(rows)}.")
         yield index, row
 
 
-def _label(raw: Raw) -> str:
+def _row_label(raw: Raw) -> str:
     """Returns a row's name as the table would print it."""
     written = str(raw.get("v", ""))
     if raw.get("t") not in ("int", "float"):
@@ -74,7 +74,7 @@ def _label(raw: Raw) -> str:
         return ""
 
 
-def _cells(row: Raw, columns: Sequence[str]) -> tuple[Cell, ...]:
+def _read_row(row: Raw, columns: Sequence[str]) -> tuple[Cell, ...]:
     count = len(columns)
     if row.get("t") in ("ellipsis", "none"):
         return (None,) * count
@@ -82,12 +82,12 @@ def _cells(row: Raw, columns: Sequence[str]) -> tuple[Cell, ...]:
     if count == 1 and row.get("t") not in ("list", "array"):
         cells = [row]  # a row with one column may be a bare number
     if not cells or len(cells) > count:
-        return (Unread(f"Each row must be a list of {count} numbers."),) * count
-    found = [_cell(cell, unit) for cell, unit in zip(cells, columns, strict=False)]
+        return (UnreadableCell(f"Each row must be a list of {count} numbers."),) * count
+    found = [_read_cell(cell, unit) for cell, unit in zip(cells, columns, strict=False)]
     return (*found, *([None] * (count - len(found))))
 
 
-def _cell(raw: Raw, unit: str) -> Cell:
+def _read_cell(raw: Raw, unit: str) -> Cell:
     if raw.get("t") == "none":
         return None
-    return read_cell(lambda: number(raw, unit, number_in(unit)))
+    return read_cell(lambda: read_number(raw, unit, number_in_words(unit)))

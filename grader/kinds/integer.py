@@ -31,15 +31,15 @@ class IntegerKind(NumericKind):
     spec: type[NumberPart] = Integer
 
     def key(self, part: NumberPart, draw: Draw) -> NumericKey:
-        value = whole(numbers.compute(part.answer, part.unit, draw, draw.scope))
+        value = as_whole_number(numbers.evaluate_answer(part.answer, part.unit, draw, draw.scope))
         if not isinstance(value, int):
             fix = "round it, or use kind: numeric"
             raise ValueError(f"the answer {value!r} is not a whole number: {fix}")
-        return numbers.key_for(part, draw, value)
+        return numbers.make_key(part, draw, value)
 
     def read(self, raw: Raw, key: NumericKey) -> int | float:
         # 4.0 becomes 4, and 4.5 stays as it is and is judged wrong.
-        return whole(super().read(raw, key))
+        return as_whole_number(super().read(raw, key))
 
     def expected_form(self, unit: str) -> str:
         """Returns what to write, in words."""
@@ -63,7 +63,7 @@ class IntegerKind(NumericKind):
         return math.ceil(key.low), math.floor(key.high)
 
 
-def whole(value: float) -> int | float:
+def as_whole_number(value: float) -> int | float:
     """Returns *value* as an int if it is whole up to rounding errors; otherwise unchanged."""
     if isinstance(value, int):
         return value

@@ -11,7 +11,7 @@ from itertools import product
 from typing import ClassVar
 
 from grader.kinds.base import Unreadable
-from grader.kinds.scalars import quote, refusal, text
+from grader.kinds.scalars import quote, read_text, refusal
 from grader.kinds.texts import fill
 from grader.model import Draw, Raw, Text
 from grader.model.spec import STRICT
@@ -30,7 +30,7 @@ class Item:
 
 
 @dataclass(frozen=True, slots=True)
-class Lettered:
+class LabeledChoice:
     """A choice under the letter that this student sees."""
 
     letter: str
@@ -41,22 +41,22 @@ class Lettered:
 @lru_cache(maxsize=4096)
 def label_choices(
     things: tuple[tuple[str, str], ...], order: tuple[int, ...]
-) -> tuple[Lettered, ...]:
+) -> tuple[LabeledChoice, ...]:
     """Returns things, given as ID and text, in *order* and labeled from A.
 
     Raises ValueError if a student could not tell them apart.
     """
     if not 2 <= len(things) <= len(LETTERS):
         raise ValueError(f"there are {len(things)} choices; give 2 to 26")
-    _check_apart([i for i, _ in things], "have the id")
-    _check_apart([fold(t) for _, t in things], "read")
+    _require_distinct([i for i, _ in things], "have the id")
+    _require_distinct([fold_text(t) for _, t in things], "read")
     for _, written in things:
         if len(written.strip()) == 1 and written.strip().upper() in LETTERS[: len(things)]:
             raise ValueError(f"the text '{written.strip()}' can be mistaken for a choice's letter")
-    return tuple(Lettered(LETTERS[at], *things[index]) for at, index in enumerate(order))
+    return tuple(LabeledChoice(LETTERS[at], *things[index]) for at, index in enumerate(order))
 
 
-def _check_apart(texts: Sequence[str], verb: str) -> None:
+def _require_distinct(texts: Sequence[str], verb: str) -> None:
     seen: set[str] = set()
     for written in texts:
         if written in seen:
@@ -69,7 +69,7 @@ def fill_items(items: Sequence[Item], draw: Draw) -> tuple[tuple[str, str], ...]
     return tuple([(item.id, fill(item.text, draw)) for item in items])
 
 
-def as_markdown(things: Sequence[Lettered]) -> str:
+def as_markdown(things: Sequence[LabeledChoice]) -> str:
     """Returns the choices as a Markdown list."""
     return "\n".join(f"- **{t.letter}.** {indent_item(t.text)}" for t in things)
 
@@ -79,39 +79,40 @@ def indent_item(written: str) -> str:
     return written.replace("\n", "\n  ")
 
 
-def sheet(things: Sequence[Lettered]) -> list[list[str]]:
+def sheet(things: Sequence[LabeledChoice]) -> list[list[str]]:
     """Returns letters and texts as the student sees them; IDs could reveal the answer."""
     return [[thing.letter, thing.text] for thing in things]
 
 
-def from_sheet(sheet: Mapping[str, object], name: str) -> tuple[Lettered, ...]:
+def from_sheet(sheet: Mapping[str, object], name: str) -> tuple[LabeledChoice, ...]:
     """Returns the choices that *sheet* lists under *name*. Raises ValueError if they are
     invalid."""
     listed = sheet[name]
     if not isinstance(listed, list) or not 2 <= len(listed) <= len(LETTERS):
         raise ValueError(f"'{name}' must be a list of 2 to 26 items")
     return tuple(
-        Lettered(letter, "", str(text)) for letter, (_, text) in zip(LETTERS, listed, strict=False)
+        LabeledChoice(letter, "", str(text))
+        for letter, (_, text) in zip(LETTERS, listed, strict=False)
     )
 
 
-def span(things: Sequence[Lettered]) -> str:
+def letters_in_words(things: Sequence[LabeledChoice]) -> str:
     """Returns the letters in words: "A to D", or "A or B"."""
     joint = " or " if len(things) == 2 else " to "
     return things[0].letter + joint + things[-1].letter
 
 
-def ends(things: Sequence[Lettered]) -> str:
+def letter_range(things: Sequence[LabeledChoice]) -> str:
     """Returns the first and the last letter, such as "A-D"."""
     return f"{things[0].letter}-{things[-1].letter}"
 
 
-def by_letter(things: Sequence[Lettered], letter: str) -> Lettered:
+def choice_by_letter(things: Sequence[LabeledChoice], letter: str) -> LabeledChoice:
     """Returns the choice with a letter."""
     return things[LETTERS.index(letter)]
 
 
-def find_choices(answer: str, things: Sequence[Lettered]) -> tuple[str, ...]:
+def find_choices(answer: str, things: Sequence[LabeledChoice]) -> tuple[str, ...]:
     """Returns the choices named by letters in *answer*, each with its letter, as Markdown.
 
     *answer* is a text from a kind's `say`: letters, numbers of items, and words.
@@ -121,7 +122,7 @@ def find_choices(answer: str, things: Sequence[Lettered]) -> tuple[str, ...]:
     return tuple(f"**{letter}.** {named[letter].text}" for letter in found if letter in named)
 
 
-def letter_of(things: Sequence[Lettered], thing_id: object) -> str:
+def letter_of(things: Sequence[LabeledChoice], thing_id: object) -> str:
     """Returns the letter of the choice with an ID. Raises ValueError if there is none."""
     for thing in things:
         if thing.id == thing_id:
@@ -143,21 +144,21 @@ CHOICES = (r"\(? ?{0} ?[).:]?", "{1}", r"\(? ?{0} ?[).:]? ?{1}")
 _BARE = re.compile(r"\(? ?([a-z]) ?[).:]?")
 
 
-def letter_in(written: str, things: Sequence[Lettered]) -> str | None:
+def find_letter(written: str, things: Sequence[LabeledChoice]) -> str | None:
     """Returns the letter meant by "B", "b", "(B)", "option B", "B) its text", or its text."""
-    line = fold(written)
+    line = fold_text(written)
     bare = _BARE.fullmatch(line)  # the most common form
     if bare and bare[1].upper() in [thing.letter for thing in things]:
         return bare[1].upper()
     for label, form, thing in product(LABELS, CHOICES, things):
-        pattern = label + form.format(thing.letter.lower(), re.escape(fold(thing.text)))
+        pattern = label + form.format(thing.letter.lower(), re.escape(fold_text(thing.text)))
         if re.fullmatch(pattern, line):
             return thing.letter
     return None
 
 
 @lru_cache(maxsize=4096)
-def fold(written: str) -> str:
+def fold_text(written: str) -> str:
     """Returns a text in lower case with single spaces, without Markdown markup.
 
     >>> fold("the `KV`  cache")
@@ -166,13 +167,15 @@ def fold(written: str) -> str:
     return " ".join(re.sub(r"[`*$]", "", written).casefold().split())
 
 
-def read_letter(raw: Raw, things: Sequence[Lettered], wanted: str) -> str:
+def read_letter(raw: Raw, things: Sequence[LabeledChoice], wanted: str) -> str:
     """Returns the letter that *raw* gives. Raises Unreadable."""
-    written = text(raw, wanted)
-    letter = letter_in(written, things)
+    written = read_text(raw, wanted)
+    letter = find_letter(written, things)
     if letter is None:
         seen = quote(written)
-        raise Unreadable(f"{seen} is not one of the letters {span(things)}; give {wanted}.")
+        raise Unreadable(
+            f"{seen} is not one of the letters {letters_in_words(things)}; give {wanted}."
+        )
     return letter
 
 
@@ -180,7 +183,7 @@ BETWEEN = r"\s*(?:,|;|->|→|>|<|&|\+|/|\band\b|\bthen\b|\s)\s*"
 """Pattern of what separates letters in a text; use with IGNORECASE."""
 
 
-def read_letters(raw: Raw, things: Sequence[Lettered], wanted: str) -> list[str]:
+def read_letters(raw: Raw, things: Sequence[LabeledChoice], wanted: str) -> list[str]:
     """Returns the letters in the order in which *raw* gives them. Raises Unreadable.
 
     *raw* is a list, a tuple, or an array of letters, or a text such as "AC", "A, C", or "a and c".
@@ -188,35 +191,36 @@ def read_letters(raw: Raw, things: Sequence[Lettered], wanted: str) -> list[str]
     items = raw.get("v")
     if raw.get("t") in ("list", "array") and isinstance(items, list):
         return _read_items(items, things, wanted)
-    written = " ".join(text(raw, wanted).split())  # runs of space would take the pattern long
-    whole = letter_in(written, things)
+    written = " ".join(read_text(raw, wanted).split())  # runs of space would take the pattern long
+    whole = find_letter(written, things)
     if whole is not None:
         return [whole]
     found: list[str] = []
     for piece in filter(None, re.split(BETWEEN, written, flags=re.IGNORECASE)):
-        letter = letter_in(piece, things)
-        if letter is None and not _all_letters(piece, things):
+        letter = find_letter(piece, things)
+        if letter is None and not _is_all_letters(piece, things):
             inside = "" if piece == written else f" in {quote(written)}"
             raise Unreadable(
-                f"{quote(piece)}{inside} is not one of the letters {span(things)}; give {wanted}."
+                f"{quote(piece)}{inside} is not one of the letters {letters_in_words(things)}; "
+                f"give {wanted}."
             )
         found += [letter] if letter else list(piece.upper())
     return found
 
 
-def _all_letters(piece: str, things: Sequence[Lettered]) -> bool:
+def _is_all_letters(piece: str, things: Sequence[LabeledChoice]) -> bool:
     letters = {t.letter for t in things}
     return len(piece) <= len(LETTERS) and all(c.upper() in letters for c in piece)
 
 
-def _read_items(items: Sequence[object], things: Sequence[Lettered], wanted: str) -> list[str]:
+def _read_items(items: Sequence[object], things: Sequence[LabeledChoice], wanted: str) -> list[str]:
     raws: list[Raw] = [i if isinstance(i, dict) else {} for i in items]
     if raws and all(r.get("t") == "ellipsis" for r in raws):
         raise refusal({"t": "ellipsis"}, wanted)
     found: list[str] = []
     for item in raws:
         if item.get("t") != "str":
-            raise Unreadable(_not_letter(item, wanted))
+            raise Unreadable(_describe_wrong_item(item, wanted))
         try:
             found.append(read_letter(item, things, wanted))
         except Unreadable as error:
@@ -224,7 +228,7 @@ def _read_items(items: Sequence[object], things: Sequence[Lettered], wanted: str
     return found
 
 
-def _not_letter(item: Raw, wanted: str) -> str:
+def _describe_wrong_item(item: Raw, wanted: str) -> str:
     if item.get("t") == "ellipsis":
         return f"One item of the list is still `...`; give {wanted}."
     sentence = refusal(item, wanted).sentence

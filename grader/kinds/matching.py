@@ -9,14 +9,14 @@ from typing import ClassVar, Literal
 
 from grader.kinds import lettered, samples
 from grader.kinds.base import UNDRAWN, Example, KindOf, Unreadable, kinds
-from grader.kinds.cells import Unread, raw_items, raw_pairs, read_cell, require_some
-from grader.kinds.lettered import Item, Lettered
-from grader.kinds.scalars import quote, refusal, text
+from grader.kinds.cells import UnreadableCell, raw_items, raw_pairs, read_cell, require_some
+from grader.kinds.lettered import Item, LabeledChoice
+from grader.kinds.scalars import quote, read_text, refusal
 from grader.kinds.texts import fill
 from grader.model import Draw, Judgement, Key, Part, Raw, Text, Verdict
 from grader.model.spec import STRICT
 
-Matched = tuple[str | Unread | None, ...]
+Matched = tuple[str | UnreadableCell | None, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -51,7 +51,7 @@ class MatchingKey(Key):
     part: Matching
     items: tuple[str, ...]
     """The items' texts in order."""
-    choices: tuple[Lettered, ...]
+    choices: tuple[LabeledChoice, ...]
     right: tuple[str, ...]
 
 
@@ -74,18 +74,22 @@ class MatchingKind(KindOf[MatchingKey, Matched]):
         )
 
     def read(self, raw: Raw, key: MatchingKey) -> Matched:
-        found: list[str | Unread | None] = [None] * len(key.items)
-        for index, item in _entries(raw, key):
-            found[index] = read_cell(lambda item=item: _letter(item, key))  # type: ignore[misc]
+        found: list[str | UnreadableCell | None] = [None] * len(key.items)
+        for index, item in _iter_entries(raw, key):
+            found[index] = read_cell(lambda item=item: _read_letter(item, key))  # type: ignore[misc]
         require_some(found)
         return tuple(found)
 
     def judge(self, value: Matched, key: MatchingKey) -> Judgement:
-        cells = {str(n): _verdict(v, r) for n, (v, r) in enumerate(zip(value, key.right), 1)}  # noqa: B905
+        cells = {str(n): _verdict_of(v, r) for n, (v, r) in enumerate(zip(value, key.right), 1)}  # noqa: B905
         count = sum(v is Verdict.CORRECT for v in cells.values())
         share = count / len(key.right)
         verdict = Verdict.CORRECT if share == 1 else Verdict.PARTIAL if share else Verdict.INCORRECT
-        notes = [f"Item {n}: {v.sentence}" for n, v in enumerate(value, 1) if isinstance(v, Unread)]
+        notes = [
+            f"Item {n}: {v.sentence}"
+            for n, v in enumerate(value, 1)
+            if isinstance(v, UnreadableCell)
+        ]
         if share < 1:
             notes.insert(0, f"{count} of {len(key.right)} items are matched correctly.")
         return Judgement(share=share, verdict=verdict, note=" ".join(notes), cells=cells)
@@ -100,13 +104,13 @@ class MatchingKind(KindOf[MatchingKey, Matched]):
         pairs = "  ".join(f"{n}{letter}" for n, letter in enumerate(right, 1))
         less = (count - 1) / count
         return (
-            Example(raw=_dict(dict(enumerate(right, 1))), share=1.0, why="the right matches"),
+            Example(raw=_raw_dict(dict(enumerate(right, 1))), share=1.0, why="the right matches"),
             Example(raw=samples.texts(right), share=1.0, why="the letters in the items' order"),
             Example(raw=samples.text(pairs), share=1.0, why="the right matches as text"),
             Example(raw=one_wrong, share=less, why="one wrong match"),
-            *_blanks(key, less),
+            *_blank_examples(key, less),
             samples.unreadable(samples.text(""), "an empty text"),
-            samples.unreadable(_dict({0: right[0]}), "an item that does not exist"),
+            samples.unreadable(_raw_dict({0: right[0]}), "an item that does not exist"),
             samples.unreadable(samples.texts((*right, "A")), "too many letters"),
             samples.unreadable(samples.texts(("?",) * count), "texts that are not letters"),
             samples.unreadable(samples.number(1), "a number"),
@@ -143,7 +147,7 @@ class MatchingKind(KindOf[MatchingKey, Matched]):
     def explain(self, key: MatchingKey) -> str:
         lines = [f"**{self.format_value(key.right, key)}**; every item counts the same", ""]
         for n, (item, letter) in enumerate(zip(key.items, key.right, strict=True), 1):
-            target = lettered.by_letter(key.choices, letter)
+            target = lettered.choice_by_letter(key.choices, letter)
             lines.append(f"{n}. {lettered.indent_item(item)}: **{letter}.** {target.text}")
         return "\n".join(lines)
 
@@ -151,27 +155,27 @@ class MatchingKind(KindOf[MatchingKey, Matched]):
 def _expected_form(key: MatchingKey) -> str:
     count = len(key.items)
     each = f"each of 1 to {count}" if count > 1 else "item 1"
-    return f"a letter in quotes, {lettered.span(key.choices)}, for {each}"
+    return f"a letter in quotes, {lettered.letters_in_words(key.choices)}, for {each}"
 
 
-def _entries(raw: Raw, key: MatchingKey) -> Iterator[tuple[int, Raw]]:
+def _iter_entries(raw: Raw, key: MatchingKey) -> Iterator[tuple[int, Raw]]:
     """Yields the index and the value of each item. Raises Unreadable."""
     tag = raw.get("t")
     if tag == "dict":
         for name, value in raw_pairs(raw):
-            yield _index(name, key), value
+            yield _item_index(name, key), value
     elif tag in ("list", "array") and isinstance(raw.get("v"), list):
         items = raw_items(raw)
         if len(items) > len(key.items):
             raise Unreadable(f"{len(items)} letters were given for {len(key.items)} items.")
         yield from enumerate(items)
     elif tag == "str":
-        yield from _from_text(text(raw, _expected_form(key)), key)
+        yield from _entries_from_text(read_text(raw, _expected_form(key)), key)
     else:
         raise refusal(raw, _expected_form(key))
 
 
-def _index(name: Raw, key: MatchingKey) -> int:
+def _item_index(name: Raw, key: MatchingKey) -> int:
     written = str(name.get("v", "")).strip()
     if name.get("t") == "float":
         written = written.removesuffix(".0")  # in a dict, 1.0 is the same key as 1
@@ -189,7 +193,7 @@ PAIR = r"\(?\s*(\d{1,3})\s*(?:[).:=→-]|->)*\s*([A-Za-z])\s*\)?[\s,;]*"
 _PAIR = re.compile(PAIR)
 
 
-def _from_text(written: str, key: MatchingKey) -> Iterator[tuple[int, Raw]]:
+def _entries_from_text(written: str, key: MatchingKey) -> Iterator[tuple[int, Raw]]:
     """Yields the letters in the items' order, from a text such as "1C 2A" or "CA"."""
     written = " ".join(written.split())
     if re.fullmatch(r"[A-Za-z]+", written) and len(written) == len(key.items):
@@ -200,42 +204,42 @@ def _from_text(written: str, key: MatchingKey) -> Iterator[tuple[int, Raw]]:
         pair = _PAIR.match(written, end)
         if pair is None:
             raise Unreadable(f"{quote(written)} can't be read; give {_expected_form(key)}.")
-        yield _index(samples.text(pair[1]), key), samples.text(pair[2])
+        yield _item_index(samples.text(pair[1]), key), samples.text(pair[2])
         end = pair.end()
 
 
-def _letter(raw: Raw, key: MatchingKey) -> str:
-    wanted = f"one letter, {lettered.span(key.choices)}"
+def _read_letter(raw: Raw, key: MatchingKey) -> str:
+    wanted = f"one letter, {lettered.letters_in_words(key.choices)}"
     if raw.get("t") == "none":
         raise Unreadable("The answer is empty.", blank=True)
     return lettered.read_letter(raw, key.choices, wanted)
 
 
-def _verdict(value: str | Unread | None, right: str) -> Verdict:
+def _verdict_of(value: str | UnreadableCell | None, right: str) -> Verdict:
     if value is None:
         return Verdict.ABSENT
-    if isinstance(value, Unread):
+    if isinstance(value, UnreadableCell):
         return Verdict.UNREADABLE
     return Verdict.CORRECT if value == right else Verdict.INCORRECT
 
 
-def _format_cell(value: str | Unread | None) -> str:
+def _format_cell(value: str | UnreadableCell | None) -> str:
     return value if isinstance(value, str) else "blank" if value is None else "unreadable"
 
 
-def _blanks(key: MatchingKey, less: float) -> Iterator[Example]:
+def _blank_examples(key: MatchingKey, less: float) -> Iterator[Example]:
     right = key.right
     blank = dict.fromkeys(range(1, len(right) + 1), ...)
-    yield samples.unreadable(_dict(blank), "the untouched placeholder")
-    yield samples.unreadable(_dict({}), "an empty dict")
+    yield samples.unreadable(_raw_dict(blank), "the untouched placeholder")
+    yield samples.unreadable(_raw_dict({}), "an empty dict")
     if len(right) > 1:
         rest = dict(list(enumerate(right, 1))[1:])
-        yield Example(raw=_dict(rest), share=less, why="one item missing")
-        yield Example(raw=_dict({1: ..., **rest}), share=less, why="one item left blank")
-        yield Example(raw=_dict({1: "?", **rest}), share=less, why="one item unreadable")
+        yield Example(raw=_raw_dict(rest), share=less, why="one item missing")
+        yield Example(raw=_raw_dict({1: ..., **rest}), share=less, why="one item left blank")
+        yield Example(raw=_raw_dict({1: "?", **rest}), share=less, why="one item unreadable")
 
 
-def _dict(letters: Mapping[int, object]) -> Raw:
+def _raw_dict(letters: Mapping[int, object]) -> Raw:
     return samples.a_dict(
         (samples.number(n), samples.BLANK if v is ... else samples.text(str(v)))
         for n, v in letters.items()

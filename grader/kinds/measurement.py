@@ -9,7 +9,7 @@ from typing import ClassVar, Literal
 from grader import units
 from grader.expressions import evaluate
 from grader.kinds import ratios, student_tools
-from grader.kinds.attempts import Attempt, Code, CodeKey
+from grader.kinds.attempts import Code, CodeAnswer, CodeKey
 from grader.kinds.base import kinds
 from grader.kinds.code import CodeKind
 from grader.kinds.texts import fill
@@ -91,15 +91,15 @@ class MeasurementKey(CodeKey):
             marks=marks,
             rounds=self.part.rounds,
             by=self.part.by,
-            least=self._amount(self.part.least, ""),
+            least=self._evaluate_amount(self.part.least, ""),
             backward=self.part.backward,
-            flops=self._amount(work.flops, "FLOP"),
-            bytes_moved=self._amount(work.bytes, "B"),
+            flops=self._evaluate_amount(work.flops, "FLOP"),
+            bytes_moved=self._evaluate_amount(work.bytes, "B"),
             dtype=work.dtype,
         )
         return replace(calls, race=race)
 
-    def _amount(self, expression: Expr, unit: str) -> float:
+    def _evaluate_amount(self, expression: Expr, unit: str) -> float:
         found = evaluate(expression, self.draw.scope, self.draw.facts)
         return float(units.magnitude(found, unit if isinstance(found, Quantity) else ""))
 
@@ -113,7 +113,7 @@ class MeasurementKey(CodeKey):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Timed(Attempt):
+class TimedAnswer(CodeAnswer):
     """The student's code, the results of calling it, and the measurement."""
 
     race: Mapping[str, object]
@@ -137,10 +137,10 @@ class MeasurementKind(CodeKind):
         known = super().key(part, draw)
         return MeasurementKey(part=part, draw=draw, starter=known.starter, examples=known.examples)
 
-    def read(self, raw: Raw, key: CodeKey) -> Timed:
+    def read(self, raw: Raw, key: CodeKey) -> TimedAnswer:
         attempt = super().read(raw, key)
         race = raw.get("race")
-        return Timed(
+        return TimedAnswer(
             source=attempt.source,
             unseen=attempt.unseen,
             calls=attempt.calls,
@@ -148,7 +148,7 @@ class MeasurementKind(CodeKind):
             race=race if isinstance(race, dict) else {},
         )
 
-    def judge(self, value: Attempt, key: CodeKey) -> Judgement:
+    def judge(self, value: CodeAnswer, key: CodeKey) -> Judgement:
         right = super().judge(value, key)
         part = key.part
         if right.share is None or not isinstance(part, Measurement):
@@ -158,7 +158,7 @@ class MeasurementKind(CodeKind):
             earned = round(kept * right.share, 6)
             note = f"{right.note} Speed counts only if all groups pass."
             return replace(right, share=earned, note=note)
-        return _timed(part, value.race if isinstance(value, Timed) else {}, kept)
+        return _judge_speed(part, value.race if isinstance(value, TimedAnswer) else {}, kept)
 
     def simulate_run(self, key: CodeKey, name: str, source: str, function: str = "") -> Raw:
         """Returns the raw answer with a race that is clearly won: speed is not measured here."""
@@ -173,28 +173,28 @@ class MeasurementKind(CodeKind):
         return {**raw, "race": race}
 
 
-def _timed(part: Measurement, race: Mapping[str, object], kept: float) -> Judgement:
+def _judge_speed(part: Measurement, race: Mapping[str, object], kept: float) -> Judgement:
     """Returns the judgment of correct code, given its race."""
     try:
-        ratio = ratios.ratio_of(race)
+        ratio = ratios.measured_ratio(race)
     except ratios.TooSlowError as error:
-        return _right(kept, f"All hidden cases pass, but {error}.")
+        return _correct_but_slow(kept, f"All hidden cases pass, but {error}.")
     except ratios.RanWrongError as error:
         note = f"All hidden cases pass, but {error}."
         return Judgement(share=0.0, verdict=Verdict.INCORRECT, note=note)
     except ratios.NotMeasuredError as error:
-        return _unmeasured(part, race, error)
+        return _judge_unmeasured(part, race, error)
     if part.by != "time":
-        return _by_count(part, ratio, race, kept)
-    if ratios.too_fast(race):
+        return _judge_count(part, ratio, race, kept)
+    if ratios.is_too_fast(race):
         note = "All hidden cases pass. It is faster than this machine should allow"
         return Judgement(
             share=None, verdict=Verdict.UNSETTLED, note=f"{note}; a person will review it."
         )
-    return _by_speed(part, ratio, race, kept)
+    return _judge_time(part, ratio, race, kept)
 
 
-def _unmeasured(
+def _judge_unmeasured(
     part: Measurement, race: Mapping[str, object], error: ratios.NotMeasuredError
 ) -> Judgement:
     """Returns an unsettled judgment: an inconclusive measurement never costs points."""
@@ -205,47 +205,49 @@ def _unmeasured(
     elif isinstance(error, ratios.DisturbedError):
         note = f"{right} The count is not reliable: {error}. A person will review it."
     elif part.by == "time":
-        return _again(f"{right} The speed could not be measured: {error}.", race)
+        return _unsettled(f"{right} The speed could not be measured: {error}.", race)
     else:
-        return _again(f"{right} The {_WORDS[part.by]} could not be counted: {error}.", race)
+        return _unsettled(f"{right} The {_WORDS[part.by]} could not be counted: {error}.", race)
     return Judgement(share=None, verdict=Verdict.UNSETTLED, note=note)
 
 
-def _by_count(
+def _judge_count(
     part: Measurement, ratio: ratios.Estimate, race: Mapping[str, object], kept: float
 ) -> Judgement:
-    mine, ours = ratios.middles(race)
+    mine, ours = ratios.median_counts(race)
     what = _WORDS[part.by]
     told = f"It uses {mine:,.0f} {what}, and the baseline {ours:,.0f}"
-    if any(ratio.above(step.ratio) is None for step in part.speed):
+    if any(ratio.is_at_least(step.ratio) is None for step in part.speed):
         between = f"a ratio of {ratio.low:.3g} to {ratio.high:.3g}"
-        return _again(f"All hidden cases pass. {told} ({between}): too close to a threshold.", race)
-    return _earned(part, ratio, kept, told)
+        return _unsettled(
+            f"All hidden cases pass. {told} ({between}): too close to a threshold.", race
+        )
+    return _judge_ratio(part, ratio, kept, told)
 
 
-def _by_speed(
+def _judge_time(
     part: Measurement, ratio: ratios.Estimate, race: Mapping[str, object], kept: float
 ) -> Judgement:
     told = f"{ratio.middle:.3g} times as fast as the baseline"
-    if any(ratio.above(step.ratio) is None for step in part.speed):
+    if any(ratio.is_at_least(step.ratio) is None for step in part.speed):
         between = f"between {ratio.low:.3g} and {ratio.high:.3g}"
-        busy = ratios.busy(race)
+        busy = ratios.is_busy(race)
         why = "the machine was busy" if busy else "too close to a threshold"
-        return _again(f"All hidden cases pass. It is {told} ({between}): {why}.", race)
-    return _earned(part, ratio, kept, f"It is {told}")
+        return _unsettled(f"All hidden cases pass. It is {told} ({between}): {why}.", race)
+    return _judge_ratio(part, ratio, kept, f"It is {told}")
 
 
-def _earned(part: Measurement, ratio: ratios.Estimate, kept: float, told: str) -> Judgement:
+def _judge_ratio(part: Measurement, ratio: ratios.Estimate, kept: float, told: str) -> Judgement:
     """Judges by the highest threshold that *ratio* reaches; it is clearly on one side of each."""
     steps = sorted(part.speed, key=lambda step: step.ratio)
-    reached = [step for step in steps if ratio.above(step.ratio)]
+    reached = [step for step in steps if ratio.is_at_least(step.ratio)]
     earned = reached[-1].share if reached else 0.0
     total = round(kept + (1 - kept) * earned, 6)
     if total >= 1:
         return Judgement(share=1.0, verdict=Verdict.CORRECT, note=f"{told}.")
     nearest = next(step for step in steps if step not in reached)
     note = f"All hidden cases pass. {told}. A ratio of {nearest.ratio:g} earns more."
-    return _right(total, note)
+    return _correct_but_slow(total, note)
 
 
 _WORDS = {
@@ -255,14 +257,14 @@ _WORDS = {
 }
 
 
-def _right(earned: float, note: str) -> Judgement:
+def _correct_but_slow(earned: float, note: str) -> Judgement:
     """Returns the judgment of correct code that may be too slow for all points."""
     verdict = Verdict.PARTIAL if earned else Verdict.INCORRECT
     return Judgement(share=round(earned, 6), verdict=verdict, note=note)
 
 
-def _again(note: str, race: Mapping[str, object]) -> Judgement:
-    note = f"{note} {ratios.what_next(race)}"
+def _unsettled(note: str, race: Mapping[str, object]) -> Judgement:
+    note = f"{note} {ratios.next_step(race)}"
     return Judgement(share=None, verdict=Verdict.UNSETTLED, note=note)
 
 

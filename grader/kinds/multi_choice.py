@@ -10,7 +10,7 @@ from typing import ClassVar, Literal
 from grader.kinds import lettered, samples
 from grader.kinds.base import CORRECT, UNDRAWN, Example, KindOf, kinds
 from grader.kinds.cells import as_raw
-from grader.kinds.lettered import Lettered
+from grader.kinds.lettered import LabeledChoice
 from grader.kinds.options import Option, option_id, options_for, right_ids
 from grader.kinds.texts import fill, try_fill
 from grader.model import Draw, Judgement, Key, Part, Raw, Verdict
@@ -39,7 +39,7 @@ class MultiChoiceKey(Key):
     """The options as this student sees them, and the letters of the right ones."""
 
     part: MultiChoice
-    choices: tuple[Lettered, ...]
+    choices: tuple[LabeledChoice, ...]
     right: frozenset[str]
 
 
@@ -82,7 +82,7 @@ class MultiChoiceKind(KindOf[MultiChoiceKey, frozenset[str]]):
     def read(self, raw: Raw, key: MultiChoiceKey) -> frozenset[str]:
         if raw.get("t") == "set":
             raw = {**raw, "t": "list"}
-        if _none(raw, key):
+        if _chooses_none(raw, key):
             return frozenset()
         return frozenset(lettered.read_letters(raw, key.choices, _expected_form(key)))
 
@@ -91,7 +91,7 @@ class MultiChoiceKind(KindOf[MultiChoiceKey, frozenset[str]]):
         earned = _RULES[part.rule](value, key.right, len(key.choices))
         if earned == 1:
             return CORRECT
-        spoken = [o for o in _wrongly_chosen(value, key) if o.feedback]
+        spoken = [o for o in _wrong_options(value, key) if o.feedback]
         mistake = option_id(spoken[0]) if spoken else None
         note = " ".join(try_fill(o.feedback, key.draw) for o in spoken)
         if earned > 0:
@@ -124,7 +124,7 @@ class MultiChoiceKind(KindOf[MultiChoiceKey, frozenset[str]]):
             Example(
                 raw=samples.text(" and ".join(right).lower() or "None"), share=1.0, why="in words"
             ),
-            *_one_fault(key),
+            *_one_wrong_examples(key),
             samples.unreadable(samples.a_list([samples.BLANK]), "a list left blank"),
             samples.unreadable(samples.a_list([samples.number(1)]), "a list of numbers"),
             *samples.NOT_LETTERS,
@@ -164,7 +164,7 @@ NONE = r"none(\s+of\s+(them|these|the\s+(above|options)))?\.?"
 """Pattern of texts that choose none of the options; use with IGNORECASE."""
 
 
-def _none(raw: Raw, key: MultiChoiceKey) -> bool:
+def _chooses_none(raw: Raw, key: MultiChoiceKey) -> bool:
     """Returns whether *raw* chooses nothing in words, unless an option has that text."""
     items = raw.get("v")
     if raw.get("t") in ("list", "array") and isinstance(items, list) and len(items) == 1:
@@ -176,24 +176,25 @@ def _none(raw: Raw, key: MultiChoiceKey) -> bool:
         or not re.fullmatch(NONE, written.strip(), re.IGNORECASE)
     ):
         return False
-    return lettered.letter_in(written, key.choices) is None
+    return lettered.find_letter(written, key.choices) is None
 
 
 def _expected_form(key: MultiChoiceKey) -> str:
-    return f"a list of letters in quotes, {lettered.span(key.choices)}, or [] for none of them"
+    letters = lettered.letters_in_words(key.choices)
+    return f"a list of letters in quotes, {letters}, or [] for none of them"
 
 
-def _wrongly_chosen(chosen: frozenset[str], key: MultiChoiceKey) -> Iterator[Option]:
+def _wrong_options(chosen: frozenset[str], key: MultiChoiceKey) -> Iterator[Option]:
     part = key.part
     ids = {c.id for c in key.choices if c.letter in chosen - key.right}
     return (o for o in part.options if option_id(o) in ids)
 
 
-def _one_fault(key: MultiChoiceKey) -> Iterator[Example]:
+def _one_wrong_examples(key: MultiChoiceKey) -> Iterator[Example]:
     part = key.part
     for choice in key.choices:
         chosen = key.right ^ {choice.letter}
-        spoken = [o for o in _wrongly_chosen(chosen, key) if o.feedback]
+        spoken = [o for o in _wrong_options(chosen, key) if o.feedback]
         for option in spoken:
             fill(option.feedback, key.draw)
         yield Example(

@@ -67,7 +67,7 @@ FARTHEST = 1e300
 INCORRECT = Judgement(share=0.0, verdict=Verdict.INCORRECT, note="Not within the accepted range.")
 
 
-def compute(answer: Expr, unit: str, draw: Draw, scope: Mapping[str, Value]) -> int | float:
+def evaluate_answer(answer: Expr, unit: str, draw: Draw, scope: Mapping[str, Value]) -> int | float:
     """Returns the value of *answer* as a number in *unit*. Raises ValueError if it is not a
     number."""
     found = evaluate(answer, scope, draw.facts)
@@ -83,15 +83,15 @@ def compute(answer: Expr, unit: str, draw: Draw, scope: Mapping[str, Value]) -> 
     return value
 
 
-def key_for(part: NumberPart, draw: Draw, value: float) -> NumericKey:
+def make_key(part: NumberPart, draw: Draw, value: float) -> NumericKey:
     """Returns the key of a part with a known value. Raises ValueError if the tolerance is too
     wide."""
-    accepted = tolerance.interval(
+    accepted = tolerance.accepted_interval(
         value,
         part.tolerance,
         unit=part.unit,
         draw=draw,
-        compute=lambda scope: compute(part.answer, part.unit, draw, scope),
+        compute=lambda scope: evaluate_answer(part.answer, part.unit, draw, scope),
     )
     if not (-FARTHEST <= accepted.low <= accepted.high <= FARTHEST):
         raise ValueError(f"the tolerance of {quote(part.answer)} is too wide")
@@ -110,7 +110,7 @@ def judge(value: float, key: NumericKey) -> Judgement:
 
     Mistakes are not evaluated for a right answer, because most answers are right.
     """
-    if tolerance.within(value, key.low, key.high):
+    if tolerance.is_within(value, key.low, key.high):
         return CORRECT
     return _find_mistake(value, key) or _find_slip(value, key) or INCORRECT
 
@@ -121,9 +121,9 @@ def _find_mistake(value: float, key: NumericKey) -> Judgement | None:
     for mistake in key.part.mistakes:
         try:
             # `when` is checked last: few wrong answers are any one mistake.
-            centre = compute(mistake.value, key.unit, key.draw, key.draw.scope)
+            centre = evaluate_answer(mistake.value, key.unit, key.draw, key.draw.scope)
             around = tolerance.scale_interval(accepted, key.value, centre)
-            if not tolerance.within(value, *around) or not _exists(mistake, key):
+            if not tolerance.is_within(value, *around) or not _applies(mistake, key):
                 continue
         except ValueError:
             # Only if a student's own earlier answer is in scope; the gate checks all other scopes.
@@ -134,15 +134,15 @@ def _find_mistake(value: float, key: NumericKey) -> Judgement | None:
     return _judge_mistake(nearest[1], key) if nearest else None
 
 
-def _exists(mistake: Mistake, key: NumericKey) -> bool:
+def _applies(mistake: Mistake, key: NumericKey) -> bool:
     return mistake.when is None or holds(mistake.when, key.draw.scope, key.draw.facts)
 
 
 def mistake_value(mistake: Mistake, key: NumericKey) -> int | float | None:
     """Returns the value of the mistake for this key, or None if its `when` does not hold."""
-    if not _exists(mistake, key):
+    if not _applies(mistake, key):
         return None
-    return compute(mistake.value, key.unit, key.draw, key.draw.scope)
+    return evaluate_answer(mistake.value, key.unit, key.draw, key.draw.scope)
 
 
 def _judge_mistake(mistake: Mistake, key: NumericKey) -> Judgement:
@@ -158,7 +158,7 @@ def _find_slip(value: float, key: NumericKey) -> Judgement | None:
     part = key.part
     if part.slips is False or key.value == 0:
         return None
-    slip = slips.find(
+    slip = slips.find_slip(
         float(value),
         float(key.value),
         unit=key.unit,

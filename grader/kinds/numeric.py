@@ -11,7 +11,7 @@ from grader import units
 from grader.kinds import numbers, samples
 from grader.kinds.base import UNDRAWN, Example, KindOf, kinds
 from grader.kinds.numbers import NumberPart, NumericKey
-from grader.kinds.scalars import number, number_in
+from grader.kinds.scalars import number_in_words, read_number
 from grader.model import Draw, Judgement, Raw
 from grader.units.quantity import Quantity, Value
 
@@ -29,16 +29,16 @@ class NumericKind(KindOf[NumericKey, int | float]):
     spec: type[NumberPart] = Numeric
 
     def key(self, part: NumberPart, draw: Draw) -> NumericKey:
-        return numbers.key_for(
-            part, draw, numbers.compute(part.answer, part.unit, draw, draw.scope)
+        return numbers.make_key(
+            part, draw, numbers.evaluate_answer(part.answer, part.unit, draw, draw.scope)
         )
 
     def read(self, raw: Raw, key: NumericKey) -> int | float:
-        return number(raw, key.unit, self.expected_form(key.unit))
+        return read_number(raw, key.unit, self.expected_form(key.unit))
 
     def expected_form(self, unit: str) -> str:
         """Returns what to write, in words."""
-        return number_in(unit)
+        return number_in_words(unit)
 
     def judge(self, value: float, key: NumericKey) -> Judgement:
         return numbers.judge(value, key)

@@ -10,7 +10,7 @@ from typing import ClassVar
 
 from grader import units
 from grader.expressions import evaluate, holds
-from grader.kinds.lettered import Lettered, label_choices
+from grader.kinds.lettered import LabeledChoice, label_choices
 from grader.kinds.texts import fill
 from grader.model import Draw, Expr, Share, Text
 from grader.model.spec import STRICT
@@ -60,13 +60,13 @@ def _slug(text: str) -> str:
 
 def options_for(
     options: Sequence[Option], draw: Draw, *, label: str, shuffle: bool
-) -> tuple[Lettered, ...]:
+) -> tuple[LabeledChoice, ...]:
     """Returns the options with their letters. Raises ValueError if two can't be told apart."""
     order = draw.order(label, len(options)) if shuffle else tuple(range(len(options)))
-    return label_choices(tuple([(option_id(o), _text(o, draw)) for o in options]), order)
+    return label_choices(tuple([(option_id(o), _option_text(o, draw)) for o in options]), order)
 
 
-def _text(option: Option, draw: Draw) -> str:
+def _option_text(option: Option, draw: Draw) -> str:
     if (option.text is None) == (option.value is None):
         raise ValueError("an option needs either 'text' or 'value'")
     if option.text is not None:
@@ -78,10 +78,10 @@ def _text(option: Option, draw: Draw) -> str:
 
 def right_ids(options: Sequence[Option], draw: Draw) -> tuple[str, ...]:
     """Returns the IDs of the options that are right for these numbers."""
-    return tuple([option_id(o) for o in options if _holds(o.correct, draw)])
+    return tuple([option_id(o) for o in options if _is_right(o.correct, draw)])
 
 
-def _holds(condition: Expr, draw: Draw) -> bool:
+def _is_right(condition: Expr, draw: Draw) -> bool:
     if isinstance(condition, bool):
         return condition
     return holds(condition, draw.scope, draw.facts)

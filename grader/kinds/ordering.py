@@ -9,7 +9,7 @@ from typing import ClassVar, Literal
 
 from grader.kinds import lettered, samples
 from grader.kinds.base import CORRECT, UNDRAWN, Example, KindOf, Unreadable, kinds
-from grader.kinds.lettered import Item, Lettered
+from grader.kinds.lettered import Item, LabeledChoice
 from grader.model import Draw, Judgement, Key, Part, Raw, Verdict
 from grader.model.spec import STRICT
 
@@ -38,7 +38,7 @@ class OrderingKey(Key):
     """The items as this student sees them, and which letter must come before which."""
 
     part: Ordering
-    choices: tuple[Lettered, ...]
+    choices: tuple[LabeledChoice, ...]
     before: Pairs
     """All ordered pairs, including those that follow from others."""
     right: tuple[str, ...]
@@ -67,7 +67,7 @@ def longest_run(order: Sequence[str], before: Pairs) -> float:
     return longest / len(order) if longest > 1 else 0.0
 
 
-def pairs(order: Sequence[str], before: Pairs) -> float:
+def pair_share(order: Sequence[str], before: Pairs) -> float:
     """Returns the share of the ordered pairs that are in the right order."""
     at = {letter: i for i, letter in enumerate(order)}
     return sum(at[a] < at[b] for a, b in before) / len(before)
@@ -76,7 +76,7 @@ def pairs(order: Sequence[str], before: Pairs) -> float:
 _RULES: Mapping[Rule, Callable[[Sequence[str], Pairs], float]] = {
     "all-or-nothing": all_or_nothing,
     "longest-run": longest_run,
-    "pairs": pairs,
+    "pairs": pair_share,
 }
 _SCORES: Mapping[Rule, str] = {
     "all-or-nothing": "all or nothing",
@@ -92,9 +92,9 @@ class OrderingKind(KindOf[OrderingKey, tuple[str, ...]]):
 
     def key(self, part: Ordering, draw: Draw) -> OrderingKey:
         ids = [item.id for item in part.items]
-        before = _close(_pairs(part, ids), ids)
-        right = _sort(ids, before)
-        shown = _shuffle(part, draw, before)
+        before = _transitive_closure(_given_pairs(part, ids), ids)
+        right = _topological_order(ids, before)
+        shown = _shown_order(part, draw, before)
         choices = lettered.label_choices(lettered.fill_items(part.items, draw), shown)
         letters = {c.id: c.letter for c in choices}
         return OrderingKey(
@@ -175,7 +175,7 @@ class OrderingKind(KindOf[OrderingKey, tuple[str, ...]]):
         )
 
     def explain(self, key: OrderingKey) -> str:
-        steps = (lettered.by_letter(key.choices, letter) for letter in key.right)
+        steps = (lettered.choice_by_letter(key.choices, letter) for letter in key.right)
         lines = "\n".join(f"{n}. **{s.letter}.** {s.text}" for n, s in enumerate(steps, 1))
         head = f"**{', '.join(key.right)}**"
         others = (
@@ -186,11 +186,11 @@ class OrderingKind(KindOf[OrderingKey, tuple[str, ...]]):
         return f"{head}{others} ({_SCORES[key.part.credit]})\n\n{lines}"
 
 
-def _expected_form(choices: Sequence[Lettered]) -> str:
-    return f"the letters {lettered.span(choices)} in order, as a list or as one text"
+def _expected_form(choices: Sequence[LabeledChoice]) -> str:
+    return f"the letters {lettered.letters_in_words(choices)} in order, as a list or as one text"
 
 
-def _pairs(part: Ordering, ids: Sequence[str]) -> set[tuple[str, str]]:
+def _given_pairs(part: Ordering, ids: Sequence[str]) -> set[tuple[str, str]]:
     for chain in part.order:
         for item in chain:
             if item not in ids:
@@ -202,7 +202,7 @@ def _pairs(part: Ordering, ids: Sequence[str]) -> set[tuple[str, str]]:
     return {pair for chain in part.order for pair in pairwise(chain)}
 
 
-def _close(before: set[tuple[str, str]], ids: Sequence[str]) -> set[tuple[str, str]]:
+def _transitive_closure(before: set[tuple[str, str]], ids: Sequence[str]) -> set[tuple[str, str]]:
     """Returns all pairs that follow from the given ones. Raises ValueError for a cycle."""
     closed = set(before)
     for middle in ids:
@@ -215,7 +215,7 @@ def _close(before: set[tuple[str, str]], ids: Sequence[str]) -> set[tuple[str, s
     return closed
 
 
-def _sort(ids: Sequence[str], before: set[tuple[str, str]]) -> list[str]:
+def _topological_order(ids: Sequence[str], before: set[tuple[str, str]]) -> list[str]:
     """Returns a right order that follows the author's as far as possible."""
     left, order = list(ids), []
     while left:
@@ -225,7 +225,7 @@ def _sort(ids: Sequence[str], before: set[tuple[str, str]]) -> list[str]:
     return order
 
 
-def _shuffle(part: Ordering, draw: Draw, before: set[tuple[str, str]]) -> tuple[int, ...]:
+def _shown_order(part: Ordering, draw: Draw, before: set[tuple[str, str]]) -> tuple[int, ...]:
     """Returns the order to show the items in, which is never a right one."""
     shown: tuple[int, ...] = ()
     for attempt in range(20):

@@ -9,7 +9,7 @@ from typing import ClassVar, Literal
 from grader import units
 from grader.kinds import ratios
 from grader.kinds import student_tools as tools
-from grader.kinds.attempts import needs_of
+from grader.kinds.attempts import required_packages
 from grader.kinds.base import CORRECT, Example, kinds
 from grader.kinds.numbers import NumberPart, NumericKey, format_number, judge
 from grader.kinds.numeric import NumericKind
@@ -44,7 +44,7 @@ class Prediction(NumberPart):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Predicted:
+class MeasuredPrediction:
     """A prediction and its measurement."""
 
     value: int | float
@@ -68,7 +68,7 @@ class PredictionKind(NumericKind):
             name=name,
             alias=part.id,
             tools=tuple(tools.source(one) for one in part.tools),
-            needs=needs_of(part, ""),
+            needs=required_packages(part, ""),
             seconds=part.seconds,
             race=race,
         )
@@ -81,7 +81,7 @@ class PredictionKind(NumericKind):
             units.magnitude(units.quantity(1.0, part.unit), "s")  # raises if it is not a time
         return NumericKind.key(self, part, draw)
 
-    def read(self, raw: Raw, key: NumericKey) -> Predicted:  # type: ignore[override]
+    def read(self, raw: Raw, key: NumericKey) -> MeasuredPrediction:  # type: ignore[override]
         value, race, deferred = raw, raw.get("race"), ""
         if raw.get("t") == "measured":
             deferred = str(raw.get("deferred", ""))
@@ -89,13 +89,13 @@ class PredictionKind(NumericKind):
             value = inner if isinstance(inner, dict) else {}
         if not isinstance(value.get("t"), str):
             raise refusal(raw, self.expected_form(key.unit))
-        return Predicted(
+        return MeasuredPrediction(
             value=NumericKind.read(self, value, key),
             race=race if isinstance(race, dict) else {},
             deferred=deferred if deferred in packages.PACKAGES else "",
         )
 
-    def judge(self, value: Predicted, key: NumericKey) -> Judgement:  # type: ignore[override]
+    def judge(self, value: MeasuredPrediction, key: NumericKey) -> Judgement:  # type: ignore[override]
         part = key.part
         assert isinstance(part, Prediction)  # noqa: S101 - the key's type
         by_model, most = judge(value.value, key), part.model
@@ -105,12 +105,12 @@ class PredictionKind(NumericKind):
             note = packages.waiting_note(value.deferred)
             return Judgement(share=None, verdict=Verdict.UNSETTLED, note=note)
         try:
-            found = _measured(part, value.race)
+            found = _measurement_of(part, value.race)
         except (ratios.NotMeasuredError, ratios.RanWrongError) as error:
-            note = f"It could not be measured: {error}. {ratios.what_next(value.race)}"
+            note = f"It could not be measured: {error}. {ratios.next_step(value.race)}"
             return Judgement(share=None, verdict=Verdict.UNSETTLED, note=note)
-        close = _within(part.factor, value.value, found.middle)
-        told = _told(part, close=close)
+        close = _is_within_factor(part.factor, value.value, found.middle)
+        told = _closeness_note(part, close=close)
         earned = round(most * by_model.share + (1 - most) * close, 6)
         if earned == 1:
             return Judgement(share=1.0, verdict=CORRECT.verdict, note=told)
@@ -124,13 +124,13 @@ class PredictionKind(NumericKind):
             mistake=by_model.mistake,
         )
 
-    def format_value(self, value: Predicted, key: NumericKey) -> str:  # type: ignore[override]
+    def format_value(self, value: MeasuredPrediction, key: NumericKey) -> str:  # type: ignore[override]
         said = format_number(value.value, key.unit)
         part = key.part
         if not isinstance(part, Prediction) or not value.race:
             return said
         try:
-            found = _measured(part, value.race)
+            found = _measurement_of(part, value.race)
         except (ratios.NotMeasuredError, ratios.RanWrongError):
             return said
         low, high = (format_number(end, key.unit, 3) for end in (found.low, found.high))
@@ -140,11 +140,11 @@ class PredictionKind(NumericKind):
     def before_release(self, said: str) -> str:
         return said.partition(_BEHIND)[0]
 
-    def carry_value(self, value: Predicted, key: NumericKey) -> Value | None:  # type: ignore[override]
+    def carry_value(self, value: MeasuredPrediction, key: NumericKey) -> Value | None:  # type: ignore[override]
         return NumericKind.carry_value(self, value.value, key)
 
     def examples(self, key: NumericKey) -> tuple[Example, ...]:
-        race, part = _as_predicted(key), key.part
+        race, part = _ideal_race(key), key.part
         assert isinstance(part, Prediction)  # noqa: S101 - the key's type
         most = part.model
         found = []
@@ -159,7 +159,7 @@ class PredictionKind(NumericKind):
         return tuple(found)
 
     def ideal_raw(self, raw: Raw, key: NumericKey) -> Raw:
-        return {"t": "measured", "value": raw, "race": _as_predicted(key)}
+        return {"t": "measured", "value": raw, "race": _ideal_race(key)}
 
     def explain(self, key: NumericKey) -> str:
         part = key.part
@@ -170,16 +170,16 @@ class PredictionKind(NumericKind):
         )
 
 
-def _measured(part: Prediction, race: Mapping[str, object]) -> ratios.Estimate:
+def _measurement_of(part: Prediction, race: Mapping[str, object]) -> ratios.Estimate:
     """Returns the prediction as a quantity in the part's unit."""
     if "counted" in race:
         return ratios.count_estimate(race)
-    found = ratios.seconds(race)
+    found = ratios.time_estimate(race)
     unit = units.magnitude(units.quantity(1.0, part.unit), "s")
     return ratios.Estimate(found.low / unit, found.middle / unit, found.high / unit)
 
 
-def _within(factor: float, predicted: float, found: float) -> bool:
+def _is_within_factor(factor: float, predicted: float, found: float) -> bool:
     """Returns whether the prediction is within the factor, in either direction; never close to
     zero."""
     if predicted <= 0 or found <= 0:
@@ -190,7 +190,7 @@ def _within(factor: float, predicted: float, found: float) -> bool:
         return False
 
 
-def _as_predicted(key: NumericKey) -> Mapping[str, object]:
+def _ideal_race(key: NumericKey) -> Mapping[str, object]:
     """Returns a measurement that equals the model's number."""
     part = key.part
     assert isinstance(part, Prediction)  # noqa: S101 - the key's type
@@ -200,7 +200,7 @@ def _as_predicted(key: NumericKey) -> Mapping[str, object]:
     return {"overhead": 0.0, "rounds": [[float(key.value * unit)]] * 6}
 
 
-def _told(part: Prediction, *, close: bool) -> str:
+def _closeness_note(part: Prediction, *, close: bool) -> str:
     side = "within" if close else "not within"
     return f"The prediction is {side} a factor of {part.factor:g} of the measured value."
 

@@ -51,7 +51,7 @@ class Estimate:
     middle: float
     high: float
 
-    def above(self, mark: float) -> bool | None:
+    def is_at_least(self, mark: float) -> bool | None:
         """Returns whether it is at least *mark*; None if the interval contains both answers."""
         if self.low >= mark:
             return True
@@ -71,7 +71,7 @@ def estimate(values: Sequence[float], share: float = 0.5) -> Estimate:
     return Estimate(ordered[max(int(low), 0)], middle, ordered[min(math.ceil(high) - 1, last)])
 
 
-def ratio(race: Mapping[str, object]) -> Estimate:
+def time_ratio(race: Mapping[str, object]) -> Estimate:
     """Returns baseline time over student time.
 
     Other load only makes runs longer, so the fast ones are compared. The baseline is measured in
@@ -80,9 +80,9 @@ def ratio(race: Mapping[str, object]) -> Estimate:
     NotMeasuredError, RanWrongError, and TooSlowError.
     """
     _require_measured(race)
-    turns = _rounds(race, 2)
+    turns = _rounds_of(race, 2)
     if race.get("wrong"):
-        raise RanWrongError(_wrong("timed", race))
+        raise RanWrongError(_describe_wrong_run("timed", race))
     overhead, least = _overhead(race), resolution(race)
 
     def net(seconds: float) -> float:
@@ -92,24 +92,24 @@ def ratio(race: Mapping[str, object]) -> Estimate:
     mine, beside = (estimate([net(both[i]) for both in turns], _QUICK) for i in (0, 1))
     # But the true time may also be anything below it.
     quickest = max(min(both[0] for both in turns) - overhead, _SHORTEST)
-    apart = [net(min(_numbers(race[when]))) for when in ("alone", "after") if when in race]
+    apart = [net(min(_finite_numbers(race[when]))) for when in ("alone", "after") if when in race]
     low, high = min([beside.low, *apart]), max([beside.high, *apart])
     return Estimate(low / mine.high, beside.middle / mine.middle, high / quickest)
 
 
-def ratio_of(race: Mapping[str, object]) -> Estimate:
+def measured_ratio(race: Mapping[str, object]) -> Estimate:
     """Returns baseline over student, by time or by count.
 
     Raises the exceptions of `ratio`, ElsewhereError, and DisturbedError.
     """
-    return _ratio_of_counts(race) if _is_counted(race) else ratio(race)
+    return _count_ratio(race) if _is_counted(race) else time_ratio(race)
 
 
 def _is_counted(race: Mapping[str, object]) -> bool:
     return any(name in race for name in ("counts", "uncounted", "disturbed"))
 
 
-def _ratio_of_counts(race: Mapping[str, object]) -> Estimate:
+def _count_ratio(race: Mapping[str, object]) -> Estimate:
     """Returns the median of the rounds' ratios, with an interval.
 
     Both run on the same inputs in a round, so that effects of the inputs cancel. A count below the
@@ -120,10 +120,10 @@ def _ratio_of_counts(race: Mapping[str, object]) -> Estimate:
         raise ElsewhereError(str(race["uncounted"]))
     if race.get("disturbed"):
         raise DisturbedError("PyTorch was changed so that launches can't be counted")
-    rounds = _rounds(race, 2, "counts")
+    rounds = _rounds_of(race, 2, "counts")
     if race.get("wrong"):
-        raise RanWrongError(_wrong("counted", race))
-    idle = _numbers(race["idle"]) if "idle" in race else [0.0]
+        raise RanWrongError(_describe_wrong_run("counted", race))
+    idle = _finite_numbers(race["idle"]) if "idle" in race else [0.0]
     overhead, least = statistics.median(idle), max(max(idle) - min(idle), 1.0)
     net = [[max(count - overhead, least) for count in both] for both in rounds]
     needed = race.get("least")
@@ -133,62 +133,62 @@ def _ratio_of_counts(race: Mapping[str, object]) -> Estimate:
     return estimate([ours / theirs for theirs, ours in net])
 
 
-def _wrong(run: str, race: Mapping[str, object]) -> str:
+def _describe_wrong_run(run: str, race: Mapping[str, object]) -> str:
     if race["wrong"] == "inputs":
         return f"a {run} run did not use the inputs it was given"
     return f"in a {run} run, the result differed from the baseline's"
 
 
-def middles(race: Mapping[str, object]) -> tuple[float, float]:
+def median_counts(race: Mapping[str, object]) -> tuple[float, float]:
     """Returns the median counts of student and baseline, without the overhead of counting."""
-    overhead = statistics.median(_numbers(race["idle"])) if "idle" in race else 0.0
-    rounds = _rounds(race, 2, "counts")
+    overhead = statistics.median(_finite_numbers(race["idle"])) if "idle" in race else 0.0
+    rounds = _rounds_of(race, 2, "counts")
     mine, ours = (statistics.median(both[i] for both in rounds) - overhead for i in (0, 1))
     return max(mine, 0.0), max(ours, 0.0)
 
 
-def busy(race: Mapping[str, object]) -> bool:
+def is_busy(race: Mapping[str, object]) -> bool:
     """Returns whether the baseline was much slower during its turns than before or after."""
-    beside = min(both[1] for both in _rounds(race, 2))
-    others = (min(_numbers(race[when])) for when in ("alone", "after") if when in race)
+    beside = min(both[1] for both in _rounds_of(race, 2))
+    others = (min(_finite_numbers(race[when])) for when in ("alone", "after") if when in race)
     return any(max(beside, other) > SLOWED * min(beside, other) for other in others)
 
 
 def _overhead(race: Mapping[str, object]) -> float:
     """Returns the duration of a run that calls nothing, in seconds."""
     if "idle" in race:
-        return estimate(_numbers(race["idle"]), _QUICK).middle
-    return _number(race.get("overhead"))
+        return estimate(_finite_numbers(race["idle"]), _QUICK).middle
+    return _finite_number(race.get("overhead"))
 
 
 def resolution(race: Mapping[str, object]) -> float:
     """Returns the shortest time in seconds that can be told from zero."""
     overhead = _overhead(race)
-    spread = overhead - min(_numbers(race["idle"])) if "idle" in race else 0.0
+    spread = overhead - min(_finite_numbers(race["idle"])) if "idle" in race else 0.0
     return max(spread, overhead / 8, _SHORTEST)
 
 
-def too_fast(race: Mapping[str, object]) -> bool:
+def is_too_fast(race: Mapping[str, object]) -> bool:
     """Returns whether the student's code was faster than the machine's profile allows."""
     floor = race.get("floor")
     if not isinstance(floor, float) or floor <= resolution(race):
         return False
     overhead = _overhead(race)
-    took = statistics.median(max(both[0] - overhead, 0.0) for both in _rounds(race, 2))
+    took = statistics.median(max(both[0] - overhead, 0.0) for both in _rounds_of(race, 2))
     return took < _BELIEVED * floor
 
 
-def seconds(race: Mapping[str, object]) -> Estimate:
+def time_estimate(race: Mapping[str, object]) -> Estimate:
     """Returns the time of a single measured function."""
     _require_measured(race)
     overhead = _overhead(race)
-    return estimate([max(one[0] - overhead, 1e-9) for one in _rounds(race, 1)])
+    return estimate([max(one[0] - overhead, 1e-9) for one in _rounds_of(race, 1)])
 
 
 def count_estimate(race: Mapping[str, object]) -> Estimate:
     """Returns a count that is the same, or nearly so, in every run."""
     _require_measured(race)
-    return estimate(_numbers(race.get("counted")))
+    return estimate(_finite_numbers(race.get("counted")))
 
 
 def is_final(raw: Mapping[str, object] | None) -> bool:
@@ -197,7 +197,7 @@ def is_final(raw: Mapping[str, object] | None) -> bool:
     return isinstance(race, Mapping) and race.get(UNDISTURBED) is True
 
 
-def what_next(race: Mapping[str, object]) -> str:
+def next_step(race: Mapping[str, object]) -> str:
     """Returns the next step after an inconclusive measurement: another one, or manual review."""
     if race.get(UNDISTURBED) is not True:
         return "It will be measured again."
@@ -209,7 +209,7 @@ def what_next(race: Mapping[str, object]) -> str:
 
 def _is_slowed(race: Mapping[str, object]) -> bool:
     try:
-        return busy(race)
+        return is_busy(race)
     except (NotMeasuredError, KeyError):
         return False
 
@@ -218,28 +218,28 @@ def _require_measured(race: Mapping[str, object]) -> None:
     if "failed" in race:
         raise RanWrongError(str(race["failed"]))
     if "late" in race:
-        raise TooSlowError(f"a timed run took more than {_number(race['late']):g} s")
+        raise TooSlowError(f"a timed run took more than {_finite_number(race['late']):g} s")
     if "unmade" in race or not race:
         raise NotMeasuredError(str(race.get("unmade", "it was not measured")))
 
 
-def _rounds(race: Mapping[str, object], width: int, name: str = "rounds") -> list[list[float]]:
+def _rounds_of(race: Mapping[str, object], width: int, name: str = "rounds") -> list[list[float]]:
     rounds = race.get(name)
     if not isinstance(rounds, list) or not rounds:
         raise NotMeasuredError("there was no time for a single round")
-    found = [_numbers(one) for one in rounds]
+    found = [_finite_numbers(one) for one in rounds]
     if any(len(one) != width for one in found):
         raise NotMeasuredError("the measurement is damaged")
     return found
 
 
-def _numbers(value: object) -> list[float]:
+def _finite_numbers(value: object) -> list[float]:
     if not isinstance(value, list) or not value:
         raise NotMeasuredError("the measurement is damaged")
-    return [_number(item) for item in value]
+    return [_finite_number(item) for item in value]
 
 
-def _number(value: object) -> float:
+def _finite_number(value: object) -> float:
     if not isinstance(value, (int, float)) or isinstance(value, bool) or not math.isfinite(value):
         raise NotMeasuredError("the measurement is damaged")
     return float(value)

@@ -5,18 +5,18 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from grader.kinds.attempts import Attempt, Code
+from grader.kinds.attempts import Code, CodeAnswer
 from grader.kinds.hidden import analysis
 from grader.kinds.hidden.analysis import NotAnalyzedError
 from grader.kinds.hidden.source import UNDEFINED
 from grader.wire.watch import LOOPS
 
 
-def find_broken_rule(value: Attempt, part: Code) -> str | None:
+def find_broken_rule(value: CodeAnswer, part: Code) -> str | None:
     """Returns the forbidden name that the code certainly uses, and the evidence; None if there is
     none."""
     try:
-        rule = analysis.broken(value.source, part.forbid)
+        rule = analysis.find_forbidden_use(value.source, part.forbid)
     except NotAnalyzedError:
         rule = None  # treated as a doubt below
     if rule is not None:
@@ -25,7 +25,7 @@ def find_broken_rule(value: Attempt, part: Code) -> str | None:
     return f"`{seen[0]}`, but the code used it at run time" if seen else None
 
 
-def find_doubt(value: Attempt, part: Code, *, earns: bool) -> str | None:
+def find_doubt(value: CodeAnswer, part: Code, *, earns: bool) -> str | None:
     """Returns why it is unclear whether the code uses what the part forbids; None if it is clear.
 
     Python code can hide what it calls. If its text is inconclusive and it *earns* points, a person
@@ -45,14 +45,14 @@ def find_doubt(value: Attempt, part: Code, *, earns: bool) -> str | None:
         return f"its code could not be analyzed: {error}"
 
 
-def _doubts(value: Attempt, part: Code) -> Iterator[str]:
+def _doubts(value: CodeAnswer, part: Code) -> Iterator[str]:
     if not analysis.definitions([value.source], part.id):
         yield "its code was not found; define it at the top of a cell of plain Python"
-    name = analysis.unknown(value.source)
+    name = analysis.find_undefined_name(value.source)
     if name is not None:
         # The name may be set to something forbidden at run time, or be a typo in unreachable code.
         yield f"no cell defines `{name}`"
-    way = analysis.undecidable(value.source, part.forbid)
+    way = analysis.find_doubtful_use(value.source, part.forbid)
     if way is not None:
         yield f"its text does not show what it calls: it uses {way}"
     if LOOPS in part.forbid and LOOPS in _observed_names(value):
@@ -61,7 +61,7 @@ def _doubts(value: Attempt, part: Code) -> Iterator[str]:
     yield from (f"one of its names refers to `{one}`" for one in part.forbid if one in held)
 
 
-def _observed_names(value: Attempt, what: str = "used") -> set[str]:
+def _observed_names(value: CodeAnswer, what: str = "used") -> set[str]:
     """Returns the names that the calls report under *what*; untrusted, as they come from the
     student's process."""
     said = (call.get(what) for call in value.calls)

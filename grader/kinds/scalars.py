@@ -16,7 +16,7 @@ _LONG_NUMBER = re.compile(r"[-+]?[\d.,_ ]{100}")
 """Pattern of the start of a text that may be a number too long to be read."""
 
 
-def number(raw: Raw, unit: str, wanted: str) -> int | float:
+def read_number(raw: Raw, unit: str, wanted: str) -> int | float:
     """Returns the number in *raw*, converted to *unit*; a text may have its own unit.
 
     Raises Unreadable, which says what was found and that *wanted* is expected.
@@ -37,22 +37,22 @@ def number(raw: Raw, unit: str, wanted: str) -> int | float:
             except ValueError:
                 raise refusal({}, wanted) from None
     elif tag == "str":
-        return _from_text(raw, unit, wanted)
+        return _number_from_text(raw, unit, wanted)
     raise refusal(raw, wanted)
 
 
-def number_in(unit: str) -> str:
+def number_in_words(unit: str) -> str:
     """Returns the words for a number in *unit*."""
     if unit == "%":
         return "a percentage"
     return f"a number in {units.printed_unit(unit)}" if unit else "a plain number"
 
 
-def _from_text(raw: Raw, unit: str, wanted: str) -> int | float:
-    written = one_line(raw, wanted)
+def _number_from_text(raw: Raw, unit: str, wanted: str) -> int | float:
+    written = read_line(raw, wanted)
     if raw.get("cut") or len(written) > units.MAX_LENGTH:
         if _LONG_NUMBER.match(written):
-            raise too_long(written, units.MAX_LENGTH, wanted)
+            raise too_long_error(written, units.MAX_LENGTH, wanted)
         raise Unreadable(f"The text is too long ({len(written):,} characters); give {wanted}.")
     try:
         return units.read(written, unit).value
@@ -60,12 +60,12 @@ def _from_text(raw: Raw, unit: str, wanted: str) -> int | float:
         raise Unreadable(_sentence(str(error))) from None
 
 
-def one_line(raw: Raw, wanted: str) -> str:
+def read_line(raw: Raw, wanted: str) -> str:
     """The text in *raw* with single spaces, as far as it was sent. Raises Unreadable."""
-    return " ".join(text({**raw, "cut": False}, wanted).split())
+    return " ".join(read_text({**raw, "cut": False}, wanted).split())
 
 
-def too_long(written: str, most: int, wanted: str) -> BeyondLimit:
+def too_long_error(written: str, most: int, wanted: str) -> BeyondLimit:
     """Returns why a text of more than *most* characters waits for manual grading."""
     what = f"The text has {len(written):,} characters or more, and at most {most:,} are read"
     return BeyondLimit(f"{what}; give {wanted}.")
@@ -75,7 +75,7 @@ def _sentence(line: str) -> str:
     return f"{line[:1].upper()}{line[1:]}."
 
 
-def text(raw: Raw, wanted: str) -> str:
+def read_text(raw: Raw, wanted: str) -> str:
     """Returns the text in *raw* without surrounding spaces. Raises Unreadable; blank if it is
     empty."""
     written = raw.get("v")
@@ -106,28 +106,28 @@ def quote(written: object, limit: int = 40) -> str:
     return f'"{line}"' if len(line) <= limit else f'"{line[: limit - 1]}…"'
 
 
-def _int(raw: Raw) -> str:
+def _describe_int(raw: Raw) -> str:
     if raw.get("digits") is not None:
-        count = _count(raw.get("digits"))
+        count = _format_count(raw.get("digits"))
         return f"The answer is a whole number with {count} digits, which is too large"
     digits = str(raw.get("v", "")).lstrip("-")
     if len(digits) > MAX_DIGITS:
         return f"The answer is a whole number with {len(digits)} digits, which is too large"
-    return f"The answer is the number {_short(raw)}"
+    return f"The answer is the number {_short_text(raw)}"
 
 
-def _float(raw: Raw) -> str:
+def _describe_float(raw: Raw) -> str:
     value = str(raw.get("v", "")).casefold()
     if value == "nan":
         return "The answer is NaN, the result of operations such as inf - inf"
     if value in ("inf", "-inf"):
         return f"The answer is {'minus ' * value.startswith('-')}infinity"
-    return f"The answer is the number {_short(raw)}"
+    return f"The answer is the number {_short_text(raw)}"
 
 
-def _array(raw: Raw) -> str:
+def _describe_array(raw: Raw) -> str:
     shape = raw.get("shape")
-    sizes = [_count(n) for n in shape[:8]] if isinstance(shape, list) else []
+    sizes = [_format_count(n) for n in shape[:8]] if isinstance(shape, list) else []
     written = f"({', '.join(sizes)}{',' * (len(sizes) == 1)})"
     seen = f"The answer is an array of shape {written}"
     if sizes and all(n == "1" for n in sizes):
@@ -135,7 +135,7 @@ def _array(raw: Raw) -> str:
     return seen
 
 
-def _object(raw: Raw) -> str:
+def _describe_object(raw: Raw) -> str:
     kind = str(raw.get("type", "object"))
     if raw.get("large"):
         return "The answer is too large to be read"
@@ -145,7 +145,7 @@ def _object(raw: Raw) -> str:
     return f"The answer is an object of type {name}"
 
 
-def _several(noun: str) -> Callable[[Raw], str]:
+def _describe_items(noun: str) -> Callable[[Raw], str]:
     def say(raw: Raw) -> str:
         items = raw.get("v")
         count = len(items) if isinstance(items, list) else 0
@@ -154,28 +154,28 @@ def _several(noun: str) -> Callable[[Raw], str]:
     return say
 
 
-def _bool(raw: Raw) -> str:
+def _describe_bool(raw: Raw) -> str:
     return f"The answer is the truth value {raw.get('v') is True}"
 
 
-def _short(raw: Raw) -> str:
+def _short_text(raw: Raw) -> str:
     return quote(raw.get("v", ""))[1:-1]
 
 
-def _count(n: object) -> str:
+def _format_count(n: object) -> str:
     return str(n) if isinstance(n, int) else "?"
 
 
 _SEEN: Mapping[str, Callable[[Raw], str]] = {
-    "int": _int,
-    "float": _float,
-    "bool": _bool,
+    "int": _describe_int,
+    "float": _describe_float,
+    "bool": _describe_bool,
     "none": lambda _: "The answer is None, which print() and functions without return give",
-    "complex": lambda raw: f"The answer is the complex number {_short(raw)}",
+    "complex": lambda raw: f"The answer is the complex number {_short_text(raw)}",
     "str": lambda raw: f"The answer is the text {quote(raw.get('v', ''))}",
-    "list": _several("list"),
-    "set": _several("set"),
-    "dict": _several("dict"),
-    "array": _array,
-    "object": _object,
+    "list": _describe_items("list"),
+    "set": _describe_items("set"),
+    "dict": _describe_items("dict"),
+    "array": _describe_array,
+    "object": _describe_object,
 }

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 from grader.kinds import samples
 from grader.kinds.base import CORRECT, Example, KindOf, Unreadable, kinds
-from grader.kinds.scalars import one_line as sent
-from grader.kinds.scalars import too_long
+from grader.kinds.scalars import read_line, too_long_error
 from grader.kinds.texts import fill, try_fill
 from grader.model import Draw, Judgement, Key, Part, Raw, Share, Text, Verdict
 from grader.model.spec import STRICT
@@ -80,11 +79,11 @@ class ShortTextKind(KindOf[ShortTextKey, str]):
         return ShortTextKey(part=part, draw=draw, accept=accept, right=right)
 
     def read(self, raw: Raw, key: ShortTextKey) -> str:
-        written = one_line(sent(raw, _WANTED))
+        written = normalize_spaces(read_line(raw, _WANTED))
         if written == "...":
             raise Unreadable("The answer is empty.", blank=True)
         if raw.get("cut") or len(written) > MAX_LENGTH:
-            raise too_long(written, MAX_LENGTH, _WANTED)
+            raise too_long_error(written, MAX_LENGTH, _WANTED)
         return written
 
     def judge(self, value: str, key: ShortTextKey) -> Judgement:
@@ -105,7 +104,7 @@ class ShortTextKind(KindOf[ShortTextKey, str]):
         spaced = "  " + key.right.replace(" ", "  ") + "\n"
         return (
             Example(raw=samples.text(key.right), share=1.0, why="the right text"),
-            *_loosely(key),
+            *_typeset_examples(key),
             Example(raw=samples.text(spaced), share=1.0, why="the right text with more space"),
             Example(raw=samples.text(_wrong_text(key)), share=0.0, why="a wrong text"),
             *_mistake_examples(key),
@@ -134,30 +133,30 @@ class ShortTextKind(KindOf[ShortTextKey, str]):
 _WANTED = "a short text in quotes"
 
 
-def one_line(written: str) -> str:
+def normalize_spaces(written: str) -> str:
     """Returns a text with single spaces, in Unicode normalization form NFKC."""
     return " ".join(unicodedata.normalize("NFKC", written).split())
 
 
 def _matches(written: str, accept: Sequence[str], match: Match) -> bool:
-    written = one_line(written)
+    written = normalize_spaces(written)
     if match == "exact":
-        return any(written == one_line(a) for a in accept)
+        return any(written == normalize_spaces(a) for a in accept)
     if match == "casefold":
-        return any(_loose(written) == _loose(one_line(a)) for a in accept)
-    return any(_pattern(a).fullmatch(written, timeout=SECONDS) is not None for a in accept)
+        return any(_fold_loosely(written) == _fold_loosely(normalize_spaces(a)) for a in accept)
+    return any(_compile_pattern(a).fullmatch(written, timeout=SECONDS) is not None for a in accept)
 
 
 _DASHES = str.maketrans(dict.fromkeys("\u2010\u2011\u2012\u2013\u2014\u2015\u2212", "-"))
 
 
-def _loose(written: str) -> str:
+def _fold_loosely(written: str) -> str:
     """Returns a text without upper case, typeset dashes, and the period at its end."""
     return written.casefold().translate(_DASHES).removesuffix(".").rstrip()
 
 
 @lru_cache(maxsize=1024)
-def _pattern(written: str) -> regex.Pattern[str]:
+def _compile_pattern(written: str) -> regex.Pattern[str]:
     import regex
 
     try:
@@ -179,7 +178,7 @@ def _find_mistake(value: str, key: ShortTextKey) -> Judgement | None:
     return None
 
 
-def _of_mistake(mistake: TextMistake, key: ShortTextKey) -> list[str]:
+def _mistake_texts(mistake: TextMistake, key: ShortTextKey) -> list[str]:
     """Returns the texts of a mistake. Raises TextError if one can't be filled in."""
     return [fill(a, key.draw) for a in mistake.accept]
 
@@ -187,7 +186,7 @@ def _of_mistake(mistake: TextMistake, key: ShortTextKey) -> list[str]:
 def _mistake_examples(key: ShortTextKey) -> Iterator[Example]:
     for mistake in key.part.mistakes:
         fill(mistake.feedback, key.draw)
-        accept = _of_mistake(mistake, key)
+        accept = _mistake_texts(mistake, key)
         for written in accept:
             # A pattern is a sample only if it happens to match itself.
             if _matches(written, accept, key.part.match):
@@ -199,14 +198,14 @@ def _mistake_examples(key: ShortTextKey) -> Iterator[Example]:
                 )
 
 
-def _loosely(key: ShortTextKey) -> Iterator[Example]:
+def _typeset_examples(key: ShortTextKey) -> Iterator[Example]:
     if key.part.match == "casefold":
         raw = samples.text(key.right.replace("-", "\u2011") + ".")
         yield Example(raw=raw, share=1.0, why="the right text as typeset")
 
 
 def _wrong_text(key: ShortTextKey) -> str:
-    every = [*key.accept, *(a for m in key.part.mistakes for a in _of_mistake(m, key))]
+    every = [*key.accept, *(a for m in key.part.mistakes for a in _mistake_texts(m, key))]
     for written in ("xyzzy", "none of this", "0", "~"):
         if not _matches(written, every, key.part.match):
             return written

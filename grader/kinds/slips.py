@@ -46,7 +46,7 @@ class Slip:
     """The relative deviation from the ratio up to which the slip is recognized."""
 
 
-def find(
+def find_slip(
     value: float, key: float, *, unit: str, scope: Mapping[str, Value], width: float
 ) -> Slip | None:
     """Returns the slip that turns *key* into *value*; None if there is none.
@@ -59,8 +59,8 @@ def find(
     observed = value / key
     if not math.isfinite(observed):
         return None
-    per_device = _of_counts(observed, scope, width)
-    of_units = _of_units(observed, unit, width)
+    per_device = _device_count_slip(observed, scope, width)
+    of_units = _unit_slip(observed, unit, width)
     if per_device and of_units:
         both = f"{per_device.sentence} Or: {of_units.sentence}"
         return Slip(observed, per_device.id, both)
@@ -87,11 +87,11 @@ _COUNTED = {
 }
 
 
-def _of_counts(observed: float, scope: Mapping[str, Value], width: float) -> Slip | None:
+def _device_count_slip(observed: float, scope: Mapping[str, Value], width: float) -> Slip | None:
     """Returns the first slip that takes one device for all of them, or all for one."""
     width = min(width, WIDEST)
     for name, count in scope.items():
-        noun = _noun(name)
+        noun = _noun_of_count(name)
         if noun is None or isinstance(count, bool) or not isinstance(count, (int, float)):
             continue
         if not 2 <= count <= MOST or count % 1 != 0:
@@ -114,7 +114,7 @@ def _of_counts(observed: float, scope: Mapping[str, Value], width: float) -> Sli
 
 
 @lru_cache(maxsize=4096)
-def _noun(name: str) -> str | None:
+def _noun_of_count(name: str) -> str | None:
     if name == "world_size":
         return "ranks"
     for word in name.casefold().split("_"):
@@ -123,16 +123,21 @@ def _noun(name: str) -> str | None:
     return None
 
 
-def _of_units(observed: float, unit: str, width: float) -> Slip | None:
+def _unit_slip(observed: float, unit: str, width: float) -> Slip | None:
     """Returns the most specific matching slip of the unit."""
-    fitting = (s for s in of_unit(unit) if _fits(observed, s.ratio, min(width, s.window)))
+    fitting = (s for s in slips_of_unit(unit) if _fits(observed, s.ratio, min(width, s.window)))
     return next(fitting, None)
 
 
 @lru_cache(maxsize=256)
-def of_unit(unit: str) -> tuple[Slip, ...]:
+def slips_of_unit(unit: str) -> tuple[Slip, ...]:
     """Returns all slips that the unit alone allows, the most specific first."""
-    found = [*_alternatives(unit), *_clock(unit), *_percent(unit), *_generic(unit)]
+    found = [
+        *_other_unit_slips(unit),
+        *_time_slips(unit),
+        *_percent_slips(unit),
+        *_intermediate_slips(unit),
+    ]
     unlike: list[Slip] = []
     for slip in found:
         if not any(math.isclose(slip.ratio, other.ratio, rel_tol=1e-6) for other in unlike):
@@ -145,34 +150,34 @@ _TWINS |= {binary: decimal for decimal, binary in _TWINS.items() if decimal != "
 _FIRST = re.compile(r"[^\s*·⋅/^]+")
 
 
-def _leading(unit: str) -> tuple[str, str, str]:
+def _split_unit(unit: str) -> tuple[str, str, str]:
     """Returns the prefix and the name of the first unit in *unit*, and the rest of it."""
     first = _FIRST.match(unit)
     prefix, base = PREFIXED.get(first[0], ("", "")) if first else ("", "")
     return prefix, base, unit[first.end() :] if first else ""
 
 
-def _alternatives(unit: str) -> Iterator[Slip]:
+def _other_unit_slips(unit: str) -> Iterator[Slip]:
     """Yields slips to another unit of the same dimension: GiB for GB, Gb for GB, MB for GB."""
-    prefix, base, rest = _leading(unit)
+    prefix, base, rest = _split_unit(unit)
     if not base:
         return
     twin = _TWINS.get(prefix)
     if SYMBOLS[base].dimension == INFORMATION:
         if twin and twin + base in SYMBOLS:
-            yield from _exchange(unit, twin + base + rest, "slip-gib-gb")
+            yield from _mixed_up_slips(unit, twin + base + rest, "slip-gib-gb")
         swapped = "B" if SYMBOLS[base].numerator == 1 else "b"
-        yield from _exchange(unit, prefix + swapped + rest, "slip-bits-bytes")
+        yield from _mixed_up_slips(unit, prefix + swapped + rest, "slip-bits-bytes")
     for other in ("", *DECIMAL, *SMALL, *BINARY):
         if other + base not in SYMBOLS:
             continue
-        ratio = _ratio(unit, other + base + rest)
+        ratio = _ratio_of_units(unit, other + base + rest)
         if ratio != 1:
-            yield _lost_prefix(ratio)
-            yield _lost_prefix(1 / ratio)
+            yield _prefix_slip(ratio)
+            yield _prefix_slip(1 / ratio)
 
 
-def _ratio(asked: str, other: str) -> float:
+def _ratio_of_units(asked: str, other: str) -> float:
     """Returns how many of *other* one *asked* is; 1 if *other* can't be written."""
     try:
         return units.unit(asked).scale / units.unit(other).scale
@@ -180,8 +185,8 @@ def _ratio(asked: str, other: str) -> float:
         return 1.0
 
 
-def _exchange(asked: str, other: str, name: str) -> Iterator[Slip]:
-    ratio = _ratio(asked, other)
+def _mixed_up_slips(asked: str, other: str, name: str) -> Iterator[Slip]:
+    ratio = _ratio_of_units(asked, other)
     if ratio == 1:
         return
     # Not "this is the value in": the answer may have had its own unit.
@@ -190,12 +195,14 @@ def _exchange(asked: str, other: str, name: str) -> Iterator[Slip]:
     yield Slip(1 / ratio, name, sentence)
 
 
-def _lost_prefix(ratio: float) -> Slip:
-    sentence = f"This is {_times(ratio)}: check the prefix (kilo, mega, giga) of each unit."
+def _prefix_slip(ratio: float) -> Slip:
+    sentence = (
+        f"This is {_factor_in_words(ratio)}: check the prefix (kilo, mega, giga) of each unit."
+    )
     return Slip(ratio, "slip-prefix", sentence)
 
 
-def _times(ratio: float) -> str:
+def _factor_in_words(ratio: float) -> str:
     """Returns how far off that is, such as "1000 times too small" or "10^9 times too large"."""
     factor = round(max(ratio, 1 / ratio))
     text = f"10^{len(str(factor)) - 1}"
@@ -204,26 +211,30 @@ def _times(ratio: float) -> str:
     return f"{text} times too {'large' if ratio > 1 else 'small'}"
 
 
-def _clock(unit: str) -> Iterator[Slip]:
-    _, base, _ = _leading(unit)
+def _time_slips(unit: str) -> Iterator[Slip]:
+    _, base, _ = _split_unit(unit)
     if base and SYMBOLS[base].dimension == TIME:
         for ratio in (60.0, 1 / 60, 3600.0, 1 / 3600):
-            sentence = f"This is {_times(ratio)}: check seconds, minutes, and hours."
+            sentence = f"This is {_factor_in_words(ratio)}: check seconds, minutes, and hours."
             yield Slip(ratio, "slip-time-unit", sentence)
 
 
-def _percent(unit: str) -> Iterator[Slip]:
+def _percent_slips(unit: str) -> Iterator[Slip]:
     if unit == "%":
         yield Slip(
-            0.01, "slip-percent", f"This is {_times(0.01)}: the question asks for a percentage."
+            0.01,
+            "slip-percent",
+            f"This is {_factor_in_words(0.01)}: the question asks for a percentage.",
         )
     elif unit in ("", "1"):
         yield Slip(
-            100, "slip-percent", f"This is {_times(100)}: the question asks for a plain number."
+            100,
+            "slip-percent",
+            f"This is {_factor_in_words(100)}: the question asks for a plain number.",
         )
 
 
-def _generic(unit: str) -> Iterator[Slip]:
+def _intermediate_slips(unit: str) -> Iterator[Slip]:
     """Yields slips in intermediate values, which show only as a ratio."""
     measured = dict(zip(NAMES, units.unit(unit).dimension, strict=True))
     if measured["information"] or (measured["time"] and not measured["computation"]):
@@ -239,4 +250,4 @@ def _generic(unit: str) -> Iterator[Slip]:
             )
             yield Slip(ratio, "slip-1000-1024", sentence, NARROW)
     for ratio in (1000.0, 1 / 1000, 1024.0, 1 / 1024):
-        yield _lost_prefix(ratio)
+        yield _prefix_slip(ratio)

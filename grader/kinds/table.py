@@ -10,8 +10,8 @@ from grader import units
 from grader.expressions import evaluate
 from grader.kinds import numbers, samples, tolerance
 from grader.kinds.base import UNDRAWN, Example, KindOf, kinds
-from grader.kinds.cells import Unread, require_some
-from grader.kinds.grids import Cell, Grid, fold_label, grid
+from grader.kinds.cells import UnreadableCell, require_some
+from grader.kinds.grids import Cell, Grid, fold_label, read_grid
 from grader.kinds.lettered import one_line
 from grader.kinds.numbers import NumericKey
 from grader.kinds.numeric import Numeric
@@ -98,7 +98,7 @@ class TableKind(KindOf[TableKey, Grid]):
 
     def read(self, raw: Raw, key: TableKey) -> Grid:
         wanted = f"a dict from {key.part.row} to a list of {len(key.titles)}"
-        found = grid(raw, key.rows, key.units, wanted)
+        found = read_grid(raw, key.rows, key.units, wanted)
         require_some(cell for row in found for cell in row)
         return found
 
@@ -117,7 +117,7 @@ class TableKind(KindOf[TableKey, Grid]):
         return Judgement(
             share=share,
             verdict=verdict,
-            note=_note(judged, right),
+            note=_feedback(judged, right),
             mistake=mistakes[0] if mistakes else None,
             cells={label: j.verdict for label, j in judged.items()},
         )
@@ -137,8 +137,8 @@ class TableKind(KindOf[TableKey, Grid]):
         return (
             Example(raw=samples.by_row(key.rows, right), share=1.0, why="the right numbers by row"),
             Example(raw=by_order, share=1.0, why="the right numbers in the rows' order"),
-            *_one_cell(key, right),
-            *_mistakes(key, right),
+            *_one_cell_examples(key, right),
+            *_mistake_examples(key, right),
             samples.unreadable(by_unknown, "a row that is not there"),
             samples.unreadable(too_many, "too many rows"),
             samples.unreadable(blank, "the untouched placeholder"),
@@ -202,8 +202,8 @@ def _row_of_keys(part: Table, value: Value, draw: Draw) -> tuple[NumericKey, ...
             mistakes=column.mistakes,
             slips=column.slips,
         )
-        computed = numbers.compute(cell.answer, cell.unit, draw, draw.scope)
-        found.append(numbers.key_for(cell, draw, computed))
+        computed = numbers.evaluate_answer(cell.answer, cell.unit, draw, draw.scope)
+        found.append(numbers.make_key(cell, draw, computed))
     return tuple(found)
 
 
@@ -216,12 +216,12 @@ def _labeled_cells(value: Grid, key: TableKey) -> Iterator[tuple[str, Cell, Nume
 def _judge_cell(cell: Cell, key: NumericKey) -> Judgement:
     if cell is None:
         return Judgement(share=0.0, verdict=Verdict.ABSENT)
-    if isinstance(cell, Unread):
+    if isinstance(cell, UnreadableCell):
         return Judgement(share=0.0, verdict=Verdict.UNREADABLE, note=cell.sentence)
     return numbers.judge(cell, key)
 
 
-def _note(judged: Mapping[str, Judgement], right: int) -> str:
+def _feedback(judged: Mapping[str, Judgement], right: int) -> str:
     """Returns the feedback on the cells; feedback shared by several cells appears once."""
     if right == len(judged):
         return ""
@@ -234,7 +234,7 @@ def _note(judged: Mapping[str, Judgement], right: int) -> str:
 
 
 def _format_cell(cell: Cell, unit: str) -> str:
-    if isinstance(cell, Unread):
+    if isinstance(cell, UnreadableCell):
         return "unreadable"
     return "blank" if cell is None else numbers.format_number(cell, unit)
 
@@ -259,7 +259,7 @@ def _mean(shares: Iterable[float]) -> float:
     return round(sum(listed) / len(listed), 9)
 
 
-def _one_cell(key: TableKey, right: Sequence[Sequence[Raw]]) -> Iterator[Example]:
+def _one_cell_examples(key: TableKey, right: Sequence[Sequence[Raw]]) -> Iterator[Example]:
     """Yields a grid with one wrong cell and, if there are others, with one blank or unreadable
     cell."""
     others = [1.0] * (len(right) * len(right[0]) - 1)
@@ -275,7 +275,7 @@ def _one_cell(key: TableKey, right: Sequence[Sequence[Raw]]) -> Iterator[Example
         )
 
 
-def _mistakes(key: TableKey, right: Sequence[Sequence[Raw]]) -> Iterator[Example]:
+def _mistake_examples(key: TableKey, right: Sequence[Sequence[Raw]]) -> Iterator[Example]:
     """Yields every cell's mistakes, each in a grid that is otherwise right."""
     others = [1.0] * (len(right) * len(right[0]) - 1)
     for i, row in enumerate(key.cells):

@@ -30,10 +30,10 @@ class Interval:
     """The reason for this width, shown to the student after release."""
 
     def __contains__(self, value: float) -> bool:
-        return within(value, self.low, self.high)
+        return is_within(value, self.low, self.high)
 
 
-def within(value: float, low: float, high: float) -> bool:
+def is_within(value: float, low: float, high: float) -> bool:
     """Returns whether *value* is between *low* and *high*, ends included, up to rounding errors."""
     if low <= value <= high:
         return True
@@ -56,7 +56,7 @@ def scale_interval(interval: Interval, key: float, centre: float) -> tuple[float
     return min(ends), max(ends)
 
 
-def interval(
+def accepted_interval(
     key: float,
     tolerance: Tolerance,
     *,
@@ -91,39 +91,39 @@ def _intervals(
     compute: Callable[[Mapping[str, Value]], float],
 ) -> Iterator[Interval]:
     if tolerance.relative is not None:
-        yield _relative(key, tolerance.relative)
+        yield _relative_interval(key, tolerance.relative)
     if tolerance.absolute is not None:
-        yield _absolute(key, _distance(tolerance.absolute, unit, draw), unit)
+        yield _absolute_interval(key, _evaluate_distance(tolerance.absolute, unit, draw), unit)
     if tolerance.significant_figures is not None:
-        yield _significant(key, tolerance.significant_figures)
+        yield _significant_interval(key, tolerance.significant_figures)
     if tolerance.factor is not None:
-        yield _factor(key, tolerance.factor)
+        yield _factor_interval(key, tolerance.factor)
     if tolerance.input_rounding is not None:
-        yield _rounding(key, tolerance.input_rounding, draw, compute)
+        yield _rounding_interval(key, tolerance.input_rounding, draw, compute)
 
 
-def _relative(key: float, width: float) -> Interval:
+def _relative_interval(key: float, width: float) -> Interval:
     if key == 0:
         return Interval(key, key, "a relative tolerance has no width at 0")
     if width == 0:
         return Interval(key, key, "an exact value is required")
     half = width * abs(key)
-    return Interval(key - half, key + half, _within(width))
+    return Interval(key - half, key + half, _relative_reason(width))
 
 
 @lru_cache(maxsize=256)
-def _within(width: float) -> str:
+def _relative_reason(width: float) -> str:
     return f"within {units.number(100 * width)}% of the key"
 
 
-def _absolute(key: float, distance: float, unit: str) -> Interval:
+def _absolute_interval(key: float, distance: float, unit: str) -> Interval:
     if distance == 0:
         return Interval(key, key, "an exact value is required")
     shown = f"{units.number(distance)} {unit}".strip()
     return Interval(key - distance, key + distance, f"within {shown} of the key")
 
 
-def _significant(key: float, figures: int) -> Interval:
+def _significant_interval(key: float, figures: int) -> Interval:
     if figures < 1:
         raise ValueError(f"significant_figures must be at least 1, not {figures}")
     if key == 0:
@@ -133,7 +133,7 @@ def _significant(key: float, figures: int) -> Interval:
     return Interval(key - half, key + half, f"the key to {figures} significant {noun}")
 
 
-def _factor(key: float, factor: float) -> Interval:
+def _factor_interval(key: float, factor: float) -> Interval:
     if not factor > 1:
         raise ValueError(f"the factor of a tolerance must be more than 1, not {factor}")
     if key == 0:
@@ -142,7 +142,7 @@ def _factor(key: float, factor: float) -> Interval:
     return Interval(min(ends), max(ends), f"within a factor of {units.number(factor)} of the key")
 
 
-def _distance(written: Expr, unit: str, draw: Draw) -> int | float:
+def _evaluate_distance(written: Expr, unit: str, draw: Draw) -> int | float:
     """Returns a distance as a number in *unit*; a plain number is in *unit* already."""
     value = evaluate(written, draw.scope, draw.facts)
     if isinstance(value, Quantity):
@@ -152,7 +152,7 @@ def _distance(written: Expr, unit: str, draw: Draw) -> int | float:
     return value
 
 
-def _rounding(
+def _rounding_interval(
     key: float,
     inputs: tuple[str, ...] | Mapping[str, Expr],
     draw: Draw,
@@ -176,7 +176,7 @@ def _rounding(
 
 
 @dataclass(frozen=True, slots=True)
-class _Given:
+class _PrintedInput:
     """A parameter as printed: a number and its unit."""
 
     number: int | float
@@ -186,18 +186,18 @@ class _Given:
         return units.quantity(number, self.unit) if self.unit else number
 
 
-def _printed_input(name: str, value: Value | None) -> _Given:
+def _printed_input(name: str, value: Value | None) -> _PrintedInput:
     if isinstance(value, Quantity) and value.unit:
-        return _Given(units.magnitude(value, value.unit), value.unit)
+        return _PrintedInput(units.magnitude(value, value.unit), value.unit)
     if value is None or isinstance(value, (bool, str, Quantity)):
         raise ValueError(f"input_rounding names '{name}', which is not a given number")
-    return _Given(value, "")
+    return _PrintedInput(value, "")
 
 
-def _half_width(given: _Given, written: Expr | None, draw: Draw) -> float:
+def _half_width(given: _PrintedInput, written: Expr | None, draw: Draw) -> float:
     """Returns the author's half-width or half a unit in the last printed digit, in the input's
     unit."""
     if written is not None:
-        return float(_distance(written, given.unit, draw))
+        return float(_evaluate_distance(written, given.unit, draw))
     exponent = Decimal(units.number(given.number)).as_tuple().exponent
     return 0.5 * 10.0 ** int(exponent)

@@ -8,7 +8,7 @@ from typing import ClassVar, Literal
 from grader.expressions import evaluate
 from grader.kinds import samples
 from grader.kinds.base import CORRECT, Example, KindOf, Unreadable, kinds
-from grader.kinds.scalars import quote, refusal, text
+from grader.kinds.scalars import quote, read_text, refusal
 from grader.kinds.texts import fill, try_fill
 from grader.model import Draw, Expr, Judgement, Key, Part, Raw, Text, Verdict
 from grader.model.spec import STRICT
@@ -66,7 +66,7 @@ class TrueFalseKind(KindOf[TrueFalseKey, bool]):
             return raw["v"] is True
         if raw.get("t") != "str":
             raise refusal(raw, _WANTED)
-        written = text(raw, _WANTED)
+        written = read_text(raw, _WANTED)
         word = WORDS.get(written.rstrip(".!").casefold())
         if word is None:
             raise Unreadable(f"{quote(written)} is neither true nor false; give {_WANTED}.")

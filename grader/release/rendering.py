@@ -15,7 +15,7 @@ from grader.draw import DrawError, draw, loose_paper, paper, sample_seed
 from grader.errors import SetupError, SpecError
 from grader.files import private_folder, write_whole
 from grader.kinds import kinds
-from grader.kinds.answers import literal
+from grader.kinds.answers import answer_as_python
 from grader.kinds.texts import fill
 from grader.model import ExamSet, Key, Paper, Question, Release, Student, Variant
 from grader.notebook import Cell, write
@@ -226,7 +226,7 @@ def key_entry(question: Question, part_id: str, key: Key) -> dict[str, object]:
         "kind": key.part.kind,
         "problem": question.variant.problem.id,
         "part": part_id,
-        "literal": literal(kind, key),
+        "literal": answer_as_python(kind, key),
     }
     low, high = getattr(key, "low", None), getattr(key, "high", None)
     if low is not None and high is not None:

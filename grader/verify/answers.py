@@ -13,11 +13,11 @@ from grader.expressions import ExpressionError, TextError, holds
 from grader.grading.score import score
 from grader.kinds import Example, Unreadable, kinds
 from grader.kinds.answers import right_value
-from grader.kinds.attempts import CodeKey, needs_of
+from grader.kinds.attempts import CodeKey, required_packages
 from grader.kinds.code import CodeKind
 from grader.kinds.hidden.given import Given
 from grader.kinds.numbers import NumericKey
-from grader.kinds.prediction import Predicted, Prediction
+from grader.kinds.prediction import MeasuredPrediction, Prediction
 from grader.model import (
     Answer,
     Evidence,
@@ -102,7 +102,7 @@ def _agreement(
 
 
 def _same_numbers(mine: object, key: object) -> bool:
-    if isinstance(mine, Predicted) and isinstance(key, Predicted):
+    if isinstance(mine, MeasuredPrediction) and isinstance(key, MeasuredPrediction):
         return _same_numbers(mine.value, key.value)
     if isinstance(mine, (int, float)) and isinstance(key, (int, float)):
         return math.isclose(mine, key, rel_tol=AGREEMENT, abs_tol=1e-12)
@@ -134,7 +134,7 @@ def full_marks(case: Case) -> Iterator[Finding]:
 def _lacks(case: Case, part_id: str) -> bool:
     """Whether a part needs a package that is not installed on this machine."""
     part = case.variant.keys[part_id].part
-    return bool(packages.missing(needs_of(part, case.problem.solution)))
+    return bool(packages.missing(required_packages(part, case.problem.solution)))
 
 
 def _skips(case: Case) -> bool:

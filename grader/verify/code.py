@@ -8,15 +8,15 @@ from functools import cached_property
 from typing import Any
 
 from grader.kinds import Unreadable, kinds
-from grader.kinds.attempts import CodeKey, needs_of
+from grader.kinds.attempts import CodeKey, required_packages
 from grader.kinds.code import CodeKind
-from grader.kinds.hidden.authored import run_authored
-from grader.kinds.hidden.cases import perform, run_here
+from grader.kinds.hidden.authored import run_solution_code
+from grader.kinds.hidden.cases import perform_first_call, run_here
 from grader.kinds.hidden.compare import difference
-from grader.kinds.hidden.pins import Properties, Raises
+from grader.kinds.hidden.pins import ExpectedError, ExpectedProperties
 from grader.model import Judgement, Problem, Raw, Trial, Verdict, packages
 from grader.verify.case import Case, Finding
-from grader.wire.values import read
+from grader.wire.values import decode_result
 
 FEWEST_WRONG = 3
 FEWEST_REASONS = 2
@@ -31,7 +31,7 @@ def runs(case: Case) -> bool:
 def unrun(problem: Problem) -> Iterator[str]:
     """A sentence for each part whose code can't run here, with the missing packages."""
     for part in problem.parts:
-        lacking = packages.missing(needs_of(part, problem.solution))
+        lacking = packages.missing(required_packages(part, problem.solution))
         if lacking:
             what = f"'{part.id}' needs {' and '.join(lacking)} ({packages.install(lacking)})"
             yield f"not run on this machine: {what}"
@@ -60,11 +60,11 @@ def implementations(case: Case) -> Iterator[Finding]:
 
 def _faults(runs: _Runs) -> Iterator[tuple[str, str]]:
     key = runs.key
-    hidden, part = key.hidden, key.part.id
+    hidden, part = key.solution_functions, key.part.id
     if hidden.get() is None:
         yield f"the solution has no function '{part}'", "write the reference under that name"
         return
-    wrong, right = hidden.named("wrong"), hidden.named("right")
+    wrong, right = hidden.functions_of_kind("wrong"), hidden.functions_of_kind("right")
     if len(wrong) < FEWEST_WRONG:
         yield (
             f"the solution has {len(wrong)} known-wrong implementations",
@@ -85,9 +85,9 @@ def _faults(runs: _Runs) -> Iterator[tuple[str, str]]:
 
 def _right(key: CodeKey) -> Iterator[tuple[str, str]]:
     """Known-right implementations do not use the reference; `examples` checks that they pass."""
-    hidden, part = key.hidden, key.part.id
-    for name in hidden.named("right"):
-        if hidden.leans(f"{part}_right_{name}"):
+    hidden, part = key.solution_functions, key.part.id
+    for name in hidden.functions_of_kind("right"):
+        if hidden.calls_reference(f"{part}_right_{name}"):
             yield (
                 f"'{part}_right_{name}' calls the reference, so it confirms nothing",
                 f"write it without '{part}'; a recursive function must call itself by its own name",
@@ -98,7 +98,7 @@ def _wrong(runs: _Runs) -> Iterator[tuple[str, str]]:
     """Known-wrong implementations fail, and for the intended reason."""
     part = runs.key.part.id
     failing: dict[str, Judgement] = {}
-    for name, function in runs.key.hidden.named("wrong").items():
+    for name, function in runs.key.solution_functions.functions_of_kind("wrong").items():
         full, declared = f"{part}_wrong_{name}", _declares_recursion(name, function)
         judged = runs.fail(full, declared)
         if judged is None:
@@ -156,7 +156,7 @@ class _Runs:
         """
         if self.kind.is_measured:
             return None
-        source = self.key.hidden.source(function, self.trial.name)
+        source = self.key.solution_functions.source(function, self.trial.name)
         hidden = range(len(self.key.examples), len(self.trial.calls))
         first = self.case.revealing.get(function, hidden.start)
         for index in dict.fromkeys((*hidden[first - hidden.start :][:1], *hidden)):
@@ -214,13 +214,13 @@ def _too_deep(call: Mapping[str, object]) -> bool:
 
 def _reference(runs: _Runs) -> Iterator[tuple[str, str]]:
     """The reference, called through the driver, agrees with the independent expectation."""
-    if runs.key.hidden.get("expected") is None:
+    if runs.key.solution_functions.get("expected") is None:
         return
     key, made = runs.key, runs.right[len(runs.key.examples) :]
     for case, want, said in zip(key.cases, key.expected, made, strict=True):
-        if isinstance(want, Properties):
+        if isinstance(want, ExpectedProperties):
             continue
-        if isinstance(want, Raises):
+        if isinstance(want, ExpectedError):
             above = said.get("above", ())
             assert isinstance(above, Sequence)  # noqa: S101 - names of classes
             types = (said.get("type"), *above)
@@ -228,7 +228,7 @@ def _reference(runs: _Runs) -> Iterator[tuple[str, str]]:
         elif said["is"] != "returned":
             why = f"{said.get('type')}: {said.get('what')}"
         else:
-            why = difference(read(said["v"]), want, case.near)
+            why = difference(decode_result(said["v"]), want, case.near)
         if why is not None:
             yield (
                 f"the reference and '{key.part.id}_expected' disagree ({case.group}): {why}",
@@ -242,14 +242,14 @@ def _examples(key: CodeKey) -> Iterator[tuple[str, str]]:
         one = Trial(
             name="it", alias=key.part.id, driver=key.part.driver, tools=key.tools, calls=(call,)
         )
-        source = key.hidden.source(key.part.id, "it")
+        source = key.solution_functions.source(key.part.id, "it")
         space: dict[str, Any] = {}
-        run_authored(f"{key.starter}\n{source}", space)
-        said = perform(one, space)
+        run_solution_code(f"{key.starter}\n{source}", space)
+        said = perform_first_call(one, space)
         if said["is"] != "returned":
             yield f"the example {call.example[0]}: {said.get('type')}: {said.get('what')}", "fix it"
             continue
-        both = read(said["v"])
+        both = decode_result(said["v"])
         assert isinstance(both, list)  # noqa: S101 - the two that were sent
         why = difference(both[0], both[1], key.part.closeness)
         if why is not None:

@@ -11,12 +11,12 @@ from typing import Any
 
 from grader.kinds.attempts import CodeKey
 from grader.kinds.hidden import pins
-from grader.kinds.hidden.compare import scalar
+from grader.kinds.hidden.compare import as_scalar
 from grader.model import packages
 from grader.verify.case import Case, Finding
 from grader.verify.code import runs
 from grader.wire import trial
-from grader.wire.values import read
+from grader.wire.values import decode_result
 
 MOST_CASES = 8
 """Cases of a part that are examined, spread over all groups."""
@@ -38,7 +38,7 @@ def properties(case: Case) -> Iterator[Finding]:
         if not isinstance(key, CodeKey) or not runs(case) or packages.missing(key.needs):
             continue
         try:
-            cases = _chosen(_uncompared(key)) if key.hidden.get() else ()
+            cases = _chosen(_uncompared(key)) if key.solution_functions.get() else ()
         except (Exception, SystemExit):  # noqa: BLE001, S112 - which the check of implementations tells
             continue
         for what, fix in _passing(key, cases):
@@ -55,12 +55,12 @@ class _Seen:
     refused: int = 0
 
 
-def _passing(key: CodeKey, cases: Sequence[pins.Case]) -> Iterator[tuple[str, str]]:
+def _passing(key: CodeKey, cases: Sequence[pins.HiddenCase]) -> Iterator[tuple[str, str]]:
     """Each forgery that passes but should not, and how to fix that."""
     always: dict[tuple[str, str], _Seen] = {}
     once: dict[tuple[str, str], _Seen] = {}
     for one in cases:
-        said = key.hidden.said(one.call)
+        said = key.solution_functions.call_reference(one.call)
         if said["is"] != "returned":
             raised = said.get("type")
             yield (
@@ -89,25 +89,25 @@ def _passing(key: CodeKey, cases: Sequence[pins.Case]) -> Iterator[tuple[str, st
             )
 
 
-def _passes(key: CodeKey, case: pins.Case, raw: Raw) -> bool:
+def _passes(key: CodeKey, case: pins.HiddenCase, raw: Raw) -> bool:
     """Whether a student's result *raw* would pass, by properties alone."""
     try:
-        read(raw)
+        decode_result(raw)
     except ValueError:
         return False
     want = dict(zip(key.cases, key.expected, strict=True))[case]
-    return key.unheld(case, raw, want) is None
+    return key.find_broken_property(case, raw, want) is None
 
 
-def _uncompared(key: CodeKey) -> Sequence[pins.Case]:
+def _uncompared(key: CodeKey) -> Sequence[pins.HiddenCase]:
     """The cases that only properties judge, without repetitions."""
     cases = zip(key.cases, key.expected, strict=True)
-    return [c for c, want in cases if isinstance(want, pins.Properties) and not c.again]
+    return [c for c, want in cases if isinstance(want, pins.ExpectedProperties) and not c.again]
 
 
-def _chosen(cases: Sequence[pins.Case]) -> Sequence[pins.Case]:
+def _chosen(cases: Sequence[pins.HiddenCase]) -> Sequence[pins.HiddenCase]:
     """A few cases: the last of each group, which is seldom an edge case, then earlier ones."""
-    groups: dict[str, list[pins.Case]] = {}
+    groups: dict[str, list[pins.HiddenCase]] = {}
     for one in cases:
         groups.setdefault(one.group, []).append(one)
     rounds = range(max(map(len, groups.values()), default=0))
@@ -159,7 +159,7 @@ def _replaced(raw: Raw, *, alone: bool) -> Iterator[tuple[str, Raw, bool]]:
     if raw.get("shape"):
         yield from _replaced_array(raw)
         return
-    number = scalar(read(raw))
+    number = as_scalar(decode_result(raw))
     if isinstance(number, (int, float)) and not isinstance(number, bool):
         sort = float if raw["t"] == "float" else int
         yield "NaN", trial.encode(math.nan), True

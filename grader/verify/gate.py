@@ -17,7 +17,7 @@ from grader.bank.folders import Bank
 from grader.draw import MAX_DRAWS
 from grader.errors import GraderError, Location, SetupError, SpecError, SpecErrors
 from grader.kinds import kinds
-from grader.kinds.attempts import Code, needs_of
+from grader.kinds.attempts import Code, required_packages
 from grader.model import Problem, Variant, packages
 from grader.runtime import executors
 from grader.units.quantity import Quantity
@@ -269,7 +269,7 @@ def _lacking(problem: Problem, solution: Path | None) -> tuple[str, ...]:
     """
     text = solution.read_text(encoding="utf-8", errors="replace") if solution else ""
     code = (part for part in problem.parts if isinstance(part, Code))
-    parts = (name for part in code for name in needs_of(part, text))
+    parts = (name for part in code for name in required_packages(part, text))
     declared = {name for part in problem.parts for name in getattr(part, "needs", ())}
     wanted = {*packages.imported_by(text), *parts} - declared
     wanted.update(packages.imported_by(text, at_load=True))

@@ -12,10 +12,10 @@ from grader import expressions, units
 from grader.expressions import ExpressionError, TextError
 from grader.kinds import kinds
 from grader.kinds.numbers import NumericKey
-from grader.kinds.prediction import Predicted
+from grader.kinds.prediction import MeasuredPrediction
 from grader.kinds.table import TableKey
 from grader.kinds.texts import fill, scope_with
-from grader.kinds.tolerance import Interval, scale_interval, within
+from grader.kinds.tolerance import Interval, is_within, scale_interval
 from grader.model import Key
 from grader.notebook.render import given_values
 from grader.units.quantity import Quantity, Value
@@ -94,7 +94,7 @@ def mistakes_apart(case: Case) -> Iterator[Finding]:
             continue
         for (one, value), (other, near) in combinations(_mistakes(key), 2):
             accepted = Interval(key.low, key.high, "")
-            if within(value, *scale_interval(accepted, key.value, near)):
+            if is_within(value, *scale_interval(accepted, key.value, near)):
                 yield case.finding(
                     "mistakes",
                     case.mistake_path(part_id, other),
@@ -113,7 +113,7 @@ def _mistakes(key: NumericKey) -> Iterator[tuple[str, float]]:
     for sample in samples:
         if sample.mistake is not None:
             value = kind.read(sample.raw, key)
-            yield sample.mistake, value.value if isinstance(value, Predicted) else value
+            yield sample.mistake, value.value if isinstance(value, MeasuredPrediction) else value
 
 
 _SHOWN = re.compile(r"\{\{\s*([A-Za-z_]\w*)\s*(\|[^{}]*)?\}\}")

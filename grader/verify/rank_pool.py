@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import Any
 
 from grader.kinds.attempts import CodeKey
-from grader.kinds.hidden.authored import run_authored
+from grader.kinds.hidden.authored import run_solution_code
 from grader.model import Key
 from grader.wire import trial
 
@@ -43,7 +43,7 @@ def kept_ranks(keys: Iterable[Key]) -> Iterator[None]:
             if isinstance(key, CodeKey) and _TOOL in key.part.tools and hasattr(os, "fork"):
                 with contextlib.suppress(ImportError):
                     texts = {"tools": list(key.tools), "driver": key.part.driver}
-                    stack.enter_context(_pooled(trial._prepared(texts)))
+                    stack.enter_context(_pooled(trial._compile_namespace(texts)))
         yield
 
 
@@ -219,7 +219,7 @@ def _function(
     if file not in _spaces:
         assert file is not None  # noqa: S101 - `_load` sets the other
         _spaces[file] = {"__name__": "solution"}
-        run_authored(text, _spaces[file], file)
+        run_solution_code(text, _spaces[file], file)
     closure = tuple(types.CellType(one) for one in cells)
     made = types.FunctionType(marshal.loads(code), _spaces[file], None, defaults, closure)  # noqa: S302
     made.__kwdefaults__ = named

@@ -14,7 +14,7 @@ from pathlib import Path
 from types import FrameType, ModuleType
 
 from grader.errors import Location, SetupError
-from grader.kinds.hidden.authored import line_raised
+from grader.kinds.hidden.authored import line_of_error
 from grader.kinds.hidden.given import Given
 
 SOLVE_SECONDS = 10.0
@@ -108,4 +108,4 @@ def _bounded() -> Iterator[None]:
 
 def failure_line(error: BaseException, path: Path) -> Location:
     """The location in the solution file from which *error* was raised."""
-    return Location(str(path), line_raised(error, str(path)))
+    return Location(str(path), line_of_error(error, str(path)))

@@ -6,7 +6,7 @@ from grader.bank.folders import Bank
 from grader.draw import draw, loose_paper, sample_seed
 from grader.grading.score import score
 from grader.kinds import kinds
-from grader.kinds.attempts import needs_of
+from grader.kinds.attempts import required_packages
 from grader.model import Job, Limits, Mark, Submission, Verdict, packages
 from grader.notebook import write
 from grader.notebook.render import metadata, render, solution
@@ -42,7 +42,7 @@ def run_reference(bank: Bank, name: str, seed: int = 0) -> tuple[str, ...]:
         by = getattr(part, "by", "")
         if by in EVENTS and find_counter_error(by) is not None:
             return True
-        return bool(packages.missing(needs_of(part, keys[mark.name].draw.solution)))
+        return bool(packages.missing(required_packages(part, keys[mark.name].draw.solution)))
 
     def waits(mark: Mark) -> bool:
         return mark.verdict is Verdict.UNSETTLED and (mark.kind == "explanation" or lacks(mark))

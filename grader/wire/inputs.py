@@ -12,15 +12,17 @@ import sys
 from typing import Any
 
 
-def mark_of(inputs: Any) -> str:
+def checksum_of(inputs: Any) -> str:
     """A checksum of *inputs*, which takes little time compared to creating them."""
     try:
-        return _hash_of_inputs(json.dumps(inputs, default=_bits_of, skipkeys=True).encode())
+        return _hash_of_inputs(
+            json.dumps(inputs, default=_summary_of_input, skipkeys=True).encode()
+        )
     except (TypeError, ValueError, RecursionError):
         return _hash_of_inputs(b"inputs that are no data")
 
 
-def _bits_of(value: Any) -> Any:
+def _summary_of_input(value: Any) -> Any:
     """A stand-in for values that `json` can't encode: for arrays, the sum of their bits."""
     numpy, torch = sys.modules.get("numpy"), sys.modules.get("torch")
     if torch is not None and isinstance(value, torch.Tensor):

@@ -49,7 +49,7 @@ def decode(raw: Mapping[str, Any]) -> Any:
     return _DECODED[raw["t"]](raw)
 
 
-def _array(raw: Mapping[str, Any]) -> Any:
+def _decode_array(raw: Mapping[str, Any]) -> Any:
     import numpy as np
 
     data = bytearray(base64.b64decode(raw["v"]))
@@ -57,7 +57,7 @@ def _array(raw: Mapping[str, Any]) -> Any:
     return array if raw["shape"] else array[()]
 
 
-def _tensor(raw: Mapping[str, Any]) -> Any:
+def _decode_tensor(raw: Mapping[str, Any]) -> Any:
     import torch
 
     data = bytearray(base64.b64decode(raw["v"]))
@@ -79,8 +79,8 @@ _DECODED: dict[str, Callable[[Mapping[str, Any]], Any]] = {
     "tuple": lambda raw: tuple(decode(item) for item in raw["v"]),
     "set": lambda raw: {decode(item) for item in raw["v"]},
     "dict": lambda raw: {decode(key): decode(item) for key, item in raw["v"]},
-    "array": _array,
-    "tensor": _tensor,
+    "array": _decode_array,
+    "tensor": _decode_tensor,
 }
 
 
@@ -93,7 +93,7 @@ class _Encoder:
         self.bytes = MAX_BYTES
         self.depth = 0
 
-    def _take(self, size: int) -> None:
+    def _count_bytes(self, size: int) -> None:
         self.bytes -= size
         if self.bytes < 0:
             raise UnfitError(TOO_MUCH)
@@ -105,93 +105,93 @@ class _Encoder:
         if self.depth > MAX_DEPTH:
             raise UnfitError(TOO_DEEP)
         form = _ENCODED.get(type(value))
-        return self._other(value) if form is None else form(self, value)
+        return self._encode_subclass(value) if form is None else form(self, value)
 
-    def of_int(self, value: int) -> Raw:
+    def encode_int(self, value: int) -> Raw:
         if value.bit_length() > MAX_BITS:
             raise UnfitError(TOO_LONG)
-        self._take(value.bit_length() // 8)
+        self._count_bytes(value.bit_length() // 8)
         return {"t": "int", "v": str(value)}
 
-    def of_str(self, value: str) -> Raw:
-        self._take(len(value))
+    def encode_str(self, value: str) -> Raw:
+        self._count_bytes(len(value))
         return {"t": "str", "v": value.encode("utf-8", "replace").decode()}
 
-    def of_bytes(self, value: bytes) -> Raw:
-        self._take(len(value))
+    def encode_bytes(self, value: bytes) -> Raw:
+        self._count_bytes(len(value))
         return {"t": "bytes", "v": self.text_of(value)}
 
-    def of_float(self, value: float) -> Raw:
+    def encode_float(self, value: float) -> Raw:
         return {"t": "float", "v": repr(value)}
 
-    def of_complex(self, value: complex) -> Raw:
+    def encode_complex(self, value: complex) -> Raw:
         return {"t": "complex", "v": repr(value)}
 
-    def _other(self, value: Any) -> Raw:
+    def _encode_subclass(self, value: Any) -> Raw:
         if isinstance(value, (list, tuple, set, frozenset)):
             tag = "list" if isinstance(value, list) else "tuple"
             if isinstance(value, (set, frozenset)):
                 tag, value = "set", sorted(value, key=repr)
-            return {"t": tag, "v": self._each(value)}
+            return {"t": tag, "v": self._encode_each(value)}
         if isinstance(value, dict):
-            return {"t": "dict", "v": self._pairs(value)}
+            return {"t": "dict", "v": self._encode_pairs(value)}
         # Encoded by its plain base class, which overrides can't change: enums, numpy strings.
         if isinstance(value, str):
-            return self.of_str(str.__str__(value))
+            return self.encode_str(str.__str__(value))
         if isinstance(value, bytes):
-            return self.of_bytes(bytes.__bytes__(value))
+            return self.encode_bytes(bytes.__bytes__(value))
         if isinstance(value, int):
-            return self.of_int(int.__int__(value))
-        return self._of_library(value)
+            return self.encode_int(int.__int__(value))
+        return self._encode_library(value)
 
-    def _of_library(self, value: Any) -> Raw:
+    def _encode_library(self, value: Any) -> Raw:
         numpy, torch = sys.modules.get("numpy"), sys.modules.get("torch")
         if torch is not None and isinstance(value, torch.Tensor):
-            return self._of_torch(torch, value)
+            return self._encode_torch(torch, value)
         if numpy is not None and isinstance(value, (numpy.ndarray, numpy.generic)):
-            return self._of_numpy(numpy, numpy.asarray(value))
+            return self._encode_numpy(numpy, numpy.asarray(value))
         if isinstance(value, float):
-            return self.of_float(float.__float__(value))
+            return self.encode_float(float.__float__(value))
         if isinstance(value, complex):
-            return self.of_complex(complex.__complex__(value))
-        return self._opaque(f"{type(value).__module__}.{type(value).__qualname__}")
+            return self.encode_complex(complex.__complex__(value))
+        return self._encode_opaque(f"{type(value).__module__}.{type(value).__qualname__}")
 
-    def _opaque(self, name: str) -> Raw:
-        self._take(len(name))
+    def _encode_opaque(self, name: str) -> Raw:
+        self._count_bytes(len(name))
         return {"t": "object", "type": name[:MAX_TEXT].encode("utf-8", "replace").decode()}
 
-    def _each(self, values: Any) -> list[Raw]:
+    def _encode_each(self, values: Any) -> list[Raw]:
         self.depth += 1
         try:
             return [self.encode(value) for value in values]
         finally:
             self.depth -= 1
 
-    def _pairs(self, value: Any) -> list[list[Raw]]:
+    def _encode_pairs(self, value: Any) -> list[list[Raw]]:
         self.depth += 1
         try:
             return [[self.encode(key), self.encode(item)] for key, item in value.items()]
         finally:
             self.depth -= 1
 
-    def _of_numpy(self, numpy: Any, value: Any) -> Raw:
+    def _encode_numpy(self, numpy: Any, value: Any) -> Raw:
         if value.dtype.kind not in "biufc" or value.dtype.itemsize > 16:
-            return self._opaque(f"an array of {value.dtype}")
-        self._take(value.nbytes)
-        shape = _shape(value)
+            return self._encode_opaque(f"an array of {value.dtype}")
+        self._count_bytes(value.nbytes)
+        shape = _shape_of(value)
         value = numpy.ascontiguousarray(value, dtype=value.dtype.newbyteorder("<"))
         text = self.text_of(value.tobytes())
         return {"t": "array", "dtype": str(value.dtype), "shape": shape, "v": text}
 
-    def _of_torch(self, torch: Any, value: Any) -> Raw:
+    def _encode_torch(self, torch: Any, value: Any) -> Raw:
         # Computes what a subclass defers until it is accessed.
         value = torch.Tensor.detach(value)
         if value.device.type == "meta" or value.is_quantized or value.is_nested:
-            return self._opaque(f"a tensor of {value.dtype} without plain numbers")
-        self._take(value.numel() * value.element_size())
+            return self._encode_opaque(f"a tensor of {value.dtype} without plain numbers")
+        self._count_bytes(value.numel() * value.element_size())
         value = value.cpu()
         value = value.to_dense() if value.layout is not torch.strided else value.contiguous()
-        dtype, shape = str(value.dtype).removeprefix("torch."), _shape(value)
+        dtype, shape = str(value.dtype).removeprefix("torch."), _shape_of(value)
         flat = value.resolve_conj().resolve_neg().reshape(-1)
         if flat.numel() == 1:  # which may have any stride, and then can't be looked at as bytes
             flat = flat.clone(memory_format=torch.contiguous_format)
@@ -203,12 +203,12 @@ def _base64(data: bytes) -> str:
     return base64.b64encode(data).decode()
 
 
-def hash_of(data: bytes) -> str:
+def digest_of_bytes(data: bytes) -> str:
     """The digest of *data*."""
     return hashlib.blake2b(data, digest_size=16).hexdigest()
 
 
-def _shape(value: Any) -> list[int]:
+def _shape_of(value: Any) -> list[int]:
     if value.ndim > MAX_DIMENSIONS:
         raise UnfitError(TOO_WIDE)
     return [int(n) for n in value.shape]
@@ -218,26 +218,26 @@ def _shape(value: Any) -> list[int]:
 _ENCODED: dict[type, Callable[[_Encoder, Any], Raw]] = {
     type(None): lambda *_: {"t": "none"},
     bool: lambda _, value: {"t": "bool", "v": value},
-    int: _Encoder.of_int,
-    float: _Encoder.of_float,
-    complex: _Encoder.of_complex,
-    str: _Encoder.of_str,
-    bytes: _Encoder.of_bytes,
+    int: _Encoder.encode_int,
+    float: _Encoder.encode_float,
+    complex: _Encoder.encode_complex,
+    str: _Encoder.encode_str,
+    bytes: _Encoder.encode_bytes,
 }
 
 
-def answer(request: str, space: Mapping[str, Any]) -> str:
+def answer_request(request: str, space: Mapping[str, Any]) -> str:
     """Performs *request* (JSON in base64) on a name in *space*; the reply has the same form."""
-    text = json.dumps(outcome(json.loads(base64.b64decode(request)), space))
+    text = json.dumps(perform_safely(json.loads(base64.b64decode(request)), space))
     return base64.b64encode(text.encode()).decode()
 
 
-def outcome(asked: Mapping[str, Any], space: Mapping[str, Any]) -> dict[str, Any]:
+def perform_safely(asked: Mapping[str, Any], space: Mapping[str, Any]) -> dict[str, Any]:
     """The result of *asked*, or the exception that it raised."""
     try:
         return perform(asked, space)
     except BaseException as error:  # noqa: BLE001  # whatever the student's code raises or is
-        return _raised(error)
+        return _describe_exception(error)
 
 
 def perform(asked: Mapping[str, Any], space: Mapping[str, Any]) -> dict[str, Any]:
@@ -246,10 +246,10 @@ def perform(asked: Mapping[str, Any], space: Mapping[str, Any]) -> dict[str, Any
     With `asked["example"]`, evaluates those expressions, in which `asked["alias"]` is the student's
     function; with `asked["watch"]`, adds the findings of `grader.wire.watch`.
     """
-    around = _prepared(asked)
-    _seed(int(asked["seed"]))
+    around = _compile_namespace(asked)
+    _seed_generators(int(asked["seed"]))
     if "round" in asked:
-        return _round(asked, space, around)
+        return _perform_round(asked, space, around)
     if asked["name"] not in space:
         raise NameError(asked["name"])
     student = space[asked["name"]]
@@ -263,15 +263,17 @@ def perform(asked: Mapping[str, Any], space: Mapping[str, Any]) -> dict[str, Any
     call = student if drive is None else functools.partial(drive, student)
     said: dict[str, Any] = {"is": "returned"}
     if "watch" in asked:
-        watched = _prepared({"tools": [], "driver": asked["watch"]})["watched"]
+        watched = _compile_namespace({"tools": [], "driver": asked["watch"]})["call_watched"]
         call = functools.partial(watched, call, asked["forbid"], said)
     said["v"] = encode(call(**inputs))
     # After the result, which may be the input itself.
-    changed = [name for name, raw in asked["inputs"].items() if not _is_still(inputs[name], raw)]
+    changed = [
+        name for name, raw in asked["inputs"].items() if not _is_unchanged(inputs[name], raw)
+    ]
     return {**said, "changed": changed} if changed else said
 
 
-def _is_still(value: Any, raw: Raw) -> bool:
+def _is_unchanged(value: Any, raw: Raw) -> bool:
     """Whether an input is unchanged since before the call."""
     try:
         return encode(value) == raw
@@ -282,7 +284,9 @@ def _is_still(value: Any, raw: Raw) -> bool:
 _KEPT = "_grader_kept_"
 
 
-def _round(asked: Mapping[str, Any], space: Any, around: Mapping[str, Any]) -> dict[str, Any]:
+def _perform_round(
+    asked: Mapping[str, Any], space: Any, around: Mapping[str, Any]
+) -> dict[str, Any]:
     """One step of a measurement.
 
     `run` creates inputs from the seed, calls the student's function or the baseline on them, and
@@ -298,19 +302,19 @@ def _round(asked: Mapping[str, Any], space: Any, around: Mapping[str, Any]) -> d
     inputs = around["prepare"](int(asked["seed"]))
     if step == "count":
         return {"is": "returned", "v": encode(float(around["measure"](*inputs)))}
-    mark = around["mark_of"](inputs)  # before the call, which may modify them
+    mark = around["checksum_of"](inputs)  # before the call, which may modify them
     function = space[asked["name"]] if asked["name"] else around["baseline"]
     if step == "launches":
         space[_KEPT], number = around["counted"](function, *inputs, backward=asked["backward"])
     elif step != "idle":
         space[_KEPT] = function(*inputs)
-    digest = hash_of(json.dumps(_Encoder(hash_of).encode(space[_KEPT])).encode())
+    digest = digest_of_bytes(json.dumps(_Encoder(digest_of_bytes).encode(space[_KEPT])).encode())
     said: Raw = {"t": "str", "v": digest + mark}
     pair = [said, encode(number)] if step == "launches" else None
     return {"is": "returned", "v": {"t": "list", "v": pair} if pair else said}
 
 
-def _prepared(asked: Mapping[str, Any]) -> dict[str, Any]:
+def _compile_namespace(asked: Mapping[str, Any]) -> dict[str, Any]:
     """The names that the tools and the driver define; cached per text in a kernel."""
     texts = [*asked["tools"], asked["driver"]]
     whole = json.dumps(texts)
@@ -322,7 +326,7 @@ def _prepared(asked: Mapping[str, Any]) -> dict[str, Any]:
     return _compiled[whole]
 
 
-def _seed(seed: int) -> None:
+def _seed_generators(seed: int) -> None:
     random.seed(seed)
     numpy, torch = sys.modules.get("numpy"), sys.modules.get("torch")
     if numpy is not None:
@@ -334,7 +338,7 @@ def _seed(seed: int) -> None:
             torch.cuda.manual_seed_all(seed)
 
 
-def _raised(error: BaseException) -> dict[str, Any]:
+def _describe_exception(error: BaseException) -> dict[str, Any]:
     # From the interpreter's own data, whatever a student's class claims about itself.
     line, trace = None, BaseException.__dict__["__traceback__"].__get__(error)
     while trace is not None:

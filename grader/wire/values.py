@@ -64,7 +64,7 @@ class Opaque:
     type: str
 
 
-def read(raw: object) -> object:
+def decode_result(raw: object) -> object:
     """Decodes *raw* to plain data, Array or Opaque. Raises ValueError for an invalid encoding."""
     return _Reader().read(raw)
 
@@ -97,24 +97,24 @@ class _Reader:
 
     def items(self, raw: Mapping[str, Any]) -> list[object]:
         """The items of a list."""
-        return [self.read(item) for item in _list(raw)]
+        return [self.read(item) for item in _read_list(raw)]
 
     def set(self, raw: Mapping[str, Any]) -> object:
         """A set, represented by its sorted items."""
-        if len(_list(raw)) > _MOST_KEYS:
+        if len(_read_list(raw)) > _MOST_KEYS:
             raise UnknownError(f"more than {_MOST_KEYS:,} items of a set")
-        return {"a set of": sorted(self.items(raw), key=_place)}
+        return {"a set of": sorted(self.items(raw), key=_sort_key)}
 
     def dict(self, raw: Mapping[str, Any]) -> object:
         """A dict whose keys are plain data."""
         found: dict[object, object] = {}
-        pairs = _list(raw)
+        pairs = _read_list(raw)
         if len(pairs) > _MOST_KEYS:
             raise UnknownError(f"more than {_MOST_KEYS:,} keys of a dict")
         for pair in pairs:
             if not isinstance(pair, list) or len(pair) != 2:
                 raise ValueError("not a pair")
-            key, value = _key(self.read(pair[0])), self.read(pair[1])
+            key, value = _normalized_key(self.read(pair[0])), self.read(pair[1])
             if not isinstance(key, (str, bytes, int, float, complex, tuple)) and key is not None:
                 raise ValueError("not a key")
             try:
@@ -124,69 +124,69 @@ class _Reader:
         return found
 
 
-def _key(value: object) -> object:
+def _normalized_key(value: object) -> object:
     """A key as the equal Python number, so that numpy's numbers match Python's."""
     if isinstance(value, tuple):
-        return tuple(map(_key, value))
+        return tuple(map(_normalized_key, value))
     known = isinstance(value, Array) and value.form == "array" and not value.shape
     return value.number if known else value  # type: ignore[attr-defined]
 
 
-def _place(value: object) -> str:
+def _sort_key(value: object) -> str:
     """The sort key for items of a set, which may mix types of numbers."""
     if isinstance(value, Array) and not value.shape:
         value = value.number
     if isinstance(value, tuple):
-        return f"({', '.join(map(_place, value))})"
+        return f"({', '.join(map(_sort_key, value))})"
     if isinstance(value, float) and value.is_integer():
         value = int(value)
     # Values that no set can hold keep their order, as the text of a large array takes long.
     return repr(value) if isinstance(value, (int, float, complex, str, bytes)) else ""
 
 
-def _list(raw: Mapping[str, Any]) -> list[object]:
+def _read_list(raw: Mapping[str, Any]) -> list[object]:
     value = raw.get("v")
     if not isinstance(value, list):
         raise ValueError("not a list")
     return value
 
 
-def _flag(raw: Mapping[str, Any]) -> bool:
+def _read_bool(raw: Mapping[str, Any]) -> bool:
     if type(raw.get("v")) is not bool:
         raise ValueError("not true or false")
     return bool(raw["v"])
 
 
-def _string(value: object, most: int = trial.MAX_BYTES) -> str:
+def _read_string(value: object, most: int = trial.MAX_BYTES) -> str:
     if not isinstance(value, str) or len(value) > most:
         raise ValueError("not a text")
     return value
 
 
-def _int(raw: Mapping[str, Any]) -> int:
-    text = _string(raw.get("v"), 5_000)
+def _read_int(raw: Mapping[str, Any]) -> int:
+    text = _read_string(raw.get("v"), 5_000)
     if not re.fullmatch(r"-?\d{1,4300}", text, re.ASCII):
         raise ValueError("not a whole number")
     return int(text)
 
 
-def _float(raw: Mapping[str, Any]) -> float:
-    text = _string(raw.get("v"), 100)
+def _read_float(raw: Mapping[str, Any]) -> float:
+    text = _read_string(raw.get("v"), 100)
     if not _NUMBER.fullmatch(text):
         raise ValueError("not a number")
     return float(text)
 
 
-def _complex(raw: Mapping[str, Any]) -> complex:
-    text = _string(raw.get("v"), 100)
+def _read_complex(raw: Mapping[str, Any]) -> complex:
+    text = _read_string(raw.get("v"), 100)
     if not _COMPLEX.fullmatch(text):
         raise ValueError("not a number")
     return complex(text)
 
 
-def _bytes(raw: Mapping[str, Any]) -> bytes:
+def _read_bytes(raw: Mapping[str, Any]) -> bytes:
     try:
-        data = base64.b64decode(_string(raw.get("v"), 2 * trial.MAX_BYTES), validate=True)
+        data = base64.b64decode(_read_string(raw.get("v"), 2 * trial.MAX_BYTES), validate=True)
     except binascii.Error as error:
         raise ValueError("not base64") from error
     if len(data) > trial.MAX_BYTES:
@@ -194,8 +194,8 @@ def _bytes(raw: Mapping[str, Any]) -> bytes:
     return data
 
 
-def _array(raw: Mapping[str, Any]) -> Array:
-    form, dtype = str(raw["t"]), _string(raw.get("dtype"), 40)
+def _read_array(raw: Mapping[str, Any]) -> Array:
+    form, dtype = str(raw["t"]), _read_string(raw.get("dtype"), 40)
     shape = raw.get("shape")
     if not isinstance(shape, list) or len(shape) > trial.MAX_DIMENSIONS:
         raise ValueError("no shape")
@@ -203,21 +203,21 @@ def _array(raw: Mapping[str, Any]) -> Array:
         raise ValueError("no shape")
     if 0 in shape and math.prod(n for n in shape if n) > _MOST_ROOM:
         raise ValueError("an array without numbers whose other sizes are too large")
-    numbers = _numbers(dtype, _bytes(raw))
+    numbers = _read_numbers(dtype, _read_bytes(raw))
     if numbers.size != math.prod(shape):
         raise ValueError("not as many numbers as the shape says")
     return Array(form, dtype, tuple(shape), numbers.reshape(shape))
 
 
-def _numbers(dtype: str, data: bytes) -> np.ndarray[Any, Any]:
+def _read_numbers(dtype: str, data: bytes) -> np.ndarray[Any, Any]:
     """The numbers in *data*, in the width used for comparison. Raises ValueError."""
     import numpy as np
 
     if dtype in _SMALL_FLOATS:
-        return _small_floats(dtype)[np.frombuffer(data, np.uint8)]
+        return _float8_values(dtype)[np.frombuffer(data, np.uint8)]
     if dtype == "bfloat16":
         numbers = (np.frombuffer(data, "<u2").astype(np.uint32) << 16).view(np.float32)
-        return _wide(numbers)
+        return _as_float64(numbers)
     if dtype not in _PLAIN_DTYPES:
         raise UnknownError("numbers of a type that is not known")
     if dtype == "bool":
@@ -229,10 +229,10 @@ def _numbers(dtype: str, data: bytes) -> np.ndarray[Any, Any]:
         numbers = np.frombuffer(data, np.dtype(dtype).newbyteorder("<"))
     except TypeError:  # float128, where there is none
         raise UnknownError("numbers of a type that is not known") from None
-    return _wide(numbers) if numbers.dtype.kind == "f" else numbers
+    return _as_float64(numbers) if numbers.dtype.kind == "f" else numbers
 
 
-def _wide(numbers: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+def _as_float64(numbers: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     """Converts to float64, without warnings about signaling NaNs."""
     import numpy as np
 
@@ -240,7 +240,7 @@ def _wide(numbers: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
         return numbers.astype(np.float64)
 
 
-def _small_floats(dtype: str) -> np.ndarray[Any, Any]:
+def _float8_values(dtype: str) -> np.ndarray[Any, Any]:
     """The values of the 256 codes of an eight-bit float."""
     import numpy as np
 
@@ -263,17 +263,17 @@ def _small_floats(dtype: str) -> np.ndarray[Any, Any]:
 
 _READERS: dict[str, Callable[[_Reader, Mapping[str, Any]], object]] = {
     "none": lambda *_: None,
-    "bool": lambda _, raw: _flag(raw),
-    "str": lambda _, raw: _string(raw.get("v")),
-    "int": lambda _, raw: _int(raw),
-    "float": lambda _, raw: _float(raw),
-    "complex": lambda _, raw: _complex(raw),
-    "bytes": lambda _, raw: _bytes(raw),
+    "bool": lambda _, raw: _read_bool(raw),
+    "str": lambda _, raw: _read_string(raw.get("v")),
+    "int": lambda _, raw: _read_int(raw),
+    "float": lambda _, raw: _read_float(raw),
+    "complex": lambda _, raw: _read_complex(raw),
+    "bytes": lambda _, raw: _read_bytes(raw),
     "list": _Reader.items,
     "tuple": lambda reader, raw: tuple(reader.items(raw)),
     "set": _Reader.set,
     "dict": _Reader.dict,
-    "array": lambda _, raw: _array(raw),
-    "tensor": lambda _, raw: _array(raw),
-    "object": lambda _, raw: Opaque(_string(raw.get("type"), _TEXT)),
+    "array": lambda _, raw: _read_array(raw),
+    "tensor": lambda _, raw: _read_array(raw),
+    "object": lambda _, raw: Opaque(_read_string(raw.get("type"), _TEXT)),
 }

@@ -45,46 +45,46 @@ class Watch:
         """The broken rules, without duplicates."""
         self._rules = [rule for rule in forbidden if rule != LOOPS]
         self._counts_loops = LOOPS in forbidden
-        self._wrappers = {code for rule in self._rules for code in _wrappers(rule)}
+        self._wrappers = {code for rule in self._rules for code in _codes_of_wrappers(rule)}
         self._calls: Counter[Any] = Counter()
         self._libraries = _libraries()
         self._left = MOST_EVENTS
 
     def __enter__(self) -> Self:
-        threading.setprofile(self._event)
-        sys.setprofile(self._event)
+        threading.setprofile(self._on_event)
+        sys.setprofile(self._on_event)
         return self
 
     def __exit__(self, *_: object) -> None:
         sys.setprofile(None)
         threading.setprofile(None)
 
-    def _event(self, frame: Any, event: str, called: Any) -> None:
+    def _on_event(self, frame: Any, event: str, called: Any) -> None:
         self._left -= 1
         if self._left < 0:
             sys.setprofile(None)
         elif event == "call":
             code = frame.f_code
             if _is_own(code, self._libraries):
-                self._count(code)
+                self._count_call(code)
             elif self._is_called_by_own(frame.f_back) and code.co_name != "<module>":
-                self._note(f"{frame.f_globals.get('__name__')}.{code.co_qualname}")
+                self._note_call(f"{frame.f_globals.get('__name__')}.{code.co_qualname}")
         elif event == "c_call" and self._is_called_by_own(frame):
-            self._note(_name_of(called))
+            self._note_call(_full_name_of(called))
 
     def _is_called_by_own(self, frame: Any) -> bool:
         """Whether the frame is the student's code, or wrapping or generated code that it called."""
-        while frame is not None and (frame.f_code in self._wrappers or _is_made(frame.f_code)):
+        while frame is not None and (frame.f_code in self._wrappers or _is_generated(frame.f_code)):
             frame = frame.f_back
         return frame is not None and _is_own(frame.f_code, self._libraries)
 
-    def _count(self, code: Any) -> None:
+    def _count_call(self, code: Any) -> None:
         if self._counts_loops:
             self._calls[code] += 1
             if self._calls[code] == LOOPED and LOOPS not in self.used:
                 self.used.append(LOOPS)
 
-    def _note(self, full: str) -> None:
+    def _note_call(self, full: str) -> None:
         for end in _MAKING:
             full = full.removesuffix(end)
         self.used += [r for r in broken_by(full, self._rules) if r not in self.used]
@@ -92,7 +92,7 @@ class Watch:
 
 def broken_by(full: str, rules: list[str]) -> list[str]:
     """Returns the *rules* that forbid the object with this full name."""
-    return [rule for rule in rules if _is_like(full.removeprefix("builtins."), rule)]
+    return [rule for rule in rules if is_covered(full.removeprefix("builtins."), rule)]
 
 
 def _libraries() -> tuple[str, ...]:
@@ -104,7 +104,7 @@ def _libraries() -> tuple[str, ...]:
     return tuple(f"{path.rstrip('/')}/" for path in paths)
 
 
-def _is_made(code: Any) -> bool:
+def _is_generated(code: Any) -> bool:
     """Whether a library generated this code at run time, as dataclasses do."""
     name: str = code.co_filename
     return name.startswith("<") and not name.startswith((*_OWN, *_OURS, _FROZEN))
@@ -118,7 +118,7 @@ def _is_own(code: Any, libraries: tuple[str, ...]) -> bool:
     return not name.startswith((*libraries, *_OURS))
 
 
-def reached(start: Any, rules: list[str]) -> list[str]:
+def find_reached_rules(start: Any, rules: list[str]) -> list[str]:
     """Returns the *rules* that forbid an object to which the code of *start* refers.
 
     Resolves the names in the code of the student's functions, and follows partial functions,
@@ -134,8 +134,8 @@ def reached(start: Any, rules: list[str]) -> list[str]:
             continue
         seen[id(one)] = one  # kept alive, so that no other object gets its id
         if _is_named(one):
-            found += [r for r in broken_by(_name_of(one), rules) if r not in found]
-        waiting += _held(one, libraries)
+            found += [r for r in broken_by(_full_name_of(one), rules) if r not in found]
+        waiting += _referents_of(one, libraries)
     return found
 
 
@@ -145,15 +145,15 @@ def _is_named(one: Any) -> bool:
     return not _is_of_student(kind) and (issubclass(kind, types.ModuleType) or callable(one))
 
 
-def _held(one: Any, libraries: tuple[str, ...]) -> list[Any]:
+def _referents_of(one: Any, libraries: tuple[str, ...]) -> list[Any]:
     """Returns the objects to which *one* refers; none for the objects of libraries."""
     kind = type(one)
     if kind is types.FunctionType:
         if not _is_own(one.__code__, libraries):
             return []
         cells = dict(zip(one.__code__.co_freevars, one.__closure__ or (), strict=True))
-        inside = {name: cell.cell_contents for name, cell in cells.items() if _is_full(cell)}
-        named = [value for _, value in _named(one.__code__, one.__globals__, inside)]
+        inside = {name: cell.cell_contents for name, cell in cells.items() if _is_filled(cell)}
+        named = [value for _, value in _iter_named_objects(one.__code__, one.__globals__, inside)]
         return [*named, *inside.values(), one.__defaults__, one.__kwdefaults__, one.__dict__]
     if issubclass(kind, type):
         return gc.get_referents(one) if _is_of_student(one) else []
@@ -167,7 +167,7 @@ def _is_of_student(kind: type) -> bool:
     return bool(type.__dict__["__module__"].__get__(kind) == "__main__")
 
 
-def _is_full(cell: Any) -> bool:
+def _is_filled(cell: Any) -> bool:
     try:
         cell.cell_contents  # noqa: B018 - raises if the cell is empty
     except ValueError:
@@ -175,7 +175,7 @@ def _is_full(cell: Any) -> bool:
     return True
 
 
-def _part(module: Any, name: str) -> Any:
+def _module_attribute(module: Any, name: str) -> Any:
     """Returns the attribute *name* of a module; None if *module* is not one."""
     if not issubclass(type(module), types.ModuleType):
         return None
@@ -183,7 +183,7 @@ def _part(module: Any, name: str) -> Any:
     return space.get(name)
 
 
-def _named(code: Any, space: Any, inside: Any) -> Iterator[tuple[str, Any]]:
+def _iter_named_objects(code: Any, space: Any, inside: Any) -> Iterator[tuple[str, Any]]:
     """Yields the names in *code*, with the objects that they and attributes of modules refer to."""
     names = {**vars(sys.modules["builtins"]), **space, **inside}
     here: Any = None
@@ -198,17 +198,17 @@ def _named(code: Any, space: Any, inside: Any) -> Iterator[tuple[str, Any]]:
         elif what == "IMPORT_NAME":
             here = sys.modules.get(name)
         elif what in ("LOAD_ATTR", "LOAD_METHOD", "IMPORT_FROM"):
-            here = _part(here, name)
+            here = _module_attribute(here, name)
         else:
             here = names.get(name) if what.startswith("LOAD_") and type(name) is str else None
         if here is not None:
             yield str(name), here
     for inner in code.co_consts:
         if isinstance(inner, types.CodeType):
-            yield from _named(inner, space, names)
+            yield from _iter_named_objects(inner, space, names)
 
 
-def _is_like(full: str, rule: str) -> bool:
+def is_covered(full: str, rule: str) -> bool:
     """Whether *full* is what the rule names, is inside it, or has its name in the same package."""
     if full == rule or full.startswith(f"{rule}."):
         return True
@@ -216,7 +216,7 @@ def _is_like(full: str, rule: str) -> bool:
     return same and "." in rule and full.rpartition(".")[2] == rule.rpartition(".")[2]
 
 
-def _name_of(function: Any) -> str:
+def _full_name_of(function: Any) -> str:
     """The full name of a function written in C."""
     owner = getattr(function, "__self__", None)
     if owner is None or isinstance(owner, type(sys)):
@@ -227,7 +227,7 @@ def _name_of(function: Any) -> str:
     return f"{where}.{getattr(function, '__name__', '')}"
 
 
-def _wrappers(rule: str) -> list[Any]:
+def _codes_of_wrappers(rule: str) -> list[Any]:
     """The code of decorators around the function that *rule* names."""
     package, *names = rule.split(".")
     found: Any = sys.modules.get(package)
@@ -240,13 +240,13 @@ def _wrappers(rule: str) -> list[Any]:
     return codes
 
 
-def watched(
+def call_watched(
     call: Callable[..., Any], forbidden: list[str], said: dict[str, Any], /, **named: Any
 ) -> Any:
     """Returns the result of *call*; adds the forbidden functions that it used or refers to to
     *said*."""
     with contextlib.suppress(Exception):  # the student's objects may be anything
-        holds = reached(call, [rule for rule in forbidden if rule != LOOPS])
+        holds = find_reached_rules(call, [rule for rule in forbidden if rule != LOOPS])
         if holds:
             said["reached"] = holds
     with Watch(forbidden) as watch:

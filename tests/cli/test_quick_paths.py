@@ -18,7 +18,7 @@ from grader.errors import SpecError
 from grader.expressions import ExpressionError, evaluate, syntax
 from grader.expressions.arithmetic import BINARY, COMPARISONS, check_size, negative, positive, truth
 from grader.expressions.functions import FUNCTIONS, call
-from grader.kinds.slips import WIDEST, find, of_unit
+from grader.kinds.slips import WIDEST, find_slip, slips_of_unit
 from grader.units.quantity import Quantity, Value
 from tests.cli.test_commands import ok
 from tests.helpers.banks import a_bank, a_roster
@@ -119,14 +119,16 @@ def test_an_expression_is_what_its_operators_say(source: str) -> None:
     st.sampled_from([0.0, 0.001, 0.004, 0.01]),
 )
 def test_the_slip_found_is_the_first_that_fits(unit: str, ratio: float, width: float) -> None:
-    for observed in (ratio, *(slip.ratio * (1 + WIDEST / 2) for slip in of_unit(unit))):
+    for observed in (ratio, *(slip.ratio * (1 + WIDEST / 2) for slip in slips_of_unit(unit))):
         fitting = (
             slip
-            for slip in of_unit(unit)
+            for slip in slips_of_unit(unit)
             if abs(observed * 7.0 / 7.0 - slip.ratio)
             <= (min(width, slip.window) + 1e-9) * slip.ratio
         )
-        assert find(observed * 7.0, 7.0, unit=unit, scope={}, width=width) == next(fitting, None)
+        assert find_slip(observed * 7.0, 7.0, unit=unit, scope={}, width=width) == next(
+            fitting, None
+        )
 
 
 def test_quantities_are_alike_however_they_are_made() -> None:

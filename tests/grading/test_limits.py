@@ -81,7 +81,7 @@ def test_what_other_answers_left_no_room_for_is_left_open(
 ) -> None:
     monkeypatch.setattr(probe, "MAX_ANSWERS", room)
     names = {"q1_first": "x" * 20, "q1_share": 1.75}
-    said = ask.parse_values(tuple(names), {"said": probe.answers(names, names)})
+    said = ask.parse_values(tuple(names), {"said": probe.encode_answers(names, names)})
     found = replace(
         evidence(), answers={"q1_share": Answer(name="q1_share", raw=said.found["q1_share"])}
     )
@@ -178,7 +178,7 @@ STOPPED = {
 
 def with_random_cases(*, of: list[dict[str, object]]) -> Judgement:
     """The judgement on right code of which the random cases came to what *of* gives in turn."""
-    source = CODE.hidden.source("scaled", "scaled")
+    source = CODE.solution_functions.source("scaled", "scaled")
     raw = dict(kinds.find("code").simulate_run(CODE, "scaled", source, "scaled"))
     groups = [case.group for case in CODE.cases]
     told = iter([*of, *[of[-1]] * len(groups)])

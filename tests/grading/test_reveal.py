@@ -16,7 +16,7 @@ from grader.grading.reveal import reveal
 from grader.grading.score import score, score_refused
 from grader.grading.tally import tally
 from grader.kinds import kinds
-from grader.kinds.answers import literal
+from grader.kinds.answers import answer_as_python
 from grader.model import (
     Answer,
     Audience,
@@ -164,7 +164,7 @@ PAPER = a_paper()
 
 def wrong_letter() -> str:
     key = PAPER.questions[0].variant.keys["fits"]
-    right = literal(kinds.find("choice"), key).strip("\"'")
+    right = answer_as_python(kinds.find("choice"), key).strip("\"'")
     return next(letter for letter in "ABC" if letter != right)
 
 
@@ -229,7 +229,7 @@ def test_nothing_of_the_key_is_in_what_a_student_gets_before_release(answers):
                 f"{secret!r} in {text[max(0, text.find(secret) - 80) :][:200]}"
             )
     key = PAPER.questions[0].variant.keys["per_gpu"]
-    assert f"{literal(kinds.find('numeric'), key)}"[:4] not in page
+    assert f"{answer_as_python(kinds.find('numeric'), key)}"[:4] not in page
 
 
 def test_each_secret_is_there_after_release_so_the_test_above_can_fail():

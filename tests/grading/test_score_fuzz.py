@@ -24,7 +24,7 @@ from grader.bank.yaml12 import parse_yaml
 from grader.draw import draw, loose_paper, sample_seed
 from grader.grading.score import score
 from grader.kinds import kinds
-from grader.kinds.answers import literal
+from grader.kinds.answers import answer_as_python
 from grader.kinds.choice import ChoiceKind
 from grader.kinds.numbers import NumericKey
 from grader.model import Answer, Evidence, Grade, Key, Mark, Outcome, Paper, Raw, Verdict
@@ -113,7 +113,7 @@ def _asked(paper: Paper) -> Asked:
         },
         right={
             n: kinds.find(k.part.kind).ideal_raw(
-                probe.encode(ast.literal_eval(literal(kinds.find(k.part.kind), k))), k
+                probe.encode(ast.literal_eval(answer_as_python(kinds.find(k.part.kind), k))), k
             )
             for n, k in keys.items()
         },

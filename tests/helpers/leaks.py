@@ -23,7 +23,7 @@ from grader.model import Paper, Release, Student
 from grader.release.rendering import key_data, make_release, write_notebooks
 from grader.release.sealed import new_key
 from grader.security.leaks import SearchLimits, SearchResult, prepare_search, search_folder
-from grader.wire.values import read
+from grader.wire.values import decode_result
 
 SET = """\
 id: quiz
@@ -383,7 +383,7 @@ def inputs_of_hidden_cases(course: Course, folder: Path) -> None:
 @plant("hidden case", "test_hidden.py")
 def inputs_of_hidden_cases_as_numbers(course: Course, folder: Path) -> None:
     case = max(hidden(course).cases, key=lambda c: len(c.call.inputs))
-    values = read(json.loads(case.call.inputs)["x"]).numbers.tolist()  # type: ignore[union-attr]
+    values = decode_result(json.loads(case.call.inputs)["x"]).numbers.tolist()  # type: ignore[union-attr]
     write(folder, "test_hidden.py", f"X = {values}\n")
 
 

@@ -17,7 +17,7 @@ from grader.integrations.nbgrader.rule import UndecidedError, earned_points
 from grader.integrations.nbgrader.version import version_paper, version_quiz
 from grader.integrations.quiz_items import quiz_items
 from grader.kinds import kinds
-from grader.kinds.answers import literal
+from grader.kinds.answers import answer_as_python
 from grader.model import Answer, Evidence, Outcome
 from grader.wire import probe
 from tests.helpers.nbgrader import (
@@ -129,7 +129,7 @@ def test_an_exam_of_ours_earns_in_nbgrader_what_it_earns_here(
     named = {
         name: key for name, key in paper.named_keys() if f"{name}-tests".encode() in handed_out
     }
-    right = {name: literal(kinds.find(key.part.kind), key) for name, key in named.items()}
+    right = {name: answer_as_python(kinds.find(key.part.kind), key) for name, key in named.items()}
     assert len(right) > 10
     students = {
         "untouched": {},

@@ -12,7 +12,7 @@ from grader.errors import SetupError
 from grader.kinds import kinds
 from grader.kinds.code import CodeKind
 from grader.kinds.hidden.compare import Closeness
-from grader.kinds.hidden.form import deformed
+from grader.kinds.hidden.form import form_difference
 from grader.kinds.hidden.rules import broken
 from grader.model import Verdict
 from grader.verify import verify_problem
@@ -152,9 +152,9 @@ def test_what_is_left_to_the_author() -> None:
         (2.0, 1j),
         ((), []),
     ]
-    assert [deformed(got, want, near) for got, want in same] == [None] * len(same)
-    assert deformed(-1e-3, 0.0, near) == "the result is negative"
-    assert deformed(1j, 2.0, near) == "the result is a complex number, not a number"
+    assert [form_difference(got, want, near) for got, want in same] == [None] * len(same)
+    assert form_difference(-1e-3, 0.0, near) == "the result is negative"
+    assert form_difference(1j, 2.0, near) == "the result is a complex number, not a number"
 
 
 FORM = """

@@ -10,6 +10,7 @@ import shutil
 from pathlib import Path
 
 import pytest
+from grader.kinds.hidden.iter_doubts import find_doubtful_use
 
 from grader import notebook
 from grader.bank.folders import Bank
@@ -18,7 +19,6 @@ from grader.kinds import kinds, student_tools
 from grader.kinds.attempts import CodeKey
 from grader.kinds.hidden import analysis
 from grader.kinds.hidden.analysis import NotAnalyzedError
-from grader.kinds.hidden.doubts import undecidable
 from grader.kinds.hidden.rules import broken
 from grader.kinds.hidden.source import MOST_CHARACTERS, definitions
 from grader.model import Verdict
@@ -149,7 +149,7 @@ def test_code_that_takes_too_long_is_given_up_and_the_next_is_analyzed(
 
 
 def test_a_process_that_dies_costs_one_text_alone() -> None:
-    worker = analysis._worker()
+    worker = analysis._process_of_thread()
     text = "#" * 30_000
     analysis.definitions([text, "f = 1"], "f")
     process = worker._process
@@ -214,13 +214,13 @@ PLAIN = {
 
 @pytest.mark.parametrize("code", ROUNDABOUT.values(), ids=ROUNDABOUT)
 def test_what_reaches_things_in_roundabout_ways_is_undecidable(code: str) -> None:
-    assert undecidable(code, OPTIM) or broken(code, OPTIM)
-    assert undecidable(code, ()) is None
+    assert find_doubtful_use(code, OPTIM) or broken(code, OPTIM)
+    assert find_doubtful_use(code, ()) is None
 
 
 @pytest.mark.parametrize("code", PLAIN.values(), ids=PLAIN)
 def test_plain_code_is_decidable(code: str) -> None:
-    assert undecidable(code, OPTIM) is None
+    assert find_doubtful_use(code, OPTIM) is None
     assert broken(code, OPTIM) is None
 
 
@@ -241,7 +241,7 @@ def test_what_is_right_in_the_bank_is_decidable() -> None:
             rights = [part, *re.findall(rf"^def ({part}_right_\w+)", text, re.M)]
             for right in rights:
                 source = definitions([text], right)
-                assert undecidable(source, key.part.forbid) is None, (name, right)
+                assert find_doubtful_use(source, key.part.forbid) is None, (name, right)
                 assert broken(source, key.part.forbid) is None, (name, right)
                 seen += 1
     assert seen > 40

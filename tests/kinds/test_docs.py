@@ -12,7 +12,7 @@ from grader.bank.problem import problem_from
 from grader.bank.yaml12 import parse_yaml
 from grader.draw import draw
 from grader.kinds import kinds
-from grader.kinds.slips import find, of_unit
+from grader.kinds.slips import find_slip, slips_of_unit
 from grader.notebook.render.answer_cells import placeholder
 from grader.testing import check_kind
 from tests.helpers.kinds import a_key, a_multi_choice, an_ordering, judged
@@ -84,8 +84,8 @@ def test_the_table_of_rules_for_orders_is_what_they_give() -> None:
 
 def test_every_slip_is_in_the_table() -> None:
     units = ("GB", "GiB", "Gbit/s", "ms", "s", "h", "%", "", "TFLOP/s", "token/s")
-    known = {slip.id for unit in units for slip in of_unit(unit)}
-    counted = find(160, 10, unit="GB", scope={"gpus": 16}, width=0.01)
+    known = {slip.id for unit in units for slip in slips_of_unit(unit)}
+    counted = find_slip(160, 10, unit="GB", scope={"gpus": 16}, width=0.01)
     assert counted is not None
     listed = set(re.findall(r"^\| `(slip-[a-z0-9-]+)`", PAGE, re.M))
     assert listed == {*known, counted.id}

@@ -10,15 +10,15 @@ import sys
 from pathlib import Path
 
 import pytest
+from grader.kinds.hidden.iter_doubts import find_doubtful_use
 
 from grader.bank.folders import Bank
 from grader.draw import draw, sample_seed
 from grader.kinds import rules
-from grader.kinds.attempts import Attempt, Code, CodeKey
-from grader.kinds.hidden.doubts import undecidable
+from grader.kinds.attempts import Code, CodeAnswer, CodeKey
 from grader.kinds.hidden.rules import broken
 from grader.kinds.hidden.source import definitions, functions_of
-from grader.wire.watch import reached, watched
+from grader.wire.watch import call_watched, find_reached_rules
 from tests.helpers.code import STARTER, a_code_key, judged, ran
 
 VALUES = [float(i) for i in range(40)]
@@ -33,9 +33,9 @@ def verdict(cells: list[str], *forbidden: str) -> tuple[str, object]:
     source = definitions(cells, "f")
     exec(compile(functions_of(source), "<ipython-input-again>", "exec"), space)
     said: dict[str, object] = {"is": "returned"}
-    result = watched(space["f"], [*forbidden], said, x=list(VALUES))  # type: ignore[arg-type]
+    result = call_watched(space["f"], [*forbidden], said, x=list(VALUES))  # type: ignore[arg-type]
     part = Code(id="f", ask="?", points=1, starter=STARTER, forbid=forbidden)
-    value = Attempt(source=source, calls=(said,))
+    value = CodeAnswer(source=source, calls=(said,))
     if rules.find_broken_rule(value, part):
         return "refused", result
     return ("doubt" if rules.find_doubt(value, part, earns=True) else "full"), result
@@ -114,8 +114,8 @@ def test_no_way_around_a_rule_earns_anything_by_itself(
 
 def test_a_library_that_wraps_what_is_forbidden_is_for_a_person() -> None:
     source = "from torch.distributed.optim import ZeroRedundancyOptimizer as Z\ndef f(x): return Z"
-    assert undecidable(source, ["torch.optim"])
-    assert undecidable(source, ["torch.nn.utils"]) is None
+    assert find_doubtful_use(source, ["torch.optim"])
+    assert find_doubtful_use(source, ["torch.nn.utils"]) is None
 
 
 @pytest.mark.parametrize("body", ["return math.fsum(x)", "return functools.partial(math.fsum)(x)"])
@@ -275,7 +275,7 @@ def test_no_code_of_the_students_runs_to_see_what_it_holds() -> None:
         "    def __call__(self): raise SystemExit\nt = Trap()\n"
     )
     exec(compile(trap + "def f(): return t, t.a", "<ipython-input-1-a>", "exec"), space)
-    assert reached(space["f"], [FSUM]) == []
+    assert find_reached_rules(space["f"], [FSUM]) == []
 
 
 ODD = {

@@ -12,7 +12,7 @@ from grader.grading.reveal import run_story
 from grader.kinds import kinds
 from grader.kinds.attempts import CodeKey
 from grader.kinds.code import CodeKind
-from grader.kinds.hidden.compare import without_names
+from grader.kinds.hidden.compare import hide_unknown_keys
 from grader.model import CellRun, Evidence, Outcome
 from tests.helpers.code import a_code_key
 from tests.helpers.report import a_mark
@@ -81,7 +81,9 @@ def test_no_spy_tells_a_hidden_input(results: str, spy: str) -> None:
 def test_no_number_is_said_to_the_known_wrong(name: str) -> None:
     bank, said = Bank.open(), 0
     for key in draw(bank.problem(name), sample_seed(name, 0), bank.facts).keys.values():
-        for wrong in key.hidden.named("wrong") if isinstance(key, CodeKey) else ():
+        for wrong in (
+            key.solution_functions.functions_of_kind("wrong") if isinstance(key, CodeKey) else ()
+        ):
             kind = kinds.find(key.part.kind)
             assert isinstance(kind, CodeKind)
             raw = kind.raw(key, f"{key.part.id}_wrong_{wrong}")
@@ -94,7 +96,7 @@ def test_no_number_is_said_to_the_known_wrong(name: str) -> None:
 
 def test_a_key_is_named_when_an_author_wrote_it() -> None:
     why = "'values' of 'layer7' of the result has a wrong shape"
-    assert without_names(why, {"values"}) == (
+    assert hide_unknown_keys(why, {"values"}) == (
         "'values' of one of the keys of the result has a wrong shape"
     )
 

@@ -16,11 +16,11 @@ from hypothesis import strategies as st
 
 from grader.kinds.hidden import analysis, raised, source, statements
 from grader.kinds.hidden.compare import Closeness, difference
-from grader.kinds.hidden.promised import digest_of
+from grader.kinds.hidden.promised import digest_of_result
 from grader.kinds.hidden.rules import broken
 from grader.runtime.execute.calls import read_reply
 from grader.wire import trial
-from grader.wire.values import Array, read
+from grader.wire.values import Array, decode_result
 from tests.helpers.code import a_code_key
 from tests.helpers.fuzz import in_time
 
@@ -29,7 +29,7 @@ NEAR = Closeness(relative=1e-5, absolute=1e-7)
 
 
 def differs(got: object, want: object, near: Closeness = NEAR) -> str | None:
-    return difference(read(trial.encode(got)), read(trial.encode(want)), near)
+    return difference(decode_result(trial.encode(got)), decode_result(trial.encode(want)), near)
 
 
 # -- reading
@@ -63,14 +63,14 @@ anything = st.recursive(
 def test_reading_any_json_gives_a_value_or_a_value_error(raw: object) -> None:
     with in_time():
         try:
-            value = read(raw)
+            value = decode_result(raw)
         except ValueError:
             return
         # And then everything else can be done with it.
         assert difference(value, value, EXACT) is None or "'object'" in repr(raw)
         difference(value, 1, EXACT)
         difference(1, value, EXACT)
-        digest_of(raw)
+        digest_of_result(raw)
 
 
 def a_raw(**changes: object) -> dict[str, object]:
@@ -110,12 +110,12 @@ DAMAGED: list[object] = [
 @pytest.mark.parametrize("number", range(len(DAMAGED)))
 def test_what_encode_never_says_is_refused(number: int) -> None:
     with pytest.raises(ValueError):  # noqa: PT011  # which of its sentences, nobody reads
-        read(DAMAGED[number])
+        decode_result(DAMAGED[number])
 
 
 def test_a_shape_without_numbers_takes_no_memory() -> None:
     for shape in ([0], [0, 1_000_000], [3, 0, 2]):
-        found = read({"t": "tensor", "dtype": "float32", "shape": shape, "v": ""})
+        found = decode_result({"t": "tensor", "dtype": "float32", "shape": shape, "v": ""})
         assert isinstance(found, Array)
         assert found.shape == tuple(shape)
 
@@ -130,7 +130,7 @@ def test_reading_takes_memory_in_proportion_to_what_was_said() -> None:
     ):
         tracemalloc.start()
         try:
-            read(raw)
+            decode_result(raw)
         except ValueError:
             pass
         finally:
@@ -146,7 +146,7 @@ def test_keys_that_all_collide_take_no_time() -> None:
         raw = {"t": "dict", "v": [[key, {"t": "none"}] for key in keys]}
         with in_time():
             try:
-                assert len(read(raw)) == count  # type: ignore[arg-type]
+                assert len(decode_result(raw)) == count  # type: ignore[arg-type]
             except ValueError:
                 assert not fine
 
@@ -279,7 +279,10 @@ def test_unlike(got: object, want: object) -> None:
 
 def test_tensors_and_arrays_are_not_one_another() -> None:
     raw = {**a_raw(), "t": "tensor"}
-    assert difference(read(raw), read(a_raw()), NEAR) == "the result is a tensor, not an array"
+    assert (
+        difference(decode_result(raw), decode_result(a_raw()), NEAR)
+        == "the result is a tensor, not an array"
+    )
 
 
 def test_types_of_numbers_count_unless_they_need_not() -> None:
@@ -360,7 +363,7 @@ def check(i, j):
 def test_of_an_exception_what_our_own_sources_say(
     kind: object, what: object, told: tuple[str, str]
 ) -> None:
-    assert raised.told(kind, what, (TOOL, "")) == told
+    assert raised.describe_exception(kind, what, (TOOL, "")) == told
 
 
 # -- rules
@@ -580,6 +583,6 @@ def test_no_text_makes_the_parser_hang_or_raise(text: str) -> None:
 def test_lines_are_counted_without_those_of_the_tools() -> None:
     tool = "import os\n\n\ndef launch(f):\n    return f()\n"
     mine = f"{tool}\ndef kernel(x):\n    # twice\n\n    return 2 * x\n"
-    assert statements.lines_of(mine, [tool]) == 3
-    assert statements.lines_of("def f(:\n    pass\n", []) == 2
-    assert statements.lines_of("x = 1\n" * 200_000, [tool]) == 200_000
+    assert statements.count_lines(mine, [tool]) == 3
+    assert statements.count_lines("def f(:\n    pass\n", []) == 2
+    assert statements.count_lines("x = 1\n" * 200_000, [tool]) == 200_000

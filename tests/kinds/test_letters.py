@@ -18,7 +18,7 @@ from grader.kinds.lettered import Item
 from grader.kinds.matching import MatchItem
 from grader.kinds.multi_choice import each_option, net_correct
 from grader.kinds.options import Option
-from grader.kinds.ordering import all_or_nothing, longest_run, pairs
+from grader.kinds.ordering import all_or_nothing, longest_run, pair_share
 from grader.model import Key, Part, Verdict
 from grader.notebook.render.answer_cells import choices_text, placeholder
 from tests.helpers.kinds import (
@@ -386,7 +386,7 @@ def test_no_rule_gives_everything_for_a_wrong_order(
 ) -> None:
     before = frozenset((a, b) for a, b in some if a < b) or frozenset({("A", "B")})
     whole = all_or_nothing(order, before)
-    for rule in (longest_run, pairs):
+    for rule in (longest_run, pair_share):
         assert 0 <= rule(order, before) <= 1
         assert (rule(order, before) == 1) == (whole == 1)
 

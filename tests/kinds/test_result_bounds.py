@@ -11,10 +11,10 @@ import pytest
 
 from grader.kinds import kinds
 from grader.kinds.attempts import CodeExample
-from grader.kinds.hidden.compare import Closeness, difference, shown
+from grader.kinds.hidden.compare import Closeness, difference, format_result
 from grader.model import Verdict
 from grader.wire import trial
-from grader.wire.values import Array, read
+from grader.wire.values import Array, decode_result
 from tests.helpers.code import a_code_key, defined, judged, ran
 from tests.helpers.fuzz import in_time
 from tests.helpers.kernels import WAYS
@@ -43,18 +43,18 @@ def in_base64(array: np.ndarray) -> str:  # type: ignore[type-arg]
 )
 def test_a_shape_without_numbers_has_bounds_of_its_own(shape: list[int]) -> None:
     with pytest.raises(ValueError, match="without numbers"):
-        read({**EMPTY, "shape": shape})
+        decode_result({**EMPTY, "shape": shape})
 
 
 @pytest.mark.parametrize("shape", [[0], [0, 0], [0, 50_257], [0, 12, 128, 512], [1024, 1024, 0]])
 def test_an_empty_result_is_told_by_its_kind_and_shape(shape: list[int]) -> None:
-    value = read({**EMPTY, "shape": shape})
+    value = decode_result({**EMPTY, "shape": shape})
     assert isinstance(value, Array)
     told = ""
 
     def tell() -> None:
         nonlocal told
-        told = shown(value)
+        told = format_result(value)
 
     assert peak_of(tell) < 1e5
     assert told == f"an empty array of shape {tuple(shape)} (float64)"
@@ -83,9 +83,9 @@ def test_an_empty_result_of_a_student_costs_its_points_and_no_memory(
 def test_large_arrays_are_compared_in_little_memory() -> None:
     codes = np.zeros(trial.MAX_BYTES, np.uint8)
     raw = {"t": "tensor", "dtype": "float8_e4m3fn", "shape": [2, len(codes) // 2]}
-    want = read({**raw, "v": in_base64(codes)})
+    want = decode_result({**raw, "v": in_base64(codes)})
     codes[::1000] = 0x40
-    got = read({**raw, "v": in_base64(codes)})
+    got = decode_result({**raw, "v": in_base64(codes)})
     why = ""
 
     def compare() -> None:
@@ -100,9 +100,14 @@ def test_places_are_looked_at_in_all_blocks() -> None:
     for dtype in ("int64", "float32", "complex64"):
         want = np.arange(200_000).reshape(4, 50_000).astype(dtype)
         got = want.copy()
-        assert difference(read(trial.encode(got)), read(trial.encode(want)), Closeness()) is None
+        assert (
+            difference(
+                decode_result(trial.encode(got)), decode_result(trial.encode(want)), Closeness()
+            )
+            is None
+        )
         got[3, 49_999] = 0
-        both = (read(trial.encode(one)) for one in (got, want))
+        both = (decode_result(trial.encode(one)) for one in (got, want))
         assert difference(*both, Closeness()) == "the result has wrong values"
 
 
@@ -110,16 +115,18 @@ def test_places_are_looked_at_in_all_blocks() -> None:
 def test_of_a_large_result_no_more_is_written_out_than_is_shown() -> None:
     small = {"t": "array", "dtype": "float8_e5m2", "shape": [80], "v": in_base64(np.ones(80, "u1"))}
     values = [
-        read({"t": "list", "v": [small] * 39_000}),
-        read({"t": "dict", "v": [[{"t": "int", "v": str(n)}, small] for n in range(4_000)]}),
-        read({"t": "tuple", "v": [{"t": "int", "v": "9" * 4300}] * 1_500}),
+        decode_result({"t": "list", "v": [small] * 39_000}),
+        decode_result(
+            {"t": "dict", "v": [[{"t": "int", "v": str(n)}, small] for n in range(4_000)]}
+        ),
+        decode_result({"t": "tuple", "v": [{"t": "int", "v": "9" * 4300}] * 1_500}),
         "\x7f" * trial.MAX_BYTES,
         b"\0" * trial.MAX_BYTES,
         " " * trial.MAX_BYTES,
     ]
     for value in values:
         told: list[str] = []
-        assert peak_of(lambda: told.append(shown(value))) < 1e6  # noqa: B023
+        assert peak_of(lambda: told.append(format_result(value))) < 1e6  # noqa: B023
         assert told[0].endswith("…")
         assert len(told[0]) <= 80
 
@@ -135,7 +142,7 @@ def test_of_a_large_result_no_more_is_written_out_than_is_shown() -> None:
     ],
 )  # fmt: skip
 def test_small_results_are_shown_whole(value: object, text: str) -> None:
-    assert shown(read(trial.encode(value))) == text
+    assert format_result(decode_result(trial.encode(value))) == text
 
 
 def test_sets_of_what_collides_take_no_time() -> None:
@@ -143,6 +150,6 @@ def test_sets_of_what_collides_take_no_time() -> None:
     items = [{"t": "int", "v": str(n * modulus)} for n in range(19_000)]
     with in_time():
         with pytest.raises(ValueError, match="items of a set"):
-            read({"t": "set", "v": items})
+            decode_result({"t": "set", "v": items})
         assert len(trial.decode({"t": "set", "v": items[:5_000]})) == 5_000
-    assert read({"t": "set", "v": items[:2]}) == {"a set of": [0, modulus]}
+    assert decode_result({"t": "set", "v": items[:2]}) == {"a set of": [0, modulus]}

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from grader import units
 from grader.kinds.numbers import NumericKey
 from grader.kinds.numeric import NumericKind
-from grader.kinds.tolerance import Interval, interval, scale_interval, within
+from grader.kinds.tolerance import Interval, accepted_interval, is_within, scale_interval
 from grader.model import Tolerance
 from grader.model.spec import parse_share
 from grader.units.quantity import Value
@@ -21,7 +21,7 @@ from tests.helpers.kinds import a_draw, a_key, a_numeric, judged
 
 def accepted(key: float, **rule: object) -> Interval:
     """The interval for a key in GB."""
-    return interval(
+    return accepted_interval(
         key,
         Tolerance(**rule),  # type: ignore[arg-type]
         unit="GB",
@@ -105,9 +105,9 @@ def test_the_key_rounded_to_the_figures_asked_is_accepted(key: float, figures: i
 
 @given(key=st.integers(10**6, 10**40), off=st.integers(1, 1000))
 def test_whole_numbers_are_compared_exactly_however_large(key: int, off: int) -> None:
-    assert within(key, key, key)
-    assert not within(key + off, key, key)
-    assert not within(key - off, key, key)
+    assert is_within(key, key, key)
+    assert not is_within(key + off, key, key)
+    assert not is_within(key - off, key, key)
 
 
 def test_a_large_key_with_a_small_absolute_distance_is_not_blurred() -> None:

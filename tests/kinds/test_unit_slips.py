@@ -7,7 +7,7 @@ import random
 import pytest
 
 from grader import units
-from grader.kinds.slips import Slips, find, of_unit
+from grader.kinds.slips import Slips, find_slip, slips_of_unit
 from grader.model import Mistake, Tolerance, Verdict
 from tests.helpers.kinds import a_key, a_numeric, an_integer, judged
 
@@ -16,7 +16,7 @@ GB, GIB = 1e9, 2.0**30
 
 def slip(value: float, unit: str = "GB", **scope: float) -> str | None:
     """The id of the slip that makes *value* of the key 70."""
-    found = find(value, 70, unit=unit, scope=scope, width=0.01)
+    found = find_slip(value, 70, unit=unit, scope=scope, width=0.01)
     return found.id if found else None
 
 
@@ -93,13 +93,15 @@ def test_other_numbers_in_scope_are_not_taken_for_counts_of_devices(name: str) -
 
 def test_a_count_must_be_a_whole_number_above_one() -> None:
     assert slip(70 * 2.5, gpus=2.5) is None
-    assert find(70, 70, unit="GB", scope={"gpus": 1}, width=0.0) is None
-    assert find(140, 70, unit="GB", scope={"gpus": True}, width=0.01) is None
-    assert find(140, 70, unit="GB", scope={"gpus": units.quantity(2, "GB")}, width=0.01) is None
+    assert find_slip(70, 70, unit="GB", scope={"gpus": 1}, width=0.0) is None
+    assert find_slip(140, 70, unit="GB", scope={"gpus": True}, width=0.01) is None
+    assert (
+        find_slip(140, 70, unit="GB", scope={"gpus": units.quantity(2, "GB")}, width=0.01) is None
+    )
 
 
 def test_a_ratio_with_two_causes_names_both() -> None:
-    found = find(560, 70, unit="GB", scope={"gpus": 8}, width=0.01)
+    found = find_slip(560, 70, unit="GB", scope={"gpus": 8}, width=0.01)
     assert found is not None
     assert found.id == "slip-per-gpu-total"
     assert "all 8 GPUs" in found.error_sentence
@@ -155,8 +157,8 @@ def test_a_slip_rounded_to_three_digits_is_still_recognised() -> None:
 
 
 def test_a_slip_must_be_as_exact_as_the_part_asks() -> None:
-    assert find(65.2, 70, unit="GB", scope={}, width=0.00001) is None
-    assert find(70 * GB / GIB, 70, unit="GB", scope={}, width=0.0) is not None
+    assert find_slip(65.2, 70, unit="GB", scope={}, width=0.00001) is None
+    assert find_slip(70 * GB / GIB, 70, unit="GB", scope={}, width=0.0) is not None
 
 
 def test_nothing_is_a_slip_of_zero() -> None:
@@ -213,6 +215,6 @@ def test_a_slip_is_seldom_seen_in_an_answer_that_is_merely_wrong() -> None:
 
 @pytest.mark.parametrize("unit", ["GB", "GiB/s", "ms", "", "%", "token/s", "FLOP/B", "USD/h", "kB"])
 def test_no_slip_is_no_change_and_none_is_listed_twice(unit: str) -> None:
-    ratios = [slip.ratio for slip in of_unit(unit)]
+    ratios = [slip.ratio for slip in slips_of_unit(unit)]
     assert 1 not in ratios
     assert len({round(r, 9) if r > 1e-3 else r for r in ratios}) == len(ratios)

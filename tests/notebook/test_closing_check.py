@@ -23,7 +23,7 @@ from grader.check.run import AnswerStatus, answer_line
 from grader.cli.check_screen import answer_sentence
 from grader.draw import loose_paper
 from grader.kinds import Unreadable, kinds
-from grader.kinds.answers import literal
+from grader.kinds.answers import answer_as_python
 from grader.kinds.cells import missing_parts
 from grader.kinds.code import CodeKey, CodeKind
 from grader.kinds.integer import Integer
@@ -208,14 +208,14 @@ def test_the_placeholder_is_empty_and_the_right_answer_is_not(part) -> None:  # 
     key = a_key(part)
     kind = kinds.find(part.kind)
     if part.kind in CODE:
-        for written, expected in ((None, "EMPTY"), (literal(kind, key), "ok")):
+        for written, expected in ((None, "EMPTY"), (answer_as_python(kind, key), "ok")):
             cell = code_cell("q1_it", key, written)
             space: dict[str, object] = {}
             exec(cell, space)
             assert sign(key, space["q1_it"], In=["", "q1_it = 1\n...", cell]) == expected
         return
     assert sign(key, ast.literal_eval(placeholder(key))) == "EMPTY"
-    assert sign(key, ast.literal_eval(literal(kind, key))) == "ok"
+    assert sign(key, ast.literal_eval(answer_as_python(kind, key))) == "ok"
 
 
 def test_a_table_with_some_cells_is_there_in_part() -> None:
@@ -227,7 +227,7 @@ def test_a_table_with_some_cells_is_there_in_part() -> None:
 
 def test_names_of_python_that_a_student_has_used_up_do_not_matter() -> None:
     key = a_key(next(p for p in PARTS if p.kind == "matching"))
-    right = ast.literal_eval(literal(kinds.find("matching"), key))
+    right = ast.literal_eval(answer_as_python(kinds.find("matching"), key))
     taken = dict.fromkeys(("dict", "float", "len", "list", "print", "set", "str", "sum"), 0)
     assert sign(key, right, **taken) == "ok"
     assert len(taken) == 8

@@ -15,7 +15,7 @@ import pytest
 from grader.bank.folders import Bank
 from grader.draw import draw, sample_seed
 from grader.kinds import kinds
-from grader.kinds.attempts import Attempt, CodeKey
+from grader.kinds.attempts import CodeAnswer, CodeKey
 from grader.kinds.choice import ChoiceKey
 from grader.kinds.code import CodeKind
 from grader.kinds.hidden.cases import run_here
@@ -126,7 +126,7 @@ def test_what_does_nothing_earns_nothing(name: str) -> None:
         for body in BODIES:
             source = EMPTY.format(name=part, body=body)
             calls: Any = run_here(key.trial(part), source)["calls"]
-            judgement = CaseResults(Attempt(source=source, calls=tuple(calls)), key).judgement()
+            judgement = CaseResults(CodeAnswer(source=source, calls=tuple(calls)), key).judgement()
             assert judgement.share == 0, (part, body, judgement.cells)
 
 

@@ -21,8 +21,8 @@ from grader.draw import draw, sample_seed
 from grader.kinds import kinds
 from grader.kinds.attempts import CodeKey
 from grader.kinds.code import CodeKind
-from grader.kinds.hidden.cases import Hidden
-from grader.kinds.hidden.pins import Properties
+from grader.kinds.hidden.cases import SolutionFunctions
+from grader.kinds.hidden.pins import ExpectedProperties
 from grader.model import Limits, packages
 from grader.notebook.render.answer_cells import tool_cells
 from grader.wire import trial
@@ -188,7 +188,7 @@ def decided_by_properties() -> Iterator[str]:
             yield name
 
 
-def told(hidden: Hidden, inputs: str, raw: Mapping[str, Any]) -> str | None:
+def told(hidden: SolutionFunctions, inputs: str, raw: Mapping[str, Any]) -> str | None:
     """What the author's properties, alone, say of a result; also when they can't be asked."""
     given = {name: trial.decode(one) for name, one in json.loads(inputs).items()}
     try:
@@ -231,15 +231,15 @@ def test_properties_refuse_what_is_impossible(name: str) -> None:
     variant = draw(BANK.problem(name), sample_seed(name, 0), BANK.facts)
     looked = False
     for key in variant.keys.values():
-        if not isinstance(key, CodeKey) or key.hidden.get("holds") is None:
+        if not isinstance(key, CodeKey) or key.solution_functions.get("holds") is None:
             continue
         if packages.missing(key.part.needs):
             pytest.skip("it needs what is not installed")
-        hidden = key.hidden
+        hidden = key.solution_functions
         for case, want in zip(key.cases, key.expected, strict=True):
-            if not isinstance(want, Properties) or case.again:
+            if not isinstance(want, ExpectedProperties) or case.again:
                 continue
-            said = hidden.said(case.call)
+            said = hidden.call_reference(case.call)
             assert told(hidden, case.call.inputs, said["v"]) is None
             for raw in forged(said["v"]):
                 looked = True

@@ -67,7 +67,7 @@ def test_a_problem_names_at_least_five_mistakes(name: str) -> None:
     named: set[tuple[str, str]] = set()
     for part, key in variant.keys.items():
         if isinstance(key, CodeKey):  # whose mistakes are whole implementations
-            named |= {(part, wrong) for wrong in key.hidden.named("wrong")}
+            named |= {(part, wrong) for wrong in key.solution_functions.functions_of_kind("wrong")}
             continue
         samples = kinds.find(key.part.kind).examples(key)
         named |= {(part, sample.mistake) for sample in samples if sample.mistake is not None}

@@ -201,7 +201,7 @@ def test_wrong_results_on_counted_inputs_earn_nothing() -> None:
 @EVERY_WAY
 def test_page_faults_are_counted_from_outside(way: dict[str, str]) -> None:
     judgement, race = counted("return 2 * x", key=BY_PAGES, **way)
-    mine, ours = ratios.middles(race)
+    mine, ours = ratios.median_counts(race)
     assert 550 < ours < 750
     assert mine < 60
     assert judgement.share == 1, judgement.note
@@ -215,7 +215,7 @@ def test_what_another_thread_touches_counts() -> None:
         "t.start(); t.join()\nreturn 2 * x"
     )
     judgement, race = counted(body, TOUCHED, key=BY_PAGES)
-    assert ratios.middles(race)[0] > 500
+    assert ratios.median_counts(race)[0] > 500
     assert judgement.share == RIGHT_ALONE
 
 
@@ -230,7 +230,7 @@ def test_what_a_process_touches_counts_and_nobody_inside_can_stop_it() -> None:
         "os.wait()\nreturn 2 * x"
     )
     judgement, race = counted(body, TOUCHED, key=BY_PAGES)
-    assert ratios.middles(race)[0] > 3600
+    assert ratios.median_counts(race)[0] > 3600
     assert judgement.share == RIGHT_ALONE
 
 
@@ -241,7 +241,7 @@ def test_instructions_are_counted_from_outside() -> None:
     judgement, race = counted("return 2 * x", key=key)
     assert judgement.share == 1
     slow, loop = counted(body, key=key)
-    assert ratios.middles(loop)[0] > 5 * ratios.middles(race)[0]
+    assert ratios.median_counts(loop)[0] > 5 * ratios.median_counts(race)[0]
     assert slow.share == RIGHT_ALONE
 
 
@@ -334,9 +334,9 @@ RACE = {"counts": [[100, 1000], [200, 2000], [100, 1000], [150, 1500], [100, 100
 
 
 def test_the_ratio_of_counts_is_that_of_each_round() -> None:
-    ratio = ratios.ratio_of({**RACE, "idle": [0.0]})
+    ratio = ratios.measured_ratio({**RACE, "idle": [0.0]})
     assert (ratio.low, ratio.middle, ratio.high) == (10, 10, 10)
-    ratio = ratios.ratio_of({**RACE, "idle": [50, 50, 50]})
+    ratio = ratios.measured_ratio({**RACE, "idle": [50, 50, 50]})
     assert (ratio.low, ratio.high) == (13, 19)
 
 
@@ -358,7 +358,7 @@ def test_what_can_not_be_concluded_is_said(
     race: Mapping[str, object], error: type[Exception]
 ) -> None:
     with pytest.raises(error):
-        ratios.ratio_of(race)
+        ratios.measured_ratio(race)
 
 
 @pytest.mark.parametrize(

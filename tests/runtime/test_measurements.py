@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 
 from grader.kinds import kinds, ratios
-from grader.kinds.hidden.promised import digest_of
+from grader.kinds.hidden.promised import digest_of_result
 from grader.kinds.prediction import Prediction
 from grader.model import Judgement, Raw, Verdict
 from grader.runtime.execute import agreement, measure
@@ -470,10 +470,10 @@ def a_race(mine: float, baseline: float, **changes: object) -> dict[str, object]
 
 
 def test_the_ratio_is_that_of_the_net_times() -> None:
-    found = ratios.ratio(a_race(0.01, 0.05))
+    found = ratios.time_ratio(a_race(0.01, 0.05))
     assert (found.low, found.middle, found.high) == pytest.approx((5, 5, 5))
-    assert found.above(4.9) is True
-    assert found.above(5.1) is False
+    assert found.is_at_least(4.9) is True
+    assert found.is_at_least(5.1) is False
 
 
 def test_noise_widens_the_interval_and_moves_it_little() -> None:
@@ -481,27 +481,27 @@ def test_noise_widens_the_interval_and_moves_it_little() -> None:
     for _ in range(200):
         noise = 0.05 * rng.exponential(size=(24, 2)) * (rng.random((24, 2)) < 0.4)
         rounds = np.add(noise, [0.011, 0.101]).tolist()
-        found = ratios.ratio(a_race(0.01, 0.1, rounds=rounds))
+        found = ratios.time_ratio(a_race(0.01, 0.1, rounds=rounds))
         assert found.low * 0.999 <= 10 <= found.high * 1.001
-        assert found.above(2) is True
-        assert found.above(40) is False
+        assert found.is_at_least(2) is True
+        assert found.is_at_least(40) is False
 
 
 def test_a_baseline_that_is_slow_beside_the_student_alone_proves_nothing() -> None:
     beside = [[0.011, 0.101]] * 8  # ten times as fast; but as fast as the baseline when alone
     for when in ("alone", "after"):
-        found = ratios.ratio(a_race(0.01, 0.1, rounds=beside, **{when: [0.011] * 3}))
-        assert found.above(3) is None
-        assert found.above(0.5) is True
-        assert found.above(20) is False
-        assert ratios.busy(a_race(0.01, 0.1, rounds=beside, **{when: [0.011] * 3}))
-    assert not ratios.busy(a_race(0.01, 0.1))
+        found = ratios.time_ratio(a_race(0.01, 0.1, rounds=beside, **{when: [0.011] * 3}))
+        assert found.is_at_least(3) is None
+        assert found.is_at_least(0.5) is True
+        assert found.is_at_least(20) is False
+        assert ratios.is_busy(a_race(0.01, 0.1, rounds=beside, **{when: [0.011] * 3}))
+    assert not ratios.is_busy(a_race(0.01, 0.1))
 
 
 def test_what_is_shorter_than_can_be_seen_is_fast_but_not_endlessly() -> None:
-    found = ratios.ratio(a_race(0.0, 0.05))
-    assert found.above(100) is True
-    assert found.above(10_000) is None or found.above(10_000) is False
+    found = ratios.time_ratio(a_race(0.0, 0.05))
+    assert found.is_at_least(100) is True
+    assert found.is_at_least(10_000) is None or found.is_at_least(10_000) is False
 
 
 @pytest.mark.parametrize(
@@ -521,7 +521,7 @@ def test_what_is_shorter_than_can_be_seen_is_fast_but_not_endlessly() -> None:
 )
 def test_what_came_to_nothing_says_so(race: Mapping[str, object], error: type[Exception]) -> None:
     with pytest.raises(error):
-        ratios.ratio(race)
+        ratios.time_ratio(race)
 
 
 def test_results_are_as_near_as_their_type_allows() -> None:
@@ -529,7 +529,7 @@ def test_results_are_as_near_as_their_type_allows() -> None:
 
     def agree(mine: Any, right: Any) -> bool:
         theirs, ours = trial.encode(mine), trial.encode(right)
-        return agreement.results_match({"t": "str", "v": digest_of(theirs)}, theirs, ours)
+        return agreement.results_match({"t": "str", "v": digest_of_result(theirs)}, theirs, ours)
 
     rng = np.random.default_rng(0)
     for dtype, near, far in (

@@ -302,7 +302,7 @@ LARGEST = {
 def test_the_largest_answers_are_read() -> None:
     space = {f"{name}{n}": value for name, value in LARGEST.items() for n in range(12)}
     for names in (*((name,) for name in space), tuple(space)):
-        said = ask.parse_values(names, {"said": probe.answers(names, space)})
+        said = ask.parse_values(names, {"said": probe.encode_answers(names, space)})
         assert not said.garbled
         assert set(said.found) == set(names)
         assert len(names) > 1 or said.found[names[0]]["t"] != "object"
@@ -323,7 +323,7 @@ RETURNED = {
 def test_the_largest_results_are_read(value: object) -> None:
     space = {"f": lambda: value}
     asked = {"name": "f", "driver": "", "tools": [], "seed": 1, "inputs": {}}
-    said = trial.answer(in_base64(asked), space)
+    said = trial.answer_request(in_base64(asked), space)
     assert not is_crowded(json.dumps({"said": said}).encode(), MOST_MARKS)
     assert read_reply(said)["is"] == "returned"
 

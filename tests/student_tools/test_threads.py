@@ -171,7 +171,7 @@ def test_the_text_runs_as_a_driver_beside_a_students_function() -> None:
     def outcomes(body: str) -> Iterator[Any]:
         space: dict[str, Any] = {}
         exec(f"def q1_f(c, lock):\n    {body}", space)
-        said = trial.outcome(asked, space)
+        said = trial.perform_safely(asked, space)
         assert said["is"] == "returned", said
         yield from trial.decode(said["v"])
 

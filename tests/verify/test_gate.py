@@ -11,7 +11,7 @@ from grader.bank.skeleton import write_skeleton
 from grader.draw import draw, sample_seed
 from grader.errors import Location
 from grader.kinds import kinds
-from grader.kinds.answers import literal
+from grader.kinds.answers import answer_as_python
 from grader.kinds.attempts import CodeKey
 from grader.kinds.code import CodeKind
 from grader.verify import Finding, Verified, verify, verify_problem
@@ -179,7 +179,8 @@ def test_an_untouched_notebook_that_earns_points_is_found(
 ) -> None:
     # No spec can bring this about, so a kind that gives itself away stands in.
     monkeypatch.setattr(
-        "grader.notebook.render.placeholder", lambda key: literal(kinds.find(key.part.kind), key)
+        "grader.notebook.render.placeholder",
+        lambda key: answer_as_python(kinds.find(key.part.kind), key),
     )
     assert "zero-marks" in checks(gate(tmp_path))
 

@@ -19,9 +19,9 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as npst
 
 from grader.kinds.hidden.compare import Closeness, difference
-from grader.kinds.hidden.promised import digest_of
+from grader.kinds.hidden.promised import digest_of_result
 from grader.wire import inputs, trial
-from grader.wire.values import Array, Opaque, read
+from grader.wire.values import Array, Opaque, decode_result
 
 torch = pytest.importorskip("torch")
 EXACT = Closeness(relative=0.0, absolute=0.0)
@@ -63,7 +63,7 @@ plain = st.recursive(
 @settings(max_examples=100, deadline=None)
 def test_plain_data_comes_back_as_it_was(value: object) -> None:
     assert alike(back(value), value)
-    assert difference(read(sent(value)), read(sent(value)), EXACT) is None
+    assert difference(decode_result(sent(value)), decode_result(sent(value)), EXACT) is None
 
 
 def test_half_of_a_surrogate_pair_crosses_as_a_question_mark() -> None:
@@ -140,7 +140,7 @@ def test_of_a_derived_class_what_it_holds_of_the_plain_one_is_sent(
     "value", [Colour.RED, object(), len, (x for x in ()), range(3), int, json, Ellipsis]
 )
 def test_of_other_objects_only_the_name_of_the_type_is_sent(value: object) -> None:
-    found = read(sent(value))
+    found = decode_result(sent(value))
     assert isinstance(found, Opaque)
     assert found.type.endswith(type(value).__name__)
 
@@ -171,7 +171,7 @@ def test_arrays_come_back_whatever_their_type_and_layout(
     assert found.dtype == array.dtype.newbyteorder("=")
     assert found.shape == array.shape
     assert np.array_equal(found, array, equal_nan=True)
-    seen = read(sent(array))
+    seen = decode_result(sent(array))
     assert isinstance(seen, Array)
     assert np.array_equal(seen.numbers, array.astype(seen.numbers.dtype), equal_nan=True)
 
@@ -181,7 +181,12 @@ def test_a_single_number_of_numpy_keeps_its_type(dtype: str) -> None:
     value = np.dtype(dtype).type(1)
     assert back(value).dtype == value.dtype
     assert isinstance(back(np.array(value)), np.generic)
-    assert difference(read(sent(value)), read(sent(1 if dtype != "?" else True)), EXACT) is None
+    assert (
+        difference(
+            decode_result(sent(value)), decode_result(sent(1 if dtype != "?" else True)), EXACT
+        )
+        is None
+    )
 
 
 TORCH_DTYPES = [
@@ -201,7 +206,7 @@ def test_tensors_come_back_whatever_their_type(dtype: torch.dtype, shape: tuple[
         found = back(one)
         assert (found.dtype, found.shape) == (dtype, one.shape)
         assert torch.equal(found.to(torch.complex128), one.to(torch.complex128))
-        seen = read(sent(one))
+        seen = decode_result(sent(one))
         assert (seen.dtype, seen.shape) == (str(dtype).removeprefix("torch."), one.shape)
         assert np.array_equal(seen.numbers, one.to(torch.complex128).numpy())
 
@@ -215,7 +220,9 @@ def test_every_code_of_a_small_float_means_what_torch_says(dtype: torch.dtype) -
     if dtype.itemsize == 2:
         codes = torch.arange(2**16).to(torch.uint16)
     tensor = codes.view(dtype)
-    assert np.array_equal(read(sent(tensor)).numbers, tensor.double().numpy(), equal_nan=True)
+    assert np.array_equal(
+        decode_result(sent(tensor)).numbers, tensor.double().numpy(), equal_nan=True
+    )
 
 
 def test_tensors_of_every_kind_are_sent_as_plain_ones_or_as_no_numbers() -> None:
@@ -244,14 +251,14 @@ def test_tensors_of_every_kind_are_sent_as_plain_ones_or_as_no_numbers() -> None
         quantised,
         torch.nested.nested_tensor([x, x[:1]], layout=torch.jagged),
     ):
-        assert isinstance(read(sent(none)), Opaque)
+        assert isinstance(decode_result(sent(none)), Opaque)
 
 
 @pytest.mark.parametrize(
     "array", [np.array(["a"]), np.array([None]), np.zeros(2, "i4,f4"), np.array(["2020"], "M8[D]")]
 )
 def test_arrays_of_other_things_than_numbers_are_opaque(array: np.ndarray) -> None:
-    assert isinstance(read(sent(array)), Opaque)
+    assert isinstance(decode_result(sent(array)), Opaque)
 
 
 # -- bounds
@@ -323,7 +330,7 @@ def test_the_largest_values_that_are_taken_can_be_read() -> None:
         2**trial.MAX_BITS - 1,
         -(2**trial.MAX_BITS) + 1,
     ):
-        assert difference(read(sent(value)), read(sent(value)), EXACT) is None
+        assert difference(decode_result(sent(value)), decode_result(sent(value)), EXACT) is None
 
 
 # -- calls
@@ -334,7 +341,7 @@ def called(function: object, request: dict[str, Any] | None = None, **inputs: ob
     raw = {name: trial.encode(value) for name, value in inputs.items()}
     asked = {"name": "f", "driver": "", "tools": [], "seed": 1, "inputs": raw, **(request or {})}
     text = base64.b64encode(json.dumps(asked).encode()).decode()
-    return json.loads(base64.b64decode(trial.answer(text, {"f": function})))
+    return json.loads(base64.b64decode(trial.answer_request(text, {"f": function})))
 
 
 def test_a_call_gets_fresh_inputs_and_a_known_seed() -> None:
@@ -347,7 +354,7 @@ def test_a_call_gets_fresh_inputs_and_a_known_seed() -> None:
     first, again = called(f, x=[1]), called(f, x=[1])
     assert first == again
     assert first["changed"] == ["x"]
-    assert read(first["v"])[0] == [1, 4]
+    assert decode_result(first["v"])[0] == [1, 4]
     assert called(f, {"seed": 2}, x=[1])["v"] != first["v"]
 
 
@@ -359,9 +366,9 @@ def test_inputs_that_grew_beyond_all_bounds_were_changed() -> None:
 
 def test_a_driver_runs_beside_its_tools_and_examples_see_the_function_by_its_name() -> None:
     driver = {"driver": "def drive(f, x): return tool(f(x))", "tools": ["def tool(x): return -x"]}
-    assert read(called(lambda x: x + 1, driver, x=1)["v"]) == -2
+    assert decode_result(called(lambda x: x + 1, driver, x=1)["v"]) == -2
     example = {"example": ["twice(tool(4))", "-8"], "alias": "twice"}
-    assert read(called(lambda x: 2 * x, {**driver, **example})["v"]) == [-8, -8]
+    assert decode_result(called(lambda x: 2 * x, {**driver, **example})["v"]) == [-8, -8]
 
 
 class HostileMeta(type):
@@ -453,7 +460,7 @@ def test_whatever_is_returned_is_told() -> None:
         said = called(lambda value=value: value)
         assert said["is"] in ("returned", "raised")
     assert called(deep)["type"] == "RecursionError"
-    found = read(called(lambda: torch.zeros(2).as_subclass(Lazy))["v"])
+    found = decode_result(called(lambda: torch.zeros(2).as_subclass(Lazy))["v"])
     assert isinstance(found, Array)
 
 
@@ -475,17 +482,17 @@ def test_a_round_promises_the_result_that_it_shows() -> None:
 
     def step(name: str, what: str, seed: int) -> Any:
         asked = {"name": name, "round": what, "driver": SETUP, "tools": [MARKS], "seed": seed}
-        return trial.outcome(asked, space)["v"]
+        return trial.perform_safely(asked, space)["v"]
 
     promised = {name: step(name, "run", 5)["v"] for name in ("mine", "")}
     assert promised["mine"] == promised[""]
     shown = json.loads(json.dumps(step("", "show", 0)))
-    assert np.array_equal(read(shown)[0].numbers, [6, 6, 6])
-    digest = digest_of(shown)
-    assert promised[""] == digest + inputs.mark_of((np.full(3, 5.0),))
-    assert step("", "idle", 99)["v"] == digest + inputs.mark_of((np.full(3, 99.0),))
+    assert np.array_equal(decode_result(shown)[0].numbers, [6, 6, 6])
+    digest = digest_of_result(shown)
+    assert promised[""] == digest + inputs.checksum_of((np.full(3, 5.0),))
+    assert step("", "idle", 99)["v"] == digest + inputs.checksum_of((np.full(3, 99.0),))
     assert step("mine", "run", 6)["v"] != promised[""]
-    assert read(step("", "count", 5)) == 15.0
+    assert decode_result(step("", "count", 5)) == 15.0
 
 
 def of_many_kinds(change: float = 0.0) -> list[Any]:
@@ -512,31 +519,31 @@ def of_many_kinds(change: float = 0.0) -> list[Any]:
 
 
 def test_a_mark_of_inputs_stands_for_all_that_they_hold() -> None:
-    same = [inputs.mark_of((one,)) for one in of_many_kinds()]
-    assert same == [inputs.mark_of((one,)) for one in of_many_kinds()]
-    others = [inputs.mark_of((one,)) for one in of_many_kinds(1.0)]
+    same = [inputs.checksum_of((one,)) for one in of_many_kinds()]
+    assert same == [inputs.checksum_of((one,)) for one in of_many_kinds()]
+    others = [inputs.checksum_of((one,)) for one in of_many_kinds(1.0)]
     alike = [i for i, (a, b) in enumerate(zip(same, others, strict=True)) if a == b]
     # Three that are true all the same, what is no data, and what has nothing in it.
     assert alike == [11, 20, 21, 22, 23, 24]
-    assert inputs.mark_of((np.empty((0, 3)),)) != inputs.mark_of((np.empty((3, 0)),))
-    assert inputs.mark_of((np.zeros(4),)) != inputs.mark_of((np.zeros(4, np.float32),))
+    assert inputs.checksum_of((np.empty((0, 3)),)) != inputs.checksum_of((np.empty((3, 0)),))
+    assert inputs.checksum_of((np.zeros(4),)) != inputs.checksum_of((np.zeros(4, np.float32),))
     endless: list[Any] = []
     endless.append(endless)
-    assert len(inputs.mark_of((endless,))) == 32
+    assert len(inputs.checksum_of((endless,))) == 32
 
 
 @pytest.mark.parametrize("raw", [None, 3, {}, {"t": ["array"]}, {"t": "bytes", "v": "?"}])
 def test_any_json_has_a_digest(raw: object) -> None:
-    assert len(digest_of(raw)) == 32
+    assert len(digest_of_result(raw)) == 32
 
 
 def test_bytes_that_are_none_have_no_digest() -> None:
     with pytest.raises(ValueError, match="padding"):
-        digest_of([{"t": "array", "v": "abc"}])
+        digest_of_result([{"t": "array", "v": "abc"}])
 
 
 def test_one_element_of_any_stride_is_sent() -> None:
     one = torch.arange(32.0)[15::16][:1]
     assert one.shape == (1,)
     assert one.stride() != (1,)
-    assert read(trial.encode(one)).numbers.tolist() == [15.0]
+    assert decode_result(trial.encode(one)).numbers.tolist() == [15.0]

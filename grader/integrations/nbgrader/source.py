@@ -142,7 +142,7 @@ def files_digest(assignment: Assignment) -> str:
 
 def _text(assignment: Assignment) -> str:
     plain = {
-        "schema": "systems-grader/notebook/nbgrader_cells/v1",
+        "schema": "systems-grader/nbgrader/v1",
         "name": assignment.name,
         "notebooks": [asdict(each) for each in assignment.notebooks],
         "files": sorted(assignment.files),

@@ -32,10 +32,10 @@ _PROGRAM = "from grader.kinds.hidden.analysis import serve; serve()"
 FUNCTIONS: Mapping[str, Callable[..., str | None]] = {
     "definitions": source.definitions,
     "functions_of": source.functions_of,
-    "unknown": source.unknown,
+    "find_undefined_name": source.find_undefined_name,
     "shape_of": statements.shape_of,
-    "broken": rules.broken,
-    "undecidable": doubts.undecidable,
+    "find_forbidden_use": rules.find_forbidden_use,
+    "find_doubtful_use": doubts.find_doubtful_use,
 }
 """The analyses by name; all arguments are texts or lists of texts."""
 
@@ -46,43 +46,47 @@ class NotAnalyzedError(Exception):
 
 def definitions(cells: Sequence[str], name: str) -> str:
     """Calls `source.definitions`. Raises NotAnalyzedError."""
-    return str(_result("definitions", list(cells), name))
+    return str(_analyze("definitions", list(cells), name))
 
 
 def functions_of(code: str) -> str:
     """Calls `source.functions_of`. Raises NotAnalyzedError."""
-    return str(_result("functions_of", code))
+    return str(_analyze("functions_of", code))
 
 
 def shape_of(code: str) -> str:
     """Calls `statements.shape_of`. Raises NotAnalyzedError."""
-    return str(_result("shape_of", code))
+    return str(_analyze("shape_of", code))
 
 
-def unknown(code: str) -> str | None:
-    """Calls `source.unknown`. Raises NotAnalyzedError."""
-    return _text(_result("unknown", code))
+def find_undefined_name(code: str) -> str | None:
+    """Calls `source.find_undefined_name`. Raises NotAnalyzedError."""
+    return _optional_text(_analyze("find_undefined_name", code))
 
 
-def broken(code: str, forbidden: Sequence[str]) -> str | None:
-    """Calls `rules.broken`. Raises NotAnalyzedError."""
-    return _text(_result("broken", code, list(forbidden))) if forbidden else None
+def find_forbidden_use(code: str, forbidden: Sequence[str]) -> str | None:
+    """Calls `rules.find_forbidden_use`. Raises NotAnalyzedError."""
+    return (
+        _optional_text(_analyze("find_forbidden_use", code, list(forbidden))) if forbidden else None
+    )
 
 
-def undecidable(code: str, forbidden: Sequence[str]) -> str | None:
-    """Calls `doubts.undecidable`. Raises NotAnalyzedError."""
-    return _text(_result("undecidable", code, list(forbidden))) if forbidden else None
+def find_doubtful_use(code: str, forbidden: Sequence[str]) -> str | None:
+    """Calls `doubts.find_doubtful_use`. Raises NotAnalyzedError."""
+    return (
+        _optional_text(_analyze("find_doubtful_use", code, list(forbidden))) if forbidden else None
+    )
 
 
-def _text(found: object) -> str | None:
+def _optional_text(found: object) -> str | None:
     return None if found is None else str(found)
 
 
-def _result(function: str, code: Any, *more: Any) -> object:
+def _analyze(function: str, code: Any, *more: Any) -> object:
     """Returns the result of *function* for *code*, a text or a list of texts."""
     texts = [code] if isinstance(code, str) else code
     if sum(map(len, texts)) > MOST_HERE:
-        return _worker().ask(function, code, *more)
+        return _process_of_thread().ask(function, code, *more)
     try:
         return FUNCTIONS[function](code, *more)
     except source.TooLongError as error:
@@ -91,7 +95,7 @@ def _result(function: str, code: Any, *more: Any) -> object:
         raise NotAnalyzedError("it is nested too deeply to be analyzed") from None
 
 
-class _Worker:
+class _AnalysisProcess:
     """A process that analyzes one text at a time, restarted after it was killed."""
 
     def __init__(self) -> None:
@@ -106,7 +110,9 @@ class _Worker:
                 self._given_up[1]
             )  # the same notebook is analyzed for many names
         try:
-            said = json.loads(self._reply(json.dumps([function, code, *more]).encode() + b"\n"))
+            said = json.loads(
+                self._read_reply(json.dumps([function, code, *more]).encode() + b"\n")
+            )
             result, why = said["result"], said["why"]
         except TimeoutError:
             why = f"its analysis took more than {SECONDS:g} s"
@@ -120,10 +126,10 @@ class _Worker:
         self._given_up = (code, why)
         raise NotAnalyzedError(why)
 
-    def _reply(self, request: bytes) -> bytes:
+    def _read_reply(self, request: bytes) -> bytes:
         """Returns the process's reply line. Raises OSError, and TimeoutError if it is late."""
         if self._process is None or self._process.poll() is not None:
-            self._process = _started()
+            self._process = _start_process()
         stdin, stdout = self._process.stdin, self._process.stdout
         assert stdin is not None and stdout is not None  # noqa: S101,PT018 - both are pipes
         stdin.write(request)  # never blocks: the process reads the whole request first
@@ -153,7 +159,7 @@ class _Worker:
             self.end()
 
 
-def _started() -> subprocess.Popen[bytes]:
+def _start_process() -> subprocess.Popen[bytes]:
     path = os.pathsep.join(filter(None, [str(PACKAGE.parent), *sys.path]))
     return subprocess.Popen(  # noqa: S603 - our own program
         [sys.executable, "-c", _PROGRAM],
@@ -168,12 +174,12 @@ def _started() -> subprocess.Popen[bytes]:
 _here = threading.local()
 
 
-def _worker() -> _Worker:
+def _process_of_thread() -> _AnalysisProcess:
     """Returns this thread's worker, so that threads don't wait for each other; never one from
     before a fork."""
     worker = getattr(_here, "worker", None)
-    if not isinstance(worker, _Worker) or worker.owner != os.getpid():
-        worker = _here.worker = _Worker()
+    if not isinstance(worker, _AnalysisProcess) or worker.owner != os.getpid():
+        worker = _here.worker = _AnalysisProcess()
     return worker
 
 

@@ -7,7 +7,7 @@ import linecache
 from typing import Any
 
 
-def run_authored(text: str, space: dict[str, Any], where: str = "") -> None:
+def run_solution_code(text: str, space: dict[str, Any], where: str = "") -> None:
     """Runs *text*, from a solution file or made from one, in the namespace *space*.
 
     `inspect` can find the source of its functions, as for a notebook's cells, because Triton reads
@@ -18,7 +18,7 @@ def run_authored(text: str, space: dict[str, Any], where: str = "") -> None:
     exec(compile(text, where, "exec"), space)  # noqa: S102
 
 
-def line_raised(error: BaseException, file: str) -> int | None:
+def line_of_error(error: BaseException, file: str) -> int | None:
     """Returns the last line of *file* in the traceback of *error*; None if there is none."""
     line = error.lineno if isinstance(error, SyntaxError) and error.filename == file else None
     trace = error.__traceback__

@@ -19,7 +19,7 @@ from functools import lru_cache
 from typing import Any
 
 from grader.errors import PackageError
-from grader.kinds.hidden.authored import line_raised, run_authored
+from grader.kinds.hidden.authored import line_of_error, run_solution_code
 from grader.kinds.hidden.compare import Closeness
 from grader.kinds.hidden.given import Given
 from grader.kinds.hidden.source import definitions
@@ -36,7 +36,7 @@ _OPAQUE = '{"t": "object"'
 """How `encode` marks a value that `decode` can't restore; inside a text, the quotes are escaped."""
 
 
-class Hidden:
+class SolutionFunctions:
     """The functions of one part in the solution file of one variant.
 
     For a part `softmax` the file defines `softmax` (the reference), `softmax_cases(rng, given)`
@@ -57,7 +57,7 @@ class Hidden:
         self._draw = draw
         self._module = solution_module(draw.solution)
 
-    def named(self, kind: str) -> Mapping[str, Callable[..., Any]]:
+    def functions_of_kind(self, kind: str) -> Mapping[str, Callable[..., Any]]:
         """Returns the functions `PART_KIND_...` by the end of their names."""
         start = f"{self.part}_{kind}_"
         space = vars(self._module)
@@ -73,9 +73,9 @@ class Hidden:
         Run it with `run_here` and the same *function*; otherwise, code that calls the reference
         would call itself.
         """
-        return definitions([self._draw.solution], function) + _bound(name, function)
+        return definitions([self._draw.solution], function) + _binding_code(name, function)
 
-    def leans(self, function: str) -> bool:
+    def calls_reference(self, function: str) -> bool:
         """Returns whether that function of the file calls the reference, directly or indirectly."""
         found = definitions([self._draw.solution], function)
         return function != self.part and bool(definitions([found], self.part))
@@ -93,7 +93,7 @@ class Hidden:
             sys.modules["torch"].default_generator.manual_seed(seed % 2**63)
         given = Given(self._draw.parameters, self._draw.facts)
         try:
-            return list(self._encoded(make(rng, given), seed))
+            return list(self._encode_cases(make(rng, given), seed))
         except ValueError:
             raise
         except (Exception, SystemExit) as error:
@@ -102,7 +102,7 @@ class Hidden:
                 f"'{self.part}_cases' raised {type(error).__name__}: {error}"
             ) from error
 
-    def _encoded(self, cases: Iterator[Any], seed: int) -> Iterator[dict[str, Any]]:
+    def _encode_cases(self, cases: Iterator[Any], seed: int) -> Iterator[dict[str, Any]]:
         for number, (group, inputs, *more) in enumerate(cases):
             if number >= MOST_CASES:
                 raise ValueError(f"'{self.part}_cases' yields more than {MOST_CASES} cases")
@@ -118,14 +118,14 @@ class Hidden:
                 "closeness": near,
             }
 
-    def expect(self, call: Call) -> dict[str, Any]:
+    def expected_result(self, call: Call) -> dict[str, Any]:
         """Returns the expected result of a call as JSON data, for `pins.read_expected`.
 
         Raises PackageError if the reference needs a package that is missing.
         """
         function = self.get("expected")
         if function is None:
-            said = self._said_with_packages(call)
+            said = self._call_reference_with_packages(call)
             if said["is"] == "raised":
                 return {"raises": str(said["type"])}
             if said["is"] != "returned":
@@ -133,7 +133,7 @@ class Hidden:
                     f"the reference's result can't be serialized: {said.get('what', '')}"
                 )
             return {"value": said["v"]}
-        inputs = decoded_inputs(call)
+        inputs = decode_inputs(call)
         try:
             value = function(**inputs)
         except (Exception, SystemExit) as error:  # noqa: BLE001  # what it raises is what is right
@@ -143,21 +143,21 @@ class Hidden:
             return {"value": trial.encode(value)}
         if self.get("form") is not None:
             return {"form": None}
-        said = self._said_with_packages(call)
+        said = self._call_reference_with_packages(call)
         # The gate rejects a reference that raises here.
         return {"form": said["v"] if said["is"] == "returned" else None}
 
-    def _said_with_packages(self, call: Call) -> Mapping[str, Any]:
-        said = self.said(call)
+    def _call_reference_with_packages(self, call: Call) -> Mapping[str, Any]:
+        said = self.call_reference(call)
         if said.get("type") == ModuleNotFoundError.__name__:
             # Not an expected exception: the reference lacks a package here.
             raise PackageError(f"'{self.part}' can't be judged here: {said.get('what')}")
         return said
 
-    def said(self, call: Call) -> Mapping[str, Any]:
+    def call_reference(self, call: Call) -> Mapping[str, Any]:
         """Returns the result of calling the reference."""
         one = Trial(name="it", alias=self.part, driver=self.driver, tools=self.tools, calls=(call,))
-        return perform(one, {"it": self.get()})
+        return perform_first_call(one, {"it": self.get()})
 
     def ask(self, kind: str, call: Call, raw: Mapping[str, Any]) -> str | None:
         """Returns the first sentence that `PART_KIND` yields for a result; None if there is
@@ -166,13 +166,13 @@ class Hidden:
         if function is None:
             return None
         try:
-            found = next(iter(function(decoded_inputs(call), trial.decode(raw))), None)
+            found = next(iter(function(decode_inputs(call), trial.decode(raw))), None)
         except (Exception, SystemExit):  # noqa: BLE001  # the result is not what it can be asked of
             return "the result does not have the expected type"
         return None if found is None else _NUMBER.sub("…", str(found))
 
 
-def decoded_inputs(call: Call) -> dict[str, Any]:
+def decode_inputs(call: Call) -> dict[str, Any]:
     """Returns new objects for the inputs of a call, by argument name."""
     return {name: trial.decode(raw) for name, raw in json.loads(call.inputs).items()}
 
@@ -184,7 +184,7 @@ def watch_request(trial: Trial) -> Mapping[str, object]:
     return {"watch": inspect.getsource(watch), "forbid": list(trial.forbid)}
 
 
-def perform(one: Trial, space: Mapping[str, Any]) -> Mapping[str, Any]:
+def perform_first_call(one: Trial, space: Mapping[str, Any]) -> Mapping[str, Any]:
     """Returns the result of the first call of *one* by `grader.wire.trial`, run in this process;
     for trusted code only."""
     (call,) = one.calls[:1]
@@ -200,25 +200,27 @@ def perform(one: Trial, space: Mapping[str, Any]) -> Mapping[str, Any]:
         asked |= {"inputs": json.loads(call.inputs), **watch_request(one)}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # wrong implementations are expected to overflow
-        return trial.outcome(asked, space)
+        return trial.perform_safely(asked, space)
 
 
 @lru_cache(maxsize=256)
 def solution_module(text: str) -> types.ModuleType:
     """Runs a solution's text, which is trusted, and returns its module."""
-    file = _file_of(text)
+    file = _file_name_of(text)
     module = types.ModuleType(file.strip("<>"))
     module.__dict__["__file__"] = file
-    run_authored(text, module.__dict__, file)
+    run_solution_code(text, module.__dict__, file)
     return module
 
 
-def _file_of(text: str) -> str:
+def _file_name_of(text: str) -> str:
     """Returns the file name of a solution's module in tracebacks."""
     return f"<grader_solution_{hashlib.sha256(text.encode()).hexdigest()[:12]}>"
 
 
-def hidden(part: str, draw: Draw, driver: str = "", tools: tuple[str, ...] = ()) -> Hidden:
+def load_solution_functions(
+    part: str, draw: Draw, driver: str = "", tools: tuple[str, ...] = ()
+) -> SolutionFunctions:
     """Returns the author's functions for *part*.
 
     Raises ValueError if its solution file can't be used, and PackageError if a package is missing.
@@ -226,10 +228,10 @@ def hidden(part: str, draw: Draw, driver: str = "", tools: tuple[str, ...] = ())
     if not draw.solution:
         raise ValueError("there is no solution file, so there are no hidden cases")
     try:
-        return Hidden(part, draw, driver, tools)
+        return SolutionFunctions(part, draw, driver, tools)
     except (Exception, SystemExit) as error:
         _require_packages(part, error)
-        line = line_raised(error, _file_of(draw.solution))
+        line = line_of_error(error, _file_name_of(draw.solution))
         raise ValueError(
             f"the solution can't be loaded{f' (line {line})' if line else ''}: "
             f"{type(error).__name__}: {error}"
@@ -246,7 +248,7 @@ def _require_packages(part: str, error: BaseException) -> None:
         ) from error
 
 
-def _bound(name: str, function: str) -> str:
+def _binding_code(name: str, function: str) -> str:
     """Returns code that defines *name* as *function*, to append to its source."""
     return f"\n\n{name} = {function}\n"
 
@@ -259,15 +261,15 @@ def run_here(one: Trial, source: str, function: str = "") -> Mapping[str, object
     """
     space: dict[str, Any] = {"__name__": "solution"}
     if function:
-        run_authored(source.removesuffix(_bound(one.name, function)), space)
+        run_solution_code(source.removesuffix(_binding_code(one.name, function)), space)
         # A copy for the student's names; functions keep the namespace in which they were defined.
         # Otherwise, a wrong function that calls the reference would call itself forever.
         space = {**space, one.name: space[function]}
     else:
-        run_authored(source, space)
+        run_solution_code(source, space)
     calls = []
     for digest, call in zip(one.digests, one.calls, strict=True):
         single = replace(one, calls=(call,))
-        calls.append({"call": digest, **perform(single, space)})
+        calls.append({"call": digest, **perform_first_call(single, space)})
     value = trial.encode(space[one.name])
     return {"t": "code", "source": source, "name": one.name, "value": value, "calls": calls}

@@ -39,35 +39,35 @@ def difference(got: object, want: object, near: Closeness, what: str = "the resu
 
     Lists and tuples are equal, and so are numbers and 0-dimensional arrays.
     """
-    got, want = scalar(got), scalar(want)
+    got, want = as_scalar(got), as_scalar(want)
     for kinds, compare in _COMPARED:
         if isinstance(want, kinds):
             return compare(got, want, near, what)
-    return None if type(got) is type(want) and got == want else unlike(got, want, what)
+    return None if type(got) is type(want) and got == want else type_difference(got, want, what)
 
 
-def _flag(got: object, want: bool, _near: Closeness, what: str) -> str | None:
+def _bool_difference(got: object, want: bool, _near: Closeness, what: str) -> str | None:
     if isinstance(got, bool) and got is not want:
         return f"{what} has a wrong value"
-    return None if got is want else unlike(got, want, what)
+    return None if got is want else type_difference(got, want, what)
 
 
-def _number(got: object, want: complex, near: Closeness, what: str) -> str | None:
+def _number_difference(got: object, want: complex, near: Closeness, what: str) -> str | None:
     if isinstance(got, bool) or not isinstance(got, (int, float, complex)):
-        return unlike(got, want, what)
-    return None if _close(got, want, near) else f"{what} has a wrong value"
+        return type_difference(got, want, what)
+    return None if _is_close(got, want, near) else f"{what} has a wrong value"
 
 
-def scalar(value: object) -> object:
+def as_scalar(value: object) -> object:
     """Returns a single number for a 0-dimensional array; anything else unchanged."""
     return value.number if isinstance(value, Array) and not value.shape else value
 
 
-def _close(got: complex, want: complex, near: Closeness) -> bool:
+def _is_close(got: complex, want: complex, near: Closeness) -> bool:
     if isinstance(got, int) and isinstance(want, int):
         return abs(got - want) <= near.absolute
-    if _nan(got) or _nan(want):
-        return _nan(got) and _nan(want)
+    if _is_nan(got) or _is_nan(want):
+        return _is_nan(got) and _is_nan(want)
     if got == want:
         return True
     try:
@@ -78,31 +78,31 @@ def _close(got: complex, want: complex, near: Closeness) -> bool:
         return False
 
 
-def _nan(value: complex) -> bool:
+def _is_nan(value: complex) -> bool:
     return not isinstance(value, int) and (math.isnan(value.real) or math.isnan(value.imag))
 
 
-def _array(got: object, want: Array, near: Closeness, what: str) -> str | None:
+def _array_difference(got: object, want: Array, near: Closeness, what: str) -> str | None:
     if not isinstance(got, Array) or got.form != want.form:
-        return unlike(got, want, what)
+        return type_difference(got, want, what)
     if got.shape != want.shape:
         return f"{what} has a wrong shape"
     if near.dtype and got.dtype != want.dtype:
         return f"{what} has a wrong dtype"
-    return f"{what} has wrong values" if _apart(got.numbers, want.numbers, near) else None
+    return f"{what} has wrong values" if _any_differs(got.numbers, want.numbers, near) else None
 
 
-def _apart(got: Any, want: Any, near: Closeness) -> bool:
+def _any_differs(got: Any, want: Any, near: Closeness) -> bool:
     """Returns whether any element differs.
 
     Compares in blocks, because intermediate results take many times as much memory as the arrays.
     """
     got, want = got.reshape(-1), want.reshape(-1)
     blocks = (slice(start, start + _BLOCK) for start in range(0, want.size, _BLOCK))
-    return any(_apart_in(got[block], want[block], near) for block in blocks)
+    return any(_differs_in_block(got[block], want[block], near) for block in blocks)
 
 
-def _apart_in(got: Any, want: Any, near: Closeness) -> bool:
+def _differs_in_block(got: Any, want: Any, near: Closeness) -> bool:
     import numpy as np
 
     whole = want.dtype.kind in "biu" and got.dtype.kind in "biu"
@@ -117,18 +117,18 @@ def _apart_in(got: Any, want: Any, near: Closeness) -> bool:
     return not bool(np.all(same))
 
 
-def _items(
+def _items_difference(
     got: object, want: list[object] | tuple[object, ...], near: Closeness, what: str
 ) -> str | None:
     if not isinstance(got, (list, tuple)):
-        return unlike(got, want, what)
+        return type_difference(got, want, what)
     if len(got) != len(want):
         return f"{what} has a wrong number of items"
     found = (difference(*both, near, f"an item of {what}") for both in zip(got, want, strict=True))
     return next((why for why in found if why is not None), None)
 
 
-def mapping(
+def mapping_difference(
     got: object,
     want: dict[object, object],
     near: Closeness,
@@ -137,7 +137,7 @@ def mapping(
 ) -> str | None:
     """Returns how the keys of *got* differ from those of *want*, or, by *differs*, the values."""
     if not isinstance(got, dict):
-        return unlike(got, want, what)
+        return type_difference(got, want, what)
     missing = [key for key in want if key not in got]
     if missing:
         return f"{what} has no {key_name(missing[0])}"
@@ -147,8 +147,10 @@ def mapping(
     return next((why for why in found if why is not None), None)
 
 
-def _mapping(got: object, want: dict[object, object], near: Closeness, what: str) -> str | None:
-    return mapping(got, want, near, what, difference)
+def _dict_difference(
+    got: object, want: dict[object, object], near: Closeness, what: str
+) -> str | None:
+    return mapping_difference(got, want, near, what, difference)
 
 
 def key_name(key: object) -> str:
@@ -156,7 +158,7 @@ def key_name(key: object) -> str:
     return repr(key) if isinstance(key, str) and key.isidentifier() else A_KEY
 
 
-def without_names(why: str, known: Container[str]) -> str:
+def hide_unknown_keys(why: str, known: Container[str]) -> str:
     """Returns the sentence without keys that are not *known* as the author's own words."""
     return _KEY.sub(lambda found: found[0] if found[1] in known else A_KEY, why)
 
@@ -165,17 +167,17 @@ WIDEST = 16
 """Bytes of the widest number."""
 
 
-def numbers_in(value: object) -> int:
+def count_numbers(value: object) -> int:
     """Returns how many numbers the arrays of a result contain."""
     if isinstance(value, Array):
         return int(value.numbers.size)
     items = list(value.values()) if isinstance(value, dict) else value
-    return sum(map(numbers_in, items)) if isinstance(items, (list, tuple)) else 0
+    return sum(map(count_numbers, items)) if isinstance(items, (list, tuple)) else 0
 
 
-def unlike(got: object, want: object, what: str) -> str:
+def type_difference(got: object, want: object, what: str) -> str:
     """Returns that two values differ in type, or are not the same object."""
-    mine, right = kind_of(got), kind_of(want)
+    mine, right = type_in_words(got), type_in_words(want)
     return f"{what} is {mine}, not {right}" if mine != right else f"{what} is a different one"
 
 
@@ -220,7 +222,7 @@ _KINDS: tuple[tuple[type, str], ...] = (
 )
 
 
-def kind_of(value: object) -> str:
+def type_in_words(value: object) -> str:
     """Returns the type of *value* in a word or two."""
     if isinstance(value, Array):
         return "an array" if value.form == "array" else "a tensor"
@@ -230,12 +232,12 @@ def kind_of(value: object) -> str:
 
 
 _COMPARED: tuple[tuple[tuple[type, ...], Callable[[Any, Any, Closeness, str], str | None]], ...] = (
-    ((Array,), _array),
-    ((list, tuple), _items),
-    ((dict,), _mapping),
-    ((bool,), _flag),
-    ((int, float, complex), _number),
-    ((Opaque,), lambda got, want, _near, what: unlike(got, want, what)),
+    ((Array,), _array_difference),
+    ((list, tuple), _items_difference),
+    ((dict,), _dict_difference),
+    ((bool,), _bool_difference),
+    ((int, float, complex), _number_difference),
+    ((Opaque,), lambda got, want, _near, what: type_difference(got, want, what)),
 )
 
 _LONGEST = 80
@@ -243,10 +245,10 @@ _READ = 4 * _LONGEST
 """Maximum number of characters to examine, including whitespace that is not shown."""
 
 
-def shown(value: object) -> str:
+def format_result(value: object) -> str:
     """Returns a result on one line of plain text, shortened."""
     text = ""
-    for piece in _told(value):
+    for piece in _iter_pieces(value):
         text += piece
         if len(text) > _READ:  # don't format more of a large result than can be shown
             text += "…"
@@ -255,30 +257,30 @@ def shown(value: object) -> str:
     return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
 
 
-def _told(value: object) -> Iterator[str]:
+def _iter_pieces(value: object) -> Iterator[str]:
     """Yields its text in pieces of bounded length."""
     if isinstance(value, Array):
-        yield _array_told(value)
+        yield _format_array(value)
     elif isinstance(value, (list, tuple)):
         yield "("
         for number, item in enumerate(value):
             yield ", " if number else ""
-            yield from _told(item)
+            yield from _iter_pieces(item)
         yield ")"
     elif isinstance(value, dict):
         yield "{"
         for number, (key, item) in enumerate(value.items()):
             yield ", " if number else ""
-            yield from _told(key)
+            yield from _iter_pieces(key)
             yield ": "
-            yield from _told(item)
+            yield from _iter_pieces(item)
         yield "}"
     else:
         cut = value[:_READ] if isinstance(value, (str, bytes)) else value
-        yield kind_of(value) if isinstance(value, Opaque) else repr(cut)
+        yield type_in_words(value) if isinstance(value, Opaque) else repr(cut)
 
 
-def _array_told(value: Array) -> str:
+def _format_array(value: Array) -> str:
     if not value.shape:
         return f"{value.numbers}"
     if not value.numbers.size:

@@ -11,8 +11,14 @@ import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from grader.kinds.hidden.own import text_of
-from grader.kinds.hidden.rules import LOOPS, Names, dotted, is_of, read_names
+from grader.kinds.hidden.own import literal_text
+from grader.kinds.hidden.rules import (
+    LOOPS,
+    ModuleNames,
+    full_name_of,
+    is_name_or_member,
+    read_names,
+)
 
 _BY_NAME = {
     "getattr": slice(1, 2), "__getattribute__": slice(None), "attrgetter": slice(None),
@@ -59,52 +65,57 @@ _PLAIN_CLASSES = frozenset(
 """Classes whose single positional subpattern matches the whole value."""
 
 
-def undecidable(source: str, forbidden: Sequence[str]) -> str | None:
+def find_doubtful_use(source: str, forbidden: Sequence[str]) -> str | None:
     """Returns why it is unclear whether the code uses what is *forbidden*; None if it is clear.
 
-    The text continues "it uses". Code that clearly breaks a rule is found by `rules.broken`.
+    The text continues "it uses". Code that clearly breaks a rule is found by
+    `rules.find_forbidden_use`.
     """
     read = read_names(source) if forbidden else None
     if read is None:
         return None
     tree, names = read
     nodes = list(ast.walk(tree))
-    look = _Look(
+    look = _DoubtFinder(
         names=names,
         calls={id(n.func): n for n in nodes if isinstance(n, ast.Call)},
         said=frozenset(id(n.value) for n in nodes if isinstance(n, ast.Expr)),
         rules=tuple(rule for rule in forbidden if rule != LOOPS),
     )
-    return next((one for node in nodes for one in look.doubts(node)), None)
+    return next((one for node in nodes for one in look.iter_doubts(node)), None)
 
 
 @dataclass(frozen=True, slots=True)
-class _Look:
+class _DoubtFinder:
     """Finds the doubtful nodes of one tree."""
 
-    names: Names
+    names: ModuleNames
     calls: dict[int, ast.Call]
     """Calls, by the id of the node that is called."""
     said: frozenset[int]
     """Ids of expressions that are statements, such as docstrings."""
     rules: Sequence[str]
 
-    def doubts(self, node: ast.AST) -> Iterator[str]:
+    def iter_doubts(self, node: ast.AST) -> Iterator[str]:
         """Yields why this node itself makes it unclear what the code uses."""
         if isinstance(node, ast.MatchClass):
             plain = node.patterns and getattr(node.cls, "id", "") in _PLAIN_CLASSES
-            if self.names.takes(node) and (node.kwd_attrs or (node.patterns and not plain)):
+            if self.names.reads_unknown_object(node) and (
+                node.kwd_attrs or (node.patterns and not plain)
+            ):
                 yield "a `case` that matches attributes of an object"
         elif isinstance(node, (ast.Import, ast.ImportFrom)):
-            yield from self._of_import(node)
+            yield from self._import_doubts(node)
         elif isinstance(node, ast.Constant) and id(node) not in self.said:
-            text = text_of(node)
+            text = literal_text(node)
             dotted_rules = (rule for rule in self.rules if "." in rule)
-            yield from (f"the text `{r}`" for r in dotted_rules if text and is_of(text, r))
+            yield from (
+                f"the text `{r}`" for r in dotted_rules if text and is_name_or_member(text, r)
+            )
         elif isinstance(node, (ast.Name, ast.Attribute)):
-            yield from self._of_name(node)
+            yield from self._name_doubts(node)
 
-    def _of_import(self, node: ast.Import | ast.ImportFrom) -> Iterator[str]:
+    def _import_doubts(self, node: ast.Import | ast.ImportFrom) -> Iterator[str]:
         start = f"{node.module}." if isinstance(node, ast.ImportFrom) else ""
         for alias in node.names:
             full = start + alias.name
@@ -114,17 +125,17 @@ class _Look:
                 yield f"`{alias.name}` under another name"
             elif full.partition(".")[0] not in _KNOWN:
                 yield f"the module `{full.partition('.')[0]}`, which is not analyzed"
-            yield from self._of_full(full, whole=True)
+            yield from self._full_name_doubts(full, whole=True)
 
-    def _of_name(self, node: ast.Name | ast.Attribute) -> Iterator[str]:
+    def _name_doubts(self, node: ast.Name | ast.Attribute) -> Iterator[str]:
         name = node.id if isinstance(node, ast.Name) else node.attr
-        full, call = dotted(node, self.names.known), self.calls.get(id(node))
+        full, call = full_name_of(node, self.names.known), self.calls.get(id(node))
         plain = isinstance(node, ast.Name) or (full or "").startswith("builtins.")
         own = isinstance(node, ast.Attribute) and self.names.own.holds(node.value)
         if name in _REACHING and not own:
             yield f"`{name}`"
         elif name in _BY_NAME:
-            yield from self._by_name(name, call)
+            yield from self._lookup_doubts(name, call)
         elif call is None and plain and name in _RUNNING:
             yield f"`{name}` under another name"
         elif name == "vars" and call is not None and not all(map(self._is_own, call.args)):
@@ -133,8 +144,8 @@ class _Look:
             if not isinstance(node.ctx, ast.Load):
                 yield "a new `__class__` of an object"
         elif full is not None:
-            yield from self._of_full(full)
-        elif isinstance(node, ast.Attribute) and self.names.takes(node):
+            yield from self._full_name_doubts(full)
+        elif isinstance(node, ast.Attribute) and self.names.reads_unknown_object(node):
             # It may be an attribute that the code defines itself, see `Names.uses`.
             yield from (f"`.{name}` of an object that may be anything" for rule in self.rules
                         if name == rule.rpartition(".")[2] != rule)  # fmt: skip
@@ -142,27 +153,27 @@ class _Look:
     def _is_own(self, node: ast.AST) -> bool:
         return self.names.own.holds(node)
 
-    def _by_name(self, name: str, call: ast.Call | None) -> Iterator[str]:
+    def _lookup_doubts(self, name: str, call: ast.Call | None) -> Iterator[str]:
         if call is None:
             yield f"`{name}` under another name"
         elif name == "getattr" and call.args and self._is_own(call.args[0]):
             return
-        elif call.keywords or any(map(self._may_be_any, call.args[_BY_NAME[name]])):
+        elif call.keywords or any(map(self._may_be_forbidden, call.args[_BY_NAME[name]])):
             yield f"`{name}` with a name computed at run time"
 
-    def _may_be_any(self, node: ast.AST) -> bool:
+    def _may_be_forbidden(self, node: ast.AST) -> bool:
         """Returns whether *node* may be the name of something forbidden, or lead to it."""
         if isinstance(node, ast.JoinedStr) and node.values:
-            begins = text_of(node.values[0]) or ""
+            begins = literal_text(node.values[0]) or ""
             pieces = [piece for rule in self.rules for piece in rule.split(".")]
             may_be = any(piece.startswith(begins) for piece in pieces)
             # Libraries have short names for others, such as `np`.
             return len(begins) < 3 or begins.startswith("_") or "." in begins or may_be
         return None in self.names.own.readings(node)
 
-    def _of_full(self, full: str, *, whole: bool = False) -> Iterator[str]:
+    def _full_name_doubts(self, full: str, *, whole: bool = False) -> Iterator[str]:
         """Yields why the object with this full name is doubtful; *whole* if it is imported."""
-        if any(is_of(full, module) for module in _MODULES):
+        if any(is_name_or_member(full, module) for module in _MODULES):
             yield f"`{full}`"
         root, *pieces = full.split(".")
         inner = [root, *pieces] if whole else [root, *pieces[:-1]]
@@ -170,7 +181,7 @@ class _Look:
             yield f"`{full}`, which is private to its package"
         for rule in self.rules:
             first, last = rule.partition(".")[0], rule.rpartition(".")[2]
-            if root == first and not is_of(full, rule):
+            if root == first and not is_name_or_member(full, rule):
                 hidden = bool(pieces) and pieces[-1].startswith("_") and last in pieces[-1]
                 if last in pieces[:-1] or hidden:
                     yield f"`{full}`, which may do the same as `{rule}`"

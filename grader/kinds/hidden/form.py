@@ -10,11 +10,11 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from grader.kinds.hidden.compare import Closeness, mapping, scalar, unlike
+from grader.kinds.hidden.compare import Closeness, as_scalar, mapping_difference, type_difference
 from grader.wire.values import Array
 
 
-def deformed(
+def form_difference(
     got: object, want: object, near: Closeness, what: str = "the result", *, alone: bool = True
 ) -> str | None:
     """Returns how the form of *got* differs from that of *want*, both from `values.read`.
@@ -24,29 +24,31 @@ def deformed(
     *alone*, not in a list, must not be negative if that of *want* is not: a count of -1 would be
     below any limit. Values and texts are not compared.
     """
-    got, want = scalar(got), scalar(want)
+    got, want = as_scalar(got), as_scalar(want)
     if isinstance(want, (list, tuple)):
-        return _items(got, want, near, what)
+        return _items_difference(got, want, near, what)
     if isinstance(want, dict):
-        return mapping(got, want, near, what, deformed)
+        return mapping_difference(got, want, near, what, form_difference)
     if isinstance(want, Array):
-        return _array(got, want, near, what)
+        return _array_difference(got, want, near, what)
     if isinstance(want, (int, float, complex)) and not isinstance(want, bool):
-        return _number(got, want, near, what, alone=alone)
-    return None if type(got) is type(want) else unlike(got, want, what)
+        return _number_difference(got, want, near, what, alone=alone)
+    return None if type(got) is type(want) else type_difference(got, want, what)
 
 
-def _items(got: object, want: Sequence[object], near: Closeness, what: str) -> str | None:
+def _items_difference(
+    got: object, want: Sequence[object], near: Closeness, what: str
+) -> str | None:
     """Arrays are accepted for lists of numbers, because code that reads their items can't tell them
     apart."""
     if not isinstance(got, (list, tuple, Array)):
-        return unlike(got, want, what)
+        return type_difference(got, want, what)
     length = got.shape[0] if isinstance(got, Array) else len(got)
     if length != len(want):
         return f"{what} has a wrong number of items"
     mine, item = _rows(got) if isinstance(got, Array) else got, f"an item of {what}"
     pairs = zip(mine, want, strict=True)
-    found = (deformed(one, right, near, item, alone=False) for one, right in pairs)
+    found = (form_difference(one, right, near, item, alone=False) for one, right in pairs)
     return next((why for why in found if why is not None), None)
 
 
@@ -56,14 +58,14 @@ def _rows(array: Array) -> Sequence[object]:
     return [Array(form, dtype, shape, array.numbers[i, ...]) for i in range(array.shape[0])]
 
 
-def _array(got: object, want: Array, near: Closeness, what: str) -> str | None:
+def _array_difference(got: object, want: Array, near: Closeness, what: str) -> str | None:
     import numpy as np
 
     if not isinstance(got, Array) or got.form != want.form:
-        return unlike(got, want, what)
+        return type_difference(got, want, what)
     if got.shape != want.shape:
         return f"{what} has a wrong shape"
-    if near.dtype and _sort(got) != _sort(want):
+    if near.dtype and _number_class(got) != _number_class(want):
         return f"{what} has a wrong dtype"
     for test, words in ((np.isnan, "NaN"), (np.isinf, "infinity")):
         if test(got.numbers).any() and not test(want.numbers).any():
@@ -71,18 +73,20 @@ def _array(got: object, want: Array, near: Closeness, what: str) -> str | None:
     return None
 
 
-def _sort(array: Array) -> str:
+def _number_class(array: Array) -> str:
     """Returns whether its numbers are Boolean, integer, real, or complex, of any width."""
     kind = str(array.numbers.dtype.kind)
     return "i" if kind == "u" else kind
 
 
-def _number(got: object, want: complex, near: Closeness, what: str, *, alone: bool) -> str | None:
+def _number_difference(
+    got: object, want: complex, near: Closeness, what: str, *, alone: bool
+) -> str | None:
     if isinstance(got, bool) or not isinstance(got, (int, float, complex)):
-        return unlike(got, want, what)
+        return type_difference(got, want, what)
     if isinstance(got, complex) and not isinstance(want, complex):
-        return unlike(got, want, what)
-    if _finite(want) and not _finite(got):
+        return type_difference(got, want, what)
+    if _is_finite(want) and not _is_finite(got):
         return f"{what} is not finite"
     if not alone or isinstance(got, complex) or isinstance(want, complex):
         return None
@@ -91,5 +95,5 @@ def _number(got: object, want: complex, near: Closeness, what: str, *, alone: bo
     return f"{what} is negative" if got < -room and want >= 0 else None
 
 
-def _finite(value: complex) -> bool:
+def _is_finite(value: complex) -> bool:
     return isinstance(value, int) or (math.isfinite(value.real) and math.isfinite(value.imag))

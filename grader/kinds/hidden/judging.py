@@ -4,23 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 
-from grader.kinds.attempts import Attempt, Code, CodeKey
+from grader.kinds.attempts import Code, CodeAnswer, CodeKey
 from grader.kinds.hidden import pins, raised
 from grader.kinds.hidden.compare import (
     WIDEST,
+    count_numbers,
     difference,
-    numbers_in,
-    shown,
-    without_names,
+    format_result,
+    hide_unknown_keys,
 )
-from grader.kinds.hidden.pins import Case, Properties, Raises
+from grader.kinds.hidden.pins import ExpectedError, ExpectedProperties, HiddenCase
 from grader.kinds.hidden.source import FAILED_BEFORE
 from grader.model import Call, Judgement, Trial, Verdict
 from grader.wire import trial
-from grader.wire.values import UnknownError, read
+from grader.wire.values import UnknownError, decode_result
 
 
-class _OpenError(Exception):
+class _UndecidedError(Exception):
     """A limit of the grader makes it impossible to tell whether a case passes; the message names
     it."""
 
@@ -28,7 +28,7 @@ class _OpenError(Exception):
 class CaseResults:
     """The results of the hidden cases compared with the expected ones."""
 
-    def __init__(self, value: Attempt, key: CodeKey):
+    def __init__(self, value: CodeAnswer, key: CodeKey):
         self._key = key
         said: dict[object, list[Mapping[str, object]]] = {}
         for call in value.calls:
@@ -42,8 +42,8 @@ class CaseResults:
         for case, call, want in zip(key.cases, made, key.expected, strict=True):
             why = None
             try:
-                why = self._fault(case, call, want)
-            except _OpenError as error:
+                why = self._case_fault(case, call, want)
+            except _UndecidedError as error:
                 self._open.setdefault(case.group, str(error))
             self._why[case.group] = self._why.get(case.group) or why
         # One failing case is enough to fail its group.
@@ -84,38 +84,40 @@ class CaseResults:
             if why is not None:
                 yield f"{group.capitalize()} cases: {why}."
 
-    def _fault(self, case: Case, call: Mapping[str, object], want: object) -> str | None:
+    def _case_fault(self, case: HiddenCase, call: Mapping[str, object], want: object) -> str | None:
         """Returns why the case fails, without revealing its inputs; None if it passes."""
         if call["is"] != "returned":
-            right = isinstance(want, Raises) and _is_raised(call, want.type)
-            trouble = _trouble(call, self._key)
-            if _hides_a_right_one(call, want):
-                raise _OpenError(trouble)
+            right = isinstance(want, ExpectedError) and _is_raised(call, want.type)
+            trouble = _failure_in_words(call, self._key)
+            if _may_hide_right_result(call, want):
+                raise _UndecidedError(trouble)
             return None if right else trouble
-        why = self._returned(case, call, want)
+        why = self._result_fault(case, call, want)
         return why and (f"when called again with the same inputs, {why}" if case.again else why)
 
-    def _returned(self, case: Case, call: Mapping[str, object], want: object) -> str | None:
+    def _result_fault(
+        self, case: HiddenCase, call: Mapping[str, object], want: object
+    ) -> str | None:
         """Returns how the returned value differs from the expected one; None if it does not."""
-        if isinstance(want, Raises):
+        if isinstance(want, ExpectedError):
             return f"{want.type} should have been raised"
         if call.get("changed") and not self._key.part.mutates:
             return "an input was changed in place"
         raw = call.get("v")
         try:
-            got = read(raw)
+            got = decode_result(raw)
         except UnknownError as error:
-            raise _OpenError(f"the result can't be read: {error}") from None
+            raise _UndecidedError(f"the result can't be read: {error}") from None
         except ValueError:
             return "the result could not be read"
-        why = None if isinstance(want, Properties) else difference(got, want, case.near)
+        why = None if isinstance(want, ExpectedProperties) else difference(got, want, case.near)
         if why is None and isinstance(raw, dict):
-            why = self._key.unheld(case, raw, want)
+            why = self._key.find_broken_property(case, raw, want)
         texts = (self._key.part.driver, *self._key.tools, self._key.draw.solution)
-        return why and without_names(why, pins.names_in(texts))
+        return why and hide_unknown_keys(why, pins.names_in(texts))
 
 
-def _hides_a_right_one(call: Mapping[str, object], want: object) -> bool:
+def _may_hide_right_result(call: Mapping[str, object], want: object) -> bool:
     """Returns whether a limit of the grader is the only reason why a call has no result.
 
     Expected results stay within all limits, so a correct result has the same nesting and number of
@@ -124,16 +126,16 @@ def _hides_a_right_one(call: Mapping[str, object], want: object) -> bool:
     if call["is"] == "unmade":
         return call.get("what") != FAILED_BEFORE
     if call["is"] == "raised":
-        return _is_of_tool(call)
-    if call["is"] != "unfit" or isinstance(want, Raises):
+        return _is_tool_limit(call)
+    if call["is"] != "unfit" or isinstance(want, ExpectedError):
         return False
-    if isinstance(want, Properties) or call.get("type") != trial.UnfitError.__name__:
+    if isinstance(want, ExpectedProperties) or call.get("type") != trial.UnfitError.__name__:
         return True
-    most = WIDEST * numbers_in(want)
+    most = WIDEST * count_numbers(want)
     return call.get("what") == trial.TOO_MUCH and most > trial.MAX_BYTES
 
 
-def _is_of_tool(call: Mapping[str, object]) -> bool:
+def _is_tool_limit(call: Mapping[str, object]) -> bool:
     """Returns whether one of the tools gave up on code that may be right."""
     said = call.get("what")
     return call.get("type") in _GIVE_UP or (
@@ -160,12 +162,12 @@ def _weights(part: Code, groups: tuple[str, ...]) -> Mapping[str, float]:
     return {group: value / sum(part.groups.values()) for group, value in part.groups.items()}
 
 
-def _trouble(call: Mapping[str, object], key: CodeKey) -> str:
+def _failure_in_words(call: Mapping[str, object], key: CodeKey) -> str:
     """Returns why a call returned nothing, without any text that the student's code controls."""
     match call["is"]:
         case "raised":
             # Not the line: code that knows a hidden input could reveal it by where it raises.
-            kind, said = raised.told(
+            kind, said = raised.describe_exception(
                 call.get("type"), call.get("what"), (*key.tools, key.part.driver)
             )
             return f"{kind} was raised" + (f": {said}" if said else "")
@@ -194,12 +196,12 @@ def example_fault(call: Mapping[str, object], key: CodeKey) -> str | None:
     if call["is"] == "raised":
         return f"{named} raises {call.get('type')}: {call.get('what')}"
     if call["is"] != "returned":
-        return f"{named}: {_trouble(call, key)}"
+        return f"{named}: {_failure_in_words(call, key)}"
     try:
-        both = read(call.get("v"))
+        both = decode_result(call.get("v"))
     except ValueError:
         return f"{named}: the result could not be read"
     if not isinstance(both, list) or len(both) != 2:
         return f"{named}: the result could not be read"
     why = difference(both[0], both[1], key.part.closeness)
-    return None if why is None else f"{named} gives {shown(both[0])}: {why}"
+    return None if why is None else f"{named} gives {format_result(both[0])}: {why}"

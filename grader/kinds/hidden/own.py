@@ -21,7 +21,7 @@ _OF_CLASSES = ("__class_getitem__", "__init_subclass__")
 
 
 @dataclass(frozen=True, slots=True)
-class Own:
+class OwnDefinitions:
     """The classes, objects, variables, and texts that a module certainly defines itself."""
 
     classes: frozenset[str]
@@ -35,39 +35,41 @@ class Own:
     _locals: frozenset[int]
 
     @classmethod
-    def of(cls, tree: ast.Module) -> Own:
+    def of(cls, tree: ast.Module) -> OwnDefinitions:
         """Returns what *tree* defines."""
         nodes = list(ast.walk(tree))
-        bound = Counter(name for node in nodes for name in _bound(node))
-        renamed = {name for node in nodes for name in _bound(node) if not _keeps(node)}
-        passed = set(_passed(nodes))
+        bound = Counter(name for node in nodes for name in _bound_names(node))
+        renamed = {name for node in nodes for name in _bound_names(node) if not _keeps_name(node)}
+        passed = set(_names_used_as_values(nodes))
         all_classes = [n for n in nodes if isinstance(n, ast.ClassDef)]
         plain = [
             n for n in all_classes
-            if bound[n.name] == 1 and n.name not in passed and _is_plain(n, renamed)
+            if bound[n.name] == 1 and n.name not in passed and _is_simple_class(n, renamed)
         ]  # fmt: skip
-        if any(_changes_making(node) for node in nodes):
+        if any(_changes_instantiation(node) for node in nodes):
             plain = []
         names = frozenset(node.name for node in plain)
-        assigned = [pair for node in nodes for pair in _assigned(node)]
-        texts = {name: text_of(value) for name, value in assigned if bound[name] == 1}
-        made = Counter(name for name, value in assigned if _called(value) in names)
+        assigned = [pair for node in nodes for pair in _iter_assignments(node)]
+        texts = {name: literal_text(value) for name, value in assigned if bound[name] == 1}
+        made = Counter(name for name, value in assigned if _called_name(value) in names)
         own = cls(
             classes=names,
-            fields=frozenset(name for node in all_classes for name in _fields(node)),
+            fields=frozenset(name for node in all_classes for name in _field_names(node)),
             texts={name: text for name, text in texts.items() if text is not None},
             _objects=frozenset(name for name in made if made[name] == bound[name]),
-            _selves=frozenset(id(one) for node in plain for _, one in _selves(node)),
-            _locals=frozenset(id(one) for node in nodes for one in _local(node)),
+            _selves=frozenset(id(one) for node in plain for _, one in _self_names(node)),
+            _locals=frozenset(id(one) for node in nodes for one in _local_names(node)),
         )
-        free = {name for node in nodes for name in own._taken(node)}
-        sure = (id(one) for node in plain for method, one in _selves(node) if method not in free)
+        free = {name for node in nodes for name in own._looked_up_names(node)}
+        sure = (
+            id(one) for node in plain for method, one in _self_names(node) if method not in free
+        )
         return replace(own, _selves=frozenset(sure))
 
-    def _taken(self, node: ast.AST) -> Iterator[str]:
+    def _looked_up_names(self, node: ast.AST) -> Iterator[str]:
         """Yields names with which a method may be looked up on an object of another class."""
         if isinstance(node, ast.Attribute):
-            if not self.holds(node.value) and _called(node.value) != "super":
+            if not self.holds(node.value) and _called_name(node.value) != "super":
                 yield node.attr
         elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
             yield node.id
@@ -76,7 +78,7 @@ class Own:
 
     def holds(self, node: ast.AST) -> bool:
         """Returns whether *node* is certainly an object of a simple class."""
-        if _called(node) in self.classes:
+        if _called_name(node) in self.classes:
             return True
         return isinstance(node, ast.Name) and (id(node) in self._selves or node.id in self._objects)
 
@@ -92,10 +94,10 @@ class Own:
         elif isinstance(node, ast.Name):
             yield self.texts.get(node.id)
         else:
-            yield text_of(node)
+            yield literal_text(node)
 
 
-def _bound(node: ast.AST) -> Iterator[str]:
+def _bound_names(node: ast.AST) -> Iterator[str]:
     """Yields the names that *node* itself binds."""
     if isinstance(node, ast.Name) and not isinstance(node.ctx, ast.Load):
         yield node.id
@@ -111,7 +113,7 @@ def _bound(node: ast.AST) -> Iterator[str]:
         yield node.rest
 
 
-def _assigned(node: ast.AST) -> Iterator[tuple[str, ast.AST]]:
+def _iter_assignments(node: ast.AST) -> Iterator[tuple[str, ast.AST]]:
     """Yields single names and the values assigned to them."""
     if isinstance(node, ast.Assign):
         yield from ((t.id, node.value) for t in node.targets if isinstance(t, ast.Name))
@@ -119,44 +121,44 @@ def _assigned(node: ast.AST) -> Iterator[tuple[str, ast.AST]]:
         yield node.target.id, node.value
 
 
-def _called(node: ast.AST) -> str:
+def _called_name(node: ast.AST) -> str:
     called = node.func if isinstance(node, ast.Call) else None
     return called.id if isinstance(called, ast.Name) else ""
 
 
-def _last(node: ast.AST) -> str:
+def _last_name(node: ast.AST) -> str:
     """Returns the last part of the name of a class or a decorator, without its arguments."""
     while isinstance(node, (ast.Call, ast.Subscript)):
         node = node.func if isinstance(node, ast.Call) else node.value
     return node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", "")
 
 
-def _is_plain(node: ast.ClassDef, renamed: Container[str]) -> bool:
-    bases = [_last(one) for one in node.bases]
-    decorators = [_last(one) for one in node.decorator_list]
+def _is_simple_class(node: ast.ClassDef, renamed: Container[str]) -> bool:
+    bases = [_last_name(one) for one in node.bases]
+    decorators = [_last_name(one) for one in node.decorator_list]
     known = _PLAIN_BASES.issuperset(bases) and _PLAIN_DECORATORS.issuperset(decorators)
     return known and not node.keywords and not any(n in renamed for n in (*bases, *decorators))
 
 
-def _changes_making(node: ast.AST) -> bool:
+def _changes_instantiation(node: ast.AST) -> bool:
     """Returns whether it may change how a class makes objects or finds their attributes."""
     if isinstance(node, ast.Attribute):
         return node.attr in _MAKING and not isinstance(node.ctx, ast.Load)
-    return any(name in _MAKING for name in _bound(node))
+    return any(name in _MAKING for name in _bound_names(node))
 
 
-def _keeps(node: ast.AST) -> bool:
+def _keeps_name(node: ast.AST) -> bool:
     """Returns whether it is an import under the original name."""
     return isinstance(node, ast.alias) and node.asname in (None, node.name)
 
 
-def _passed(nodes: list[ast.AST]) -> Iterator[str]:
+def _names_used_as_values(nodes: list[ast.AST]) -> Iterator[str]:
     """Yields the names that are used other than in calls, attributes, patterns, or annotations."""
     fine: set[int] = set()
     for one in nodes:
         if isinstance(one, ast.Call):
             fine.add(id(one.func))
-            if _called(one) == "isinstance":
+            if _called_name(one) == "isinstance":
                 fine |= {id(part) for argument in one.args[1:] for part in ast.walk(argument)}
         elif isinstance(one, ast.MatchClass):
             fine.add(id(one.cls))
@@ -173,9 +175,9 @@ def _methods(node: ast.ClassDef) -> list[ast.FunctionDef | ast.AsyncFunctionDef]
     return [one for one in node.body if isinstance(one, _FUNCTIONS)]
 
 
-def _fields(node: ast.ClassDef) -> Iterator[str]:
+def _field_names(node: ast.ClassDef) -> Iterator[str]:
     for one in node.body:
-        yield from (name for part in ast.walk(one) for name in _bound(part)
+        yield from (name for part in ast.walk(one) for name in _bound_names(part)
                     if isinstance(one, (ast.Assign, ast.AnnAssign)))  # fmt: skip
     for method in _methods(node):
         yield method.name
@@ -186,20 +188,20 @@ def _fields(node: ast.ClassDef) -> Iterator[str]:
         )
 
 
-def _selves(node: ast.ClassDef) -> Iterator[tuple[str, ast.Name]]:
+def _self_names(node: ast.ClassDef) -> Iterator[tuple[str, ast.Name]]:
     """Yields the methods, with the names in each that refer to the object it is called on."""
     for method in _methods(node):
         given = [*method.args.posonlyargs, *method.args.args]
-        wrapped = any(_last(one) != "property" for one in method.decorator_list)
+        wrapped = any(_last_name(one) != "property" for one in method.decorator_list)
         if not given or wrapped or method.name in _OF_CLASSES:
             continue
-        inside = [part for statement in method.body for part in _inside(statement)]
+        inside = [part for statement in method.body for part in _walk_scope(statement)]
         names = [n for n in inside if isinstance(n, ast.Name) and n.id == given[0].arg]
         if all(isinstance(one.ctx, ast.Load) for one in names):
             yield from ((method.name, one) for one in names)
 
 
-def _inside(node: ast.AST) -> Iterator[ast.AST]:
+def _walk_scope(node: ast.AST) -> Iterator[ast.AST]:
     """Yields *node* and the nodes in it, except those inside functions and classes."""
     waiting = [node]
     while waiting:
@@ -209,21 +211,21 @@ def _inside(node: ast.AST) -> Iterator[ast.AST]:
             waiting += ast.iter_child_nodes(one)
 
 
-def _local(node: ast.AST) -> Iterator[ast.Name]:
+def _local_names(node: ast.AST) -> Iterator[ast.Name]:
     """Yields the names in a function that refer to its local variables."""
     if not isinstance(node, _FUNCTIONS):
         return
-    inside = [part for statement in node.body for part in _inside(statement)]
+    inside = [part for statement in node.body for part in _walk_scope(statement)]
     # Comprehensions have variables of their own, and `global` declares those of others.
     within = {id(p) for c in inside if isinstance(c, ast.comprehension) for p in ast.walk(c.target)}
     others = {n for c in inside if isinstance(c, (ast.Global, ast.Nonlocal)) for n in c.names}
-    bound = {name for p in inside if id(p) not in within for name in _bound(p)}
+    bound = {name for p in inside if id(p) not in within for name in _bound_names(p)}
     bound |= {one.arg for one in ast.walk(node.args) if isinstance(one, ast.arg)}
     bound -= others
     yield from (p for p in inside if isinstance(p, ast.Name) and p.id in bound)
 
 
-def text_of(node: ast.AST) -> str | None:
+def literal_text(node: ast.AST) -> str | None:
     """Returns a literal text, including sums of texts; None for anything else.
 
     Not numbers: one may have more digits than Python formats.

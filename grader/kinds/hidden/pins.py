@@ -16,7 +16,7 @@ from typing import Any
 
 from grader.kinds.hidden.compare import Closeness
 from grader.model import Call, Draw
-from grader.wire.values import read
+from grader.wire.values import decode_result
 
 FORMAT = 1
 """Part of each digest; increase it if the same solution must make other cases."""
@@ -33,7 +33,7 @@ def make_anew(_digest: str, make: Callable[[], object]) -> object:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Case:
+class HiddenCase:
     """One call of the student's function."""
 
     group: str
@@ -44,14 +44,14 @@ class Case:
 
 
 @dataclass(frozen=True, slots=True)
-class Raises:
+class ExpectedError:
     """The expected result of a case that must raise an exception."""
 
     type: str
 
 
 @dataclass(frozen=True, slots=True)
-class Properties:
+class ExpectedProperties:
     """The expected result of a case that only properties judge."""
 
     forms: tuple[object, ...] = ()
@@ -77,13 +77,13 @@ def _digest(*what: object) -> str:
 
 def read_cases(
     data: Sequence[Mapping[str, Any]], near: Closeness, order: Sequence[int]
-) -> tuple[Case, ...]:
+) -> tuple[HiddenCase, ...]:
     """Returns the cases: those of the solution, then repetitions of the first of *order*.
 
     *near* applies to cases without a closeness of their own.
     """
     found = [
-        Case(
+        HiddenCase(
             group=one["group"],
             call=Call(inputs=one["inputs"], seed=one["seed"], group=one["group"]),
             near=near if one["closeness"] is None else Closeness(**one["closeness"]),
@@ -91,17 +91,17 @@ def read_cases(
         for one in data
     ]
     again = (found[i] for i in sorted(order[:REPEATED]))
-    repeated = (Case(group=c.group, call=c.call, near=c.near, again=True) for c in again)
+    repeated = (HiddenCase(group=c.group, call=c.call, near=c.near, again=True) for c in again)
     return (*found, *repeated)
 
 
 def read_expected(data: Mapping[str, Any]) -> object:
     """Returns an expected result as `values.read` returns it, or Raises, or Properties."""
     if "raises" in data:
-        return Raises(data["raises"])
+        return ExpectedError(data["raises"])
     if "form" in data:
-        return Properties(() if data["form"] is None else (read(data["form"]),))
-    return read(data["value"])
+        return ExpectedProperties(() if data["form"] is None else (decode_result(data["form"]),))
+    return decode_result(data["value"])
 
 
 @lru_cache(maxsize=64)

@@ -25,13 +25,13 @@ _USUAL = frozenset(
 _LONGEST = 300
 
 
-def told(kind: object, what: object, sources: tuple[str, ...]) -> tuple[str, str]:
+def describe_exception(kind: object, what: object, sources: tuple[str, ...]) -> tuple[str, str]:
     """Returns the exception's type and the safe part of its message; an empty text if there is
     none.
 
     *sources* are those of the driver and its tools.
     """
-    ours = _of(sources)
+    ours = _known_errors_in(sources)
     if not isinstance(kind, str) or kind not in _USUAL | ours.names:
         return _ANOTHER, ""
     if not isinstance(what, str) or len(what) > _LONGEST:
@@ -41,22 +41,22 @@ def told(kind: object, what: object, sources: tuple[str, ...]) -> tuple[str, str
 
 
 @dataclass(frozen=True, slots=True)
-class _Ours:
+class _KnownErrors:
     names: frozenset[str]
     messages: tuple[tuple[str, re.Pattern[str], str], ...]
     """By exception name: the pattern of a message, and its words without the values."""
 
 
 @lru_cache(maxsize=64)
-def _of(sources: tuple[str, ...]) -> _Ours:
+def _known_errors_in(sources: tuple[str, ...]) -> _KnownErrors:
     nodes = [node for text in sources for node in ast.walk(ast.parse(text))]
-    return _Ours(
+    return _KnownErrors(
         names=frozenset(n.name for n in nodes if isinstance(n, ast.ClassDef)),
-        messages=tuple(found for node in nodes for found in _message(node)),
+        messages=tuple(found for node in nodes for found in _iter_messages(node)),
     )
 
 
-def _message(node: ast.AST) -> Iterator[tuple[str, re.Pattern[str], str]]:
+def _iter_messages(node: ast.AST) -> Iterator[tuple[str, re.Pattern[str], str]]:
     if not (isinstance(node, ast.Raise) and isinstance(node.exc, ast.Call) and node.exc.args):
         return
     function, said = node.exc.func, node.exc.args[0]

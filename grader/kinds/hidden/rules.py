@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
-from grader.kinds.hidden.own import Own
+from grader.kinds.hidden.own import OwnDefinitions
 from grader.kinds.hidden.statements import syntax_tree
 
 LOOPS = "loops"
@@ -40,7 +40,7 @@ _LONGEST = 20
 """Maximum number of dots in a full name."""
 
 
-def broken(source: str, forbidden: Sequence[str]) -> str | None:
+def find_forbidden_use(source: str, forbidden: Sequence[str]) -> str | None:
     """Returns the part of *forbidden* that the code uses, in words; None if it follows the rules.
 
     A rule is `loops` or a dotted name such as `torch.softmax`. A dotted name also covers its
@@ -52,18 +52,18 @@ def broken(source: str, forbidden: Sequence[str]) -> str | None:
     if read is None:
         return None
     tree, names = read
-    found = (one for node in ast.walk(tree) for one in _uses(node, names, forbidden))
-    return next(found, None) or _spaced(tree)
+    found = (one for node in ast.walk(tree) for one in _iter_forbidden(node, names, forbidden))
+    return next(found, None) or _find_namespace_access(tree)
 
 
-def _spaced(tree: ast.Module) -> str | None:
+def _find_namespace_access(tree: ast.Module) -> str | None:
     """Returns a top-level call, such as in a default, that gives access to all names of the
     notebook."""
     waiting: list[ast.AST] = [tree]
     while waiting:
         node = waiting.pop()
-        if _called(node) in _SPACES and not _arguments(node):
-            return f"`{_called(node)}`"
+        if _called_name(node) in _SPACES and not _arguments(node):
+            return f"`{_called_name(node)}`"
         inside = isinstance(node, (ast.FunctionDef, ast.AsyncFunctionDef, ast.Lambda))
         body = getattr(node, "body", None) if inside else None
         hidden = set(map(id, body if isinstance(body, list) else [body]))
@@ -71,13 +71,13 @@ def _spaced(tree: ast.Module) -> str | None:
     return None
 
 
-def _uses(node: ast.AST, names: Names, forbidden: Sequence[str]) -> Iterator[str]:
+def _iter_forbidden(node: ast.AST, names: ModuleNames, forbidden: Sequence[str]) -> Iterator[str]:
     """Yields the forbidden names that this node itself uses, in words."""
     if not isinstance(node, _LOOKED_AT):
         return
     if names.is_made_at_run_time(node):
-        yield f"`{_called(node)}`"
-    yield from (f"`{one}`" for one in names.elsewhere(node))
+        yield f"`{_called_name(node)}`"
+    yield from (f"`{one}`" for one in names.iter_escapes(node))
     for rule in forbidden:
         if rule != LOOPS:
             if names.uses(node, rule):
@@ -89,7 +89,7 @@ def _uses(node: ast.AST, names: Names, forbidden: Sequence[str]) -> Iterator[str
 
 
 @dataclass(frozen=True, slots=True)
-class Names:
+class ModuleNames:
     """The meaning of a module's names, as far as its imports and assignments show it."""
 
     known: Mapping[str, str]
@@ -98,19 +98,19 @@ class Names:
     """Packages with a module that was imported with a star."""
     defined: frozenset[str]
     """Names of the module's own functions and classes."""
-    own: Own
+    own: OwnDefinitions
 
     @classmethod
-    def of(cls, tree: ast.Module) -> Names:
+    def of(cls, tree: ast.Module) -> ModuleNames:
         """Returns the names of *tree*."""
         nodes = list(ast.walk(tree))
-        imported = [pair for node in nodes for pair in _imported(node)]
+        imported = [pair for node in nodes for pair in _iter_imported_names(node)]
         known = {"__builtins__": "builtins"}
         known |= {name: full for name, full in imported if name != "*"}
         unsure = set()
         for node in nodes:
             if isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name):
-                name, full = node.targets[0].id, dotted(node.value, known)
+                name, full = node.targets[0].id, full_name_of(node.value, known)
                 if full is not None and known.setdefault(name, full) != full:
                     unsure.add(name)
         for name in unsure:
@@ -120,36 +120,38 @@ class Names:
             known=known,
             whole=frozenset(full.split(".")[0] for name, full in imported if name == "*"),
             defined=frozenset(n.name for n in nodes if isinstance(n, defines)),
-            own=Own.of(tree),
+            own=OwnDefinitions.of(tree),
         )
 
     def uses(self, node: ast.AST, rule: str) -> bool:
         """Returns whether *node* uses what *rule* forbids."""
         last, root = rule.rpartition(".")[2], rule.partition(".")[0]
         if isinstance(node, ast.Import):
-            return any(is_of(full, rule) for full in _imports(node))
+            return any(is_name_or_member(full, rule) for full in _iter_full_names(node))
         if isinstance(node, ast.ImportFrom):
-            return any(_is_like(full, rule) for full in _imports(node))
+            return any(_is_like(full, rule) for full in _iter_full_names(node))
         if isinstance(node, ast.Name):
             starred = node.id == last and root in self.whole
-            return _is_like(self._full(node), rule) or (starred and node.id not in self.defined)
+            return _is_like(self._resolve(node), rule) or (starred and node.id not in self.defined)
         if isinstance(node, ast.Attribute):
             return self._uses_attribute(node, rule)
         if isinstance(node, ast.MatchClass):  # a pattern such as `object(optim=o)`
-            return self.takes(node) and last != rule and last in node.kwd_attrs
-        texts = [text for one in self._texts_of(node) for text in self.own.readings(one)]
-        return any(t and (is_of(t, rule) or t.rpartition(".")[2] == last) for t in texts)
+            return self.reads_unknown_object(node) and last != rule and last in node.kwd_attrs
+        texts = [text for one in self._looked_up_names(node) for text in self.own.readings(one)]
+        return any(
+            t and (is_name_or_member(t, rule) or t.rpartition(".")[2] == last) for t in texts
+        )
 
     def _uses_attribute(self, node: ast.Attribute, rule: str) -> bool:
-        full, last = dotted(node, self.known), rule.rpartition(".")[2]
+        full, last = full_name_of(node, self.known), rule.rpartition(".")[2]
         if full is not None:
             return _is_like(full, rule)
         # On an unknown object it may be the method of that name. If the code defines an attribute
         # of that name itself, `doubts` and the observed calls decide.
         named = node.attr == last != rule and node.attr not in self.own.fields
-        return named and self.takes(node) and not _is_named(node.value, _ITSELF)
+        return named and self.reads_unknown_object(node) and not _is_named(node.value, _ITSELF)
 
-    def takes(self, node: ast.Attribute | ast.MatchClass) -> bool:
+    def reads_unknown_object(self, node: ast.Attribute | ast.MatchClass) -> bool:
         """Returns whether *node* reads an attribute of an object that may be anything."""
         if isinstance(node, ast.MatchClass):
             return getattr(node.cls, "id", "") not in self.own.classes
@@ -162,62 +164,66 @@ class Names:
             if node.id != last and node.id not in self.known:
                 return False
             starred = node.id == last != rule and root in self.whole
-            return _is_like(self._full(node), rule) or (starred and node.id not in self.defined)
+            return _is_like(self._resolve(node), rule) or (starred and node.id not in self.defined)
         if isinstance(node, ast.Attribute):
-            return _is_like(dotted(node, self.known) or "", rule)
-        if self._owner(node) != (root if last != rule else "builtins"):
+            return _is_like(full_name_of(node, self.known) or "", rule)
+        if self._owning_package(node) != (root if last != rule else "builtins"):
             return False
-        return any(last in self.own.readings(one) for one in self._texts_of(node))
+        return any(last in self.own.readings(one) for one in self._looked_up_names(node))
 
-    def elsewhere(self, node: ast.AST) -> Iterator[str]:
+    def iter_escapes(self, node: ast.AST) -> Iterator[str]:
         """Returns how *node* accesses other parts of the notebook, which are not analyzed; None if
         it does not."""
         if isinstance(node, (ast.Import, ast.ImportFrom)):
-            yield from (one for one in _ELSEWHERE if any(is_of(n, one) for n in _imports(node)))
+            yield from (
+                one
+                for one in _ELSEWHERE
+                if any(is_name_or_member(n, one) for n in _iter_full_names(node))
+            )
         elif isinstance(node, ast.Attribute):
             yield from (one for one in _ELSEWHERE if node.attr == one)
         else:
-            texts = list(self._texts_of(node))
+            texts = list(self._looked_up_names(node))
             read = [text for one in texts for text in self.own.readings(one)]
             yield from (one for one in _ELSEWHERE if one in read)
-            if self._is_modules(_keyed(node)) and None in read:
+            if self._is_modules(_looked_up_object(node)) and None in read:
                 yield "sys.modules"
 
-    def _texts_of(self, node: ast.AST) -> Iterator[ast.AST]:
+    def _looked_up_names(self, node: ast.AST) -> Iterator[ast.AST]:
         """Returns the node that gives the name in a call or an index that looks something up."""
-        of = _keyed(node)
-        if isinstance(node, ast.Call) and _called(node) in _BY_NAME:
+        of = _looked_up_object(node)
+        if isinstance(node, ast.Call) and _called_name(node) in _BY_NAME:
             # For getattr the second argument: the first is the object.
-            yield from node.args[1:2] if _called(node) == "getattr" else node.args
+            yield from node.args[1:2] if _called_name(node) == "getattr" else node.args
         elif of is not None:
-            name = of.attr if isinstance(of, ast.Attribute) else _called(of)
+            name = of.attr if isinstance(of, ast.Attribute) else _called_name(of)
             if name in _BY_KEY or self._is_modules(of):
                 yield from [node.slice] if isinstance(node, ast.Subscript) else _arguments(node)[:1]
 
     def _is_modules(self, node: ast.AST | None) -> bool:
-        return node is not None and dotted(node, self.known) == "sys.modules"
+        return node is not None and full_name_of(node, self.known) == "sys.modules"
 
-    def _owner(self, node: ast.AST) -> str | None:
+    def _owning_package(self, node: ast.AST) -> str | None:
         """Returns the package that *node* looks something up in, by name; None if it is unknown."""
-        of = _keyed(node)
+        of = _looked_up_object(node)
         if of is not None:
             of = of.value if isinstance(of, ast.Attribute) else next(iter(_arguments(of)), None)
-        elif _called(node) in _BY_NAME and len(_arguments(node)) > 1:
+        elif _called_name(node) in _BY_NAME and len(_arguments(node)) > 1:
             of = _arguments(node)[0]
-        full = None if of is None else dotted(of, self.known)
+        full = None if of is None else full_name_of(of, self.known)
         return None if full is None else full.partition(".")[0]
 
     def is_made_at_run_time(self, node: ast.AST) -> bool:
         """Returns whether *node* runs code that is in no syntax tree."""
-        if not isinstance(node, ast.Call) or _called(node) not in _AT_RUN_TIME:
+        if not isinstance(node, ast.Call) or _called_name(node) not in _AT_RUN_TIME:
             return False
         if isinstance(node.func, ast.Name):
-            return self._full(node.func) in _AT_RUN_TIME
-        full = dotted(node.func, self.known) or ""
+            return self._resolve(node.func) in _AT_RUN_TIME
+        full = full_name_of(node.func, self.known) or ""
         # Models and data frames have their own `eval`.
-        return full.startswith("builtins.") or _called(node).startswith("run_")
+        return full.startswith("builtins.") or _called_name(node).startswith("run_")
 
-    def _full(self, node: ast.Name) -> str:
+    def _resolve(self, node: ast.Name) -> str:
         """Returns the full name of a name; empty if the module defines it."""
         if self.own.is_local(node) and node.id not in self.known:
             return ""
@@ -227,14 +233,14 @@ class Names:
 
 
 @lru_cache(maxsize=16)
-def read_names(source: str) -> tuple[ast.Module, Names] | None:
+def read_names(source: str) -> tuple[ast.Module, ModuleNames] | None:
     """Returns the syntax tree, which must not be changed, and its names; None if *source* is not
     Python."""
     tree = syntax_tree(source)
-    return None if tree is None else (tree, Names.of(tree))
+    return None if tree is None else (tree, ModuleNames.of(tree))
 
 
-def is_of(full: str, rule: str) -> bool:
+def is_name_or_member(full: str, rule: str) -> bool:
     """Returns whether *full* is the rule's name or a member of it."""
     full = full.removeprefix("builtins.")
     return full == rule or full.startswith(f"{rule}.")
@@ -242,13 +248,13 @@ def is_of(full: str, rule: str) -> bool:
 
 def _is_like(full: str, rule: str) -> bool:
     """Returns whether it is the rule's name, a member, or has the same last name in the package."""
-    if is_of(full, rule):
+    if is_name_or_member(full, rule):
         return True
     same = full.partition(".")[0] == rule.partition(".")[0]
     return same and "." in rule and full.rpartition(".")[2] == rule.rpartition(".")[2]
 
 
-def _imported(node: ast.AST) -> Iterator[tuple[str, str]]:
+def _iter_imported_names(node: ast.AST) -> Iterator[tuple[str, str]]:
     """Yields the local names of an import, with their full names."""
     if isinstance(node, ast.Import):
         for alias in node.names:
@@ -259,15 +265,15 @@ def _imported(node: ast.AST) -> Iterator[tuple[str, str]]:
             yield (alias.asname or alias.name), f"{node.module}.{alias.name}"
 
 
-def _imports(node: ast.Import | ast.ImportFrom) -> Iterator[str]:
+def _iter_full_names(node: ast.Import | ast.ImportFrom) -> Iterator[str]:
     """Yields the full names of everything that is imported."""
     if isinstance(node, ast.Import):
         yield from (alias.name for alias in node.names)
     else:
-        yield from (full for _, full in _imported(node))
+        yield from (full for _, full in _iter_imported_names(node))
 
 
-def dotted(node: ast.AST, known: Mapping[str, str]) -> str | None:
+def full_name_of(node: ast.AST, known: Mapping[str, str]) -> str | None:
     """Returns the full name of a name or an attribute; None for attributes of objects."""
     parts: list[str] = []
     while isinstance(node, ast.Attribute) and len(parts) < _LONGEST:
@@ -278,7 +284,7 @@ def dotted(node: ast.AST, known: Mapping[str, str]) -> str | None:
     return ".".join([known[node.id], *reversed(parts)])
 
 
-def _called(node: ast.AST) -> str:
+def _called_name(node: ast.AST) -> str:
     """Returns the last part of the name that is called; empty if *node* is not a call."""
     if not isinstance(node, ast.Call):
         return ""
@@ -290,7 +296,7 @@ def _is_named(node: ast.AST, names: Sequence[str]) -> bool:
     return isinstance(node, ast.Name) and node.id in names
 
 
-def _keyed(node: ast.AST) -> ast.AST | None:
+def _looked_up_object(node: ast.AST) -> ast.AST | None:
     """Returns what *node* looks up a key in, with `[...]` or `.get(...)`."""
     if isinstance(node, ast.Subscript):
         return node.value

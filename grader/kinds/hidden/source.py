@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import TypeGuard
 
-from grader.kinds.hidden.statements import NO_CODE, by_lines, parsed
+from grader.kinds.hidden.statements import NO_CODE, group_by_lines, parse_cell
 
 MOST_CHARACTERS = 100_000
 """Maximum length of the code that one name needs; longer code is graded manually."""
@@ -54,8 +54,8 @@ def definitions(cells: Sequence[str], name: str) -> str:
         if one in seen:
             continue
         seen.add(one)
-        index.take(one)
-        waiting += (*index.leads.get(one, ()), *_besides(one, index.given))
+        index.parse_cells_with(one)
+        waiting += (*index.leads.get(one, ()), *_related_names(one, index.given))
         for place in index.given.get(one, ()):
             if place not in wanted:
                 wanted.add(place)
@@ -75,7 +75,7 @@ class _Index:
 
     def __init__(self, cells: Sequence[str]):
         self._cells = cells
-        self._left = {number: _words(cell) for number, cell in enumerate(cells)}
+        self._left = {number: _words_in(cell) for number, cell in enumerate(cells)}
         self._statements: dict[int, tuple[_Statement, ...]] = {}
         self.given: dict[str, list[tuple[int, int]]] = {}
         """Returns the positions of the statements: the number of the cell and the index in it."""
@@ -85,12 +85,12 @@ class _Index:
         """Returns the statement at a position."""
         return self._statements[place[0]][place[1]]
 
-    def take(self, name: str) -> None:
+    def parse_cells_with(self, name: str) -> None:
         """Parses the cells that contain *name* and are not parsed yet."""
         word = name.removeprefix(_PART).removeprefix(_PACKAGE)
         for number in [n for n, words in self._left.items() if words is None or word in words]:
             del self._left[number]
-            self._statements[number] = _of_cell(self._cells[number])
+            self._statements[number] = _statements_of_cell(self._cells[number])
             for place, statement in enumerate(self._statements[number]):
                 for each in (*statement.gives, *(_PART + base for base in statement.changes)):
                     self.given.setdefault(each, []).append((number, place))
@@ -100,7 +100,7 @@ class _Index:
 
 
 @lru_cache(maxsize=512)
-def _words(cell: str) -> frozenset[str] | None:
+def _words_in(cell: str) -> frozenset[str] | None:
     """Returns the words in a cell, and a star for a star import; None if escapes may hide some."""
     if "\\" in cell:
         return None
@@ -108,7 +108,7 @@ def _words(cell: str) -> frozenset[str] | None:
     return words | {_STAR} if "import" in words and _STAR in cell else words
 
 
-def _besides(name: str, given: Container[str]) -> Iterator[str]:
+def _related_names(name: str, given: Container[str]) -> Iterator[str]:
     """Yields related names: those that change it, and a star if nothing defines it."""
     if not name.startswith(_PART):
         yield _PART + name
@@ -116,15 +116,15 @@ def _besides(name: str, given: Container[str]) -> Iterator[str]:
             yield _STAR
 
 
-def unknown(source: str) -> str | None:
+def find_undefined_name(source: str) -> str | None:
     """Returns a name that *source* uses but neither defines nor finds built in; None if there is
     none.
 
     With a star import, the result is None. Source that is not Python is ignored.
     """
-    text, body = parsed(source)
-    there = {name for one in body for name in _given(one)}
-    missing = (_from_outside(text) or set()) - there - _OF_ITSELF
+    text, body = parse_cell(source)
+    there = {name for one in body for name in _assigned_names(one)}
+    missing = (_outer_names(text) or set()) - there - _OF_ITSELF
     return min(missing, default=None) if _STAR not in there else None
 
 
@@ -135,24 +135,24 @@ def functions_of(source: str) -> str:
     hand. Other statements may have effects, such as appending to a list of another statement; a
     class that these use is left as it is, because they hold instances of it.
     """
-    text, body = parsed(source)
+    text, body = parse_cell(source)
     lines = text.split("\n")
-    again = _again(body)
+    again = _statements_to_rerun(body)
     return "\n".join(
         "\n".join(lines[first - 1 : last])
         if all(one in again for one in together)
-        else "\n".join(_unparsed(one) for one in together if one in again)
-        for first, last, together in by_lines(body)
+        else "\n".join(_unparse(one) for one in together if one in again)
+        for first, last, together in group_by_lines(body)
     )
 
 
-def _again(body: list[ast.stmt]) -> set[ast.stmt]:
+def _statements_to_rerun(body: list[ast.stmt]) -> set[ast.stmt]:
     """Returns the statements to run again, examining each only once."""
-    again = {one for one in body if _defines(one)}
-    made = Counter(name for one in again if not _imports(one) for name in _given(one))
-    touched = {one: _touched(one) for one in body if one not in again}
-    classes = _by_name((one.name, one) for one in again if isinstance(one, ast.ClassDef))
-    touching = _by_name((name, one) for one, names in touched.items() for name in names)
+    again = {one for one in body if _is_definition(one)}
+    made = Counter(name for one in again if not _is_import(one) for name in _assigned_names(one))
+    touched = {one: _names_changed_by(one) for one in body if one not in again}
+    classes = _group_by_name((one.name, one) for one in again if isinstance(one, ast.ClassDef))
+    touching = _group_by_name((name, one) for one, names in touched.items() for name in names)
     more = {one for one, names in touched.items() if any(made[name] for name in names)}
     kept: list[ast.stmt] = [one for one in touched if one not in more]
     while kept:
@@ -160,7 +160,7 @@ def _again(body: list[ast.stmt]) -> set[ast.stmt]:
             for one in classes.pop(used, ()):
                 again.discard(one)
                 kept.append(one)
-                for name in _given(one):
+                for name in _assigned_names(one):
                     made[name] -= 1
                     # Statements that only changed that class are not run again either.
                     for other in touching.pop(name, ()) if not made[name] else ():
@@ -170,23 +170,23 @@ def _again(body: list[ast.stmt]) -> set[ast.stmt]:
     return again | more
 
 
-def _by_name(pairs: Iterable[tuple[str, ast.stmt]]) -> dict[str, list[ast.stmt]]:
+def _group_by_name(pairs: Iterable[tuple[str, ast.stmt]]) -> dict[str, list[ast.stmt]]:
     found: dict[str, list[ast.stmt]] = {}
     for name, one in pairs:
         found.setdefault(name, []).append(one)
     return found
 
 
-def _touched(one: ast.stmt) -> set[str]:
+def _names_changed_by(one: ast.stmt) -> set[str]:
     """Returns the names whose value, or a part of it, the statement changes."""
-    return {*_given(one), *_changed(one)}
+    return {*_assigned_names(one), *_partly_changed_names(one)}
 
 
-def _imports(one: ast.stmt) -> bool:
+def _is_import(one: ast.stmt) -> bool:
     return isinstance(one, (ast.Import, ast.ImportFrom))
 
 
-def _unparsed(one: ast.stmt) -> str:
+def _unparse(one: ast.stmt) -> str:
     """Returns the text of a statement that shares a line; empty if it can't be unparsed."""
     try:
         return ast.unparse(one)
@@ -194,9 +194,11 @@ def _unparsed(one: ast.stmt) -> str:
         return ""
 
 
-def _defines(one: ast.stmt) -> bool:
+def _is_definition(one: ast.stmt) -> bool:
     if isinstance(one, (ast.If, ast.Try, ast.With)):
-        return all(_defines(inner) for inner in ast.iter_child_nodes(one) if _is_statement(inner))
+        return all(
+            _is_definition(inner) for inner in ast.iter_child_nodes(one) if _is_statement(inner)
+        )
     if isinstance(one, ast.Assign):
         return isinstance(one.value, ast.Lambda)
     return isinstance(one, (*_DEFINES, ast.Import, ast.ImportFrom, ast.Pass))
@@ -221,27 +223,27 @@ class _Statement:
 
 
 @lru_cache(maxsize=512)  # a notebook's cells are analyzed for each of its functions
-def _of_cell(cell: str) -> tuple[_Statement, ...]:
+def _statements_of_cell(cell: str) -> tuple[_Statement, ...]:
     return tuple(_statements(cell))
 
 
 def _statements(cell: str) -> Iterator[_Statement]:
-    text, body = parsed(cell)
+    text, body = parse_cell(cell)
     lines = text.split("\n")
-    for first, last, together in by_lines(body):
+    for first, last, together in group_by_lines(body):
         segment = "\n".join(lines[first - 1 : last])
         yield _Statement(
             text=segment,
-            gives=frozenset(name for one in together for name in _given(one)),
-            mentions=_mentioned(together, segment),
-            changes=frozenset(name for one in together for name in _changed(one)),
-            names=frozenset(pair for one in together for pair in _renamed(one)),
+            gives=frozenset(name for one in together for name in _assigned_names(one)),
+            mentions=_mentioned_names(together, segment),
+            changes=frozenset(name for one in together for name in _partly_changed_names(one)),
+            names=frozenset(pair for one in together for pair in _iter_aliases(one)),
         )
 
 
-def _given(statement: ast.stmt) -> Iterator[str]:
+def _assigned_names(statement: ast.stmt) -> Iterator[str]:
     """Yields the names that the statement assigns."""
-    for node in _at_its_top(statement):
+    for node in _walk_executed(statement):
         if isinstance(node, _DEFINES):
             yield node.name
             yield from (n for g in ast.walk(node) if isinstance(g, ast.Global) for n in g.names)
@@ -253,40 +255,40 @@ def _given(statement: ast.stmt) -> Iterator[str]:
             yield node.name
 
 
-def _changed(statement: ast.stmt) -> Iterator[str]:
+def _partly_changed_names(statement: ast.stmt) -> Iterator[str]:
     """Yields the names whose value the statement changes in part."""
-    for node in _at_its_top(statement):
+    for node in _walk_executed(statement):
         if isinstance(node, (ast.Attribute, ast.Subscript)):
             if not isinstance(node.ctx, ast.Load):
-                yield from _base(node)
+                yield from _base_names(node)
         elif isinstance(node, _DEFINES):
-            yield from (name for one in node.decorator_list for name in _registering(one))
+            yield from (name for one in node.decorator_list for name in _registry_name(one))
         elif isinstance(node, ast.Call):
-            yield from _registering(node)
+            yield from _registry_name(node)
             if _name_of(node.func) == "setattr" and node.args:
-                yield from _base(node.args[0])
+                yield from _base_names(node.args[0])
             # Of `vars(np)` or `np.__dict__`, and not of every dict.
             space = node.func.value if isinstance(node.func, ast.Attribute) else node
             if _name_of(node.func) == "update" and _name_of(space) in ("vars", "__dict__"):
-                yield from _base(space)
+                yield from _base_names(space)
 
 
-def _registering(node: ast.expr) -> Iterator[str]:
+def _registry_name(node: ast.expr) -> Iterator[str]:
     """Yields the name that something is registered with, as for `functools.singledispatch`."""
     one = node.func if isinstance(node, ast.Call) else node
     if isinstance(one, ast.Attribute) and one.attr == "register":
-        yield from _base(one) if isinstance(one.value, ast.Name) else ()
+        yield from _base_names(one) if isinstance(one.value, ast.Name) else ()
 
 
-def _renamed(statement: ast.stmt) -> Iterator[tuple[str, str]]:
+def _iter_aliases(statement: ast.stmt) -> Iterator[tuple[str, str]]:
     """Yields new names, each with the name it is an alias of."""
-    for node in _at_its_top(statement):
-        yield from _renamed_by(node)
+    for node in _walk_executed(statement):
+        yield from _iter_import_aliases(node)
         if isinstance(node, ast.Assign) and isinstance(node.value, ast.Name):
             yield from ((t.id, node.value.id) for t in node.targets if isinstance(t, ast.Name))
 
 
-def _renamed_by(node: ast.AST) -> Iterator[tuple[str, str]]:
+def _iter_import_aliases(node: ast.AST) -> Iterator[tuple[str, str]]:
     """Yields the names that an import creates, each with its package."""
     if isinstance(node, ast.Import):
         for a in node.names:
@@ -297,7 +299,7 @@ def _renamed_by(node: ast.AST) -> Iterator[tuple[str, str]]:
         yield from ((a.asname or a.name, _PACKAGE + top) for a in node.names)
 
 
-def _at_its_top(statement: ast.stmt) -> Iterator[ast.AST]:
+def _walk_executed(statement: ast.stmt) -> Iterator[ast.AST]:
     """Yields the nodes that run when the statement runs, without the bodies of functions and
     classes."""
     waiting: list[ast.AST] = [statement]
@@ -310,7 +312,7 @@ def _at_its_top(statement: ast.stmt) -> Iterator[ast.AST]:
             waiting += ast.iter_child_nodes(node)
 
 
-def _base(node: ast.AST) -> Iterator[str]:
+def _base_names(node: ast.AST) -> Iterator[str]:
     """Yields the name before all dots and brackets, or the package that a text names."""
     while isinstance(node, (ast.Attribute, ast.Subscript)):
         if isinstance(node, ast.Subscript) and _name_of(node.value) == "modules":
@@ -318,7 +320,7 @@ def _base(node: ast.AST) -> Iterator[str]:
             yield _PACKAGE + (key.split(".")[0] if isinstance(key, str) else "")
         node = node.value
     if isinstance(node, ast.Call) and _name_of(node) == "vars" and node.args:
-        yield from _base(node.args[0])
+        yield from _base_names(node.args[0])
     elif isinstance(node, ast.Name):
         yield node.id
 
@@ -329,16 +331,18 @@ def _name_of(node: ast.AST) -> str | None:
     return node.attr if isinstance(node, ast.Attribute) else getattr(node, "id", None)
 
 
-def _mentioned(statements: list[ast.stmt], text: str) -> frozenset[str]:
+def _mentioned_names(statements: list[ast.stmt], text: str) -> frozenset[str]:
     names = {n.id for one in statements for n in ast.walk(one) if isinstance(n, ast.Name)}
     if any(isinstance(one, _DEFINES) for one in statements):
-        outside = _from_outside(text)
+        outside = _outer_names(text)
         names = names if outside is None else names & outside
-    imported = (pair for one in statements for n in ast.walk(one) for pair in _renamed_by(n))
+    imported = (
+        pair for one in statements for n in ast.walk(one) for pair in _iter_import_aliases(n)
+    )
     return frozenset(names | {package for _, package in imported})
 
 
-def _from_outside(text: str) -> set[str] | None:
+def _outer_names(text: str) -> set[str] | None:
     """Returns the names that *text* takes from the notebook, without its functions' local
     variables."""
     try:

@@ -22,7 +22,7 @@ _PROMPT = re.compile(r"^[ \t]*+(?:>>> ?|In \[\d+\]: ?|\.\.\.+: ?|\.\.\. ?)", re.
 _RUNS_PYTHON = re.compile(r"\s*%%(?:time|timeit|capture|prun)\b")
 
 
-def by_lines(body: list[ast.stmt]) -> Iterator[tuple[int, int, list[ast.stmt]]]:
+def group_by_lines(body: list[ast.stmt]) -> Iterator[tuple[int, int, list[ast.stmt]]]:
     """Yields the first and last line of every statement; statements on the same line are
     grouped."""
     first, last, together = 0, 0, list[ast.stmt]()
@@ -40,17 +40,17 @@ def by_lines(body: list[ast.stmt]) -> Iterator[tuple[int, int, list[ast.stmt]]]:
         yield first, last, together
 
 
-def parsed(cell: str) -> tuple[str, list[ast.stmt]]:
+def parse_cell(cell: str) -> tuple[str, list[ast.stmt]]:
     """Returns the cell as Python, with lines as the parser counts them, and its statements."""
     cell = re.sub(r"\r\n?", "\n", cell).replace("\0", "")
-    for text in _readings(cell):
-        body = _tree(text)
+    for text in _iter_readings(cell):
+        body = _body_of(text)
         if body is not None:
             return text, body
     return "", []
 
 
-def _readings(cell: str) -> Iterator[str]:
+def _iter_readings(cell: str) -> Iterator[str]:
     """Yields possible readings of the cell: plain Python, then without the notebook's syntax."""
     yield cell
     if cell.lstrip().startswith("%%") and not _RUNS_PYTHON.match(cell):
@@ -63,7 +63,7 @@ def _readings(cell: str) -> Iterator[str]:
     yield _HELP.sub(r"\1pass", _MAGIC.sub(r"\1pass", _ASSIGNED_MAGIC.sub(r"\1None", cell)))
 
 
-def _tree(text: str) -> list[ast.stmt] | None:
+def _body_of(text: str) -> list[ast.stmt] | None:
     tree = syntax_tree(text)
     return None if tree is None else tree.body
 
@@ -87,10 +87,10 @@ def syntax_tree(text: str) -> ast.Module | None:
 @lru_cache(maxsize=256)  # the starter is compared with each student's code
 def shape_of(source: str) -> str:
     """Returns *source* without comments, layout, and docstrings, for comparison."""
-    _, body = parsed(source)
+    _, body = parse_cell(source)
     for node in (n for statement in body for n in ast.walk(statement)):
         inside = getattr(node, "body", None)
-        if isinstance(inside, list) and inside and _is_text(inside[0]):
+        if isinstance(inside, list) and inside and _is_docstring(inside[0]):
             del inside[0]
     try:
         # Once each: an import may appear in several cells.
@@ -99,7 +99,7 @@ def shape_of(source: str) -> str:
         return source
 
 
-def _is_text(statement: object) -> bool:
+def _is_docstring(statement: object) -> bool:
     return (
         isinstance(statement, ast.Expr)
         and isinstance(statement.value, ast.Constant)
@@ -107,7 +107,7 @@ def _is_text(statement: object) -> bool:
     )
 
 
-def lines_of(source: str, given: Sequence[str]) -> int:
+def count_lines(source: str, given: Sequence[str]) -> int:
     """Returns the number of lines of code in *source*, without the statements of *given*.
 
     An import that appears in several cells counts once. *source* may be long and is not parsed;
@@ -116,7 +116,7 @@ def lines_of(source: str, given: Sequence[str]) -> int:
     lines = [line for line in source.splitlines() if line.strip()]
     imports = dict.fromkeys(line for line in lines if line.startswith(_IMPORTS))
     text = "\n".join(["", *imports, *(line for line in lines if line not in imports), ""])
-    for statement in _texts_of(tuple(given)):
+    for statement in _statement_texts(tuple(given)):
         text = text.replace(f"\n{statement}\n", "\n")
     return len(text.split("\n")) - 2 if text.strip() else len(lines)
 
@@ -125,14 +125,14 @@ _IMPORTS = ("import ", "from ")
 
 
 @lru_cache(maxsize=8)
-def _texts_of(given: tuple[str, ...]) -> tuple[str, ...]:
-    texts = {statement for text in given for statement in _statements(text)}
+def _statement_texts(given: tuple[str, ...]) -> tuple[str, ...]:
+    texts = {statement for text in given for statement in _iter_statement_texts(text)}
     return tuple(sorted(texts, key=lambda text: (-len(text), text)))
 
 
-def _statements(text: str) -> Iterator[str]:
+def _iter_statement_texts(text: str) -> Iterator[str]:
     """Yields the texts of the top-level statements, without empty lines."""
-    text, body = parsed(text)
+    text, body = parse_cell(text)
     lines = text.split("\n")
-    for first, last, _ in by_lines(body):
+    for first, last, _ in group_by_lines(body):
         yield "\n".join(line for line in lines[first - 1 : last] if line.strip())

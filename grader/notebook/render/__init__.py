@@ -11,7 +11,7 @@ from grader import units
 from grader.errors import SpecError
 from grader.expressions import evaluate
 from grader.kinds import kinds
-from grader.kinds.answers import literal
+from grader.kinds.answers import answer_as_python
 from grader.kinds.texts import fill
 from grader.model import SAMPLE, Key, Paper, Question, Variant
 from grader.notebook import Cell
@@ -74,7 +74,9 @@ def _sheet(name: str, key: Key) -> dict[str, object]:
 
 def solution(paper: Paper) -> dict[str, str]:
     """Every answer's variable to the right answer as a Python expression. **Secret.**"""
-    return {name: literal(kinds.find(key.part.kind), key) for name, key in paper.named_keys()}
+    return {
+        name: answer_as_python(kinds.find(key.part.kind), key) for name, key in paper.named_keys()
+    }
 
 
 def given_values(variant: Variant) -> list[tuple[str, str]]:

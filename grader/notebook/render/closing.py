@@ -88,18 +88,18 @@ def brief(key: Key) -> str:
         case TableKey():
             return f"{len(key.rows)} x {len(key.titles)}"
         case MatchingKey():
-            return f"{len(key.items)} of {lettered.ends(key.choices)}"
+            return f"{len(key.items)} of {lettered.letter_range(key.choices)}"
         case ShortTextKey() | ExplanationKey():
             return "text"
     choices = getattr(key, "choices", ())
-    return lettered.ends(choices) if choices else ""
+    return lettered.letter_range(choices) if choices else ""
 
 
 def _form(key: Key) -> object:
     """Returns what else the check must know to read an answer, as plain data; None for nothing."""
     if isinstance(key, TableKey):
         return {"rows": [*map(fold_label, key.rows)], "columns": [*key.units]}
-    texts = [lettered.fold(choice.text) for choice in getattr(key, "choices", ())]
+    texts = [lettered.fold_text(choice.text) for choice in getattr(key, "choices", ())]
     return texts or list(modules_needed(key)) or None
 
 

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 
-from grader.kinds.hidden.compare import WIDEST, Closeness, difference, numbers_in
-from grader.kinds.hidden.promised import digest_of
-from grader.wire.trial import MAX_BYTES, hash_of
-from grader.wire.values import Array, read
+from grader.kinds.hidden.compare import WIDEST, Closeness, count_numbers, difference
+from grader.kinds.hidden.promised import digest_of_result
+from grader.wire.trial import MAX_BYTES, digest_of_bytes
+from grader.wire.values import Array, decode_result
 
-_DIGEST = len(hash_of(b""))
+_DIGEST = len(digest_of_bytes(b""))
 
 
 class UnreadableError(Exception):
@@ -19,7 +19,7 @@ class UnreadableError(Exception):
 def may_exceed_limit(ours: object) -> bool:
     """Returns whether *ours*, in wider numbers, would exceed the size limit of a result."""
     try:
-        return WIDEST * numbers_in(read(ours)) > MAX_BYTES
+        return WIDEST * count_numbers(decode_result(ours)) > MAX_BYTES
     except ValueError:
         return True
 
@@ -36,15 +36,15 @@ def results_match(promised: object, theirs: object, ours: object) -> bool:
     """
     digest, _ = _split_reply(promised)
     try:
-        if theirs == ours and digest == digest_of(ours):
+        if theirs == ours and digest == digest_of_result(ours):
             return True
-        right = read(ours)
+        right = decode_result(ours)
     except ValueError:
         raise UnreadableError from None
     try:
-        if digest != digest_of(theirs):
+        if digest != digest_of_result(theirs):
             return False
-        return difference(read(theirs), right, _closeness_of(right)) is None
+        return difference(decode_result(theirs), right, _closeness_of(right)) is None
     except ValueError:
         return False
 

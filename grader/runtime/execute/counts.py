@@ -17,7 +17,7 @@ from grader.kinds import ratios
 from grader.model import Race, Raw
 from grader.runtime.kernels import Session
 from grader.runtime.machine.counters import Counter, find_counter_error, open_counter
-from grader.wire.values import read
+from grader.wire.values import decode_result
 
 OUTSIDE = ("instructions", "page_faults")
 FEWEST = 5
@@ -107,7 +107,7 @@ class _CountingInKernel:
         if not isinstance(pair, list) or len(pair) != 2:  # forged: honest replies are pairs
             return None, None
         try:
-            number = read(pair[1])
+            number = decode_result(pair[1])
         except ValueError:
             number = None
         fine = isinstance(number, int) and not isinstance(number, bool) and number >= 0
@@ -174,10 +174,10 @@ def _count_rounds(
         }
         if len(rounds) >= min(FEWEST, race.rounds):
             try:
-                ratio = ratios.ratio_of(found)
+                ratio = ratios.measured_ratio(found)
             except ratios.NotMeasuredError:
                 break
-            if all(ratio.above(mark) is not None for mark in race.marks):
+            if all(ratio.is_at_least(mark) is not None for mark in race.marks):
                 break
     return found
 

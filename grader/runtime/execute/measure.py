@@ -23,7 +23,7 @@ from grader.runtime.kernels import CallResult, KernelOptions, NotStartedError, S
 from grader.runtime.machine import MachineProfile, roofline_seconds
 from grader.runtime.sandbox import THREADS
 from grader.wire import inputs
-from grader.wire.values import read
+from grader.wire.values import decode_result
 
 ATTEMPTS = 3
 """Measurements made in one run as long as none gives a clear result."""
@@ -221,7 +221,7 @@ class _Measurement:
 
         Being slow needs more evidence than being fast, since a busy machine makes nothing faster.
         """
-        ratio = ratios.ratio(found)
+        ratio = ratios.time_ratio(found)
         return all(ratio.low >= mark or FAR * ratio.high < mark for mark in self._race.marks)
 
     def _time_run(self, session: Session, name: str, seed: int) -> tuple[object, float]:
@@ -293,7 +293,7 @@ def _inputs_source() -> str:
 
 def _read_count(raw: object) -> float:
     try:
-        value = read(raw)
+        value = decode_result(raw)
     except ValueError:
         value = None
     if not isinstance(value, float) or not math.isfinite(value):
@@ -322,9 +322,9 @@ def _is_clear(race: Race, found: Raw) -> bool:
     if "late" in found:
         return False  # the machine may have stalled for a moment
     try:
-        ratio = ratios.ratio_of(found)
+        ratio = ratios.measured_ratio(found)
     except ratios.RanWrongError:
         return True
     except ratios.NotMeasuredError:
         return False
-    return all(ratio.above(mark) is not None for mark in race.marks)
+    return all(ratio.is_at_least(mark) is not None for mark in race.marks)

@@ -70,7 +70,7 @@ def _probe_source() -> str:
 
 def question_code(names: Iterable[str]) -> str:
     """Returns code that makes the kernel report the values of *names*."""
-    source = _probe_source() + _FINISH.format(call="answers(given, space)")
+    source = _probe_source() + _FINISH.format(call="encode_answers(given, space)")
     return _FRAME.format(source=source, given=list(names))
 
 
@@ -82,8 +82,8 @@ def _trial_source() -> str:
 
 
 def call_code(request: str) -> str:
-    """Returns code that makes the kernel answer *request* with `grader.wire.trial.answer`."""
-    source = _trial_source() + _FINISH.format(call="answer(given, space)")
+    """Returns code that makes the kernel answer *request*."""
+    source = _trial_source() + _FINISH.format(call="answer_request(given, space)")
     return _FRAME.format(source=source, given=request)
 
 

@@ -162,8 +162,8 @@ class GradedKernel(IPythonKernel):
         shell: Any = self.shell
         try:
             if content.get("call"):
-                return trial.answer(content["call"], shell.user_ns)
-            return probe.answers(content["asked"], shell.user_ns)
+                return trial.answer_request(content["call"], shell.user_ns)
+            return probe.encode_answers(content["asked"], shell.user_ns)
         except BaseException:  # noqa: BLE001  # a student's objects may raise anything
             return ""
 

@@ -9,12 +9,12 @@ from dataclasses import dataclass, field
 
 from grader.draw import paper
 from grader.kinds import kinds
-from grader.kinds.answers import literal as literal_of
+from grader.kinds.answers import answer_as_python as literal_of
 from grader.model import Key, Paper, Question, Release
 from grader.security.leaks.numbers import RoundedNumbers, digits_of, iter_numbers
 from grader.security.leaks.pairs import NamedKey, iter_pairs
 from grader.security.leaks.words import is_telling, shingles, squeeze
-from grader.wire.values import read
+from grader.wire.values import decode_result
 
 SecretLabel = tuple[str, str]
 """The kind of a secret, and what it belongs to."""
@@ -168,7 +168,7 @@ class _Collector:
                 for _, text in _iter_texts(raw):
                     self.secrets.add_token(text, what)
                 try:
-                    self._add_value(read(raw), what)
+                    self._add_value(decode_result(raw), what)
                 except ValueError:
                     continue
         if len(self.secrets.students) <= EXPECTED_STUDENTS:
